@@ -1,0 +1,25 @@
+# What every target of this project shares: warnings, include root, and the two functions that declare a library and a test.
+option(WT_WERROR "Treat warnings as errors (our presets switch it on)" OFF)
+
+add_library(wt_options INTERFACE)
+target_include_directories(wt_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(wt_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow=local>)
+if(WT_WERROR)
+  target_compile_options(wt_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+
+# wt_library(NAME SOURCES a.cpp b.cpp LINK other_lib)
+function(wt_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC wt_options ${arg_LINK})
+endfunction()
+
+# wt_test(NAME SOURCES a.cpp LINK lib): one Catch2 executable, one ctest entry, run with the source tree as working folder.
+function(wt_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE wt_options wt_catch ${arg_LINK})
+  target_precompile_headers(${name} REUSE_FROM wt_catch_pch)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+endfunction()

@@ -1,0 +1,46 @@
+// A profile: measurements with a fingerprint of the machine they came from, as one JSON document
+// (schema "windtunnel.profile/1"). Written by the trainer and the suites, read by calibrate, gate and reports.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "configs/spec/evidence.hpp"
+
+namespace wt {
+
+/// One thing that was timed. `kernel` and the keys of `shape` are those of sim/program/work_item.hpp for compute
+/// ("gemm": m, n, k), of the collective for communication ("all_gather": bytes, ranks, nodes), or a suite's own.
+struct Measurement {
+  std::string kernel;
+  std::string pass = "forward";  ///< forward | backward
+  std::string dtype;             ///< fp32 | bf16 | ...
+  std::map<std::string, std::int64_t> shape;
+  std::string clock = "wall";     ///< wall | thread_cpu | device
+  std::string unit = "s";         ///< unit of the samples
+  bool smaller_is_better = true;  ///< direction, for the gate
+  std::vector<double> samples;    ///< every sample, never only the aggregate
+  std::map<std::string, double> counters;  ///< further values of the same runs, e.g. cpu_s, max_abs_error
+  Provenance evidence;
+
+  /// "gemm/forward/fp32/k=256,m=512,n=256": stable across runs, the gate's key.
+  std::string name() const;
+  double median() const;
+};
+
+struct Profile {
+  std::map<std::string, std::string> fingerprint;  ///< device, host, cores, libraries, commit, date
+  std::vector<Measurement> measurements;
+};
+
+nlohmann::json to_json(const Profile& profile);
+/// Throws Error{usage}, naming file, key, found and allowed.
+Profile profile_from_json(const nlohmann::json& document, const std::string& origin);
+Profile read_profile(const std::filesystem::path& file);
+/// Whole or not at all: temporary name, fsync, rename.
+void write_profile(const Profile& profile, const std::filesystem::path& file);
+
+}  // namespace wt
