@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -19,15 +19,17 @@ struct Measurement {
   std::string pass = "forward";  ///< forward | backward
   std::string dtype;             ///< fp32 | bf16 | ...
   std::map<std::string, std::int64_t> shape;
-  std::string clock = "wall";     ///< wall | thread_cpu | device
-  std::string unit = "s";         ///< unit of the samples
-  bool smaller_is_better = true;  ///< direction, for the gate
-  std::vector<double> samples;    ///< every sample, never only the aggregate
+  std::string clock = "wall";              ///< wall | thread_cpu | device
+  std::string unit = "s";                  ///< unit of the samples
+  bool smaller_is_better = true;           ///< direction, for the gate
+  std::vector<double> samples;             ///< every sample, never only the aggregate
   std::map<std::string, double> counters;  ///< further values of the same runs, e.g. cpu_s, max_abs_error
   Provenance evidence;
 
-  /// "gemm/forward/fp32/k=256,m=512,n=256": stable across runs, the gate's key.
+  /// "gemm/forward/fp32/k=256,m=512,n=256", and "/thread_cpu" behind it for a clock other than wall: stable across
+  /// runs, the gate's key. Empty parts are left out.
   std::string name() const;
+  /// Of `samples`; the mean of the middle two for an even count. Throws Error{usage} when there is none.
   double median() const;
 };
 
@@ -36,11 +38,13 @@ struct Profile {
   std::vector<Measurement> measurements;
 };
 
+/// Throws Error{usage} for what could not be read back: no samples, negative or non-finite values, a name used twice.
 nlohmann::json to_json(const Profile& profile);
-/// Throws Error{usage}, naming file, key, found and allowed.
+/// Strict: unknown keys, wrong types, no samples, negative or non-finite samples and two measurements of one name are
+/// Error{usage}, naming file, JSON pointer, found and allowed.
 Profile profile_from_json(const nlohmann::json& document, const std::string& origin);
 Profile read_profile(const std::filesystem::path& file);
-/// Whole or not at all: temporary name, fsync, rename.
+/// Whole or not at all; see configs/spec/atomic_file.hpp.
 void write_profile(const Profile& profile, const std::filesystem::path& file);
 
 }  // namespace wt

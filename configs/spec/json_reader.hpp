@@ -1,0 +1,52 @@
+// Strict reading of JSON objects: every error names the file and the JSON pointer, unknown keys name the nearest known.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wt {
+
+/// Parses a whole file. Throws Error{usage} naming the file and the place for a missing file, broken JSON, a number out
+/// of range and a key given twice in one object.
+nlohmann::json read_json(const std::filesystem::path& file);
+/// The same from memory; `origin` stands for the file's name in errors.
+nlohmann::json parse_json(const std::string& text, const std::string& origin);
+
+/// A JSON value with its place. Cheap to copy; the document must outlive it.
+class JsonReader {
+ public:
+  JsonReader(const nlohmann::json& value, std::string origin, std::string pointer = "");
+
+  /// Checks that this is an object whose keys are all among `known`.
+  void allow_only(const std::vector<std::string>& known) const;
+  bool has(const std::string& key) const;
+  /// Throws when the key is missing.
+  JsonReader at(const std::string& key) const;
+  /// Elements of an array; throws on anything else.
+  std::vector<JsonReader> elements() const;
+  /// Keys and values of an object, in key order; throws on anything else.
+  std::vector<std::pair<std::string, JsonReader>> items() const;
+
+  std::string string() const;
+  bool boolean() const;
+  double finite() const;        ///< a number; NaN and infinity are refused
+  double non_negative() const;  ///< finite and >= 0
+  std::int64_t integer() const;
+  const nlohmann::json& value() const { return *value_; }
+
+  /// Throws Error{usage}: "origin: /pointer: found ..., allowed ...".
+  [[noreturn]] void fail(const std::string& found, const std::string& allowed) const;
+
+ private:
+  void expect_object() const;
+  std::string shown() const;  ///< the value as text, cut to what fits an error line
+
+  const nlohmann::json* value_;
+  std::string origin_;
+  std::string pointer_;
+};
+
+}  // namespace wt

@@ -1,0 +1,128 @@
+#include "configs/spec/profile.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/json_reader.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "windtunnel.profile/1";
+
+void one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
+  const std::string word = value.string();
+  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
+  std::string list;
+  for (const std::string& each : allowed) list += (list.empty() ? "" : ", ") + each;
+  value.fail("'" + word + "'", list);
+}
+
+Provenance read_provenance(const JsonReader& in) {
+  in.allow_only({"kind", "source"});
+  one_of(in.at("kind"), {"measured", "published", "derived", "assumed"});
+  return {evidence_from_string(in.at("kind").string()), in.at("source").string()};
+}
+
+Measurement read_measurement(const JsonReader& in) {
+  in.allow_only(
+      {"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters", "evidence"});
+  Measurement m;
+  m.kernel = in.at("kernel").string();
+  if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
+  if (in.has("pass")) m.pass = in.at("pass").string();
+  if (in.has("pass")) one_of(in.at("pass"), {"forward", "backward"});
+  if (in.has("dtype")) m.dtype = in.at("dtype").string();
+  if (in.has("clock")) m.clock = in.at("clock").string();
+  if (in.has("clock")) one_of(in.at("clock"), {"wall", "thread_cpu", "device"});
+  m.unit = in.at("unit").string();
+  if (m.unit.empty()) in.at("unit").fail("an empty unit", "the unit of the samples, e.g. \"s\"");
+  if (in.has("smaller_is_better")) m.smaller_is_better = in.at("smaller_is_better").boolean();
+  if (in.has("shape"))
+    for (const auto& [key, value] : in.at("shape").items()) {
+      m.shape[key] = value.integer();
+      if (m.shape[key] < 0) value.fail(std::to_string(m.shape[key]), "an integer >= 0");
+    }
+  for (const JsonReader& sample : in.at("samples").elements()) m.samples.push_back(sample.non_negative());
+  if (m.samples.empty()) in.at("samples").fail("no sample", "at least one");
+  if (in.has("counters"))
+    for (const auto& [key, value] : in.at("counters").items()) m.counters[key] = value.finite();
+  m.evidence = read_provenance(in.at("evidence"));
+  return m;
+}
+
+json to_json(const Measurement& m) {
+  return {{"kernel", m.kernel},
+          {"pass", m.pass},
+          {"dtype", m.dtype},
+          {"shape", m.shape},
+          {"clock", m.clock},
+          {"unit", m.unit},
+          {"samples", m.samples},
+          {"counters", m.counters},
+          {"smaller_is_better", m.smaller_is_better},
+          {"evidence", {{"kind", to_string(m.evidence.kind)}, {"source", m.evidence.source}}}};
+}
+
+}  // namespace
+
+std::string Measurement::name() const {
+  std::string name = kernel;
+  if (!pass.empty()) name += "/" + pass;
+  if (!dtype.empty()) name += "/" + dtype;
+  std::string sizes;
+  for (const auto& [key, value] : shape) sizes += (sizes.empty() ? "" : ",") + key + "=" + std::to_string(value);
+  if (!sizes.empty()) name += "/" + sizes;
+  if (clock != "wall") name += "/" + clock;
+  return name;
+}
+
+double Measurement::median() const {
+  if (samples.empty()) throw_error(Code::usage, "{}: found no sample, allowed at least one; measure it again", name());
+  std::vector<double> sorted = samples;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
+}
+
+json to_json(const Profile& profile) {
+  json measurements = json::array();
+  for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));
+  json document = {
+      {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
+  profile_from_json(document, "profile to be written");  // JSON would turn a NaN into null without a word
+  return document;
+}
+
+Profile profile_from_json(const json& document, const std::string& origin) {
+  const JsonReader in(document, origin);
+  // The schema first: of another kind of file, every key would be unknown.
+  if (const std::string schema = in.at("schema").string(); schema != kSchema)
+    in.at("schema").fail("'" + schema + "'", std::string("'") + kSchema + "'");
+  in.allow_only({"schema", "fingerprint", "measurements"});
+
+  Profile profile;
+  for (const auto& [key, value] : in.at("fingerprint").items()) profile.fingerprint[key] = value.string();
+  std::map<std::string, std::size_t> seen;
+  for (const JsonReader& element : in.at("measurements").elements()) {
+    profile.measurements.push_back(read_measurement(element));
+    const std::string name = profile.measurements.back().name();
+    const auto [first, is_new] = seen.emplace(name, seen.size());
+    if (!is_new)
+      element.fail(fmt::format("a second measurement named '{}' (the first is /measurements/{})", name, first->second),
+                   "one per name; append its samples to the first");
+  }
+  return profile;
+}
+
+Profile read_profile(const std::filesystem::path& file) { return profile_from_json(read_json(file), file.string()); }
+
+void write_profile(const Profile& profile, const std::filesystem::path& file) {
+  write_file_atomically(file, to_json(profile).dump(1) + "\n");
+}
+
+}  // namespace wt
