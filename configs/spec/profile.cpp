@@ -35,7 +35,7 @@ Measurement read_measurement(const JsonReader& in) {
   m.kernel = in.at("kernel").string();
   if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
   if (in.has("pass")) m.pass = in.at("pass").string();
-  if (in.has("pass")) one_of(in.at("pass"), {"forward", "backward"});
+  if (in.has("pass")) one_of(in.at("pass"), {"forward", "backward", ""});
   if (in.has("dtype")) m.dtype = in.at("dtype").string();
   if (in.has("clock")) m.clock = in.at("clock").string();
   if (in.has("clock")) one_of(in.at("clock"), {"wall", "thread_cpu", "device"});

@@ -16,7 +16,7 @@ namespace wt {
 /// ("gemm": m, n, k), of the collective for communication ("all_gather": bytes, ranks, nodes), or a suite's own.
 struct Measurement {
   std::string kernel;
-  std::string pass = "forward";  ///< forward | backward
+  std::string pass = "forward";  ///< forward | backward | "" where there is no such thing
   std::string dtype;             ///< fp32 | bf16 | ...
   std::map<std::string, std::int64_t> shape;
   std::string clock = "wall";              ///< wall | thread_cpu | device

@@ -1,0 +1,37 @@
+#include "configs/spec/find.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/nearest.hpp"
+
+namespace wt {
+
+std::filesystem::path configs_folder() {
+  if (const char* folder = std::getenv("WINDTUNNEL_CONFIGS")) return folder;
+  return WT_CONFIGS_FOLDER;
+}
+
+std::vector<std::string> preset_names(const std::string& kind) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(configs_folder() / kind, none))
+    if (entry.is_regular_file()) names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::filesystem::path find_config(const std::string& kind, const std::string& name_or_file) {
+  if (std::filesystem::is_regular_file(name_or_file)) return name_or_file;
+  for (const char* extension : {".yaml", ".json"})
+    if (auto file = configs_folder() / kind / (name_or_file + extension); std::filesystem::exists(file)) return file;
+  const auto names = preset_names(kind);
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  const std::string near = nearest(name_or_file, names);
+  throw_error(Code::usage, "'{}' is neither a file nor a preset in configs/{}; {}presets: {}", name_or_file, kind,
+              near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+}
+
+}  // namespace wt

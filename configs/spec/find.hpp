@@ -1,0 +1,16 @@
+// Presets by name: "hgx-h100" means configs/clusters/hgx-h100.yaml of the source tree, unless a file of that name exists.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+/// The folder configs/ of the tree: $WINDTUNNEL_CONFIGS, else the one the program was built from.
+std::filesystem::path configs_folder();
+/// `kind` is a subfolder of configs ("models"). Throws Error{usage} listing the presets, nearest first.
+std::filesystem::path find_config(const std::string& kind, const std::string& name_or_file);
+/// Names of the presets of a kind, sorted.
+std::vector<std::string> preset_names(const std::string& kind);
+
+}  // namespace wt

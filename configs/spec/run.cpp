@@ -1,0 +1,173 @@
+#include "configs/spec/run.hpp"
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+namespace {
+
+/// "40ba" = 40 batches (steps), LLM Foundry's time string; other units are refused.
+std::int64_t steps_of(YamlMap& map, const std::string& key, std::int64_t fallback = -1) {
+  if (fallback >= 0 && !map.has(key)) return fallback;
+  const std::string text = map.text(key);
+  std::size_t used = 0;
+  std::int64_t steps = -1;
+  try {
+    steps = std::stoll(text, &used);
+  } catch (const std::exception&) {  // not a number: reported below
+  }
+  if (steps < 0 || text.substr(used) != "ba")
+    map.fail(key, fmt::format("found '{}', needs a number of batches such as 40ba", text));
+  return steps;
+}
+
+void read_optimizer(YamlMap& map, OptimizerSpec& o) {
+  if (map.has("optimizer")) {
+    YamlMap m = map.map("optimizer");
+    m.choice("name", {"adamw"}, "adamw");
+    o.lr = m.number_or("lr", o.lr, 0.0);
+    o.eps = m.number_or("eps", o.eps, 0.0);
+    o.weight_decay = m.number_or("weight_decay", o.weight_decay, 0.0);
+    o.beta1 = m.number_or("beta1", o.beta1, 0.0, 1.0);
+    o.beta2 = m.number_or("beta2", o.beta2, 0.0, 1.0);
+    m.finish();
+  }
+  if (map.has("scheduler")) {
+    YamlMap m = map.map("scheduler");
+    m.choice("name", {"cosine_with_warmup"}, "cosine_with_warmup");
+    o.warmup_steps = steps_of(m, "t_warmup", 0);
+    o.final_lr_fraction = m.number_or("alpha_f", o.final_lr_fraction, 0.0, 1.0);
+    m.finish();
+  }
+  if (map.has("algorithms")) {
+    YamlMap m = map.map("algorithms");
+    YamlMap clip = m.map("gradient_clipping");
+    clip.choice("clipping_type", {"norm"}, "norm");
+    o.clip_norm = clip.number("clipping_threshold", 0.0);
+    clip.finish();
+    m.finish();
+  }
+}
+
+void read_layout(YamlMap& map, Layout& layout) {
+  if (!map.has("fsdp_config")) return;
+  YamlMap m = map.map("fsdp_config");
+  layout.replicate = m.integer_or("data_parallel_replicate_degree", 1, 1);
+  layout.shard = m.integer_or("data_parallel_shard_degree", 1, 1);
+  layout.expert = m.integer_or("expert_parallel_degree", 1, 1);
+  layout.recompute = m.boolean("activation_checkpointing", false) ? Recompute::block : Recompute::none;
+  if (m.has("expert_placement")) {
+    const YAML::Node rows = m.node("expert_placement");
+    try {
+      layout.placement = rows.as<std::vector<std::vector<std::int64_t>>>();
+    } catch (const YAML::Exception&) {
+      m.fail("expert_placement", "needs one list of logical experts a layer");
+    }
+  }
+  m.finish();
+}
+
+}  // namespace
+
+void check_run(const RunSpec& run, const std::string& where) {
+  run.model.check(where);
+  run.layout.check(run.model, where);
+  const std::int64_t unit = run.layout.world() * run.layout.microbatch;
+  if (run.global_batch < 1 || run.global_batch % unit != 0)
+    throw_error(Code::usage,
+                "{}: global_train_batch_size: found {}, needs a multiple of world x device_train_microbatch_size = {} x {} = {}",
+                where, run.global_batch, run.layout.world(), run.layout.microbatch, unit);
+}
+
+RunSpec read_run(const std::filesystem::path& file) {
+  YamlMap map = YamlMap::from_file(file);
+  RunSpec run;
+  run.name = map.text("run_name", file.stem().string());
+  if (map.node("model").IsScalar()) {
+    run.model = read_model(map.text("model"));
+  } else {
+    YamlMap model = map.map("model");
+    run.model = model_from_yaml(model);
+    model.finish();
+  }
+  read_layout(map, run.layout);
+  read_optimizer(map, run.optimizer);
+  run.layout.microbatch = map.integer("device_train_microbatch_size", 1);
+  run.global_batch = map.integer("global_train_batch_size", 1);
+  run.seq = map.integer("max_seq_len", 1);
+  run.steps = steps_of(map, "max_duration");
+  run.precision = map.choice("precision", {"fp32", "amp_bf16"}, "fp32") == "fp32" ? Precision::fp32 : Precision::bf16;
+  run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
+  if (map.has("train_loader")) {
+    YamlMap loader = map.map("train_loader");
+    YamlMap dataset = loader.map("dataset");
+    run.data = dataset.text("local");
+    run.shuffle_seed = static_cast<std::uint64_t>(dataset.integer_or("shuffle_seed", 9176, 0));
+    dataset.finish();
+    loader.finish();
+  }
+  run.save_interval = steps_of(map, "save_interval", 0);
+  run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, 1);
+  run.save = map.boolean("save", true);
+  map.finish();
+  check_run(run, file.string());
+  return run;
+}
+
+std::string run_to_yaml(const RunSpec& run) {
+  const ModelSpec& m = run.model;
+  YAML::Emitter out;
+  out.SetDoublePrecision(17);
+  out << YAML::BeginMap << YAML::Key << "run_name" << YAML::Value << run.name;
+  out << YAML::Key << "max_duration" << YAML::Value << fmt::format("{}ba", run.steps);
+  out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
+  out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
+  out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
+  out << YAML::Key << "precision" << YAML::Value << (run.precision == Precision::fp32 ? "fp32" : "amp_bf16");
+  out << YAML::Key << "seed" << YAML::Value << run.seed;
+  out << YAML::Key << "model" << YAML::Value << YAML::BeginMap;
+  out << YAML::Key << "name" << YAML::Value << m.name << YAML::Key << "n_layers" << YAML::Value << m.layers;
+  out << YAML::Key << "d_model" << YAML::Value << m.d_model << YAML::Key << "n_heads" << YAML::Value << m.heads;
+  out << YAML::Key << "vocab_size" << YAML::Value << m.vocab << YAML::Key << "norm_eps" << YAML::Value << m.norm_eps;
+  out << YAML::Key << "attn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "kv_n_heads" << YAML::Value
+      << m.kv_heads << YAML::Key << "head_dim" << YAML::Value << m.head_dim << YAML::Key << "rope_theta" << YAML::Value
+      << m.rope_theta << YAML::EndMap;
+  out << YAML::Key << "ffn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "ffn_hidden_size" << YAML::Value
+      << m.ffn << YAML::Key << "moe_num_experts" << YAML::Value << m.experts << YAML::Key << "moe_top_k" << YAML::Value
+      << m.top_k << YAML::Key << "moe_normalize_expert_weights" << YAML::Value << m.normalize_top_k << YAML::Key
+      << "moe_loss_weight" << YAML::Value << m.aux_loss_weight << YAML::Key << "moe_zloss_weight" << YAML::Value
+      << m.z_loss_weight << YAML::EndMap << YAML::EndMap;
+  out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
+  out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << run.layout.replicate;
+  out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;
+  out << YAML::Key << "expert_parallel_degree" << YAML::Value << run.layout.expert;
+  out << YAML::Key << "activation_checkpointing" << YAML::Value << (run.layout.recompute == Recompute::block);
+  if (!run.layout.placement.empty()) {
+    out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;
+    for (const auto& row : run.layout.placement) out << YAML::Flow << row;
+    out << YAML::EndSeq;
+  }
+  out << YAML::EndMap;
+  const OptimizerSpec& o = run.optimizer;
+  out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << "adamw"
+      << YAML::Key << "lr" << YAML::Value << o.lr << YAML::Key << "beta1" << YAML::Value << o.beta1 << YAML::Key
+      << "beta2" << YAML::Value << o.beta2 << YAML::Key << "eps" << YAML::Value << o.eps << YAML::Key << "weight_decay"
+      << YAML::Value << o.weight_decay << YAML::EndMap;
+  out << YAML::Key << "scheduler" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
+      << "cosine_with_warmup" << YAML::Key << "t_warmup" << YAML::Value << fmt::format("{}ba", o.warmup_steps)
+      << YAML::Key << "alpha_f" << YAML::Value << o.final_lr_fraction << YAML::EndMap;
+  out << YAML::Key << "algorithms" << YAML::Value << YAML::BeginMap << YAML::Key << "gradient_clipping" << YAML::Value
+      << YAML::BeginMap << YAML::Key << "clipping_type" << YAML::Value << "norm" << YAML::Key << "clipping_threshold"
+      << YAML::Value << o.clip_norm << YAML::EndMap << YAML::EndMap;
+  if (!run.data.empty())
+    out << YAML::Key << "train_loader" << YAML::Value << YAML::BeginMap << YAML::Key << "dataset" << YAML::Value
+        << YAML::BeginMap << YAML::Key << "local" << YAML::Value << run.data.string() << YAML::Key << "shuffle_seed"
+        << YAML::Value << run.shuffle_seed << YAML::EndMap << YAML::EndMap;
+  out << YAML::Key << "save_interval" << YAML::Value << fmt::format("{}ba", run.save_interval);
+  out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
+  out << YAML::Key << "save" << YAML::Value << run.save << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace wt

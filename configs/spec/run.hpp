@@ -1,0 +1,50 @@
+// A run file: what the trainer trains, on which data, in which layout. The vocabulary is LLM Foundry's where it has one.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "configs/spec/layout.hpp"
+#include "configs/spec/model.hpp"
+
+namespace wt {
+
+struct OptimizerSpec {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double clip_norm = 1.0;  ///< 0 = no clipping
+  std::int64_t warmup_steps = 0;
+  double final_lr_fraction = 0.1;  ///< alpha_f of cosine_with_warmup
+};
+
+struct RunSpec {
+  std::string name;
+  ModelSpec model;
+  Layout layout;
+  Precision precision = Precision::fp32;
+  OptimizerSpec optimizer;
+  std::int64_t steps = 0;           ///< max_duration in batches ("40ba")
+  std::int64_t seq = 0;             ///< max_seq_len
+  std::int64_t global_batch = 0;    ///< sequences a step over all ranks
+  std::uint64_t seed = 17;
+  std::filesystem::path data;       ///< MDS directory
+  std::uint64_t shuffle_seed = 9176;
+  std::int64_t save_interval = 0;   ///< steps between checkpoints, 0 = only at the end if save is on
+  std::int64_t keep_checkpoints = 2;
+  bool save = true;
+
+  /// Microbatches a rank runs each step.
+  std::int64_t microbatches() const { return global_batch / (layout.world() * layout.microbatch); }
+  std::int64_t tokens_per_step() const { return global_batch * seq; }
+};
+
+/// Throws Error{usage}: unknown keys, units, a batch that the layout does not divide, impossible layouts.
+RunSpec read_run(const std::filesystem::path& file);
+/// The same checks on a run that was changed in memory.
+void check_run(const RunSpec& run, const std::string& where);
+/// The run as a file that read_run reads back to the same run.
+std::string run_to_yaml(const RunSpec& run);
+
+}  // namespace wt

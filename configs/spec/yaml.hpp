@@ -1,0 +1,61 @@
+// Strict reading of YAML maps: every key is consumed by the reader that understands it, what is left over is an error
+// with the nearest known key; every error names file, line, what was found and what is allowed.
+#pragma once
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+/// One map of a YAML file while it is read. Call finish() after the last key.
+class YamlMap {
+ public:
+  /// Opens a file whose root is a map. Throws Error{usage} when it cannot be read or parsed.
+  static YamlMap from_file(const std::filesystem::path& file);
+  static YamlMap from_text(const std::string& text, const std::string& origin);
+
+  bool has(const std::string& key);
+  std::string text(const std::string& key);
+  std::string text(const std::string& key, const std::string& fallback);
+  std::int64_t integer(const std::string& key, std::int64_t minimum, std::int64_t maximum = INT64_MAX);
+  std::int64_t integer_or(const std::string& key, std::int64_t fallback, std::int64_t minimum);
+  double number(const std::string& key, double minimum = -1e300, double maximum = 1e300);
+  double number_or(const std::string& key, double fallback, double minimum = -1e300, double maximum = 1e300);
+  bool boolean(const std::string& key, bool fallback);
+  /// One of the allowed words.
+  std::string choice(const std::string& key, const std::vector<std::string>& allowed, const std::string& fallback = "");
+  /// A quantity with a unit, through one of the parse_* functions of quantity.hpp.
+  double quantity(const std::string& key, double (*parse)(const std::string&, const std::string&));
+  double quantity_or(const std::string& key, double (*parse)(const std::string&, const std::string&), double fallback);
+  std::vector<std::int64_t> integers(const std::string& key, std::vector<std::int64_t> fallback = {});
+  std::vector<std::string> texts(const std::string& key, std::vector<std::string> fallback = {});
+  YamlMap map(const std::string& key);
+  std::vector<YamlMap> maps(const std::string& key);
+  /// Scalar or map: the raw node, for readers that accept either. Counts as consumed.
+  YAML::Node node(const std::string& key);
+
+  /// Throws for every key that nobody asked for.
+  void finish() const;
+  /// Throws Error{usage} "file:line: key: found ..., message".
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const;
+  /// "file:line: path.key"
+  std::string where(const std::string& key) const;
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  YamlMap(YAML::Node node, std::filesystem::path file, std::string path);
+  YAML::Node require(const std::string& key);
+  YAML::Node find(const std::string& key);
+  std::string scalar(const std::string& key);
+
+  YAML::Node node_;
+  std::filesystem::path file_;
+  std::string path_;  ///< dotted path of this map inside the file, "" at the root
+  std::vector<std::string> known_;
+};
+
+}  // namespace wt

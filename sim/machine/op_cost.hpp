@@ -1,0 +1,48 @@
+// The price of an op: what the simulator and the estimator ask, and what the machine model answers. Each answer says how
+// it was found and on which evidence it rests.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "configs/spec/evidence.hpp"
+#include "sim/program/program.hpp"
+
+namespace wt {
+
+/// How a time was found, best first.
+enum class Lookup { exact, staircase, fitted, roofline };
+std::string to_string(Lookup lookup);
+
+struct Price {
+  double seconds = 0;
+  double low_s = 0, high_s = 0;  ///< 80 % interval
+  Lookup lookup = Lookup::roofline;
+  Evidence evidence = Evidence::assumed;
+};
+
+/// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
+/// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the cluster
+/// model shares out, slowed by an efficiency that depends on the message size.
+struct CollectivePrice {
+  double latency_s = 0;
+  double cpu_s = 0;         ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
+  double efficiency = 1.0;  ///< share of the pools' nominal bandwidth that a transfer of this size reaches
+  double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
+  Evidence evidence = Evidence::assumed;
+};
+
+class OpCost {
+ public:
+  virtual ~OpCost() = default;
+  /// One work item, rows bound. Throws Error{usage} naming the benchmark to run when nothing is known and assumptions
+  /// are not allowed.
+  virtual Price item(const WorkItem& item, double rows) const = 0;
+  /// A whole segment or copy: its items, and what the op takes beyond them (from traces).
+  virtual Price segment(const Op& op, double rows) const = 0;
+  /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
+  virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
+  /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
+  virtual bool synchronous_host() const = 0;
+};
+
+}  // namespace wt

@@ -1,0 +1,38 @@
+// Builds the step program of an HSDP + expert-parallel MoE run: the one place that knows what FSDP does.
+#pragma once
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+#include "configs/spec/model.hpp"
+#include "configs/spec/run.hpp"
+#include "sim/program/program.hpp"
+
+namespace wt {
+
+struct ProgramOptions {
+  std::int64_t seq = 0;
+  std::int64_t microbatches = 1;
+  Precision precision = Precision::fp32;
+  bool reduce_scatter_scratch = false;  ///< the transport's reduce-scatter takes a full-size scratch buffer (Gloo)
+};
+
+ProgramOptions program_options(const RunSpec& run);
+
+/// One program per rank class and the class of each rank. Ranks that hold equally many experts share a class; their
+/// different loads come from the routing that executors bind.
+struct ProgramSet {
+  std::vector<Program> programs;
+  std::vector<int> class_of_rank;
+};
+
+/// Throws Error{usage} where the layout does not fit the model (Layout::check).
+ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
+
+/// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's
+/// attention, norms and router; expert = this rank's experts of one layer.
+std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group);
+/// The axis a group is sharded over, and elements of one rank's shard (padded to equal shares).
+Axis shard_axis(Group group);
+std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group);
+
+}  // namespace wt

@@ -1,0 +1,100 @@
+#include "sim/program/program.hpp"
+
+#include <map>
+#include <tuple>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+
+std::string to_string(OpKind kind) {
+  static const char* names[] = {"segment", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "copy", "host"};
+  return names[static_cast<int>(kind)];
+}
+
+std::string to_string(Lane lane) {
+  static const char* names[] = {"compute", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "copy", "host"};
+  return names[static_cast<int>(lane)];
+}
+
+std::string to_string(Action action) {
+  static const char* names[] = {"load_batch", "unshard",       "embed",      "attention",        "exchange_counts",
+                                "dispatch",   "experts",       "collect",    "combine",          "head_loss",
+                                "reduce_gradients", "accumulate", "reduce_replicas", "gradient_norm", "reduce_norm",
+                                "optimizer",  "reduce_loss"};
+  return names[static_cast<int>(action)];
+}
+
+std::string to_string(Group group) {
+  static const char* names[] = {"none", "embedding", "dense", "expert", "head"};
+  return names[static_cast<int>(group)];
+}
+
+std::string OpInstance::id() const {
+  std::string out;
+  if (microbatch >= 0) out += fmt::format("mb{}.", microbatch);
+  if (layer >= 0) out += fmt::format("L{}.", layer);
+  return out + op->name;
+}
+
+namespace {
+
+class Unroller {
+ public:
+  explicit Unroller(const Program& program) : program_(program) {}
+
+  std::vector<OpInstance> run() {
+    visit(program_.nodes, -1, -1);
+    return std::move(out_);
+  }
+
+ private:
+  void visit(const std::vector<Node>& nodes, int microbatch, int layer) {
+    for (const Node& node : nodes) {
+      if (const Op* op = std::get_if<Op>(&node)) {
+        add(*op, microbatch, layer);
+        continue;
+      }
+      const Loop& loop = std::get<Loop>(node);
+      for (int i = 0; i < loop.count(); ++i) {
+        const int index = loop.descending ? loop.first - i : loop.first + i;
+        const bool over_layers = loop.index == Loop::Index::layer;
+        visit(loop.body, over_layers ? microbatch : index, over_layers ? index : layer);
+      }
+    }
+  }
+
+  void add(const Op& op, int microbatch, int layer) {
+    const bool layered = layer >= 0 && op.group != Group::embedding && op.group != Group::head;
+    OpInstance instance{&op, microbatch, layered ? layer + op.layer_delta : -1, {}};
+    for (const Ref& ref : op.waits) {
+      const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
+      if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;
+      const int found = find(ref.name, microbatch, target);
+      if (found < 0)
+        throw_error(Code::usage, "step program: op {} waits for {} of layer {}, which no earlier op is called; fix the builder",
+                    instance.id(), ref.name, target);
+      instance.waits.push_back(found);
+    }
+    index_[{op.name, microbatch, instance.layer}] = static_cast<int>(out_.size());
+    out_.push_back(std::move(instance));
+  }
+
+  /// The epilogue (microbatch -1) means the last microbatch; an op without a layer is found from inside a layer too.
+  int find(const std::string& name, int microbatch, int layer) const {
+    for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
+      for (const int l : {layer, -1})
+        if (const auto it = index_.find({name, mb, l}); it != index_.end()) return it->second;
+    return -1;
+  }
+
+  const Program& program_;
+  std::map<std::tuple<std::string, int, int>, int> index_;
+  std::vector<OpInstance> out_;
+};
+
+}  // namespace
+
+std::vector<OpInstance> unroll(const Program& program) { return Unroller(program).run(); }
+
+}  // namespace wt

@@ -1,0 +1,117 @@
+// The step program: one training step as data, in issue order. The trainer executes it, the simulator spends predicted
+// time on it, the estimator walks it on paper. No LibTorch and no SimGrid in here.
+//
+// A program is a tree: ops and loops over microbatches and layers. unroll() flattens it into instances whose ids
+// ("mb0.L3.experts.fwd") are the same in every executor.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/program/mesh.hpp"
+#include "sim/program/work_item.hpp"
+
+namespace wt {
+
+enum class OpKind { segment, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host };
+enum class Lane { compute, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host };
+std::string to_string(OpKind kind);
+std::string to_string(Lane lane);
+
+/// What an op does: the trainer dispatches on it. With a direction and a parameter group it is complete.
+enum class Action {
+  load_batch,       ///< host: the microbatch's tokens from the data set
+  unshard,          ///< gather the group's compute weights from its shards (copy where the shard axis is 1)
+  embed,            ///< token embedding
+  attention,        ///< norm, q/k/v, rope, attention, output projection, residual, norm, router, permute
+  exchange_counts,  ///< rows each expert rank will receive, over the expert axis
+  dispatch,         ///< permuted rows to the experts' ranks, over the expert axis
+  experts,          ///< sort by expert, grouped gate/up, SwiGLU, grouped down, sort back
+  collect,          ///< expert outputs back to the tokens' ranks, over the expert axis
+  combine,          ///< weighted sum over the top k, residual
+  head_loss,        ///< final norm, output projection, cross-entropy, and their backward
+  reduce_gradients, ///< sum the group's gradients over its shard axis (copy where that is 1)
+  accumulate,       ///< reduced gradients into the step's gradient shards
+  reduce_replicas,  ///< sum gradient shards over the replicate axis
+  gradient_norm,    ///< local sum of squares over all gradient shards
+  reduce_norm,      ///< its sum over the shard axis
+  optimizer,        ///< clip and AdamW on the shards
+  reduce_loss,      ///< loss terms over the world
+};
+enum class Direction { forward, recompute, backward };
+enum class Group { none, embedding, dense, expert, head };
+std::string to_string(Action action);
+std::string to_string(Group group);
+
+/// A collective names its mesh axis; executors derive the group instance from the rank and number the calls per axis in
+/// issue order, so that every rank agrees on what is what.
+struct Collective {
+  Axis axis = Axis::world;
+  Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank sends
+};
+
+/// Refers to another op or buffer by name, in the same microbatch: `layer_delta` layers away inside a layer loop, or of
+/// the layer given.
+struct Ref {
+  std::string name;
+  int layer_delta = 0;
+  int layer = -1;
+};
+
+/// Memory named here lives from this op's issue until the op that frees it is done.
+struct Buffer {
+  std::string name;
+  Amount bytes;
+};
+
+struct Op {
+  std::string name;  ///< "experts.fwd"; the instance id puts microbatch and layer in front
+  OpKind kind = OpKind::segment;
+  Lane lane = Lane::compute;
+  Action action = Action::load_batch;
+  Direction direction = Direction::forward;
+  Group group = Group::none;
+  int layer_delta = 0;          ///< acts on layer (loop layer + delta): prefetch of a neighbour
+  std::vector<WorkItem> work;   ///< of segments and copies
+  Collective collective;        ///< of collectives
+  std::vector<Ref> waits;       ///< must be done before this op starts; a Ref to a layer outside the model is void
+  std::vector<Buffer> allocates;
+  std::vector<Ref> frees;       ///< buffers given back when this op is done
+  Amount transient;             ///< bytes needed only while the op runs, at its peak, beyond what it allocates
+  bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
+};
+
+struct Loop;
+using Node = std::variant<Op, Loop>;
+
+struct Loop {
+  enum class Index { microbatch, layer };
+  Index index = Index::layer;
+  int first = 0, last = -1;  ///< inclusive; first > last counts down; see count()
+  bool descending = false;
+  std::vector<Node> body;
+  int count() const { return descending ? first - last + 1 : last - first + 1; }
+};
+
+struct Program {
+  std::vector<Node> nodes;
+  std::vector<Buffer> resident;  ///< memory held through the whole step: masters, moments, gradient shards, pools
+  int layers = 0;
+  int microbatches = 0;
+};
+
+/// One op of one step of one rank, in issue order.
+struct OpInstance {
+  const Op* op = nullptr;
+  int microbatch = -1;  ///< -1 outside the microbatch loop
+  int layer = -1;       ///< -1 outside the layer loop
+  std::vector<int> waits;  ///< indices of earlier instances
+  /// "mb0.L3.experts.fwd", "mb0.head", "optimizer".
+  std::string id() const;
+};
+
+/// Throws Error{usage} when a Ref names no earlier op. The program must outlive the result.
+std::vector<OpInstance> unroll(const Program& program);
+
+}  // namespace wt

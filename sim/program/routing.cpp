@@ -1,0 +1,154 @@
+#include "sim/program/routing.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <sstream>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+std::vector<double> scaled(std::vector<double> shares, double total) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share *= total / sum;
+  return shares;
+}
+
+class Histogram : public RoutingSource {
+ public:
+  Histogram(std::vector<std::vector<double>> rows, std::string description)
+      : rows_(std::move(rows)), description_(std::move(description)) {}
+  std::vector<double> counts(std::int64_t, std::int64_t, std::int64_t layer, std::int64_t) const override {
+    return rows_[static_cast<std::size_t>(layer) % rows_.size()];
+  }
+  std::string description() const override { return description_; }
+
+ private:
+  std::vector<std::vector<double>> rows_;  ///< already scaled to tokens * top_k
+  std::string description_;
+};
+
+/// Shares per (step, layer), summed over microbatches and ranks.
+class Recording : public RoutingSource {
+ public:
+  Recording(std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps, double rows, std::string description)
+      : steps_(std::move(steps)), rows_(rows), description_(std::move(description)) {}
+  std::vector<double> counts(std::int64_t step, std::int64_t, std::int64_t layer, std::int64_t) const override {
+    auto it = steps_.lower_bound(step);
+    if (it == steps_.end()) --it;
+    const auto& layers = it->second;
+    const auto row = layers.find(layer % static_cast<std::int64_t>(layers.size()));
+    return scaled(row == layers.end() ? layers.begin()->second : row->second, rows_);
+  }
+  std::string description() const override { return description_; }
+
+ private:
+  std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps_;
+  double rows_;
+  std::string description_;
+};
+
+double rows_of(const ModelSpec& model, std::int64_t tokens) { return static_cast<double>(tokens * model.top_k); }
+
+/// Reads a CSV with a header line into rows of cells; '#' starts a comment line.
+std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& csv) {
+  std::ifstream in(csv);
+  if (!in) throw_error(Code::usage, "{}: cannot be read; needs a CSV file", csv.string());
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::vector<std::string> cells;
+    std::stringstream split(line);
+    for (std::string cell; std::getline(split, cell, ',');) cells.push_back(cell);
+    rows.push_back(std::move(cells));
+  }
+  if (rows.size() < 2) throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", csv.string());
+  return rows;
+}
+
+double to_number(const std::string& cell, const std::filesystem::path& csv, std::size_t line) {
+  try {
+    if (const double value = std::stod(cell); value >= 0) return value;
+  } catch (const std::exception&) {  // not a number: reported below
+  }
+  throw_error(Code::usage, "{}: row {}: found '{}', needs a count >= 0", csv.string(), line, cell);
+}
+
+}  // namespace
+
+std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, std::int64_t tokens) {
+  const std::vector<double> even(static_cast<std::size_t>(model.experts), 1.0);
+  std::vector<std::vector<double>> rows;
+  rows.push_back(scaled(even, rows_of(model, tokens)));
+  return std::make_unique<Histogram>(std::move(rows), "balanced (assumed)");
+}
+
+std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, std::int64_t tokens,
+                                                 std::vector<std::vector<double>> shares, std::string description) {
+  for (auto& row : shares) {
+    if (static_cast<std::int64_t>(row.size()) != model.experts)
+      throw_error(Code::usage, "routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
+                  row.size(), model.experts);
+    row = scaled(std::move(row), rows_of(model, tokens));
+  }
+  return std::make_unique<Histogram>(std::move(shares), std::move(description));
+}
+
+std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts) {
+  const auto rows = read_cells(csv);
+  const auto column = [&](const std::string& name) {
+    const auto it = std::find(rows[0].begin(), rows[0].end(), name);
+    if (it == rows[0].end()) throw_error(Code::usage, "{}: column '{}' missing; needs layer, expert, count", csv.string(), name);
+    return static_cast<std::size_t>(it - rows[0].begin());
+  };
+  const std::size_t layer = column("layer"), expert = column("expert"), count = column("count");
+  std::map<double, std::vector<double>> layers;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].size() != rows[0].size())
+      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
+    auto& shares = layers[to_number(rows[i][layer], csv, i + 1)];
+    shares.resize(static_cast<std::size_t>(experts), 0.0);
+    const double index = to_number(rows[i][expert], csv, i + 1);
+    if (index >= static_cast<double>(experts))
+      throw_error(Code::usage, "{}: row {}: found expert {}, the model has {}", csv.string(), i + 1, index, experts);
+    shares[static_cast<std::size_t>(index)] += to_number(rows[i][count], csv, i + 1);
+  }
+  std::vector<std::vector<double>> out;
+  for (auto& [index, shares] : layers) out.push_back(std::move(shares));
+  return out;
+}
+
+std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
+                                                std::int64_t tokens) {
+  const auto rows = read_cells(csv);
+  const std::size_t experts = static_cast<std::size_t>(model.experts);
+  if (rows[0].size() != 4 + experts)
+    throw_error(Code::usage, "{}: found {} columns, needs step, microbatch, layer, rank and {} experts", csv.string(),
+                rows[0].size(), experts);
+  std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].size() != rows[0].size())
+      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
+    auto& shares = steps[static_cast<std::int64_t>(to_number(rows[i][0], csv, i + 1))]
+                        [static_cast<std::int64_t>(to_number(rows[i][2], csv, i + 1))];
+    shares.resize(experts, 0.0);
+    for (std::size_t e = 0; e < experts; ++e) shares[e] += to_number(rows[i][4 + e], csv, i + 1);
+  }
+  return std::make_unique<Recording>(std::move(steps), rows_of(model, tokens), "recorded in " + csv.filename().string());
+}
+
+std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,
+                                  std::int64_t layer) {
+  std::vector<double> rows(static_cast<std::size_t>(layout.expert), 0.0);
+  const std::int64_t experts = static_cast<std::int64_t>(counts.at(0).size()), per_rank = experts / layout.expert;
+  for (const auto& source : counts)
+    for (std::int64_t slot = 0; slot < experts; ++slot)
+      rows[static_cast<std::size_t>(slot / per_rank)] +=
+          source[static_cast<std::size_t>(layout.expert_in_slot(layer, slot))];
+  return rows;
+}
+
+}  // namespace wt

@@ -1,0 +1,45 @@
+// How many tokens go to which expert. Sizes that depend on routing are symbols in the program; a RoutingSource binds
+// them: the trainer from its count exchange, the simulator from a recording or a histogram.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+#include "configs/spec/model.hpp"
+
+namespace wt {
+
+class RoutingSource {
+ public:
+  virtual ~RoutingSource() = default;
+  /// Rows that a source rank sends to each logical expert in this step, microbatch and layer; sums to tokens * top_k.
+  virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
+                                     std::int64_t source_rank) const = 0;
+  /// Said in reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
+  virtual std::string description() const = 0;
+};
+
+/// Every expert gets the same share.
+std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, std::int64_t tokens);
+
+/// A histogram of expert shares per layer (rows of any positive scale), the same for every rank and step; a model with
+/// more layers reuses the rows in order, one with another number of experts is refused with Error{usage}.
+std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, std::int64_t tokens,
+                                                 std::vector<std::vector<double>> shares, std::string description);
+/// Reads columns layer, expert, count (others ignored, '#' comments) as shares per layer.
+std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
+
+/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert), for the same model;
+/// another layout or batch is served by the shares of the recorded (step, layer), summed over ranks and scaled.
+std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
+                                                std::int64_t tokens);
+
+/// Rows that each rank of one expert group receives when every source rank of the group sends `counts[source]`.
+/// counts: [sources][experts]; returns [expert ranks].
+std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,
+                                  std::int64_t layer);
+
+}  // namespace wt

@@ -1,0 +1,34 @@
+#include "sim/program/sizes.hpp"
+
+#include <algorithm>
+
+namespace wt {
+
+Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& options) {
+  const auto f = [](std::int64_t value) { return static_cast<double>(value); };
+  tokens = f(layout.microbatch * options.seq);
+  word = options.precision == Precision::fp32 ? 4 : 2;
+  const bool half = options.precision == Precision::bf16;
+  rows = layout.expert == 1 ? Amount{tokens * f(m.top_k), 0} : Amount{0, 1};
+  const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
+
+  const double d = f(m.d_model), q = f(m.heads * m.head_dim), kv = f(m.kv_heads * m.head_dim);
+  x = tokens * d * word;
+  routed = tokens * f(m.top_k) * d * word;
+  qkv = tokens * (q + 2 * kv) * word;
+  const double rstd = 2 * tokens * 4, logsumexp = tokens * f(m.heads) * 4;
+  const double normed_fp32 = half ? tokens * d * 4 : 0;  // the router's product is in fp32
+  attention = rstd + 3 * x + (2 * q + 2 * kv) * tokens * word + logsumexp + normed_fp32;
+  routing = tokens * f(m.experts) * 4 + tokens * f(m.top_k) * (8 + 4 + 8 + 8);
+  row_block = per_row(d * word);
+  gate_up = per_row(2 * f(m.ffn) * word);
+  activated = per_row(f(m.ffn) * word);
+  logits = tokens * f(m.vocab) * word;
+  logits_fp32 = tokens * f(m.vocab) * 4;
+  const double local_experts = f(m.experts / layout.expert);
+  expert_gate_up_weight = local_experts * 2 * f(m.ffn) * d * word;
+  expert_down_weight = local_experts * f(m.ffn) * d * word;
+  largest_dense_weight = std::max((q + 2 * kv) * d, q * d) * word;
+}
+
+}  // namespace wt

@@ -1,0 +1,32 @@
+// Sizes in bytes of what a step holds: the tensors that each segment saves, gives on, or needs for a moment. They follow
+// trainer/segments.cpp tensor by tensor; tests/e2e compares them with what the allocator counted.
+#pragma once
+#include "configs/spec/layout.hpp"
+#include "configs/spec/model.hpp"
+#include "sim/program/build.hpp"
+
+namespace wt {
+
+/// Everything in bytes, for one microbatch on one rank. `rows` quantities are Amounts of received expert rows.
+struct Sizes {
+  Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
+
+  double tokens;         ///< microbatch * seq
+  double word;           ///< bytes of a compute element
+  Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
+  double x;              ///< one (tokens, d_model) activation
+  double routed;         ///< (tokens * top_k, d_model): permuted rows, before dispatch and after collect
+  double attention;      ///< saved by attention besides its input: norms, q, k, v, output, logsumexp, residual
+  double routing;        ///< router probabilities, top-k choice, weights, permutation
+  double qkv;            ///< the fused projection before rope
+  Amount row_block;      ///< (rows, d_model)
+  Amount gate_up;        ///< (rows, 2 ffn)
+  Amount activated;      ///< (rows, ffn)
+  double logits;         ///< (tokens, vocab) in the compute type
+  double logits_fp32;
+  double expert_gate_up_weight;  ///< fp32 gradient temporary of this rank's gate and up weights
+  double expert_down_weight;
+  double largest_dense_weight;   ///< likewise, q/k/v or output projection
+};
+
+}  // namespace wt

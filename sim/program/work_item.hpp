@@ -1,0 +1,62 @@
+// Work items: the pieces of computation inside an op (kernel class, shape, direction). Benchmarks measure them, the
+// machine model prices them; FLOPs and bytes are the features of its fits.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+
+namespace wt {
+
+/// A size that may depend on routing: fixed + per_row * rows, where rows = expert rows that this rank receives in this
+/// step, microbatch and layer (bound from a RoutingSource).
+struct Amount {
+  double fixed = 0;
+  double per_row = 0;
+  double at(double rows) const { return fixed + per_row * rows; }
+};
+
+enum class Kernel {
+  gemm,           ///< rows x k times k x n
+  grouped_gemm,   ///< rows over `groups` experts, each times its k x n
+  attention,      ///< rows sequences of `seq`, causal; heads query heads, kv_heads, head_dim
+  rmsnorm,        ///< rows x width
+  rope,           ///< rows x width (width = head_dim * rotated heads)
+  router,         ///< rows tokens over `experts`: fp32 softmax, top_k, counts, sort order
+  permute,        ///< rows x width gathered by index (unpermute with weights is the same traffic)
+  swiglu,         ///< rows x width: silu(gate) * up
+  add,            ///< rows x width: residual or accumulation
+  embedding,      ///< rows x width looked up
+  cross_entropy,  ///< rows x vocab, log-softmax and its gradient
+  adamw,          ///< rows parameters, fused update of fp32 master and moments
+  copy,           ///< rows elements copied or cast
+};
+enum class Pass { forward, backward };
+
+std::string to_string(Kernel kernel);
+Kernel kernel_from_string(const std::string& word);
+std::string to_string(Pass pass);
+/// Names of `dims` of a kernel, e.g. gemm: {"n", "k"}; unused dims have no name.
+const std::vector<std::string>& dim_names(Kernel kernel);
+
+struct WorkItem {
+  Kernel kernel = Kernel::copy;
+  Pass pass = Pass::forward;
+  Precision precision = Precision::fp32;
+  Amount rows;
+  std::array<std::int64_t, 4> dims{};  ///< meaning by dim_names(kernel)
+
+  /// FLOPs at a binding; a backward gemm is both products (gradient of input and of weight).
+  double flops(double bound_rows) const;
+  /// Bytes read and written once, at a binding.
+  double bytes(double bound_rows) const;
+  /// The shape of a Measurement: {"rows": rows at the binding, dim names...}.
+  std::map<std::string, std::int64_t> shape(double bound_rows) const;
+};
+
+WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims = {});
+
+}  // namespace wt
