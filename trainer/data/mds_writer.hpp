@@ -1,0 +1,61 @@
+// Writes a dataset of Mosaic MDS shards that Streaming's own reader opens. Everything goes to a hidden directory beside
+// the target, index.json last, and is renamed at the end: at the target there is the whole dataset or what was there
+// before.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/data/mds_index.hpp"
+
+namespace wt {
+
+struct MdsWriterOptions {
+  std::vector<std::string> hashes = {"xxh3_64"};  ///< of each shard, any that is_mds_hash knows
+  std::uint64_t size_limit = 1 << 26;             ///< bytes of a shard, below 2^32
+};
+
+struct MdsSummary {
+  std::int64_t shards = 0;
+  std::int64_t samples = 0;
+  std::uint64_t bytes = 0;  ///< of all shards
+};
+
+class MdsWriter {
+ public:
+  /// columns: name to encoding. `out` may be missing, an empty directory, or an earlier dataset with these very columns
+  /// and nothing else in it, which finish() replaces. Throws Error{usage} on anything else and on unknown encodings or
+  /// hashes.
+  MdsWriter(std::filesystem::path out, const std::map<std::string, std::string>& columns,
+            MdsWriterOptions options = {});
+  /// Removes what was written unless finish() came through.
+  ~MdsWriter();
+  MdsWriter(const MdsWriter&) = delete;
+  MdsWriter& operator=(const MdsWriter&) = delete;
+
+  /// One encoded payload (mds_encoding.hpp) for each column, columns sorted by name. Throws Error{usage} when number or
+  /// widths do not fit the columns, Error{runtime} when the disk is full.
+  void write(std::span<const std::string> payloads);
+  /// A sample of a dataset whose one column is ndarray:uint16.
+  void write_tokens(std::span<const std::uint16_t> tokens);
+  /// Writes the rest and the index, and puts the dataset in its place. Throws Error{usage} when there is no sample.
+  MdsSummary finish();
+
+ private:
+  void flush_shard();
+  std::uint64_t empty_shard_bytes() const { return 8 + config_.size(); }
+
+  std::filesystem::path out_;
+  MdsWriterOptions options_;
+  MdsShard template_;   ///< columns, hash names and size limit that all shards share
+  std::string config_;  ///< the JSON that stands in every shard
+  std::filesystem::path partial_;
+  std::vector<MdsShard> shards_;
+  std::vector<std::uint32_t> ends_;  ///< of the samples in body_
+  std::string body_;                 ///< samples of the shard that is being filled
+};
+
+}  // namespace wt

@@ -1,0 +1,50 @@
+// NumPy's default_rng(seed): PCG64 (XSL-RR 128/64, O'Neill 2014) seeded through SeedSequence, with the Generator
+// methods that Mosaic Streaming's sample order draws from. Equal to NumPy draw for draw (pinned by golden vectors:
+// NumPy itself promises no stream stability between versions).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace wt {
+
+class NumpyRandom {
+ public:
+  explicit NumpyRandom(std::uint64_t seed);
+
+  std::uint64_t next64();
+  /// The low half of a 64-bit draw, then its high half: the half that waits survives calls of next64().
+  std::uint32_t next32();
+  /// 53 random bits in [0, 1).
+  double random();
+  /// low + (high - low) * random().
+  double uniform(double low, double high);
+  /// In [low, high), by Lemire's multiply-and-reject. Throws Error{usage} unless low < high.
+  std::int64_t integers(std::int64_t low, std::int64_t high);
+  /// In [0, max], by masking and rejecting: what shuffle draws.
+  std::uint64_t interval(std::uint64_t max);
+
+  /// Fisher-Yates from the back, as Generator.shuffle does for lists and for one-dimensional arrays.
+  template <typename T>
+  void shuffle(std::span<T> items) {
+    for (std::size_t i = items.size(); i-- > 1;) {
+      using std::swap;
+      swap(items[i], items[interval(i)]);
+    }
+  }
+  /// shuffle of 0..n-1.
+  std::vector<std::int64_t> permutation(std::int64_t n);
+
+ private:
+  __extension__ using Word128 = unsigned __int128;
+  void advance();
+
+  Word128 state_ = 0;
+  Word128 increment_ = 0;
+  bool has_half_ = false;
+  std::uint32_t half_ = 0;
+};
+
+}  // namespace wt

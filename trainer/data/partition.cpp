@@ -1,0 +1,182 @@
+#include "trainer/data/partition.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+void check(const PartitionShape& shape, std::int64_t drop_first) {
+  const std::int64_t least = std::min({shape.num_samples, shape.canonical_nodes, shape.physical_nodes,
+                                       shape.ranks_per_node, shape.workers_per_rank, shape.batch_size});
+  if (least < 1) {
+    throw_error(Code::usage,
+                "partition: found the count {}, allowed are counts of at least 1; check samples, nodes, ranks, "
+                "workers and batch size",
+                least);
+  }
+  if (drop_first < 0 || drop_first >= shape.num_samples) {
+    throw_error(Code::usage,
+                "partition: found {} samples already seen of {}, allowed is less than all; start the next epoch",
+                drop_first, shape.num_samples);
+  }
+}
+
+bool divide(std::int64_t a, std::int64_t b) { return std::max(a, b) % std::min(a, b) == 0; }
+
+/// Columns of the canonical rows, each row filled up to `padded` with samples from its end: one from `stride` places
+/// earlier for each place, as Streaming does so that a physical node does not read the same sample again at once.
+std::vector<std::int64_t> padded_columns(const PartitionShape& shape, std::int64_t row_size, std::int64_t padding,
+                                         std::int64_t stride) {
+  const std::int64_t padded = row_size + padding;
+  const std::int64_t source = padded - 2 * padding - stride + 1;  // first column of the samples that are repeated
+  if (source < 0) {
+    throw_error(
+        Code::usage,
+        "partition: found {} samples for {} canonical and {} physical nodes, allowed are rows of at least {} samples; "
+        "use fewer nodes",
+        shape.num_samples, shape.canonical_nodes, shape.physical_nodes, padding + stride - 1);
+  }
+  std::vector<std::int64_t> columns;
+  columns.reserve(static_cast<std::size_t>(padded * shape.canonical_nodes));
+  for (std::int64_t column = 0; column < padded; ++column) {
+    const std::int64_t read = column < row_size ? column : source + (column - row_size);
+    for (std::int64_t row = 0; row < shape.canonical_nodes; ++row) {
+      const std::int64_t begin = row * shape.num_samples / shape.canonical_nodes;
+      const std::int64_t size = (row + 1) * shape.num_samples / shape.canonical_nodes - begin;
+      columns.push_back(begin + std::min(read, size - 1));
+    }
+  }
+  return columns;
+}
+
+std::vector<std::int64_t> global_sequence(const PartitionShape& shape) {
+  const std::int64_t row_size = ceil_div(shape.num_samples, shape.canonical_nodes);
+  const std::int64_t ratio =
+      shape.physical_nodes > shape.canonical_nodes ? shape.physical_nodes / shape.canonical_nodes : 1;
+  const std::int64_t padding = (ratio - row_size % ratio) % ratio;
+  if (shape.num_samples > shape.canonical_nodes) {
+    if (padding > 0) return padded_columns(shape, row_size, padding, ratio);
+    return read_canonical_nodes(shape.num_samples, shape.canonical_nodes, true);
+  }
+  // Too few samples to give each row its own: samples go round and round, row after row.
+  const std::int64_t padded = row_size + padding;
+  std::vector<std::int64_t> columns;
+  for (std::int64_t column = 0; column < padded; ++column) {
+    for (std::int64_t row = 0; row < shape.canonical_nodes; ++row) {
+      columns.push_back((row * padded + column) % shape.num_samples);
+    }
+  }
+  return columns;
+}
+
+/// Fills a node's samples up to a multiple of its ranks with its own last ones (or all of them, if they are too few).
+void pad_for_ranks(std::vector<std::int64_t>& ids, std::int64_t ranks) {
+  const auto size = static_cast<std::int64_t>(ids.size());
+  const std::int64_t missing = (ranks - size % ranks) % ranks;
+  const bool enough = ranks + missing - 1 <= size;
+  for (std::int64_t i = 0; i < missing; ++i) {
+    const std::int64_t source = enough ? size - ranks - missing + 1 + i : i % size;
+    ids.push_back(ids[static_cast<std::size_t>(source)]);
+  }
+}
+
+}  // namespace
+
+std::int64_t Partition::at(std::int64_t node, std::int64_t rank, std::int64_t worker, std::int64_t batch,
+                           std::int64_t sample) const {
+  const std::int64_t row = (node * shape.ranks_per_node + rank) * shape.workers_per_rank + worker;
+  return ids.at(static_cast<std::size_t>((row * batches_per_worker + batch) * shape.batch_size + sample));
+}
+
+std::vector<std::int64_t> read_canonical_nodes(std::int64_t num_samples, std::int64_t canonical_nodes,
+                                               bool repeat_short_rows) {
+  std::vector<std::int64_t> order;
+  order.reserve(static_cast<std::size_t>(num_samples + canonical_nodes));
+  for (std::int64_t column = 0; column < ceil_div(num_samples, canonical_nodes); ++column) {
+    for (std::int64_t row = 0; row < canonical_nodes; ++row) {
+      const std::int64_t begin = row * num_samples / canonical_nodes;
+      const std::int64_t size = (row + 1) * num_samples / canonical_nodes - begin;
+      if (column < size) {
+        order.push_back(begin + column);
+      } else if (repeat_short_rows) {
+        order.push_back(begin + size - 1);
+      }
+    }
+  }
+  return order;
+}
+
+Partition partition_orig(const PartitionShape& shape, std::int64_t drop_first) {
+  check(shape, drop_first);
+  if (!divide(shape.canonical_nodes, shape.physical_nodes)) {
+    throw_error(Code::usage,
+                "partition: found {} canonical and {} physical nodes, allowed is that one divides the other; "
+                "change num_canonical_nodes or use the relaxed partition",
+                shape.canonical_nodes, shape.physical_nodes);
+  }
+  const std::vector<std::int64_t> sequence = global_sequence(shape);
+  const std::int64_t nodes = shape.physical_nodes;
+  const std::int64_t ranks = shape.ranks_per_node;
+  const std::int64_t turn =
+      shape.workers_per_rank * shape.batch_size;  // samples of one batch of every worker of a rank
+  Partition result{shape, 0, {}};
+  for (std::int64_t node = 0; node < nodes; ++node) {
+    std::vector<std::int64_t> mine;
+    for (std::int64_t i = drop_first - drop_first % nodes + node; i < static_cast<std::int64_t>(sequence.size());
+         i += nodes) {
+      mine.push_back(sequence[static_cast<std::size_t>(i)]);
+    }
+    pad_for_ranks(mine, ranks);
+    const std::int64_t per_rank = static_cast<std::int64_t>(mine.size()) / ranks;
+    result.batches_per_worker = ceil_div(per_rank, turn);
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      for (std::int64_t worker = 0; worker < shape.workers_per_rank; ++worker) {
+        for (std::int64_t i = 0; i < result.batches_per_worker * shape.batch_size; ++i) {
+          const std::int64_t place = i / shape.batch_size * turn + worker * shape.batch_size + i % shape.batch_size;
+          result.ids.push_back(place < per_rank ? mine[static_cast<std::size_t>(place * ranks + rank)] : -1);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+Partition partition_relaxed(const PartitionShape& shape, std::int64_t drop_first,
+                            std::optional<std::int64_t> initial_physical_nodes) {
+  check(shape, drop_first);
+  if (!initial_physical_nodes || divide(shape.canonical_nodes, shape.physical_nodes))
+    return partition_orig(shape, drop_first);
+  const std::int64_t global_batch = shape.physical_nodes * shape.ranks_per_node * shape.batch_size;
+  const std::int64_t initial_ranks = *initial_physical_nodes * shape.ranks_per_node;
+  if (initial_ranks < 1 || global_batch % initial_ranks != 0) {
+    throw_error(Code::usage,
+                "partition: found a global batch of {} samples over {} initial ranks, allowed is a batch that they "
+                "divide; keep the global batch of the run's start",
+                global_batch, initial_ranks);
+  }
+  PartitionShape first = shape;
+  first.physical_nodes = *initial_physical_nodes;
+  first.batch_size = global_batch / initial_ranks;
+  const Partition before = partition_orig(first, drop_first);
+  Partition result{shape, before.batches_per_worker, {}};
+  result.ids.reserve(before.ids.size());
+  const std::int64_t ranks = shape.ranks_per_node;
+  for (std::int64_t rank = 0; rank < shape.physical_nodes * ranks; ++rank) {
+    for (std::int64_t worker = 0; worker < shape.workers_per_rank; ++worker) {
+      for (std::int64_t batch = 0; batch < before.batches_per_worker; ++batch) {
+        for (std::int64_t sample = 0; sample < shape.batch_size; ++sample) {
+          const std::int64_t place = rank * shape.batch_size + sample;  // in the global batch
+          const std::int64_t old_rank = place / first.batch_size;
+          result.ids.push_back(before.at(old_rank / ranks, old_rank % ranks, worker, batch, place % first.batch_size));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace wt

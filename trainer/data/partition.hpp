@@ -1,0 +1,44 @@
+// Streaming's elastic partition (streaming/base/partition): which sample id each rank reads when. The trainer itself
+// deals whole global batches (sample_order.hpp); this reproduces Streaming's own dealing, so that its readers and ours
+// can be compared and a run can move between the two at a global-batch edge.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace wt {
+
+struct PartitionShape {
+  std::int64_t num_samples = 0;
+  std::int64_t canonical_nodes = 1;  ///< fixed for a run; one of canonical and physical must divide the other
+  std::int64_t physical_nodes = 1;
+  std::int64_t ranks_per_node = 1;
+  std::int64_t workers_per_rank = 1;
+  std::int64_t batch_size = 1;  ///< samples of one rank's batch
+};
+
+/// Ids in row-major (physical node, rank, worker, batch, sample); -1 fills up the last batches.
+struct Partition {
+  PartitionShape shape;
+  std::int64_t batches_per_worker = 0;
+  std::vector<std::int64_t> ids;
+
+  std::int64_t at(std::int64_t node, std::int64_t rank, std::int64_t worker, std::int64_t batch,
+                  std::int64_t sample) const;
+};
+
+/// The order in which canonical nodes are read: column by column over their contiguous ranges. Streaming repeats the
+/// last id of shorter ranges, so that the last column is full; `repeat_short_rows` says whether we do.
+std::vector<std::int64_t> read_canonical_nodes(std::int64_t num_samples, std::int64_t canonical_nodes,
+                                               bool repeat_short_rows);
+
+/// "orig". drop_first = samples already seen (rounded down to a multiple of the physical nodes).
+/// Throws Error{usage} when the node counts do not divide, counts are not positive, or drop_first >= num_samples.
+Partition partition_orig(const PartitionShape& shape, std::int64_t drop_first = 0);
+
+/// "relaxed": as orig where the node counts divide; else the order of a run that began on initial_physical_nodes is
+/// re-dealt in whole global batches, which must divide over the initial ranks too.
+Partition partition_relaxed(const PartitionShape& shape, std::int64_t drop_first = 0,
+                            std::optional<std::int64_t> initial_physical_nodes = std::nullopt);
+
+}  // namespace wt
