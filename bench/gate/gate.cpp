@@ -1,0 +1,208 @@
+#include "bench/gate/gate.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench/gate/statistics.hpp"
+#include "bench/profile/google_benchmark.hpp"
+#include "bench/profile/merge.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/json_reader.hpp"
+
+namespace wt {
+namespace {
+
+void check(const GateOptions& o) {
+  const auto refuse = [](const char* key, double found, const char* allowed) {
+    throw_error(Code::usage, "gate: {}: found {}, allowed {}; correct the option", key, found, allowed);
+  };
+  if (!(o.alpha > 0 && o.alpha < 1)) refuse("alpha", o.alpha, "above 0 and below 1");
+  if (!(o.relative_floor >= 0 && o.relative_floor < 1))
+    refuse("relative_floor", o.relative_floor, "0 or more, below 1");
+  if (!(o.absolute_floor_s >= 0 && std::isfinite(o.absolute_floor_s)))
+    refuse("absolute_floor_s", o.absolute_floor_s, "0 or more");
+  if (o.min_samples < 2) refuse("min_samples", static_cast<double>(o.min_samples), "2 or more");
+  // Below 7 a side, full separation alone is likelier than 1 in 1,000.
+  if (o.separation_samples < 7) refuse("separation_samples", static_cast<double>(o.separation_samples), "7 or more");
+}
+
+// The absolute floor in the unit of the samples; 0 for units that are not of time.
+double absolute_floor(const GateOptions& options, const std::string& unit) {
+  static const std::map<std::string, double> per_second = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
+  const auto found = per_second.find(unit);
+  return found == per_second.end() ? 0 : options.absolute_floor_s * found->second;
+}
+
+bool fully_separated(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto [x_low, x_high] = std::minmax_element(x.begin(), x.end());
+  const auto [y_low, y_high] = std::minmax_element(y.begin(), y.end());
+  return *x_high < *y_low || *y_high < *x_low;
+}
+
+/// Why the two cannot be compared, or "".
+std::string obstacle(const Measurement& base, const Measurement& current) {
+  if (base.unit != current.unit) return fmt::format("units differ: {} and {}", base.unit, current.unit);
+  if (base.smaller_is_better != current.smaller_is_better) return "directions differ: smaller and bigger is better";
+  for (const Measurement* m : {&base, &current})
+    if (m->evidence.kind != Evidence::measured)
+      return fmt::format("a side is {}, not measured", to_string(m->evidence.kind));
+  return "";
+}
+
+GateRow measure(const Measurement& base, const Measurement& current, const GateOptions& options) {
+  GateRow row;
+  row.name = current.name();
+  row.unit = current.unit;
+  row.smaller_is_better = current.smaller_is_better;
+  row.base_n = base.samples.size();
+  row.current_n = current.samples.size();
+  row.base_median = base.median();
+  row.current_median = current.median();
+  if (const std::string why = obstacle(base, current); !why.empty()) {
+    row.verdict = Verdict::incomparable;
+    row.reason = why;
+    return row;
+  }
+  row.delta = *row.current_median - *row.base_median;
+  if (*row.base_median > 0) row.ratio = *row.current_median / *row.base_median;
+  if (std::min(row.base_n, row.current_n) < options.min_samples) {
+    row.verdict = Verdict::inconclusive;
+    row.reason = fmt::format("{} and {} samples; {} a side are needed", row.base_n, row.current_n, options.min_samples);
+    row.samples_needed = options.min_samples;
+    return row;
+  }
+  row.p = mann_whitney_p(base.samples, current.samples);
+  row.separated = fully_separated(base.samples, current.samples);
+  if (const auto interval = ratio_interval(base.samples, current.samples)) {
+    row.ratio_low = interval->low;
+    row.ratio_high = interval->high;
+  }
+  return row;
+}
+
+// How many times worse: above 1 is worse, whichever direction is the better one.
+double worsening(const GateRow& row, double ratio) { return row.smaller_is_better ? ratio : 1 / ratio; }
+
+// Whether a change to `ratio` times the base would be large enough to matter.
+bool beyond_floors(const GateRow& row, double ratio, const GateOptions& options) {
+  const double worse = worsening(row, ratio);
+  const bool relative = std::max(worse, 1 / worse) > 1 + options.relative_floor;
+  return relative && std::abs(ratio - 1) * *row.base_median > absolute_floor(options, row.unit);
+}
+
+std::optional<std::size_t> samples_needed(const GateRow& row, const GateOptions& options) {
+  if (!row.ratio_low || !(*row.ratio_low > 0) || options.relative_floor == 0) return std::nullopt;
+  // The interval's width falls with the root of the samples; half of it should be half the floor.
+  const double half = 0.5 * std::log(*row.ratio_high / *row.ratio_low);
+  const double factor = std::pow(half / (0.5 * std::log1p(options.relative_floor)), 2);
+  const double n = std::ceil(static_cast<double>(std::min(row.base_n, row.current_n)) * std::max(1.0, factor));
+  return static_cast<std::size_t>(std::min(n, 1e6));
+}
+
+void judge(GateRow& row, const GateOptions& options) {
+  const bool enough = std::min(row.base_n, row.current_n) >= options.separation_samples;
+  const bool significant = *row.p_adjusted < options.alpha || (row.separated && enough);
+  if (!row.ratio) {  // base median 0: counts such as errors or bytes
+    row.verdict = *row.delta == 0 ? Verdict::same : Verdict::inconclusive;
+    row.reason = *row.delta == 0 ? "both medians are 0" : "the base's median is 0, so there is no ratio";
+    return;
+  }
+  const bool large = *row.ratio == 0 || beyond_floors(row, *row.ratio, options);
+  const std::string test =
+      fmt::format("adjusted p {:.2g}{}", *row.p_adjusted, row.separated ? ", fully separated" : "");
+  if (significant && large) {
+    const bool worse = row.smaller_is_better ? *row.ratio > 1 : *row.ratio < 1;
+    row.verdict = worse ? Verdict::slower : Verdict::faster;
+    row.reason = test;
+    return;
+  }
+  const bool low_inside = row.ratio_low && !beyond_floors(row, *row.ratio_low, options);
+  const bool high_inside = row.ratio_high && !beyond_floors(row, *row.ratio_high, options);
+  if (!large && low_inside && high_inside) {
+    row.verdict = Verdict::same;
+    row.reason = "the 95 % interval lies within the floors";
+    return;
+  }
+  row.verdict = Verdict::inconclusive;
+  row.samples_needed = samples_needed(row, options);
+  row.reason = large ? "the medians differ, but not certainly: " + test
+                     : "the samples are too scattered to exclude a change: " + test;
+}
+
+GateRow one_sided(const Measurement& m, Verdict verdict) {
+  GateRow row;
+  row.name = m.name();
+  row.unit = m.unit;
+  row.smaller_is_better = m.smaller_is_better;
+  row.verdict = verdict;
+  (verdict == Verdict::missing ? row.base_n : row.current_n) = m.samples.size();
+  (verdict == Verdict::missing ? row.base_median : row.current_median) = m.median();
+  row.reason = verdict == Verdict::missing ? "in the base only" : "in the new profile only";
+  return row;
+}
+
+bool worse_first(const GateRow& a, const GateRow& b) {
+  if (a.verdict != b.verdict) return a.verdict < b.verdict;
+  const auto worse = [](const GateRow& row) { return row.ratio && *row.ratio > 0 ? worsening(row, *row.ratio) : 0.0; };
+  return worse(a) != worse(b) ? worse(a) > worse(b) : a.name < b.name;
+}
+
+}  // namespace
+
+GateResult compare(const Profile& base, const Profile& current, const GateOptions& options) {
+  check(options);
+  GateResult result;
+  result.options = options;
+  result.base_fingerprint = base.fingerprint;
+  result.current_fingerprint = current.fingerprint;
+  result.differences = differences(base.fingerprint, current.fingerprint, options.ignored_facts);
+
+  std::map<std::string, const Measurement*> unmatched;
+  for (const Measurement& m : base.measurements) unmatched[m.name()] = &m;
+  std::vector<std::size_t> tested;
+  std::vector<double> p;
+  for (const Measurement& m : current.measurements) {
+    const auto match = unmatched.find(m.name());
+    if (match == unmatched.end()) {
+      result.rows.push_back(one_sided(m, Verdict::fresh));
+      continue;
+    }
+    GateRow row = measure(*match->second, m, options);
+    unmatched.erase(match);
+    if (!result.differences.empty()) {
+      row.verdict = Verdict::incomparable;
+      row.reason = "the fingerprints differ";
+      row.p.reset();
+      row.samples_needed.reset();
+    }
+    if (row.p) {
+      tested.push_back(result.rows.size());
+      p.push_back(*row.p);
+    }
+    result.rows.push_back(std::move(row));
+  }
+  const std::vector<double> adjusted = benjamini_hochberg(p);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    result.rows[tested[i]].p_adjusted = adjusted[i];
+    judge(result.rows[tested[i]], options);
+  }
+  for (const auto& [name, m] : unmatched) result.rows.push_back(one_sided(*m, Verdict::missing));
+  std::sort(result.rows.begin(), result.rows.end(), worse_first);
+  return result;
+}
+
+Profile read_gate_input(const std::vector<std::filesystem::path>& files) {
+  std::vector<Profile> profiles;
+  for (const auto& file : files) {
+    const nlohmann::json document = read_json(file);
+    profiles.push_back(is_google_benchmark(document) ? from_google_benchmark(document, file.string())
+                                                     : profile_from_json(document, file.string()));
+  }
+  return merge(profiles);
+}
+
+}  // namespace wt

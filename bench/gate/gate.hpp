@@ -1,0 +1,69 @@
+// The gate: does the new profile show a regression against the base? One verdict per benchmark, one exit status.
+// It fails a change only on what is statistically certain and large enough to matter, says "inconclusive" where the
+// samples cannot tell, and refuses to compare what was measured on different machines or software.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/profile.hpp"
+
+namespace wt {
+
+enum class Verdict { slower, missing, incomparable, inconclusive, faster, fresh, same };  // in the order of reports
+std::string to_string(Verdict verdict);  ///< "new" for fresh, else the enumerator's name
+
+struct GateOptions {
+  double alpha = 0.01;                 ///< for the Benjamini-Hochberg adjusted p-value
+  double relative_floor = 0.03;        ///< a smaller change of the median is never a finding
+  double absolute_floor_s = 5e-6;      ///< nor is a smaller one in seconds (measurements in units of time only)
+  std::size_t min_samples = 4;         ///< a side; below it: inconclusive
+  std::size_t separation_samples = 7;  ///< a side; from here on full separation counts as significant (p = 2/C(14,7))
+  bool allow_missing = false;          ///< a benchmark that vanished is a finding, unless allowed
+  bool strict = false;                 ///< inconclusive benchmarks give exit status 3
+  std::vector<std::string> ignored_facts;  ///< fingerprint keys that may differ
+};
+
+/// One benchmark. Numbers that do not apply to its verdict are empty (0 samples, no value).
+struct GateRow {
+  std::string name, unit;
+  bool smaller_is_better = true;
+  Verdict verdict = Verdict::same;
+  std::string reason;  ///< one clause: why this verdict, with the numbers that decided
+  std::size_t base_n = 0, current_n = 0;
+  std::optional<double> base_median, current_median;
+  std::optional<double> delta;                  ///< of the medians, current - base, in `unit`
+  std::optional<double> ratio;                  ///< of the medians, current / base
+  std::optional<double> ratio_low, ratio_high;  ///< Hodges-Lehmann, 95 %
+  std::optional<double> p, p_adjusted;          ///< exact two-sided U test; over all benchmarks tested
+  bool separated = false;                       ///< every sample of one side lies beyond every one of the other
+  /// For inconclusive ones: about how many samples a side would narrow the interval to the floor.
+  std::optional<std::size_t> samples_needed;
+};
+
+struct GateResult {
+  GateOptions options;
+  std::vector<FingerprintDifference> differences;  ///< not empty: nothing was compared
+  Fingerprint base_fingerprint, current_fingerprint;
+  std::vector<GateRow> rows;  ///< worst first: by verdict, then by how much worse
+  std::size_t count(Verdict verdict) const;
+  /// 3 when the fingerprints differ or nothing could be compared; else 1 with a slower or (unless allowed) missing
+  /// benchmark; else 3 with an incomparable one, or an inconclusive one under `strict`; else 0.
+  int exit_status() const;
+  /// The answer in one sentence.
+  std::string sentence() const;
+};
+
+/// A benchmark is slower (faster) when its change is significant, worse (better) by more than relative_floor, and by
+/// more than absolute_floor_s. Significant: adjusted p < alpha, or full separation with enough samples. It is the same
+/// when the 95 % interval of the ratio excludes a worsening and an improvement beyond the floors; else it is
+/// inconclusive. Incomparable: another unit or direction, numbers that were not measured, or other fingerprints (then
+/// all of them). Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s it is a smaller
+/// number. Throws Error{usage} for options out of range.
+GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
+
+/// Reads a profile or Google Benchmark's JSON, whichever it is; several files (processes) are merged.
+Profile read_gate_input(const std::vector<std::filesystem::path>& files);
+
+}  // namespace wt

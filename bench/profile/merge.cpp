@@ -1,0 +1,75 @@
+#include "bench/profile/merge.hpp"
+
+#include <set>
+
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+// "a" joined to "a + b" stays "a + b".
+std::string joined(const std::string& values, const std::string& value) {
+  if (values.empty() || value.empty()) return values + value;
+  return (" + " + values + " + ").find(" + " + value + " + ") == std::string::npos ? values + " + " + value : values;
+}
+
+void check_same_kind(const Measurement& a, const Measurement& b, std::size_t profile) {
+  if (a.unit == b.unit && a.smaller_is_better == b.smaller_is_better && a.evidence.kind == b.evidence.kind) return;
+  const auto shown = [](const Measurement& m) {
+    return fmt::format("{} ({} is better, {})", m.unit, m.smaller_is_better ? "smaller" : "bigger",
+                       to_string(m.evidence.kind));
+  };
+  throw_error(Code::usage,
+              "merge: found '{}' in {} and, in profile {}, in {}, allowed one unit, direction and evidence; "
+              "rename one of them",
+              a.name(), shown(a), profile + 1, shown(b));
+}
+
+void append(Measurement& all, const Measurement& more) {
+  const double n = static_cast<double>(all.samples.size()), k = static_cast<double>(more.samples.size());
+  for (const auto& [key, value] : more.counters) {
+    const auto [counter, is_new] = all.counters.emplace(key, value);
+    if (!is_new) counter->second = (n * counter->second + k * value) / (n + k);
+  }
+  all.samples.insert(all.samples.end(), more.samples.begin(), more.samples.end());
+  all.evidence.source = joined(all.evidence.source, more.evidence.source);
+}
+
+}  // namespace
+
+Profile merge(const std::vector<Profile>& profiles) {
+  if (profiles.empty())
+    throw_error(Code::usage, "merge: found no profile, allowed one or more; name the files to merge");
+  Profile all;
+  all.fingerprint = profiles[0].fingerprint;
+  std::map<std::string, std::size_t> place;
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const Fingerprint& facts = profiles[i].fingerprint;
+    auto differing = differences(profiles[0].fingerprint, facts);
+    // Run facts may differ, but samples of two commits are two things.
+    const auto commit = [](const Fingerprint& from) {
+      return from.count("commit") ? from.at("commit") : std::string();
+    };
+    if (commit(facts) != commit(profiles[0].fingerprint))
+      differing.push_back({"commit", commit(profiles[0].fingerprint), commit(facts)});
+    if (!differing.empty())
+      throw_error(Code::usage,
+                  "merge: found different fingerprints in profiles 1 and {} ({}), allowed the same machine "
+                  "and software; compare them with the gate instead",
+                  i + 1, to_string(differing));
+    for (const auto& [key, value] : facts) all.fingerprint[key] = joined(all.fingerprint[key], value);
+    for (const Measurement& m : profiles[i].measurements) {
+      const auto [found, is_new] = place.emplace(m.name(), all.measurements.size());
+      if (is_new) {
+        all.measurements.push_back(m);
+      } else {
+        check_same_kind(all.measurements[found->second], m, i);
+        append(all.measurements[found->second], m);
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace wt

@@ -1,0 +1,226 @@
+#include "bench/gate/gate.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "bench/gate/selftest.hpp"
+#include "configs/spec/error.hpp"
+
+using Catch::Matchers::Contains;
+using wt::GateOptions;
+using wt::Verdict;
+using Values = std::vector<double>;
+
+namespace {
+
+// Nine samples around a millisecond, 0.4 % apart at most.
+const Values kQuiet = {1.000e-3, 1.001e-3, 0.999e-3, 1.002e-3, 0.998e-3, 1.0005e-3, 0.9995e-3, 1.0015e-3, 0.9985e-3};
+const Values kNoisy = {1.00e-3, 1.20e-3, 0.85e-3, 1.10e-3, 0.90e-3, 1.30e-3, 0.80e-3, 1.05e-3, 0.95e-3};
+
+Values times(Values values, double factor) {
+  for (double& v : values) v *= factor;
+  return values;
+}
+
+wt::Measurement measurement(const std::string& kernel, Values samples, const std::string& unit = "s") {
+  wt::Measurement m;
+  m.kernel = kernel;
+  m.unit = unit;
+  m.samples = std::move(samples);
+  m.evidence = {wt::Evidence::measured, "test"};
+  return m;
+}
+
+wt::Profile profile(std::vector<wt::Measurement> measurements) {
+  return {{{"device", "H100"}, {"cuda", "13.0"}, {"commit", "a"}}, std::move(measurements)};
+}
+
+wt::GateResult of(const Values& base, const Values& current, const GateOptions& options = {}) {
+  return wt::compare(profile({measurement("k", base)}), profile({measurement("k", current)}), options);
+}
+
+Verdict verdict(const Values& base, const Values& current, const GateOptions& options = {}) {
+  return of(base, current, options).rows.at(0).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("a 10 % slowdown is found, a 10 % gain is no failure") {
+  const wt::GateResult slower = of(kQuiet, times(kQuiet, 1.1));
+  CHECK(slower.rows[0].verdict == Verdict::slower);
+  CHECK(*slower.rows[0].ratio == Approx(1.1));
+  CHECK(*slower.rows[0].delta == Approx(1e-4));
+  CHECK(*slower.rows[0].p == Approx(2.0 / 48620));
+  CHECK(*slower.rows[0].ratio_low < 1.1);
+  CHECK(slower.exit_status() == 1);
+  const wt::GateResult faster = of(times(kQuiet, 1.1), kQuiet);
+  CHECK(faster.rows[0].verdict == Verdict::faster);
+  CHECK(faster.exit_status() == 0);
+}
+
+TEST_CASE("the same code is the same, and noise is never slower") {
+  CHECK(verdict(kQuiet, times(kQuiet, 1.001)) == Verdict::same);
+  Values reversed(kNoisy.rbegin(), kNoisy.rend());
+  CHECK(verdict(kNoisy, reversed) == Verdict::inconclusive);
+  CHECK(verdict(kNoisy, times(kNoisy, 1.1)) == Verdict::inconclusive);
+}
+
+TEST_CASE("a certain change within the floors is no finding") {
+  CHECK(verdict(kQuiet, times(kQuiet, 1.02)) == Verdict::same);  // p = 4e-5, but 2 %
+  GateOptions options;
+  options.relative_floor = 0.01;
+  CHECK(verdict(kQuiet, times(kQuiet, 1.02), options) == Verdict::slower);
+  const Values short_ones = times(kQuiet, 0.02);  // 20 us: 10 % is 2 us
+  CHECK(verdict(short_ones, times(short_ones, 1.1)) == Verdict::same);
+  options.absolute_floor_s = 1e-6;
+  CHECK(verdict(short_ones, times(short_ones, 1.1), options) == Verdict::slower);
+}
+
+TEST_CASE("the absolute floor is converted to the unit of the samples") {
+  const auto in_us = [](double factor) {
+    return profile({measurement("k", times(kQuiet, 1e6 * 0.02 * factor), "us")});
+  };
+  CHECK(wt::compare(in_us(1), in_us(1.1)).rows[0].verdict == Verdict::same);    // 2 us
+  CHECK(wt::compare(in_us(1), in_us(1.5)).rows[0].verdict == Verdict::slower);  // 10 us
+}
+
+TEST_CASE("too few samples are inconclusive, however large the change") {
+  const Values three = {1e-3, 1e-3, 1e-3};
+  const wt::GateResult result = of(three, times(three, 2));
+  CHECK(result.rows[0].verdict == Verdict::inconclusive);
+  CHECK_FALSE(result.rows[0].p);
+  CHECK(result.exit_status() == 0);
+  GateOptions strict;
+  strict.strict = true;
+  CHECK(of(three, times(three, 2), strict).exit_status() == 3);
+}
+
+TEST_CASE("with many benchmarks five a side cannot pass BH, seven fully separated can") {
+  const auto sides = [](std::size_t n, double factor) {
+    std::vector<wt::Measurement> all;
+    const Values some(kQuiet.begin(), kQuiet.begin() + static_cast<std::ptrdiff_t>(n));
+    for (int i = 0; i < 100; ++i) all.push_back(measurement(fmt::format("k{}", i), times(some, i == 0 ? factor : 1)));
+    return profile(all);
+  };
+  const wt::GateResult five = wt::compare(sides(5, 1), sides(5, 1.1));
+  CHECK(five.count(Verdict::slower) == 0);
+  CHECK(five.rows[0].verdict == Verdict::inconclusive);
+  CHECK(five.rows[0].name == "k0/forward");
+  const wt::GateResult seven = wt::compare(sides(7, 1), sides(7, 1.1));
+  CHECK(seven.count(Verdict::slower) == 1);
+  CHECK(*seven.rows[0].p_adjusted == Approx(100 * 2.0 / 3432));
+}
+
+TEST_CASE("for rates a smaller number is the regression") {
+  wt::Measurement base = measurement("tokens", times(kQuiet, 1e6), "tokens/s");
+  base.smaller_is_better = false;
+  wt::Measurement current = base;
+  current.samples = times(base.samples, 0.9);
+  CHECK(wt::compare(profile({base}), profile({current})).rows[0].verdict == Verdict::slower);
+  CHECK(wt::compare(profile({current}), profile({base})).rows[0].verdict == Verdict::faster);
+}
+
+TEST_CASE("another machine or library is incomparable, whatever the times") {
+  wt::Profile base = profile({measurement("k", kQuiet)}), current = profile({measurement("k", times(kQuiet, 2))});
+  current.fingerprint["device"] = std::string("H200");
+  const wt::GateResult result = wt::compare(base, current);
+  CHECK(result.rows[0].verdict == Verdict::incomparable);
+  CHECK(result.exit_status() == 3);
+  CHECK_THAT(result.sentence(), Contains("device: 'H100' and 'H200'"));
+  GateOptions options;
+  options.ignored_facts = {"device"};
+  CHECK(wt::compare(base, current, options).exit_status() == 1);
+}
+
+TEST_CASE("a fact that only one side has is a difference, the commit is none") {
+  wt::Profile base = profile({measurement("k", kQuiet)}), current = base;
+  current.fingerprint["commit"] = std::string("b");
+  CHECK(wt::compare(base, current).exit_status() == 0);
+  current.fingerprint["driver"] = std::string("570");
+  CHECK_THAT(wt::compare(base, current).sentence(), Contains("driver: none and '570'"));
+}
+
+TEST_CASE("other units and numbers nobody measured are incomparable") {
+  const wt::Profile base = profile({measurement("k", kQuiet)});
+  CHECK(wt::compare(base, profile({measurement("k", kQuiet, "ms")})).rows[0].verdict == Verdict::incomparable);
+  wt::Measurement assumed = measurement("k", kQuiet);
+  assumed.evidence.kind = wt::Evidence::assumed;
+  const wt::GateResult result = wt::compare(base, profile({assumed}));
+  CHECK(result.rows[0].verdict == Verdict::incomparable);
+  CHECK(result.exit_status() == 3);
+}
+
+TEST_CASE("a lost benchmark is a finding unless allowed, a new one is not") {
+  const wt::Profile both = profile({measurement("a", kQuiet), measurement("b", kQuiet)});
+  const wt::Profile one = profile({measurement("a", kQuiet)});
+  const wt::GateResult lost = wt::compare(both, one);
+  CHECK(lost.rows[0].verdict == Verdict::missing);
+  CHECK(lost.exit_status() == 1);
+  GateOptions options;
+  options.allow_missing = true;
+  CHECK(wt::compare(both, one, options).exit_status() == 0);
+  CHECK(wt::compare(one, both).count(Verdict::fresh) == 1);
+  CHECK(wt::compare(one, both).exit_status() == 0);
+}
+
+TEST_CASE("a comparison of nothing is no pass") {
+  CHECK(wt::compare(profile({}), profile({})).exit_status() == 3);
+  CHECK(wt::compare(profile({}), profile({measurement("k", kQuiet)})).exit_status() == 3);
+}
+
+TEST_CASE("a base of zeros has no ratio") {
+  const Values zeros(9, 0.0);
+  CHECK(verdict(zeros, zeros) == Verdict::same);
+  CHECK(verdict(zeros, kQuiet) == Verdict::inconclusive);
+  CHECK(verdict(kQuiet, zeros) == Verdict::faster);
+}
+
+TEST_CASE("options out of range are refused by name") {
+  GateOptions options;
+  options.alpha = 0;
+  CHECK_THROWS_WITH(of(kQuiet, kQuiet, options), Contains("gate: alpha: found 0"));
+  options = {};
+  options.relative_floor = -0.1;
+  CHECK_THROWS_WITH(of(kQuiet, kQuiet, options), Contains("relative_floor"));
+  options = {};
+  options.separation_samples = 2;
+  CHECK_THROWS_WITH(of(kQuiet, kQuiet, options), Contains("separation_samples: found 2"));
+  options = {};
+  options.absolute_floor_s = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH(of(kQuiet, kQuiet, options), Contains("absolute_floor_s"));
+}
+
+TEST_CASE("on recorded H100 timings: no false alarms interleaved, steps found") {
+  wt::SelftestOptions options;
+  options.trials = 20;
+  const wt::SelftestResult r = wt::selftest(wt::read_recorded_runs(wt::default_recorded_runs()), options);
+  CHECK(r.benchmarks == 564);
+  CHECK(r.runs == 29);
+  CHECK(r.interleaved.judged == 20 * 564);
+  CHECK(r.interleaved.slower <= 1e-4);
+  CHECK(r.interleaved.naive > 0.05);  // the noise is there: a 3 % rule without a test cries wolf
+  CHECK(r.consecutive.slower > r.interleaved.slower);
+  REQUIRE(r.recall.size() == 3);
+  CHECK(r.recall[0].all < 0.05);  // 2 % is below the floor
+  CHECK(r.recall[1].quiet > 0.75);
+  CHECK(r.recall[2].quiet >= r.recall[1].quiet);
+  CHECK(r.recall[1].failed_runs == 1);
+}
+
+TEST_CASE("recorded timings that are broken are named by line and column") {
+  const auto file = std::filesystem::temp_directory_path() / "wt_gate_recorded.csv";
+  const auto error = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    try {
+      wt::read_recorded_runs(file);
+    } catch (const wt::Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(error("benchmark,a,b\nk,1,\n"), Contains(":2: column 3 (b): found ''"));
+  CHECK_THAT(error("benchmark,a,b\nk,1\n"), Contains(":2: found 2 columns, allowed 3"));
+  CHECK_THAT(error("benchmark,a,b\nk,1,-2\n"), Contains("found '-2'"));
+  CHECK_THAT(error("benchmark,a,b\n"), Contains("found no benchmark"));
+  std::filesystem::remove(file);
+}
