@@ -1,0 +1,69 @@
+// What a backend (CPU instruction set and dtype, or CUDA and dtype) provides: one function per API entry. dispatch.cpp
+// has checked the arguments and skipped empty work; on the CPU it has checked the values inside index arrays too.
+// Shapes and formulas: kernels.h.
+#pragma once
+#include "kernels/kernels.h"
+
+namespace wt::kernels {
+
+struct RopeShape {
+  int64_t B, S, H, KV, hd;
+};
+
+struct AdamwSettings {
+  float one_minus_beta1, beta2, one_minus_beta2, eps, grad_scale;
+  float keep;              ///< 1 - lr * weight_decay
+  float step_size;         ///< lr / (1 - beta1^step)
+  float inverse_sqrt_bc2;  ///< 1 / sqrt(1 - beta2^step)
+};
+
+/// `handle` is the cudaStream_t; the CPU ignores it.
+struct Backend {
+  WtStatus (*rmsnorm_forward)(void* handle, const void* x, const void* gain, float eps, int64_t T, int64_t D, void* y,
+                              float* rstd);
+  WtStatus (*rmsnorm_backward)(void* handle, const void* dy, const void* x, const void* gain, const float* rstd,
+                               int64_t T, int64_t D, void* dx, float* dgain);
+  WtStatus (*rope_forward)(void* handle, const void* qkv, const float* cos, const float* sin, RopeShape shape, void* q,
+                           void* k, void* v);
+  WtStatus (*rope_backward)(void* handle, const void* dq, const void* dk, const void* dv, const float* cos,
+                            const float* sin, RopeShape shape, void* dqkv);
+  WtStatus (*router_forward)(void* handle, const float* logits, int64_t T, int64_t E, int64_t k, bool normalize,
+                             float* probs, float* weights, int64_t* index, int64_t* counts);
+  WtStatus (*router_backward)(void* handle, const float* dweights, const float* probs, const int64_t* index,
+                              const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
+                              bool normalize, float* dlogits);
+  WtStatus (*sort_by_expert)(void* handle, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                             int64_t* order, int64_t* inverse, int64_t* slot_counts);
+  /// y[j] = x[index[j] / divisor]: gather (divisor 1) and permute (divisor k) alike.
+  WtStatus (*gather)(void* handle, const void* x, const int64_t* index, int64_t divisor, int64_t n, int64_t D, void* y);
+  WtStatus (*permute_backward)(void* handle, const void* dy, const int64_t* inverse, int64_t T, int64_t k, int64_t D,
+                               bool accumulate, void* dx);
+  WtStatus (*combine_forward)(void* handle, const void* rows, const int64_t* inverse, const float* weights,
+                              const void* residual, int64_t T, int64_t k, int64_t D, void* out);
+  WtStatus (*combine_backward)(void* handle, const void* dout, const void* rows, const int64_t* inverse,
+                               const float* weights, int64_t T, int64_t k, int64_t D, void* drows, float* dweights);
+  WtStatus (*swiglu_forward)(void* handle, const void* gate_up, int64_t R, int64_t F, void* act);
+  WtStatus (*swiglu_backward)(void* handle, const void* dact, const void* gate_up, int64_t R, int64_t F,
+                              void* dgate_up);
+  WtStatus (*cross_entropy)(void* handle, void* logits, const int64_t* target, int64_t T, int64_t V, float scale,
+                            double* loss_sum);
+  WtStatus (*adamw)(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings);
+};
+
+inline constexpr int64_t kIgnoredTarget = -100;   // the value that PyTorch ignores by default
+inline constexpr int64_t kMaxCudaExperts = 8192;  // per-expert int counters of a sorting block: 32 KiB of shared memory
+
+/// Tables indexed by WtDtype.
+const Backend* cpu_baseline();
+#ifdef WT_KERNELS_X86
+const Backend* cpu_avx2();
+const Backend* cpu_avx512();
+#endif
+#ifdef WT_KERNELS_CUDA
+const Backend* cuda_backend();
+#endif
+
+/// Records the message of a failed call and returns its status.
+WtStatus fail(WtStatus status, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+}  // namespace wt::kernels

@@ -1,0 +1,5 @@
+#include "kernels/cpu/table.hpp"
+
+namespace wt::kernels {
+const Backend* cpu_avx512() { return kTable; }
+}  // namespace wt::kernels

@@ -1,0 +1,5 @@
+#include "kernels/cpu/table.hpp"
+
+namespace wt::kernels {
+const Backend* cpu_baseline() { return kTable; }
+}  // namespace wt::kernels

@@ -1,0 +1,51 @@
+// RMSNorm forward and backward, a row at a time.
+#pragma once
+#include "kernels/cpu/vec.hpp"
+
+namespace {
+
+template <class E>
+WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps, int64_t T, int64_t D, void* y_TD,
+                         float* rstd_T) {
+  const E* gain = static_cast<const E*>(gain_D);
+  for (int64_t t = 0; t < T; ++t) {
+    const E* x = static_cast<const E*>(x_TD) + t * D;
+    E* y = static_cast<E*>(y_TD) + t * D;
+    Vec squares = {};
+    for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+      const Vec v = load(x + i, part);
+      squares += v * v;
+    });
+    const float rstd = 1.0f / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(D) + eps);
+    rstd_T[t] = rstd;
+    for_blocks(D, [&](int64_t i, auto part)
+                      WT_LAMBDA { store(y + i, load(x + i, part) * rstd * load(gain + i, part), part); });
+  }
+  return WT_OK;
+}
+
+template <class E>
+WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void* gain_D, const float* rstd_T,
+                          int64_t T, int64_t D, void* dx_TD, float* dgain) {
+  const E* gain = static_cast<const E*>(gain_D);
+  for (int64_t t = 0; t < T; ++t) {
+    const E* x = static_cast<const E*>(x_TD) + t * D;
+    const E* dy = static_cast<const E*>(dy_TD) + t * D;
+    E* dx = static_cast<E*>(dx_TD) + t * D;
+    const float rstd = rstd_T[t];
+    Vec dot = {};
+    for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+      const Vec product = load(dy + i, part) * load(x + i, part);
+      dot += product * load(gain + i, part);
+      store(dgain + i, load(dgain + i, part) + product * rstd, part);
+    });
+    const float slope = rstd * rstd * rstd * (sum_lanes(dot) / static_cast<float>(D));
+    for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+      const Vec h = load(dy + i, part) * load(gain + i, part);
+      store(dx + i, h * rstd - load(x + i, part) * slope, part);
+    });
+  }
+  return WT_OK;
+}
+
+}  // namespace

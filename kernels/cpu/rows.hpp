@@ -1,0 +1,90 @@
+// Moving token rows to their experts and back: counting sort, gather, weighted combine, and their gradients.
+#pragma once
+#include <new>
+
+#include "kernels/cpu/vec.hpp"
+
+namespace {
+
+inline WtStatus sort_by_expert(void*, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                               int64_t* order, int64_t* inverse, int64_t* slot_counts) {
+  int64_t* next = new (std::nothrow) int64_t[static_cast<size_t>(E) + 1]();
+  if (!next)
+    return fail(WT_INVALID_ARGUMENT, "wt_sort_by_expert: no memory for %lld counters; lower E",
+                static_cast<long long>(E));
+  for (int64_t i = 0; i < n; ++i) ++next[1 + (slot_of_expert ? slot_of_expert[index[i]] : index[i])];
+  for (int64_t s = 0; slot_counts && s < E; ++s) slot_counts[s] = next[s + 1];
+  for (int64_t s = 0; s < E; ++s) next[s + 1] += next[s];
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t j = next[slot_of_expert ? slot_of_expert[index[i]] : index[i]]++;
+    order[j] = i;
+    inverse[i] = j;
+  }
+  delete[] next;
+  return WT_OK;
+}
+
+template <class E>
+WtStatus gather(void*, const void* x, const int64_t* index, int64_t divisor, int64_t n, int64_t D, void* y) {
+  const size_t row_bytes = static_cast<size_t>(D) * sizeof(E);
+  for (int64_t j = 0; j < n; ++j)
+    memcpy(static_cast<E*>(y) + j * D, static_cast<const E*>(x) + (divisor == 1 ? index[j] : index[j] / divisor) * D,
+           row_bytes);
+  return WT_OK;
+}
+
+template <class E>
+WtStatus permute_backward(void*, const void* dy, const int64_t* inverse_Tk, int64_t T, int64_t k, int64_t D,
+                          bool accumulate, void* dx_TD) {
+  const E* rows = static_cast<const E*>(dy);
+  for (int64_t t = 0; t < T; ++t) {
+    const int64_t* inverse = inverse_Tk + t * k;
+    E* dx = static_cast<E*>(dx_TD) + t * D;
+    for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+      Vec sum = accumulate ? load(dx + i, part) : Vec{};
+      for (int64_t c = 0; c < k; ++c) sum += load(rows + inverse[c] * D + i, part);
+      store(dx + i, sum, part);
+    });
+  }
+  return WT_OK;
+}
+
+template <class E>
+WtStatus combine_forward(void*, const void* rows_ND, const int64_t* inverse_Tk, const float* weights_Tk,
+                         const void* residual_TD, int64_t T, int64_t k, int64_t D, void* out_TD) {
+  const E* rows = static_cast<const E*>(rows_ND);
+  const E* residual = static_cast<const E*>(residual_TD);
+  for (int64_t t = 0; t < T; ++t) {
+    const int64_t* inverse = inverse_Tk + t * k;
+    const float* weights = weights_Tk + t * k;
+    E* out = static_cast<E*>(out_TD) + t * D;
+    for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+      Vec sum = residual ? load(residual + t * D + i, part) : Vec{};
+      for (int64_t c = 0; c < k; ++c) sum += load(rows + inverse[c] * D + i, part) * weights[c];
+      store(out + i, sum, part);
+    });
+  }
+  return WT_OK;
+}
+
+template <class E>
+WtStatus combine_backward(void*, const void* dout_TD, const void* rows_ND, const int64_t* inverse_Tk,
+                          const float* weights_Tk, int64_t T, int64_t k, int64_t D, void* drows_ND,
+                          float* dweights_Tk) {
+  for (int64_t i = 0; i < T * k; ++i) {
+    const E* dout = static_cast<const E*>(dout_TD) + i / k * D;
+    const E* row = static_cast<const E*>(rows_ND) + inverse_Tk[i] * D;
+    E* drow = static_cast<E*>(drows_ND) + inverse_Tk[i] * D;
+    const float weight = weights_Tk[i];
+    Vec dot = {};
+    for_blocks(D, [&](int64_t d, auto part) WT_LAMBDA {
+      const Vec gradient = load(dout + d, part);
+      dot += gradient * load(row + d, part);
+      store(drow + d, gradient * weight, part);
+    });
+    dweights_Tk[i] = sum_lanes(dot);
+  }
+  return WT_OK;
+}
+
+}  // namespace

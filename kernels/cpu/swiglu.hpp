@@ -1,0 +1,39 @@
+// SwiGLU on fused [gate | up] rows.
+#pragma once
+#include "kernels/cpu/vec.hpp"
+
+namespace {
+
+template <class E>
+WtStatus swiglu_forward(void*, const void* gate_up, int64_t R, int64_t F, void* act_RF) {
+  for (int64_t r = 0; r < R; ++r) {
+    const E* gate = static_cast<const E*>(gate_up) + r * 2 * F;
+    const E* up = gate + F;
+    E* act = static_cast<E*>(act_RF) + r * F;
+    for_blocks(F, [&](int64_t i, auto part) WT_LAMBDA {
+      const Vec g = load(gate + i, part);
+      store(act + i, g * sigmoid(g) * load(up + i, part), part);
+    });
+  }
+  return WT_OK;
+}
+
+template <class E>
+WtStatus swiglu_backward(void*, const void* dact_RF, const void* gate_up, int64_t R, int64_t F, void* dgate_up) {
+  for (int64_t r = 0; r < R; ++r) {
+    const E* gate = static_cast<const E*>(gate_up) + r * 2 * F;
+    const E* up = gate + F;
+    const E* dact = static_cast<const E*>(dact_RF) + r * F;
+    E* dgate = static_cast<E*>(dgate_up) + r * 2 * F;
+    E* dup = dgate + F;
+    for_blocks(F, [&](int64_t i, auto part) WT_LAMBDA {
+      const Vec g = load(gate + i, part), u = load(up + i, part), d = load(dact + i, part);
+      const Vec s = sigmoid(g);
+      store(dgate + i, d * u * s * (1.0f + g * (1.0f - s)), part);
+      store(dup + i, d * g * s, part);
+    });
+  }
+  return WT_OK;
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+// Sixteen fp32 lanes in the compiler's generic vectors: one zmm, two ymm or four xmm registers, whichever the including
+// file is compiled for. Everything in kernels/cpu has internal linkage, so that no function compiled for one
+// instruction set can be the copy that the linker keeps for another; for the same reason no library header with inline
+// code is used.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/backend.hpp"
+
+#define WT_INLINE inline __attribute__((always_inline))  // vectors passed by value must never meet a real call's ABI
+#define WT_LAMBDA mutable __attribute__((always_inline))
+
+namespace {
+
+using namespace wt::kernels;
+
+constexpr int64_t kLanes = 16;
+typedef float Vec __attribute__((vector_size(64)));
+typedef int32_t VecI __attribute__((vector_size(64)));
+typedef uint32_t VecU __attribute__((vector_size(64)));
+typedef uint16_t VecH __attribute__((vector_size(32)));
+
+struct Bf16 {
+  uint16_t bits;
+};
+
+WT_INLINE Vec splat(float x) { return Vec{} + x; }
+
+WT_INLINE Vec load(const float* p) {
+  Vec v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+WT_INLINE Vec load(const Bf16* p) {
+  VecH h;
+  memcpy(&h, p, sizeof h);
+  return (Vec)(__builtin_convertvector(h, VecU) << 16);
+}
+WT_INLINE void store(float* p, Vec v) { memcpy(p, &v, sizeof v); }
+WT_INLINE void store(Bf16* p, Vec v) {
+  const VecU u = (VecU)v;
+  const VecU rounded = u + 0x7fffu + ((u >> 16) & 1u);  // to nearest even; a carry out of the mantissa is right too
+  const VecU nan = u | 0x400000u;                       // quieten instead, for rounding could turn a NaN into infinity
+  const VecH h = __builtin_convertvector(((v == v) ? rounded : nan) >> 16, VecH);
+  memcpy(p, &h, sizeof h);
+}
+
+WT_INLINE float load_one(const float* p) { return *p; }
+WT_INLINE float load_one(const Bf16* p) {
+  const uint32_t u = static_cast<uint32_t>(p->bits) << 16;
+  float x;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+/// A full block of lanes, or the last `count` < 16 of a row; absent lanes load as zero and are not stored.
+struct Full {};
+struct Tail {
+  int64_t count;
+};
+template <class E>
+WT_INLINE Vec load(const E* p, Full) {
+  return load(p);
+}
+template <class E>
+WT_INLINE void store(E* p, Vec v, Full) {
+  store(p, v);
+}
+template <class E>
+WT_INLINE Vec load(const E* p, Tail tail) {
+  E lanes[kLanes] = {};
+  for (int64_t i = 0; i < tail.count; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+template <class E>
+WT_INLINE void store(E* p, Vec v, Tail tail) {
+  E lanes[kLanes];
+  store(lanes, v);
+  for (int64_t i = 0; i < tail.count; ++i) p[i] = lanes[i];
+}
+
+/// body(offset, Full or Tail) over n elements.
+template <class Body>
+WT_INLINE void for_blocks(int64_t n, Body body) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) body(i, Full{});
+  if (i < n) body(i, Tail{n - i});
+}
+
+WT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
+/// Lanes beyond the tail become `fill`.
+WT_INLINE Vec masked(Vec v, Full, float) { return v; }
+WT_INLINE Vec masked(Vec v, Tail tail, float fill) {
+  const VecI lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return lane < static_cast<int32_t>(tail.count) ? v : splat(fill);
+}
+
+WT_INLINE float sum_lanes(Vec v) {
+  float s[kLanes];
+  memcpy(s, &v, sizeof s);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) s[i] += s[i + width];
+  }
+  return s[0];
+}
+WT_INLINE float max_lanes(Vec v) {
+  float s[kLanes];
+  memcpy(s, &v, sizeof s);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) s[i] = s[i] > s[i + width] ? s[i] : s[i + width];
+  }
+  return s[0];
+}
+
+/// e^x, within 2 units in the last place of fp32 (measured over all finite x, tests/unit/kernels.cpp); 0 and infinity
+/// beyond fp32's range, NaN for NaN. x = n ln2 + r, |r| <= ln2/2; e^r by its Taylor series to r^7 (remainder 5e-9).
+WT_INLINE Vec exp(Vec x) {
+  x = x > 89.0f ? splat(89.0f) : x;
+  x = x < -105.0f ? splat(-105.0f) : x;
+  const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
+  const Vec shifted = x * 1.44269504f + magic;
+  const VecI n = (VecI)shifted - (VecI)magic;
+  const Vec nf = shifted - magic;
+  const Vec r = (x - nf * 0.693359375f) - nf * -2.12194440e-4f;  // ln2 in two parts, the first exact in 9 bits
+  Vec p = splat(1.0f / 5040);
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const VecI half = n >> 1;  // 2^n in two factors, for n reaches 128 and -151
+  return p * (Vec)((half + 127) << 23) * (Vec)((n - half + 127) << 23);
+}
+
+WT_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
+
+}  // namespace

@@ -1,0 +1,187 @@
+// The C API: checks arguments, then calls the backend that the stream names.
+#include <cmath>
+
+#include "kernels/checks.hpp"
+
+using namespace wt::kernels;
+
+extern "C" {
+
+WtStatus wt_rmsnorm_forward(WtStream stream, WtDtype dtype, const void* x, const void* gain, float eps, int64_t T,
+                            int64_t D, void* y, float* rstd) {
+  Checks check("wt_rmsnorm_forward", stream, dtype);
+  check.size("T", T, 0).size("D", D, 1);
+  check.array("x", x, T, D).array("gain", gain, D).array("y", y, T, D).array("rstd", rstd, T);
+  if (check.done(T)) return check.status();
+  return check.backend().rmsnorm_forward(stream.handle, x, gain, eps, T, D, y, rstd);
+}
+
+WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, const void* x, const void* gain,
+                             const float* rstd, int64_t T, int64_t D, void* dx, float* dgain) {
+  Checks check("wt_rmsnorm_backward", stream, dtype);
+  check.size("T", T, 0).size("D", D, 1);
+  check.array("dy", dy, T, D).array("x", x, T, D).array("gain", gain, D).array("rstd", rstd, T);
+  check.array("dx", dx, T, D).array("dgain", dgain, D);
+  if (check.done(T)) return check.status();
+  return check.backend().rmsnorm_backward(stream.handle, dy, x, gain, rstd, T, D, dx, dgain);
+}
+
+WtStatus wt_rope_table(int64_t S, int64_t hd, double theta, float* cos, float* sin) {
+  Checks check("wt_rope_table", WtStream{-1, nullptr}, WT_FP32);
+  check.size("S", S, 0).even("hd", hd).array("cos", cos, S, hd / 2).array("sin", sin, S, hd / 2);
+  if (check.done(S)) return check.status();
+  for (int64_t i = 0; i < hd / 2; ++i) {
+    const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(hd));
+    for (int64_t s = 0; s < S; ++s) {
+      cos[s * (hd / 2) + i] = static_cast<float>(std::cos(static_cast<double>(s) * frequency));
+      sin[s * (hd / 2) + i] = static_cast<float>(std::sin(static_cast<double>(s) * frequency));
+    }
+  }
+  return WT_OK;
+}
+
+WtStatus wt_rope_split_forward(WtStream stream, WtDtype dtype, const void* qkv, const float* cos, const float* sin,
+                               int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, void* q, void* k, void* v) {
+  Checks check("wt_rope_split_forward", stream, dtype);
+  check.size("B", B, 0).size("S", S, 0).size("H", H, 0).size("KV", KV, 0).even("hd", hd);
+  check.array("qkv", qkv, B * S, (H + 2 * KV) * hd).array("cos", cos, S, hd / 2).array("sin", sin, S, hd / 2);
+  check.array("q", q, B * S, H * hd).array("k", k, B * S, KV * hd).array("v", v, B * S, KV * hd);
+  if (check.done(B * S * (H + KV))) return check.status();
+  return check.backend().rope_forward(stream.handle, qkv, cos, sin, {B, S, H, KV, hd}, q, k, v);
+}
+
+WtStatus wt_rope_split_backward(WtStream stream, WtDtype dtype, const void* dq, const void* dk, const void* dv,
+                                const float* cos, const float* sin, int64_t B, int64_t S, int64_t H, int64_t KV,
+                                int64_t hd, void* dqkv) {
+  Checks check("wt_rope_split_backward", stream, dtype);
+  check.size("B", B, 0).size("S", S, 0).size("H", H, 0).size("KV", KV, 0).even("hd", hd);
+  check.array("dq", dq, B * S, H * hd).array("dk", dk, B * S, KV * hd).array("dv", dv, B * S, KV * hd);
+  check.array("cos", cos, S, hd / 2).array("sin", sin, S, hd / 2).array("dqkv", dqkv, B * S, (H + 2 * KV) * hd);
+  if (check.done(B * S * (H + KV))) return check.status();
+  return check.backend().rope_backward(stream.handle, dq, dk, dv, cos, sin, {B, S, H, KV, hd}, dqkv);
+}
+
+WtStatus wt_router_forward(WtStream stream, const float* logits, int64_t T, int64_t E, int64_t k, int normalize,
+                           float* probs, float* weights, int64_t* index, int64_t* counts) {
+  Checks check("wt_router_forward", stream, WT_FP32);
+  check.size("T", T, 0).size("E", E, 1).size("k", k, 1).at_most("k", k, "E", E);
+  check.array("logits", logits, T, E).array("probs", probs, T, E).array("weights", weights, T, k);
+  check.array("index", index, T, k).array("counts", counts, E);
+  if (check.done(1)) return check.status();  // with no tokens, counts still become zero
+  return check.backend().router_forward(stream.handle, logits, T, E, k, normalize != 0, probs, weights, index, counts);
+}
+
+WtStatus wt_router_backward(WtStream stream, const float* dweights, const float* probs, const int64_t* index,
+                            const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
+                            int normalize, float* dlogits) {
+  Checks check("wt_router_backward", stream, WT_FP32);
+  check.size("T", T, 0).size("E", E, 1).size("k", k, 1).at_most("k", k, "E", E);
+  check.array("dweights", dweights, T, k).array("probs", probs, T, E).array("weights", weights, T, k);
+  check.array("dlogits", dlogits, T, E).index("index", index, T * k, E);
+  if (check.done(T)) return check.status();
+  return check.backend().router_backward(stream.handle, dweights, probs, index, weights, daux_dprobs, T, E, k,
+                                         normalize != 0, dlogits);
+}
+
+WtStatus wt_sort_by_expert(WtStream stream, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                           int64_t* order, int64_t* inverse, int64_t* slot_counts) {
+  Checks check("wt_sort_by_expert", stream, WT_FP32);
+  check.size("n", n, 0).size("E", E, 1);
+  if (stream.device >= 0) check.at_most("E", E, "the CUDA limit", kMaxCudaExperts);
+  check.array("order", order, n).array("inverse", inverse, n).index("index", index, n, E);
+  if (slot_of_expert) check.index("slot_of_expert", slot_of_expert, E, E);
+  if (check.done(1)) return check.status();
+  return check.backend().sort_by_expert(stream.handle, index, slot_of_expert, n, E, order, inverse, slot_counts);
+}
+
+WtStatus wt_permute_forward(WtStream stream, WtDtype dtype, const void* x, const int64_t* order, int64_t T, int64_t k,
+                            int64_t D, void* y) {
+  Checks check("wt_permute_forward", stream, dtype);
+  check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
+  check.array("x", x, T, D).array("y", y, T * k, D).index("order", order, T * k, T * k);
+  if (check.done(T)) return check.status();
+  return check.backend().gather(stream.handle, x, order, k, T * k, D, y);
+}
+
+WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, const int64_t* inverse, int64_t T,
+                             int64_t k, int64_t D, int accumulate, void* dx) {
+  Checks check("wt_permute_backward", stream, dtype);
+  check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
+  check.array("dy", dy, T * k, D).array("dx", dx, T, D).index("inverse", inverse, T * k, T * k);
+  if (check.done(T)) return check.status();
+  return check.backend().permute_backward(stream.handle, dy, inverse, T, k, D, accumulate != 0, dx);
+}
+
+WtStatus wt_gather_rows(WtStream stream, WtDtype dtype, const void* x, const int64_t* index, int64_t rows, int64_t n,
+                        int64_t D, void* y) {
+  Checks check("wt_gather_rows", stream, dtype);
+  check.size("rows", rows, 0).size("n", n, 0).size("D", D, 1);
+  check.array("x", x, rows, D).array("y", y, n, D).index("index", index, n, rows);
+  if (check.done(n)) return check.status();
+  return check.backend().gather(stream.handle, x, index, 1, n, D, y);
+}
+
+WtStatus wt_combine_forward(WtStream stream, WtDtype dtype, const void* rows, const int64_t* inverse,
+                            const float* weights, const void* residual, int64_t T, int64_t k, int64_t D, void* out) {
+  Checks check("wt_combine_forward", stream, dtype);
+  check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
+  check.array("rows", rows, T * k, D).array("weights", weights, T, k).array("out", out, T, D);
+  check.index("inverse", inverse, T * k, T * k);
+  if (check.done(T)) return check.status();
+  return check.backend().combine_forward(stream.handle, rows, inverse, weights, residual, T, k, D, out);
+}
+
+WtStatus wt_combine_backward(WtStream stream, WtDtype dtype, const void* dout, const void* rows, const int64_t* inverse,
+                             const float* weights, int64_t T, int64_t k, int64_t D, void* drows, float* dweights) {
+  Checks check("wt_combine_backward", stream, dtype);
+  check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
+  check.array("dout", dout, T, D).array("rows", rows, T * k, D).array("weights", weights, T, k);
+  check.array("drows", drows, T * k, D).array("dweights", dweights, T, k).index("inverse", inverse, T * k, T * k);
+  if (check.done(T)) return check.status();
+  return check.backend().combine_backward(stream.handle, dout, rows, inverse, weights, T, k, D, drows, dweights);
+}
+
+WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, int64_t R, int64_t F, void* act) {
+  Checks check("wt_swiglu_forward", stream, dtype);
+  check.size("R", R, 0).size("F", F, 1).array("gate_up", gate_up, R, 2 * F).array("act", act, R, F);
+  if (check.done(R)) return check.status();
+  return check.backend().swiglu_forward(stream.handle, gate_up, R, F, act);
+}
+
+WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
+                            void* dgate_up) {
+  Checks check("wt_swiglu_backward", stream, dtype);
+  check.size("R", R, 0).size("F", F, 1).array("dact", dact, R, F);
+  check.array("gate_up", gate_up, R, 2 * F).array("dgate_up", dgate_up, R, 2 * F);
+  if (check.done(R)) return check.status();
+  return check.backend().swiglu_backward(stream.handle, dact, gate_up, R, F, dgate_up);
+}
+
+WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void* logits, const int64_t* target,
+                                           int64_t T, int64_t V, float scale, double* loss_sum) {
+  Checks check("wt_cross_entropy_forward_backward", stream, dtype);
+  check.size("T", T, 0).size("V", V, 1).array("logits", logits, T, V).array("loss_sum", loss_sum, 1);
+  check.index("target", target, T, V, kIgnoredTarget);
+  if (check.done(T)) return check.status();
+  return check.backend().cross_entropy(stream.handle, logits, target, T, V, scale, loss_sum);
+}
+
+WtStatus wt_adamw(WtStream stream, float* p, float* m, float* v, const float* g, int64_t n, double lr, double beta1,
+                  double beta2, double eps, double weight_decay, int64_t step, float grad_scale) {
+  Checks check("wt_adamw", stream, WT_FP32);
+  check.size("n", n, 0).size("step", step, 1).fraction("beta1", beta1).fraction("beta2", beta2);
+  check.array("p", p, n).array("m", m, n).array("v", v, n).array("g", g, n);
+  if (check.done(n)) return check.status();
+  AdamwSettings settings;
+  settings.one_minus_beta1 = static_cast<float>(1 - beta1);
+  settings.beta2 = static_cast<float>(beta2);
+  settings.one_minus_beta2 = static_cast<float>(1 - beta2);
+  settings.eps = static_cast<float>(eps);
+  settings.grad_scale = grad_scale;
+  settings.keep = static_cast<float>(1 - lr * weight_decay);
+  settings.step_size = static_cast<float>(lr / (1 - std::pow(beta1, static_cast<double>(step))));
+  settings.inverse_sqrt_bc2 = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, static_cast<double>(step))));
+  return check.backend().adamw(stream.handle, p, m, v, g, n, settings);
+}
+
+}  // extern "C"

@@ -1,0 +1,130 @@
+// The kernels that a mixture-of-experts layer needs beyond library GEMMs, as one C API on raw pointers: on the CPU (one
+// thread, vectorised, chosen by instruction set at run time) and on CUDA devices (asynchronous on the given stream).
+//
+// Promises. Activations are fp32 or bf16 (`dtype`); arithmetic is fp32; bf16 results round to nearest even. The same
+// arguments on the same device (and CPU instruction set) give the same bits: no floating-point atomics anywhere. All
+// arrays are contiguous and row-major, and live where `stream` says. Outputs must not overlap inputs unless a function
+// says so. An array of zero elements may be null. Sizes: T tokens, D width, E experts, k choices a token, N = T*k rows.
+//
+// Errors. Every function returns a WtStatus; wt_kernel_error() then says what was found, what is allowed and what to do.
+// Index arrays are checked on the CPU before anything is written; on CUDA a bad index is undefined behaviour, and a
+// failure of the kernel itself shows up at the caller's next synchronisation.
+#ifndef WT_KERNELS_KERNELS_H_
+#define WT_KERNELS_KERNELS_H_
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { WT_FP32 = 0, WT_BF16 = 1 } WtDtype;
+
+typedef enum {
+  WT_OK = 0,
+  WT_INVALID_ARGUMENT = 1,  ///< a size, a null pointer, a dtype or an index
+  WT_NO_CUDA = 2,           ///< device >= 0 in a build without WT_CUDA
+  WT_CUDA_FAILURE = 3       ///< the CUDA runtime refused an allocation or a launch
+} WtStatus;
+
+/// Where a kernel runs. device -1 = CPU (handle unused); device >= 0 = that CUDA device, which must be the calling
+/// thread's current one, and handle = its cudaStream_t (null = default stream).
+typedef struct {
+  int device;
+  void* handle;
+} WtStream;
+
+/// Message of this thread's last call that did not return WT_OK ("" before any).
+const char* wt_kernel_error(void);
+
+/// Instruction set of the CPU kernels: "avx512", "avx2" or "baseline"; the best one that this machine runs, unless set.
+const char* wt_kernel_isa(void);
+/// Chooses it for the whole process (tests, comparisons); WT_INVALID_ARGUMENT if the machine or the build lacks it.
+/// Not to be called while another thread is inside a kernel.
+WtStatus wt_kernel_set_isa(const char* name);
+
+// --- RMSNorm -----------------------------------------------------------------------------------------------------------
+/// rstd[t] = 1 / sqrt(mean_d x[t,d]^2 + eps);  y[t,d] = x[t,d] * rstd[t] * gain[d].
+/// x, y (T,D) dtype; gain (D) dtype; rstd (T) fp32.
+WtStatus wt_rmsnorm_forward(WtStream stream, WtDtype dtype, const void* x, const void* gain, float eps, int64_t T,
+                            int64_t D, void* y, float* rstd);
+/// h = dy * gain;  dx = rstd * (h - x * rstd^2 * mean_d(h * x));  dgain[d] += sum_t dy * x * rstd.
+/// dy, x, dx (T,D) dtype; gain (D) dtype; rstd (T) fp32; dgain (D) fp32, accumulated into. dx may be dy.
+WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, const void* x, const void* gain,
+                             const float* rstd, int64_t T, int64_t D, void* dx, float* dgain);
+
+// --- Rotary embedding --------------------------------------------------------------------------------------------------
+/// Tables in host memory: cos, sin (S, hd/2) fp32 of angle s * theta^(-2i/hd), computed in double.
+WtStatus wt_rope_table(int64_t S, int64_t hd, double theta, float* cos, float* sin);
+/// Splits a fused projection and rotates queries and keys. qkv (B*S, (H+2*KV)*hd) dtype, heads in the order H queries,
+/// KV keys, KV values; cos, sin (S, hd/2) fp32; q (B,H,S,hd), k and v (B,KV,S,hd) dtype. Pairs are (i, i+hd/2), the
+/// rotate-half convention of Hugging Face Llama: a' = a cos - b sin, b' = b cos + a sin. hd even.
+WtStatus wt_rope_split_forward(WtStream stream, WtDtype dtype, const void* qkv, const float* cos, const float* sin,
+                               int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, void* q, void* k, void* v);
+/// The transpose: dq (B,H,S,hd), dk and dv (B,KV,S,hd) to dqkv (B*S, (H+2*KV)*hd), rotating by the negative angle.
+WtStatus wt_rope_split_backward(WtStream stream, WtDtype dtype, const void* dq, const void* dk, const void* dv,
+                                const float* cos, const float* sin, int64_t B, int64_t S, int64_t H, int64_t KV,
+                                int64_t hd, void* dqkv);
+
+// --- Router ------------------------------------------------------------------------------------------------------------
+/// probs[t] = softmax(logits[t]) over all experts; index[t] = the k largest of probs[t] in falling order, ties to the
+/// lowest expert; weights[t,c] = probs[t,index[t,c]], divided by their sum over c if normalize; counts[e] = rows that
+/// chose e (overwritten). logits, probs (T,E) fp32; weights (T,k) fp32; index (T,k); counts (E). 1 <= k <= E. A row with
+/// a NaN gets NaN probabilities and experts 0..k-1.
+WtStatus wt_router_forward(WtStream stream, const float* logits, int64_t T, int64_t E, int64_t k, int normalize,
+                           float* probs, float* weights, int64_t* index, int64_t* counts);
+/// dp[t,e] = daux_dprobs[t,e] (0 if null), and on the chosen experts plus dweights[t,c], or with normalize plus
+/// (dweights[t,c] - sum_j dweights[t,j] weights[t,j]) / sum_j probs[t,index[t,j]];
+/// dlogits[t,e] = probs[t,e] * (dp[t,e] - sum_f probs[t,f] dp[t,f]). dlogits (T,E) fp32, may be daux_dprobs.
+WtStatus wt_router_backward(WtStream stream, const float* dweights, const float* probs, const int64_t* index,
+                            const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
+                            int normalize, float* dlogits);
+
+// --- Permute, gather, combine ------------------------------------------------------------------------------------------
+/// Stable counting sort of n routed rows by slot_of_expert[index[i]] (by index[i] if slot_of_expert is null).
+/// order[j] = flat (token*k + choice) number of sorted row j; inverse[order[j]] = j; slot_counts[s] = rows in slot s.
+/// index, order, inverse (n); slot_of_expert (E) with values in [0, E), or null; slot_counts (E), or null.
+/// At most 8192 experts on CUDA.
+WtStatus wt_sort_by_expert(WtStream stream, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                           int64_t* order, int64_t* inverse, int64_t* slot_counts);
+/// y[j] = x[order[j] / k]. x (T,D), y (T*k,D) dtype; order (T*k) with values in [0, T*k).
+WtStatus wt_permute_forward(WtStream stream, WtDtype dtype, const void* x, const int64_t* order, int64_t T, int64_t k,
+                            int64_t D, void* y);
+/// dx[t] = sum_c dy[inverse[t*k+c]], summed in fp32 in the order of c; added to dx if accumulate. dy (T*k,D), dx (T,D).
+WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, const int64_t* inverse, int64_t T,
+                             int64_t k, int64_t D, int accumulate, void* dx);
+/// y[j] = x[index[j]]. x (rows,D), y (n,D) dtype; index (n) with values in [0, rows). Its own backward with the inverse
+/// index where index is a permutation.
+WtStatus wt_gather_rows(WtStream stream, WtDtype dtype, const void* x, const int64_t* index, int64_t rows, int64_t n,
+                        int64_t D, void* y);
+/// out[t] = residual[t] + sum_c weights[t,c] * rows[inverse[t*k+c]], summed in fp32 in the order of c.
+/// rows (T*k,D) sorted, residual (T,D) or null, out (T,D) dtype; inverse (T*k); weights (T,k) fp32. out may be residual.
+WtStatus wt_combine_forward(WtStream stream, WtDtype dtype, const void* rows, const int64_t* inverse,
+                            const float* weights, const void* residual, int64_t T, int64_t k, int64_t D, void* out);
+/// drows[inverse[t*k+c]] = weights[t,c] * dout[t];  dweights[t,c] = sum_d dout[t,d] * rows[inverse[t*k+c],d].
+/// dout (T,D), rows and drows (T*k,D) dtype; dweights (T,k) fp32. The residual's gradient is dout. drows may be rows.
+WtStatus wt_combine_backward(WtStream stream, WtDtype dtype, const void* dout, const void* rows, const int64_t* inverse,
+                             const float* weights, int64_t T, int64_t k, int64_t D, void* drows, float* dweights);
+
+// --- SwiGLU ------------------------------------------------------------------------------------------------------------
+/// act = silu(gate) * up, silu(g) = g / (1 + exp(-g)). gate_up (R,2F) dtype, a row is [gate | up]; act (R,F) dtype.
+WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, int64_t R, int64_t F, void* act);
+/// s = 1/(1+exp(-gate)); dgate = dact * up * s * (1 + gate * (1 - s)); dup = dact * gate * s. dgate_up may be gate_up.
+WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
+                            void* dgate_up);
+
+// --- Loss and optimiser ------------------------------------------------------------------------------------------------
+/// loss_sum += sum_t -log softmax(logits[t])[target[t]] (not scaled);  logits <- scale * (softmax(logits) - onehot).
+/// logits (T,V) dtype, overwritten by its gradient; target (T), -100 = row ignored (no loss, zero gradient), otherwise
+/// in [0, V); loss_sum one double, where the stream says. On CUDA a target outside turns loss_sum into NaN.
+WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void* logits, const int64_t* target,
+                                           int64_t T, int64_t V, float scale, double* loss_sum);
+/// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2, decay scaled by lr as in PyTorch):
+/// G = grad_scale * g;  m = beta1 m + (1-beta1) G;  v = beta2 v + (1-beta2) G^2;  p -= lr * weight_decay * p;
+/// p -= lr / (1-beta1^step) * m / (sqrt(v / (1-beta2^step)) + eps). p, m, v, g (n) fp32; step counts from 1.
+WtStatus wt_adamw(WtStream stream, float* p, float* m, float* v, const float* g, int64_t n, double lr, double beta1,
+                  double beta2, double eps, double weight_decay, int64_t step, float grad_scale);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // WT_KERNELS_KERNELS_H_

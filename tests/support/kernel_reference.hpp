@@ -1,0 +1,155 @@
+// Scalar references of kernels/kernels.h in double precision, written from its formulas with no thought of speed, and
+// the finite differences that check the gradients. Row-major vectors; shapes as in kernels.h.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace wt::reference {
+
+using Doubles = std::vector<double>;
+using Index = std::vector<int64_t>;
+
+/// d(sum_i dy_i f(x)_i)/dx by central differences: error about h^2 = 1e-10 of the third derivative, plus 1e-11.
+inline Doubles numeric_gradient(const std::function<Doubles(const Doubles&)>& f, Doubles x, const Doubles& dy) {
+  const double h = 1e-5;
+  Doubles gradient(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double at = x[i];
+    x[i] = at + h;
+    const Doubles above = f(x);
+    x[i] = at - h;
+    const Doubles below = f(x);
+    x[i] = at;
+    for (size_t j = 0; j < dy.size(); ++j) gradient[i] += dy[j] * (above[j] - below[j]) / (2 * h);
+  }
+  return gradient;
+}
+
+inline Doubles rmsnorm(const Doubles& x, const Doubles& gain, double eps) {
+  const size_t D = gain.size();
+  Doubles y(x.size());
+  for (size_t t = 0; t < x.size() / D; ++t) {
+    double squares = 0;
+    for (size_t d = 0; d < D; ++d) squares += x[t * D + d] * x[t * D + d];
+    const double rstd = 1 / std::sqrt(squares / double(D) + eps);
+    for (size_t d = 0; d < D; ++d) y[t * D + d] = x[t * D + d] * rstd * gain[d];
+  }
+  return y;
+}
+
+/// q, k and v one after the other.
+inline Doubles rope_split(const Doubles& qkv, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta) {
+  Doubles out;
+  const int64_t width = (H + 2 * KV) * hd;
+  const auto append = [&](int64_t first_head, int64_t heads, bool rotate) {
+    for (int64_t b = 0; b < B; ++b)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t s = 0; s < S; ++s)
+          for (int64_t i = 0; i < hd; ++i) {
+            const double* head = &qkv[size_t((b * S + s) * width + (first_head + h) * hd)];
+            const double angle = double(s) * std::pow(theta, -2.0 * double(i % (hd / 2)) / double(hd));
+            const double partner = i < hd / 2 ? -head[i + hd / 2] : head[i - hd / 2];
+            out.push_back(rotate ? head[i] * std::cos(angle) + partner * std::sin(angle) : head[i]);
+          }
+  };
+  append(0, H, true);
+  append(H, KV, true);
+  append(H + KV, KV, false);
+  return out;
+}
+
+inline Doubles softmax(const Doubles& logits, size_t E) {
+  Doubles probs(logits.size());
+  for (size_t t = 0; t < logits.size() / E; ++t) {
+    const double largest = *std::max_element(&logits[t * E], &logits[t * E] + E);
+    double total = 0;
+    for (size_t e = 0; e < E; ++e) total += probs[t * E + e] = std::exp(logits[t * E + e] - largest);
+    for (size_t e = 0; e < E; ++e) probs[t * E + e] /= total;
+  }
+  return probs;
+}
+
+/// The k largest of each row, falling, ties to the lowest expert.
+inline Index top_k(const Doubles& values, size_t E, size_t k) {
+  Index chosen;
+  for (size_t t = 0; t < values.size() / E; ++t) {
+    Index experts(E);
+    std::iota(experts.begin(), experts.end(), 0);
+    std::stable_sort(experts.begin(), experts.end(),
+                     [&](int64_t a, int64_t b) { return values[t * E + size_t(a)] > values[t * E + size_t(b)]; });
+    chosen.insert(chosen.end(), experts.begin(), experts.begin() + int64_t(k));
+  }
+  return chosen;
+}
+
+/// Weights (T,k) of the experts `index`.
+inline Doubles router_weights(const Doubles& probs, const Index& index, size_t E, size_t k, bool normalize) {
+  Doubles weights(index.size());
+  for (size_t t = 0; t < index.size() / k; ++t) {
+    double sum = 0;
+    for (size_t c = 0; c < k; ++c) sum += weights[t * k + c] = probs[t * E + size_t(index[t * k + c])];
+    for (size_t c = 0; normalize && c < k; ++c) weights[t * k + c] /= sum;
+  }
+  return weights;
+}
+
+/// order of wt_sort_by_expert, by a library sort.
+inline Index sort_by_slot(const Index& slots) {
+  Index order(slots.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return slots[size_t(a)] < slots[size_t(b)]; });
+  return order;
+}
+
+inline Index inverse_of(const Index& order) {
+  Index inverse(order.size());
+  for (size_t j = 0; j < order.size(); ++j) inverse[size_t(order[j])] = int64_t(j);
+  return inverse;
+}
+
+inline Doubles gather(const Doubles& x, const Index& rows, size_t D) {
+  Doubles y;
+  for (int64_t row : rows) y.insert(y.end(), x.begin() + row * int64_t(D), x.begin() + (row + 1) * int64_t(D));
+  return y;
+}
+
+inline Doubles permute(const Doubles& x, const Index& order, size_t k, size_t D) {
+  Index tokens = order;
+  for (int64_t& row : tokens) row /= int64_t(k);
+  return gather(x, tokens, D);
+}
+
+inline Doubles combine(const Doubles& rows, const Index& inverse, const Doubles& weights, const Doubles& residual,
+                       size_t k) {
+  const size_t T = weights.size() / k, D = residual.size() / std::max<size_t>(T, 1);
+  Doubles out = residual;
+  for (size_t i = 0; i < weights.size(); ++i)
+    for (size_t d = 0; d < D; ++d) out[i / k * D + d] += weights[i] * rows[size_t(inverse[i]) * D + d];
+  return out;
+}
+
+inline Doubles swiglu(const Doubles& gate_up, size_t F) {
+  Doubles act;
+  for (size_t r = 0; r < gate_up.size() / (2 * F); ++r)
+    for (size_t f = 0; f < F; ++f) {
+      const double gate = gate_up[r * 2 * F + f], up = gate_up[r * 2 * F + F + f];
+      act.push_back(gate / (1 + std::exp(-gate)) * up);
+    }
+  return act;
+}
+
+/// One loss a row; 0 where the target is negative.
+inline Doubles cross_entropy(const Doubles& logits, const Index& target, size_t V) {
+  const Doubles probs = softmax(logits, V);
+  Doubles losses;
+  for (size_t t = 0; t < target.size(); ++t)
+    losses.push_back(target[t] < 0 ? 0 : -std::log(probs[t * V + size_t(target[t])]));
+  return losses;
+}
+
+}  // namespace wt::reference
