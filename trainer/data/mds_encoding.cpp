@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "configs/spec/error.hpp"
@@ -100,7 +101,7 @@ std::vector<std::int32_t> narrow(std::span<const std::byte> values, const std::s
                   "{}: found token id {} at place {}, allowed are 0 to 2147483647; tokenize the text again", origin,
                   value, i);
     }
-    tokens[i] = static_cast<std::int32_t>(value);
+    tokens[i] = static_cast<std::int32_t>(static_cast<std::make_unsigned_t<T>>(value));
   }
   return tokens;
 }

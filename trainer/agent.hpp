@@ -1,0 +1,32 @@
+// The agent: starts the ranks of a run on this machine, watches them, and when one fails stops all and starts the next
+// generation, which continues from the newest valid checkpoint. It sets torchrun's environment, so a rank does not know
+// who started it.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace wt {
+
+struct AgentOptions {
+  std::int64_t ranks = 1;
+  int max_restarts = 0;
+};
+
+struct RestartRecord {
+  int generation = 0;        ///< that failed
+  std::int64_t rank = -1;    ///< first rank seen to fail
+  std::string cause;         ///< "signal 9 (Killed)", "exit status 4"
+  double detected_s = 0;     ///< from the start of the generation to the detection
+  double stopped_s = 0;      ///< until all other ranks were gone
+};
+
+struct AgentResult {
+  std::vector<RestartRecord> restarts;
+  double wall_s = 0;
+};
+
+/// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well. Throws Error{runtime}
+/// (or Error{usage} when a rank ended with status 2) after max_restarts failures, with the first failing rank's cause.
+AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options);
+
+}  // namespace wt

@@ -1,0 +1,317 @@
+#include "trainer/executor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "configs/spec/error.hpp"
+#include "kernels/kernels.h"
+#include "trainer/clocks.hpp"
+#include "trainer/fault_point.hpp"
+#include "trainer/memory_counter.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+using at::Tensor;
+
+/// A collective between issue and wait.
+struct Executor::InFlight {
+  Pending work;
+  std::size_t record;
+  bool seen_done = false;
+};
+
+Executor::Executor(const RunSpec& run, Communicators& communicators)
+    : run_(run),
+      communicators_(communicators),
+      mesh_(run.layout),
+      rank_(communicators.rank()),
+      type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
+      segments_(run.model, run.layout, run.seq, run.global_batch, type_) {
+  ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+  program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
+  ops_ = unroll(program_);
+  const auto add = [&](Group group, std::int64_t layer) {
+    groups_.push_back(make_group(group_layout(run.model, run.layout, group, layer, rank_), run.seed));
+  };
+  add(Group::embedding, -1);
+  add(Group::head, -1);
+  for (std::int64_t layer = 0; layer < run.model.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
+  for (int i = 0; i < (run.model.layers > 1 ? 2 : 1); ++i) {
+    dense_slots_.push_back(Slot::make(groups_[2].layout, type_, true));
+    expert_slots_.push_back(Slot::make(groups_[3].layout, type_, true));
+  }
+  norm_ = at::zeros({1}, at::kFloat);
+  losses_ = at::zeros({3}, at::kFloat);
+}
+
+Executor::~Executor() = default;
+
+ShardedGroup& Executor::group_of(const OpInstance& instance) {
+  switch (instance.op->group) {
+    case Group::embedding: return groups_[0];
+    case Group::head: return groups_[1];
+    case Group::dense: return groups_[static_cast<std::size_t>(2 + 2 * instance.layer)];
+    default: return groups_[static_cast<std::size_t>(3 + 2 * instance.layer)];
+  }
+}
+
+Slot& Executor::slot_of(const OpInstance& instance) {
+  const std::size_t slot = static_cast<std::size_t>(std::max(instance.layer, 0)) % dense_slots_.size();
+  switch (instance.op->group) {
+    case Group::embedding: return embedding_;
+    case Group::head: return head_;
+    case Group::dense: return dense_slots_[slot];
+    default: return expert_slots_[slot];
+  }
+}
+
+void Executor::wait_for(int index) {
+  InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
+  if (!flight) return;
+  OpRecord& record = result_.timeline.ops[flight->record];
+  const Clocks begin = Clocks::now();
+  flight->work->wait();
+  const Clocks end = Clocks::now();
+  record.waited_s += end.wall_s - begin.wall_s;
+  if (!flight->seen_done) record.done_s = end.wall_s;
+  in_flight_[static_cast<std::size_t>(index)].reset();
+}
+
+StepResult Executor::run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load) {
+  step_ = step;
+  learning_rate_ = learning_rate;
+  load_ = &load;
+  result_ = {};
+  result_.timeline.step = step;
+  result_.timeline.rank = rank_;
+  result_.timeline.ops.reserve(ops_.size());
+  result_.routing.assign(static_cast<std::size_t>(program_.microbatches),
+                         std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(program_.layers)));
+  layers_.assign(static_cast<std::size_t>(program_.layers), {});
+  in_flight_.clear();
+  in_flight_.resize(ops_.size());
+  router_loss_ = {};
+  cross_entropy_ = 0;
+
+  double peak = 0;
+  const Clocks begin = Clocks::now();
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    const OpInstance& instance = ops_[i];
+    const std::string id = instance.id();
+    for (int wait : instance.waits) wait_for(wait);
+    pass_fault_point(step_, id);
+    reset_peak_tensor_bytes();
+    const Clocks start = Clocks::now();
+    issued_.reset();
+    execute(instance);
+    const Clocks end = Clocks::now();
+    OpRecord record;
+    record.id = id;
+    record.lane = instance.op->lane;
+    record.issued_s = start.wall_s;
+    record.done_s = end.wall_s;
+    record.thread_cpu_s = end.thread_cpu_s - start.thread_cpu_s;
+    record.process_cpu_s = end.process_cpu_s - start.process_cpu_s;
+    if (instance.layer >= 0) {
+      const LayerState& s = layers_[static_cast<std::size_t>(instance.layer)];
+      record.rows = static_cast<double>(run_.layout.expert == 1 ? 0 : s.to_expert_major.defined() ? s.to_expert_major.numel() : 0);
+    }
+    record.live_bytes = static_cast<double>(live_tensor_bytes());
+    record.peak_bytes = static_cast<double>(peak_tensor_bytes());
+    peak = std::max(peak, record.peak_bytes);
+    result_.timeline.ops.push_back(std::move(record));
+    if (issued_) in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), result_.timeline.ops.size() - 1, false});
+    for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
+      if (flight && !flight->seen_done && flight->work->done()) {
+        flight->seen_done = true;
+        result_.timeline.ops[flight->record].done_s = Clocks::now().wall_s;
+      }
+  }
+  for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+  const Clocks end = Clocks::now();
+
+  StepTimeline& t = result_.timeline;
+  t.step_s = end.wall_s - begin.wall_s;
+  t.peak_bytes = peak;
+  for (OpRecord& record : t.ops) {
+    record.issued_s -= begin.wall_s;
+    record.done_s -= begin.wall_s;
+    t.exposed_s += record.waited_s;
+  }
+  const float* losses = losses_.data_ptr<float>();
+  result_.loss = losses[0];
+  result_.aux_loss = losses[1];
+  result_.z_loss = losses[2];
+  return std::move(result_);
+}
+
+void Executor::unshard(const OpInstance& instance) {
+  const at::NoGradGuard no_grad;
+  ShardedGroup& group = group_of(instance);
+  Slot& slot = slot_of(instance);
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head)
+    slot = Slot::make(group.layout, type_, false);
+  const std::int64_t n = group.layout.shard_elements;
+  Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
+  own.copy_(group.master);
+  if (group.layout.shard_ranks > 1) issued_ = communicators_.all_gather(shard_axis(instance.op->group), slot.flat, own);
+}
+
+void Executor::reduce_gradients(const OpInstance& instance) {
+  ShardedGroup& group = group_of(instance);
+  Tensor& reduced = reduced_[&group];
+  reduced = at::empty({group.layout.shard_elements}, at::kFloat);
+  issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, slot_of(instance).gradient);
+}
+
+void Executor::accumulate(const OpInstance& instance) {
+  const at::NoGradGuard no_grad;
+  ShardedGroup& group = group_of(instance);
+  Slot& slot = slot_of(instance);
+  const bool sharded = group.layout.shard_ranks > 1;
+  const Tensor sum = sharded ? reduced_.at(&group) : slot.gradient;
+  if (instance.microbatch == 0) group.gradient.copy_(sum);
+  else group.gradient.add_(sum);
+  reduced_.erase(&group);
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot{};
+  else slot.gradient.zero_();
+}
+
+void Executor::gradient_norm() {
+  double sum = 0;
+  for (const ShardedGroup& group : groups_) sum += group.gradient.dot(group.gradient).item<double>();
+  norm_.fill_(static_cast<float>(sum));
+}
+
+void Executor::optimizer_step() {
+  const OptimizerSpec& o = run_.optimizer;
+  const double norm = std::sqrt(norm_.item<double>());
+  result_.gradient_norm = norm;
+  const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
+  for (ShardedGroup& group : groups_) {
+    const WtStatus status = wt_adamw({-1, nullptr}, group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
+                                     group.exp_avg_sq.data_ptr<float>(), group.gradient.data_ptr<float>(),
+                                     group.layout.shard_elements, learning_rate_, o.beta1, o.beta2, o.eps,
+                                     o.weight_decay, step_, static_cast<float>(scale));
+    if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+  }
+  const double tokens = static_cast<double>(run_.tokens_per_step());
+  losses_[0] = static_cast<float>(cross_entropy_ / tokens);
+  losses_[1] = static_cast<float>(router_loss_.aux);
+  losses_[2] = static_cast<float>(router_loss_.z);
+}
+
+Pending Executor::counts(LayerState& s) {
+  const std::int64_t ranks = run_.layout.expert, local = run_.model.experts / ranks;
+  Tensor sent = at::empty({ranks, local}, at::kLong);
+  std::copy(s.choice.slot_counts.begin(), s.choice.slot_counts.end(), sent.data_ptr<std::int64_t>());
+  s.sent_rows.assign(static_cast<std::size_t>(ranks), 0);
+  for (std::int64_t slot = 0; slot < run_.model.experts; ++slot)
+    s.sent_rows[static_cast<std::size_t>(slot / local)] += s.choice.slot_counts[static_cast<std::size_t>(slot)];
+  s.received_counts = at::empty({ranks, local}, at::kLong);
+  return communicators_.all_to_all(Axis::expert, s.received_counts, sent, {}, {});
+}
+
+Pending Executor::dispatch(LayerState& s, bool backward) {
+  const std::int64_t width = run_.model.d_model;
+  if (backward) {
+    s.rows_gradient = at::empty({s.choice.order.size(0), width}, s.expert_input_gradient.options());
+    Pending work = communicators_.all_to_all(Axis::expert, s.rows_gradient, s.expert_input_gradient, s.sent_rows, s.received_rows);
+    s.expert_input_gradient.reset();  // c10d keeps it until the work is done
+    return work;
+  }
+  if (!s.to_expert_major.defined()) segments_.plan_rows(s);
+  const Tensor rows = s.rows.detach();
+  s.received = at::empty({s.to_expert_major.size(0), width}, rows.options());
+  return communicators_.all_to_all(Axis::expert, s.received, rows, s.received_rows, s.sent_rows);
+}
+
+Pending Executor::collect(LayerState& s, bool backward) {
+  const std::int64_t width = run_.model.d_model;
+  if (backward) {
+    s.incoming_gradient = at::empty({s.to_expert_major.size(0), width}, s.collected_gradient.options());
+    Pending work = communicators_.all_to_all(Axis::expert, s.incoming_gradient, s.collected_gradient, s.received_rows, s.sent_rows);
+    s.collected_gradient.reset();
+    return work;
+  }
+  s.collected = at::empty({s.choice.order.size(0), width}, s.outgoing.options());
+  Pending work = communicators_.all_to_all(Axis::expert, s.collected, s.outgoing, s.sent_rows, s.received_rows);
+  s.outgoing.reset();
+  return work;
+}
+
+void Executor::execute(const OpInstance& instance) {
+  const Op& op = *instance.op;
+  const bool recompute = run_.layout.recompute == Recompute::block;
+  const bool keep_graph = !recompute || op.direction == Direction::recompute;
+  const bool backward = op.direction == Direction::backward;
+  LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
+  switch (op.action) {
+    case Action::load_batch: batch_ = (*load_)(instance.microbatch); break;
+    case Action::unshard:
+      if (op.kind != OpKind::host) unshard(instance);
+      break;
+    case Action::embed:
+      if (!backward) {
+        activation_ = segments_.embed(embedding_, batch_.tokens);
+        embedding_ = Slot{};
+      } else {
+        embedding_ = Slot::make(groups_[0].layout, type_, true);
+        segments_.embed_backward(embedding_, batch_.tokens, activation_gradient_);
+        activation_gradient_.reset();
+      }
+      break;
+    case Action::attention:
+      if (backward) {
+        activation_gradient_ = segments_.attention_backward(*s);
+      } else {
+        if (op.direction == Direction::forward) s->input = std::move(activation_);
+        RouterLoss again;
+        segments_.attention(*s, dense_slots_[static_cast<std::size_t>(instance.layer) % dense_slots_.size()],
+                            instance.layer, keep_graph, op.direction == Direction::forward ? router_loss_ : again);
+        if (op.direction == Direction::forward)
+          result_.routing[static_cast<std::size_t>(instance.microbatch)][static_cast<std::size_t>(instance.layer)] = s->choice.expert_counts;
+      }
+      break;
+    case Action::exchange_counts: issued_ = counts(*s); break;
+    case Action::dispatch: issued_ = dispatch(*s, backward); break;
+    case Action::experts:
+      if (backward) segments_.experts_backward(*s);
+      else segments_.experts(*s, expert_slots_[static_cast<std::size_t>(instance.layer) % expert_slots_.size()], keep_graph);
+      break;
+    case Action::collect: issued_ = collect(*s, backward); break;
+    case Action::combine:
+      if (backward) {
+        s->output_gradient = std::move(activation_gradient_);
+        segments_.combine_rows_backward(*s);
+      } else if (op.direction == Direction::forward) {
+        activation_ = segments_.combine_rows(*s);
+        if (recompute) {  // only the input and the routing stay
+          s->residual.reset(), s->weights.reset(), s->rows.reset(), s->residual_value.reset();
+          s->collected.reset(), s->expert_output.reset(), s->expert_input.reset();
+        }
+      }
+      break;
+    case Action::head_loss: {
+      head_.add_gradient(groups_[1].layout);
+      auto [loss, gradient] = segments_.head(head_, activation_, batch_.targets);
+      cross_entropy_ += loss;
+      activation_gradient_ = gradient;
+      activation_.reset();
+      head_.flat.reset();
+      head_.leaves.clear();
+      break;
+    }
+    case Action::reduce_gradients: reduce_gradients(instance); break;
+    case Action::accumulate: accumulate(instance); break;
+    case Action::reduce_replicas: issued_ = communicators_.all_reduce(Axis::replicate, group_of(instance).gradient); break;
+    case Action::gradient_norm: gradient_norm(); break;
+    case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::shard, norm_); break;
+    case Action::optimizer: optimizer_step(); break;
+    case Action::reduce_loss: issued_ = communicators_.all_reduce(Axis::world, losses_); break;
+  }
+}
+
+}  // namespace wt

@@ -1,0 +1,87 @@
+// The trainer's executor: walks the step program and does it. Collectives are issued where the program says and waited for
+// where an op needs them; what each op took is recorded under its id.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "sim/program/timeline.hpp"
+#include "trainer/communicator.hpp"
+#include "trainer/segments.hpp"
+#include "trainer/weights.hpp"
+
+namespace wt {
+
+/// Tokens of one microbatch: (T,) int64 inputs and targets.
+struct Microbatch {
+  at::Tensor tokens, targets;
+};
+
+struct StepResult {
+  double loss = 0;       ///< mean cross-entropy over the global batch
+  double aux_loss = 0, z_loss = 0;
+  double gradient_norm = 0;
+  StepTimeline timeline;
+  /// [microbatch][layer] -> rows per logical expert that this rank sent.
+  std::vector<std::vector<std::vector<std::int64_t>>> routing;
+};
+
+class Executor {
+ public:
+  /// Builds the program of this rank's class, the shards and the slots.
+  Executor(const RunSpec& run, Communicators& communicators);
+  ~Executor();
+
+  /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
+  StepResult run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load);
+
+  const Program& program() const { return program_; }
+  /// All groups this rank owns shards of, in a fixed order.
+  std::vector<ShardedGroup>& groups() { return groups_; }
+
+ private:
+  struct InFlight;
+  void execute(const OpInstance& instance);
+  void wait_for(int index);
+  ShardedGroup& group_of(const OpInstance& instance);
+  Slot& slot_of(const OpInstance& instance);
+  void unshard(const OpInstance& instance);
+  void reduce_gradients(const OpInstance& instance);
+  void accumulate(const OpInstance& instance);
+  void gradient_norm();
+  void optimizer_step();
+  Pending counts(LayerState& s);
+  Pending dispatch(LayerState& s, bool backward);
+  Pending collect(LayerState& s, bool backward);
+
+  const RunSpec& run_;
+  Communicators& communicators_;
+  Mesh mesh_;
+  std::int64_t rank_;
+  at::ScalarType type_;
+  Program program_;
+  std::vector<OpInstance> ops_;
+  std::vector<ShardedGroup> groups_;  ///< embedding, head, then dense and expert of each layer
+  Slot embedding_, head_;
+  std::vector<Slot> dense_slots_, expert_slots_;
+  std::map<const ShardedGroup*, at::Tensor> reduced_;
+  Segments segments_;
+
+  // of the step under way
+  std::int64_t step_ = 0;
+  double learning_rate_ = 0;
+  const std::function<Microbatch(int)>* load_ = nullptr;
+  Microbatch batch_;
+  std::vector<LayerState> layers_;
+  at::Tensor activation_, activation_gradient_;
+  at::Tensor norm_, losses_;
+  RouterLoss router_loss_;
+  double cross_entropy_ = 0;
+  StepResult result_;
+  std::vector<std::unique_ptr<InFlight>> in_flight_;
+  Pending issued_;  ///< set by execute() when the op is a collective
+};
+
+}  // namespace wt

@@ -1,0 +1,66 @@
+// Differentiable pieces of a block that LibTorch lacks or saves too much for: thin autograd functions over kernels/.
+// Each saves exactly what its backward reads, which is what the step program's memory accounts for.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace wt {
+
+/// Rotary tables, (seq, head_dim / 2) fp32 each.
+struct RopeTable {
+  at::Tensor cosine, sine;
+  static RopeTable make(std::int64_t seq, std::int64_t head_dim, double theta);
+};
+
+/// x (T, D), gain (D) -> (T, D). Saves x and one fp32 a row.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double eps);
+
+/// qkv (B*S, (H + 2 KV) * hd) -> q (B, H, S, hd), k and v (B, KV, S, hd), rotated. Saves nothing of qkv.
+std::vector<at::Tensor> rope_split(const at::Tensor& qkv, const RopeTable& table, std::int64_t batch,
+                                   std::int64_t heads, std::int64_t kv_heads);
+
+/// What the router decided for one microbatch: fixed once, reused by recompute.
+struct RouterChoice {
+  at::Tensor index;    ///< (T, k) int64, logical experts
+  at::Tensor order;    ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
+  at::Tensor inverse;  ///< (T*k) int64
+  std::vector<std::int64_t> expert_counts;  ///< rows per logical expert
+  std::vector<std::int64_t> slot_counts;    ///< rows per slot
+};
+
+/// Weights of the balancing losses, already divided by what they are averaged over.
+struct RouterLossScale {
+  double aux = 0;  ///< aux_loss_weight * E / (layers * top_k * sequences of the global batch * seq^2)
+  double z = 0;    ///< z_loss_weight / (layers * tokens of the global batch)
+  std::int64_t seq = 0;
+};
+
+struct RouterLoss {
+  double aux = 0, z = 0;  ///< this rank's contributions to the loss
+};
+
+/// logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to `loss`.
+/// The gradient of both balancing losses is added in backward.
+at::Tensor route(const at::Tensor& logits, std::int64_t top_k, bool normalize, const RouterLossScale& scale,
+                 const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice, RouterLoss& loss);
+
+/// x (T, D) -> rows sorted by expert slot (T*k, D). Saves the permutation.
+at::Tensor permute(const at::Tensor& x, const RouterChoice& choice, std::int64_t top_k);
+
+/// gate_up (R, 2F) -> (R, F). Saves its input.
+at::Tensor swiglu(const at::Tensor& gate_up);
+
+// Without autograd: the caller keeps what backward needs.
+
+/// out (T, D) = residual + sum over the top k of weight * rows[inverse].
+at::Tensor combine(const at::Tensor& rows, const RouterChoice& choice, const at::Tensor& weights, const at::Tensor& residual);
+/// Gradients of rows (T*k, D) and weights (T, k).
+std::pair<at::Tensor, at::Tensor> combine_backward(const at::Tensor& gradient, const at::Tensor& rows,
+                                                   const RouterChoice& choice, const at::Tensor& weights);
+/// y[j] = x[index[j]].
+at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& index);
+/// Sum over rows of -log softmax(logits)[target]; logits become scale * (softmax - onehot).
+double cross_entropy_in_place(at::Tensor& logits, const at::Tensor& targets, double scale);
+
+}  // namespace wt

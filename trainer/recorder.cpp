@@ -1,0 +1,215 @@
+#include "trainer/recorder.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/profile.hpp"
+#include "configs/spec/quantity.hpp"
+#include "reports/chrome_trace.hpp"
+#include "sim/program/timeline_json.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kRoutingSteps = 64;
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+std::string direction_suffix(Direction direction) {
+  return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
+}
+
+/// Every rank puts its row of `columns` numbers into a zero matrix; the sum is everybody's.
+at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world, const std::vector<double>& own) {
+  at::Tensor all = at::zeros({world, static_cast<std::int64_t>(own.size())}, at::kDouble);
+  std::copy(own.begin(), own.end(), all.data_ptr<double>() + communicators.rank() * static_cast<std::int64_t>(own.size()));
+  if (world > 1) communicators.all_reduce(Axis::world, all)->wait();
+  return all;
+}
+
+}  // namespace
+
+Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step)
+    : run_(run), folder_(std::move(folder)), rank_(rank) {
+  if (rank_ != 0) return;
+  const auto file = folder_ / "metrics.jsonl";
+  std::ifstream in(file);
+  std::string kept;
+  for (std::string line; std::getline(in, line);)
+    if (const json entry = json::parse(line, nullptr, false); entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
+      kept += line + "\n";
+  in.close();
+  write_file_atomically(file, kept);
+  metrics_.open(file, std::ios::app);
+}
+
+void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {
+  timelines_.push_back(r.timeline);
+  routed_.emplace_back(r.timeline.step, StepResult{});
+  routed_.back().second.routing = r.routing;
+  if (routed_.size() > kRoutingSteps) routed_.pop_front();
+  if (rank_ != 0) return;
+  const double tokens_per_s = static_cast<double>(run_.tokens_per_step()) / r.timeline.step_s;
+  metrics_ << json{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},
+                   {"grad_norm", r.gradient_norm}, {"lr", learning_rate}, {"step_s", r.timeline.step_s},
+                   {"tokens_per_s", tokens_per_s}, {"exposed_communication_s", r.timeline.exposed_s},
+                   {"peak_tensor_bytes", r.timeline.peak_bytes}, {"samples", samples}}.dump()
+           << std::endl;
+  if (!metrics_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
+  const std::string line =
+      fmt::format("step {:>4}/{}  loss {:.4f}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}", r.timeline.step,
+                  run_.steps, r.loss, r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s),
+                  100 * r.timeline.exposed_s / r.timeline.step_s, format_bytes(r.timeline.peak_bytes));
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", line);
+}
+
+void Recorder::checkpoint(std::int64_t step, const CheckpointTimes& times) {
+  checkpoints_.push_back(times);
+  if (rank_ == 0 && isatty(STDERR_FILENO))
+    fmt::print(stderr, "step {:>4}  checkpoint {} in {}\n", step, format_bytes(times.bytes), format_seconds(times.blocking_s));
+}
+
+void Recorder::write_routing(Communicators& communicators) {
+  const std::int64_t steps = static_cast<std::int64_t>(routed_.size()), world = run_.layout.world();
+  const std::int64_t mbs = run_.microbatches(), layers = run_.model.layers, experts = run_.model.experts;
+  at::Tensor counts = at::zeros({steps, mbs, layers, world, experts}, at::kLong);
+  std::int64_t* at = counts.data_ptr<std::int64_t>();
+  for (std::int64_t s = 0; s < steps; ++s)
+    for (std::int64_t m = 0; m < mbs; ++m)
+      for (std::int64_t l = 0; l < layers; ++l) {
+        const auto& row = routed_[static_cast<std::size_t>(s)].second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];
+        std::copy(row.begin(), row.end(), at + (((s * mbs + m) * layers + l) * world + rank_) * experts);
+      }
+  if (world > 1) communicators.all_reduce(Axis::world, counts)->wait();
+  if (rank_ != 0) return;
+  std::string out = "step,microbatch,layer,rank";
+  for (std::int64_t e = 0; e < experts; ++e) out += fmt::format(",e{}", e);
+  out += "\n";
+  for (std::int64_t s = 0; s < steps; ++s)
+    for (std::int64_t m = 0; m < mbs; ++m)
+      for (std::int64_t l = 0; l < layers; ++l)
+        for (std::int64_t r = 0; r < world; ++r) {
+          out += fmt::format("{},{},{},{}", routed_[static_cast<std::size_t>(s)].first, m, l, r);
+          for (std::int64_t e = 0; e < experts; ++e) out += fmt::format(",{}", *at++);
+          out += "\n";
+        }
+  write_file_atomically(folder_ / "routing.csv", out);
+}
+
+void Recorder::write_profile_of_run(const Program& program) const {
+  std::map<std::string, const Op*> by_id;
+  const auto instances = unroll(program);
+  Profile profile;
+  profile.fingerprint = host_facts();
+  profile.fingerprint["host"] = "synchronous";
+  profile.fingerprint["torch"] = "2.11.0";
+  profile.fingerprint["device"] = "cpu";
+  profile.fingerprint["run.layout"] = run_.layout.name();
+  std::map<std::string, Measurement> ops;
+  const std::size_t skip = std::min(kWarmUpSteps, timelines_.size() - 1);
+  std::map<std::string, std::vector<double>> rows;
+  for (std::size_t s = skip; s < timelines_.size(); ++s)
+    for (std::size_t i = 0; i < instances.size(); ++i) {
+      const Op& op = *instances[i].op;
+      const OpRecord& record = timelines_[s].ops[i];
+      if (op.work.empty()) continue;
+      const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
+      Measurement& m = ops[kernel + to_string(op.group)];
+      m.kernel = kernel;
+      m.pass = op.direction == Direction::backward ? "backward" : "forward";
+      m.shape["group"] = static_cast<std::int64_t>(op.group);
+      m.samples.push_back(record.thread_cpu_s);
+      rows[kernel + to_string(op.group)].push_back(record.rows);
+    }
+  const ModelSpec& model = run_.model;
+  for (auto& [key, m] : ops) {
+    m.dtype = to_string(run_.precision);
+    m.clock = "thread_cpu";
+    m.evidence = {Evidence::measured, fmt::format("{} samples on rank 0 of {}", m.samples.size(), run_.name)};
+    double mean_rows = 0;
+    for (double r : rows[key]) mean_rows += r / static_cast<double>(rows[key].size());
+    const std::pair<const char*, std::int64_t> facts[] = {
+        {"rows", std::llround(mean_rows)}, {"seq", run_.seq}, {"microbatch", run_.layout.microbatch}, {"layers", model.layers},
+        {"d_model", model.d_model}, {"n_heads", model.heads}, {"kv_heads", model.kv_heads}, {"head_dim", model.head_dim},
+        {"ffn", model.ffn}, {"experts", model.experts}, {"top_k", model.top_k}, {"vocab", model.vocab},
+        {"expert_ranks", run_.layout.expert}, {"replicate", run_.layout.replicate}, {"shard", run_.layout.shard}};
+    for (const auto& [name, value] : facts) m.shape[name] = value;
+    profile.measurements.push_back(m);
+  }
+  write_profile(profile, folder_ / "profile.json");
+}
+
+void Recorder::write_timelines(Communicators& communicators, const StepTimeline& own) {
+  SharedStore& store = communicators.store();
+  store.set(fmt::format("timeline/{}", rank_), to_json(own).dump());
+  if (rank_ != 0) {
+    store.get("timelines/written");  // the store lives in rank 0 or the agent: leave only when it was read
+    return;
+  }
+  TraceGroup group{"measured", {}};
+  json all = json::array();
+  for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
+    all.push_back(json::parse(store.get(fmt::format("timeline/{}", r))));
+    group.steps.push_back(timeline_from_json(all.back(), fmt::format("timeline of rank {}", r)));
+  }
+  write_file_atomically(folder_ / "timeline.json", all.dump());
+  write_file_atomically(folder_ / "trace.json", chrome_trace({group}));
+  store.set("timelines/written", "1");
+}
+
+void Recorder::finish(const Program& program, Communicators& communicators) {
+  if (timelines_.empty()) return;
+  write_routing(communicators);
+  const std::size_t skip = std::min(kWarmUpSteps, timelines_.size() - 1);
+  std::vector<double> step_s, exposed_s, block_s, compute_s, collective_cpu_s;
+  double peak = 0;
+  for (std::size_t i = skip; i < timelines_.size(); ++i) {
+    const StepTimeline& t = timelines_[i];
+    step_s.push_back(t.step_s), exposed_s.push_back(t.exposed_s);
+    double compute = 0;
+    for (const OpRecord& op : t.ops) compute += op.thread_cpu_s;
+    compute_s.push_back(compute);
+    peak = std::max(peak, t.peak_bytes);
+  }
+  for (const CheckpointTimes& c : checkpoints_) block_s.push_back(c.blocking_s);
+  const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(),
+                                              {median(step_s), median(exposed_s), peak, median(compute_s), median(block_s),
+                                               checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes});
+  // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
+  std::size_t typical = skip;
+  for (std::size_t i = skip; i < timelines_.size(); ++i)
+    if (std::abs(timelines_[i].step_s - median(step_s)) < std::abs(timelines_[typical].step_s - median(step_s))) typical = i;
+  SharedStore& store = communicators.store();
+  if (rank_ == 0) store.set("typical", std::to_string(typical));
+  write_timelines(communicators, timelines_[std::stoul(store.get("typical"))]);
+  if (rank_ != 0) return;
+  write_profile_of_run(program);
+  json ranks = json::array();
+  for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
+    const double* row = all.data_ptr<double>() + 6 * r;
+    ranks.push_back({{"rank", r}, {"step_s", row[0]}, {"exposed_communication_s", row[1]}, {"peak_tensor_bytes", row[2]},
+                     {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_bytes", row[5]}});
+  }
+  const json summary = {{"schema", "windtunnel.run_summary/1"}, {"run", run_.name}, {"layout", run_.layout.name()},
+                        {"steps", timelines_.size()}, {"measured_steps", timelines_.size() - skip},
+                        {"tokens_per_step", run_.tokens_per_step()}, {"median_step_s", median(step_s)},
+                        {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)}, {"ranks", ranks}};
+  write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");
+}
+
+}  // namespace wt

@@ -1,0 +1,45 @@
+// What a run leaves behind besides checkpoints, written by rank 0 into the output folder:
+//   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples
+//   summary.json    medians over the measured steps, per rank
+//   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
+//   routing.csv     rows per expert, by step, microbatch, layer and rank (the last 64 steps)
+//   profile.json    op times for calibration, with the machine's fingerprint
+#pragma once
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "trainer/checkpoint.hpp"
+#include "trainer/executor.hpp"
+
+namespace wt {
+
+class Recorder {
+ public:
+  /// Rank 0 cuts metrics.jsonl back to `resumed_step`.
+  Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step);
+  void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
+  void checkpoint(std::int64_t step, const CheckpointTimes& times);
+  /// Collective: gathers what the other ranks measured and writes the files of the run.
+  void finish(const Program& program, Communicators& communicators);
+
+ private:
+  void write_routing(Communicators& communicators);
+  void write_profile_of_run(const Program& program) const;
+  void write_timelines(Communicators& communicators, const StepTimeline& own);
+
+  const RunSpec& run_;
+  std::filesystem::path folder_;
+  std::int64_t rank_;
+  std::ofstream metrics_;
+  std::vector<StepTimeline> timelines_;  ///< of this process, warm-up included
+  std::vector<CheckpointTimes> checkpoints_;
+  std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps
+};
+
+/// Steps at the start of a process that are left out of medians: first-touch memory, connections, caches.
+inline constexpr std::size_t kWarmUpSteps = 3;
+
+}  // namespace wt

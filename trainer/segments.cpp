@@ -1,0 +1,178 @@
+#include "trainer/segments.hpp"
+
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using at::Tensor;
+
+Tensor leaf(const Tensor& value) { return value.detach().requires_grad_(true); }
+
+void backward(std::vector<Tensor> roots, std::vector<Tensor> gradients) {
+  torch::autograd::backward(roots, gradients);
+}
+
+}  // namespace
+
+Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
+                   at::ScalarType type)
+    : model_(model),
+      layout_(layout),
+      seq_(seq),
+      loss_tokens_(static_cast<double>(global_sequences * seq)),
+      type_(type),
+      rope_(RopeTable::make(seq, model.head_dim, model.rope_theta)) {
+  const double layers = static_cast<double>(model.layers), sequences = static_cast<double>(global_sequences);
+  router_scale_.seq = seq;
+  router_scale_.aux = model.aux_loss_weight * static_cast<double>(model.experts) /
+                      (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
+  router_scale_.z = model.z_loss_weight / (layers * loss_tokens_);
+  for (const auto& slots : layout.placement) {
+    std::vector<std::int64_t> inverse(slots.size());
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) inverse[static_cast<std::size_t>(slots[slot])] = static_cast<std::int64_t>(slot);
+    slot_of_expert_.push_back(std::move(inverse));
+  }
+}
+
+void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, bool keep_graph, RouterLoss& loss) const {
+  const at::AutoGradMode mode(keep_graph);
+  const std::int64_t batch = s.input.size(0) / seq_;
+  if (keep_graph) s.input = leaf(s.input);
+  const auto& w = dense.leaves;
+  Tensor normed = rms_norm(s.input, w[0], model_.norm_eps);
+  auto qkv = rope_split(at::mm(normed, w[1].t()), rope_, batch, model_.heads, model_.kv_heads);
+  normed.reset();
+  Tensor attended = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {}, 0.0, true, std::nullopt,
+                                                     model_.heads != model_.kv_heads);
+  qkv.clear();
+  attended = attended.transpose(1, 2).reshape({s.input.size(0), model_.heads * model_.head_dim});
+  s.residual = at::mm(attended, w[2].t()).add_(s.input);
+  attended.reset();
+  normed = rms_norm(s.residual, w[3], model_.norm_eps);
+  const Tensor logits = at::mm(normed.to(at::kFloat), w[4].to(at::kFloat).t());
+  static const std::vector<std::int64_t> kIdentity;
+  s.weights = route(logits, model_.top_k, model_.normalize_top_k, router_scale_,
+                    slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
+  s.rows = permute(normed, s.choice, model_.top_k);
+  s.residual_value = s.residual.detach();
+  s.weights_value = s.weights.detach();
+}
+
+void Segments::plan_rows(LayerState& s) const {
+  const std::int64_t ranks = layout_.expert, local = model_.experts / ranks;
+  const std::int64_t* counts = s.received_counts.data_ptr<std::int64_t>();
+  s.received_rows.assign(static_cast<std::size_t>(ranks), 0);
+  std::int64_t total = 0;
+  std::vector<std::int64_t> start(static_cast<std::size_t>(ranks * local));  // of (rank, expert) in rank-major order
+  for (std::int64_t i = 0; i < ranks * local; ++i) {
+    start[static_cast<std::size_t>(i)] = total;
+    total += counts[i];
+    s.received_rows[static_cast<std::size_t>(i / local)] += counts[i];
+  }
+  s.to_expert_major = at::empty({total}, at::kLong);
+  s.to_rank_major = at::empty({total}, at::kLong);
+  std::int64_t* forward = s.to_expert_major.data_ptr<std::int64_t>();
+  std::int64_t* back = s.to_rank_major.data_ptr<std::int64_t>();
+  std::int64_t row = 0;
+  for (std::int64_t e = 0; e < local; ++e)
+    for (std::int64_t r = 0; r < ranks; ++r)
+      for (std::int64_t i = 0; i < counts[r * local + e]; ++i, ++row) {
+        const std::int64_t from = start[static_cast<std::size_t>(r * local + e)] + i;
+        forward[row] = from;
+        back[from] = row;
+      }
+}
+
+void Segments::experts(LayerState& s, const Slot& expert, bool keep_graph) const {
+  const at::AutoGradMode mode(keep_graph);
+  const bool local = layout_.expert == 1;
+  const std::int64_t local_experts = model_.experts / layout_.expert;
+  Tensor input = local ? s.rows.detach() : gather_rows(s.received, s.to_expert_major);
+  if (!local) s.received.reset();
+  if (keep_graph) input = s.expert_input = leaf(input);
+  Tensor offsets = at::empty({local_experts}, at::kInt);
+  std::int32_t* end = offsets.data_ptr<std::int32_t>();
+  std::int64_t total = 0;
+  for (std::int64_t e = 0; e < local_experts; ++e) {
+    if (local) {
+      total += s.choice.slot_counts[static_cast<std::size_t>(e)];
+    } else {
+      for (std::int64_t r = 0; r < layout_.expert; ++r) total += s.received_counts.data_ptr<std::int64_t>()[r * local_experts + e];
+    }
+    end[e] = static_cast<std::int32_t>(total);
+  }
+  const auto& w = expert.leaves;
+  const Tensor activated = swiglu(at::_grouped_mm(input, w[0].transpose(-2, -1), offsets));
+  s.expert_output = at::_grouped_mm(activated, w[1].transpose(-2, -1), offsets);
+  const Tensor value = s.expert_output.detach();
+  if (local) {
+    s.collected = value;
+  } else {
+    const at::NoGradGuard no_grad;
+    s.outgoing = gather_rows(value, s.to_rank_major);
+  }
+  if (!keep_graph) s.expert_output.reset();
+}
+
+Tensor Segments::combine_rows(LayerState& s) const {
+  const at::NoGradGuard no_grad;
+  return combine(s.collected, s.choice, s.weights_value, s.residual_value);
+}
+
+void Segments::combine_rows_backward(LayerState& s) const {
+  const at::NoGradGuard no_grad;
+  std::tie(s.collected_gradient, s.weights_gradient) =
+      combine_backward(s.output_gradient, s.collected, s.choice, s.weights_value);
+  s.collected.reset();
+  s.residual_value.reset();
+}
+
+void Segments::experts_backward(LayerState& s) const {
+  const bool local = layout_.expert == 1;
+  Tensor gradient = local ? std::move(s.collected_gradient) : gather_rows(s.incoming_gradient, s.to_expert_major);
+  s.incoming_gradient.reset();
+  Tensor root = std::move(s.expert_output);
+  s.expert_output.reset();
+  backward({root}, {gradient});
+  root.reset();
+  gradient.reset();
+  Tensor out = s.expert_input.grad();
+  s.expert_input.reset();
+  if (local) {
+    s.rows_gradient = out;
+  } else {
+    s.expert_input_gradient = gather_rows(out, s.to_rank_major);
+  }
+}
+
+Tensor Segments::attention_backward(LayerState& s) const {
+  std::vector<Tensor> roots{std::move(s.residual), std::move(s.rows), std::move(s.weights)};
+  std::vector<Tensor> gradients{std::move(s.output_gradient), std::move(s.rows_gradient), std::move(s.weights_gradient)};
+  backward(std::move(roots), std::move(gradients));
+  Tensor gradient = s.input.grad();
+  s = LayerState{};
+  return gradient;
+}
+
+Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
+  const at::NoGradGuard no_grad;
+  return embedding.leaves[0].index_select(0, tokens);
+}
+
+void Segments::embed_backward(Slot& embedding, const Tensor& tokens, const Tensor& gradient) const {
+  const at::NoGradGuard no_grad;
+  embedding.leaves[0].mutable_grad().index_add_(0, tokens, gradient.to(at::kFloat));
+}
+
+std::pair<double, Tensor> Segments::head(const Slot& head, const Tensor& input, const Tensor& targets) const {
+  const at::AutoGradMode mode(true);
+  const Tensor x = leaf(input);
+  Tensor logits = at::mm(rms_norm(x, head.leaves[0], model_.norm_eps), head.leaves[1].t());
+  Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
+  const double loss = cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_);
+  backward({logits}, {gradient});
+  return {loss, x.grad()};
+}
+
+}  // namespace wt

@@ -1,0 +1,75 @@
+// The segments of a block between its collectives, and the embedding and head around the blocks. A forward segment runs
+// autograd on detached inputs and keeps the graph's ends in LayerState; its backward runs torch::autograd::backward on
+// them. Sizes of everything kept here are what sim/program/sizes.cpp accounts for.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "configs/spec/model.hpp"
+#include "trainer/functions.hpp"
+#include "trainer/weights.hpp"
+
+namespace wt {
+
+/// What one layer holds between its ops in one microbatch. Undefined tensors hold no memory.
+struct LayerState {
+  at::Tensor input;      ///< (T, D) leaf: the block's input
+  at::Tensor residual;   ///< (T, D) attention output plus input, end of the attention graph
+  at::Tensor weights;    ///< (T, k) fp32 router weights, end of the attention graph
+  at::Tensor rows;       ///< (T*k, D) permuted rows, end of the attention graph
+  at::Tensor residual_value, weights_value;  ///< the same without graph, for combine
+  RouterChoice choice;
+
+  std::vector<std::int64_t> sent_rows, received_rows;  ///< per expert rank
+  at::Tensor received_counts;  ///< (expert ranks, local experts) int64
+  at::Tensor to_expert_major, to_rank_major;  ///< row orders of the received rows, int64
+  at::Tensor received;      ///< (R, D) rows from all ranks, rank-major
+  at::Tensor expert_input;  ///< (R, D) leaf, sorted by expert
+  at::Tensor expert_output; ///< (R, D) end of the experts graph, sorted by expert
+  at::Tensor outgoing;      ///< (R, D) outputs in rank-major order, to be sent back
+  at::Tensor collected;     ///< (T*k, D) expert outputs of this rank's tokens
+
+  at::Tensor output_gradient;   ///< (T, D)
+  at::Tensor collected_gradient, weights_gradient;
+  at::Tensor incoming_gradient; ///< (R, D) rank-major gradient of the expert outputs
+  at::Tensor expert_input_gradient;  ///< (R, D), rank-major again, to be sent back
+  at::Tensor rows_gradient;     ///< (T*k, D)
+};
+
+class Segments {
+ public:
+  /// `loss_tokens` and `sequences` are those of the global batch: every loss term is divided by them once.
+  Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
+           at::ScalarType type);
+
+  // Forward; with `keep_graph` off nothing is saved beyond the routing (the first pass under recompute).
+  void attention(LayerState& s, const Slot& dense, std::int64_t layer, bool keep_graph, RouterLoss& loss) const;
+  void experts(LayerState& s, const Slot& expert, bool keep_graph) const;
+  at::Tensor combine_rows(LayerState& s) const;
+
+  void combine_rows_backward(LayerState& s) const;
+  void experts_backward(LayerState& s) const;
+  /// Returns the gradient of the block's input.
+  at::Tensor attention_backward(LayerState& s) const;
+
+  /// From the received counts: row orders and totals. `received_counts` must be there.
+  void plan_rows(LayerState& s) const;
+
+  at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;
+  void embed_backward(Slot& embedding, const at::Tensor& tokens, const at::Tensor& gradient) const;
+  /// Loss (summed over tokens, not divided) and the gradient of the input.
+  std::pair<double, at::Tensor> head(const Slot& head, const at::Tensor& input, const at::Tensor& targets) const;
+
+ private:
+  const ModelSpec& model_;
+  const Layout& layout_;
+  std::int64_t seq_;
+  double loss_tokens_;
+  at::ScalarType type_;
+  RouterLossScale router_scale_;
+  RopeTable rope_;
+  std::vector<std::vector<std::int64_t>> slot_of_expert_;  ///< per layer; empty = identity
+};
+
+}  // namespace wt

@@ -1,0 +1,80 @@
+#include "trainer/worker.hpp"
+
+#include "configs/spec/error.hpp"
+#include "trainer/checkpoint.hpp"
+#include "trainer/data/mds_reader.hpp"
+#include "trainer/data/sample_order.hpp"
+#include "trainer/executor.hpp"
+#include "trainer/memory_counter.hpp"
+#include "trainer/pch.hpp"
+#include "trainer/recorder.hpp"
+#include "trainer/schedule.hpp"
+
+namespace wt {
+namespace {
+
+/// Inputs and targets of a rank's microbatch: sample i gives tokens [0, seq) and [1, seq].
+Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples) {
+  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size());
+  Microbatch batch{at::empty({n * seq}, at::kLong), at::empty({n * seq}, at::kLong)};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
+    if (static_cast<std::int64_t>(tokens.size()) <= seq)
+      throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}", run.data.string(),
+                  samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1, seq);
+    for (std::int64_t t = 0; t <= seq; ++t) {
+      const std::int64_t token = tokens[static_cast<std::size_t>(t)];
+      if (token < 0 || token >= run.model.vocab)
+        throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}", run.data.string(), token,
+                    samples[static_cast<std::size_t>(i)], run.model.vocab);
+      if (t < seq) batch.tokens.data_ptr<std::int64_t>()[i * seq + t] = token;
+      if (t > 0) batch.targets.data_ptr<std::int64_t>()[i * seq + t - 1] = token;
+    }
+  }
+  return batch;
+}
+
+}  // namespace
+
+void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options) {
+  if (environment.world != run.layout.world())
+    throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
+                environment.world, run.layout.name(), run.layout.world());
+  install_memory_counter();
+  at::set_num_threads(1);  // ranks share cores; one thread each keeps op times and sums reproducible
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
+
+  const MdsReader data(run.data);
+  SamplerOptions order;
+  order.shuffle_seed = run.shuffle_seed;
+  Sampler sampler(data.shard_sizes(), order);
+  const auto communicators = make_gloo_communicators(environment, Mesh(run.layout), std::chrono::seconds(300));
+  Executor executor(run, *communicators);
+  const auto checkpoints = options.folder / "checkpoints";
+  std::int64_t done = 0;
+  if (const auto loaded = load_newest_checkpoint(checkpoints, run, executor.groups(), *communicators)) {
+    done = loaded->step;
+    sampler.restore(loaded->sampler);
+    if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, loaded->path.string());
+  }
+  Recorder recorder(run, options.folder, environment.rank, done);
+  for (std::int64_t step = done + 1; step <= run.steps; ++step) {
+    const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);
+    const auto own = rank_samples(batch, environment.rank, environment.world);
+    const double lr = learning_rate(run.optimizer, step, run.steps);
+    const StepResult result = executor.run_step(step, lr, [&](int microbatch) {
+      const std::size_t n = static_cast<std::size_t>(run.layout.microbatch);
+      return load_microbatch(data, run, own.subspan(static_cast<std::size_t>(microbatch) * n, n));
+    });
+    recorder.step(result, lr, batch);
+    const bool due = run.save_interval > 0 && step % run.save_interval == 0;
+    if (run.save && (due || step == run.steps))
+      recorder.checkpoint(step, save_checkpoint(checkpoints, step, run, sampler.state(), executor.groups(), *communicators));
+  }
+  recorder.finish(executor.program(), *communicators);
+  communicators->barrier();
+}
+
+}  // namespace wt

@@ -1,0 +1,20 @@
+// One rank of a training run: communicators, executor, data, checkpoints, records.
+#pragma once
+#include <filesystem>
+#include <optional>
+
+#include "configs/spec/run.hpp"
+#include "trainer/communicator.hpp"
+#include "trainer/fault_point.hpp"
+
+namespace wt {
+
+struct WorkerOptions {
+  std::filesystem::path folder;
+  std::optional<FaultPoint> fault;  ///< armed only in the first generation (restart_count 0)
+};
+
+/// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints.
+void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options);
+
+}  // namespace wt
