@@ -1,11 +1,14 @@
-// Sixteen fp32 lanes in the compiler's generic vectors: one zmm, two ymm or four xmm registers, whichever the including
-// file is compiled for. Everything in kernels/cpu has internal linkage, so that no function compiled for one
-// instruction set can be the copy that the linker keeps for another; for the same reason no library header with inline
-// code is used.
+// One register of fp32 lanes in the compiler's generic vectors: 16, 8 or 4, whatever the including file is compiled
+// for. Never more than a register: GCC 12 splits wider comparisons into scalars. Everything in kernels/cpu has internal
+// linkage, so that no function compiled for one instruction set can be the copy that the linker keeps for another; for
+// the same reason no library header with inline code is used.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>  // its functions are all forced inline: none can be the copy that the linker keeps
+#endif
 
 #include "kernels/backend.hpp"
 
@@ -16,11 +19,37 @@ namespace {
 
 using namespace wt::kernels;
 
+#if defined(__AVX512F__)
 constexpr int64_t kLanes = 16;
-typedef float Vec __attribute__((vector_size(64)));
-typedef int32_t VecI __attribute__((vector_size(64)));
-typedef uint32_t VecU __attribute__((vector_size(64)));
-typedef uint16_t VecH __attribute__((vector_size(32)));
+#elif defined(__AVX2__)
+constexpr int64_t kLanes = 8;
+#else
+constexpr int64_t kLanes = 4;
+#endif
+typedef float Vec __attribute__((vector_size(kLanes * 4)));
+typedef int32_t VecI __attribute__((vector_size(kLanes * 4)));
+typedef uint32_t VecU __attribute__((vector_size(kLanes * 4)));
+typedef uint16_t VecH __attribute__((vector_size(kLanes * 2)));
+
+// The compiler's own conversion between 16 and 32 bits takes four shuffles where the hardware has one instruction.
+WT_INLINE VecU widen(VecH h) {
+#if defined(__AVX512F__)
+  return (VecU)_mm512_cvtepu16_epi32((__m256i)h);
+#elif defined(__AVX2__)
+  return (VecU)_mm256_cvtepu16_epi32((__m128i)h);
+#else
+  return __builtin_convertvector(h, VecU);
+#endif
+}
+WT_INLINE VecH narrow(VecU u) {  // of values below 2^16
+#if defined(__AVX512F__)
+  return (VecH)_mm512_cvtepi32_epi16((__m512i)u);
+#elif defined(__AVX2__)
+  return (VecH)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)u), _mm256_extracti128_si256((__m256i)u, 1));
+#else
+  return __builtin_convertvector(u, VecH);
+#endif
+}
 
 struct Bf16 {
   uint16_t bits;
@@ -36,14 +65,14 @@ WT_INLINE Vec load(const float* p) {
 WT_INLINE Vec load(const Bf16* p) {
   VecH h;
   memcpy(&h, p, sizeof h);
-  return (Vec)(__builtin_convertvector(h, VecU) << 16);
+  return (Vec)(widen(h) << 16);
 }
 WT_INLINE void store(float* p, Vec v) { memcpy(p, &v, sizeof v); }
 WT_INLINE void store(Bf16* p, Vec v) {
   const VecU u = (VecU)v;
   const VecU rounded = u + 0x7fffu + ((u >> 16) & 1u);  // to nearest even; a carry out of the mantissa is right too
   const VecU nan = u | 0x400000u;                       // quieten instead, for rounding could turn a NaN into infinity
-  const VecH h = __builtin_convertvector(((v == v) ? rounded : nan) >> 16, VecH);
+  const VecH h = narrow(((v == v) ? rounded : nan) >> 16);
   memcpy(p, &h, sizeof h);
 }
 
@@ -55,7 +84,7 @@ WT_INLINE float load_one(const Bf16* p) {
   return x;
 }
 
-/// A full block of lanes, or the last `count` < 16 of a row; absent lanes load as zero and are not stored.
+/// A full block of lanes, or the last `count` < kLanes of a row; absent lanes load as zero and are not stored.
 struct Full {};
 struct Tail {
   int64_t count;
@@ -93,23 +122,25 @@ WT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
 /// Lanes beyond the tail become `fill`.
 WT_INLINE Vec masked(Vec v, Full, float) { return v; }
 WT_INLINE Vec masked(Vec v, Tail tail, float fill) {
-  const VecI lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  constexpr int32_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  VecI lane;
+  memcpy(&lane, kNumbers, sizeof lane);
   return lane < static_cast<int32_t>(tail.count) ? v : splat(fill);
 }
 
 WT_INLINE float sum_lanes(Vec v) {
   float s[kLanes];
   memcpy(s, &v, sizeof s);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) s[i] += s[i + width];
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t i = 0; i < width; ++i) s[i] += s[i + width];
   }
   return s[0];
 }
 WT_INLINE float max_lanes(Vec v) {
   float s[kLanes];
   memcpy(s, &v, sizeof s);
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) s[i] = s[i] > s[i + width] ? s[i] : s[i + width];
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t i = 0; i < width; ++i) s[i] = s[i] > s[i + width] ? s[i] : s[i + width];
   }
   return s[0];
 }

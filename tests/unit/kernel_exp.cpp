@@ -8,14 +8,14 @@
 
 TEST_CASE("exp is within two units in the last place, and right beyond fp32's range") {
   double worst = 0;
-  for (uint64_t first = 0; first < (uint64_t{1} << 32); first += 16 * 509) {
-    float x[16], y[16];
-    for (uint64_t i = 0; i < 16; ++i) {
-      const uint32_t bits = static_cast<uint32_t>(first + i * 509);
+  for (uint64_t first = 0; first < (uint64_t{1} << 32); first += kLanes * 509) {
+    float x[kLanes], y[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const uint32_t bits = static_cast<uint32_t>(first + static_cast<uint64_t>(i) * 509);
       memcpy(&x[i], &bits, 4);
     }
     store(y, exp(load(x)));
-    for (int i = 0; i < 16; ++i) {
+    for (int64_t i = 0; i < kLanes; ++i) {
       const double expected = std::exp(static_cast<double>(x[i]));
       if (std::isnan(x[i])) {
         REQUIRE(std::isnan(y[i]));
