@@ -1,0 +1,103 @@
+#include "configs/spec/failures.hpp"
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/quantity.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kDay = 86400;
+
+Provenance read_provenance(YamlMap& map) {
+  const std::string kind = map.choice("evidence", {"measured", "published", "derived", "assumed"});
+  Provenance out{evidence_from_string(kind), map.text("source")};
+  if (out.source.empty()) map.fail("source", "found nothing, needs a citation, a formula, or who assumed it and why");
+  return out;
+}
+
+/// A class gives its rate, or a count over the file's node_days.
+FailureClass read_class(YamlMap& map, double node_days) {
+  FailureClass out;
+  out.name = map.text("class");
+  out.per_1000_node_days.evidence = read_provenance(map);
+  if (map.has("count") == map.has("per_1000_node_days"))
+    map.fail("count", fmt::format("found {} of count and per_1000_node_days, needs exactly one",
+                                  map.has("count") ? "both" : "neither"));
+  if (map.has("count")) {
+    if (node_days <= 0) map.fail("count", "needs node_days at the top of the file to become a rate");
+    out.count = map.integer("count", 0);
+    out.per_1000_node_days.value = static_cast<double>(out.count) / node_days * 1000;
+  } else {
+    out.per_1000_node_days.value = map.number("per_1000_node_days", 0);
+  }
+  map.finish();
+  return out;
+}
+
+SourcedNumber read_time(YamlMap& recovery, const std::string& key) {
+  YamlMap map = recovery.map(key);
+  SourcedNumber out{map.quantity("time", parse_seconds), read_provenance(map)};
+  if (out.value < 0) map.fail("time", "needs a time >= 0");
+  map.finish();
+  return out;
+}
+
+double sum(const std::vector<FailureClass>& classes) {
+  double total = 0;
+  for (const auto& c : classes) total += c.per_1000_node_days.value;
+  return total;
+}
+
+SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureClass>& classes, double rate,
+                         std::int64_t nodes) {
+  if (nodes < 1) throw_error(Code::usage, "failure preset {}: found {} nodes, needs at least 1", preset.name, nodes);
+  SourcedNumber out;
+  if (rate <= 0) return {0, {Evidence::published, preset.title + ": none reported"}};
+  out.value = 1000 * kDay / (static_cast<double>(nodes) * rate);
+  out.evidence = {Evidence::derived,
+                  fmt::format("1 / ({} nodes x {:.3g} per 1000 node-days); {} ({}): {}", nodes, rate, preset.title,
+                              to_string(classes[0].per_1000_node_days.evidence.kind),
+                              classes[0].per_1000_node_days.evidence.source)};
+  return out;
+}
+
+}  // namespace
+
+double FailurePreset::failures_per_1000_node_days() const { return sum(failures); }
+double FailurePreset::planned_per_1000_node_days() const { return sum(planned); }
+
+SourcedNumber FailurePreset::job_mtbf_s(std::int64_t nodes) const {
+  return job_mean_s(*this, failures, failures_per_1000_node_days(), nodes);
+}
+SourcedNumber FailurePreset::planned_mtbs_s(std::int64_t nodes) const {
+  return job_mean_s(*this, planned, planned_per_1000_node_days(), nodes);
+}
+
+FailurePreset read_failures(const std::string& name_or_file) {
+  return read_failures_file(find_config("faults/rates", name_or_file));
+}
+
+FailurePreset read_failures_file(const std::filesystem::path& file) {
+  YamlMap map = YamlMap::from_file(file);
+  FailurePreset out;
+  out.name = map.text("name");
+  out.title = map.text("title");
+  out.node_gpus = map.integer_or("node_gpus", 8, 1);
+  const double node_days = map.number_or("node_days", 0, 0);
+  for (YamlMap& c : map.maps("failures")) out.failures.push_back(read_class(c, node_days));
+  if (sum(out.failures) <= 0) map.fail("failures", "found no events, needs at least one class with a rate above 0");
+  if (map.has("planned"))
+    for (YamlMap& c : map.maps("planned")) out.planned.push_back(read_class(c, node_days));
+  YamlMap recovery = map.map("recovery");
+  out.recovery.detect_s = read_time(recovery, "detect");
+  out.recovery.reschedule_s = read_time(recovery, "reschedule");
+  out.recovery.restart_s = read_time(recovery, "restart");
+  out.recovery.reload_s = read_time(recovery, "reload");
+  recovery.finish();
+  map.finish();
+  return out;
+}
+
+}  // namespace wt

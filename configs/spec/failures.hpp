@@ -1,0 +1,56 @@
+// Failure-rate presets: how often nodes of a published cluster stopped a job, and how long each phase of recovery takes.
+// Every number carries its evidence. Rates are events per 1000 node-days, nodes of `node_gpus` GPUs; counts are kept
+// with their event class because published percentages contradict each other.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "configs/spec/evidence.hpp"
+
+namespace wt {
+
+/// A number and where it comes from.
+struct SourcedNumber {
+  double value = 0;
+  Provenance evidence;
+};
+
+struct FailureClass {
+  std::string name;
+  SourcedNumber per_1000_node_days;
+  std::int64_t count = -1;  ///< events behind the rate, -1 = the source gives a rate only
+};
+
+/// Seconds of each phase between a failure and the first new step.
+struct RecoveryTimes {
+  SourcedNumber detect_s;      ///< failure until it is noticed and the job stopped
+  SourcedNumber reschedule_s;  ///< until healthy nodes are assigned
+  SourcedNumber restart_s;     ///< processes and communicators up
+  SourcedNumber reload_s;      ///< checkpoint loaded
+  double total_s() const { return detect_s.value + reschedule_s.value + restart_s.value + reload_s.value; }
+};
+
+struct FailurePreset {
+  std::string name;
+  std::string title;
+  std::int64_t node_gpus = 8;
+  std::vector<FailureClass> failures;  ///< stop the job, work since the last checkpoint is lost
+  std::vector<FailureClass> planned;   ///< announced stops: a checkpoint is taken first
+  RecoveryTimes recovery;
+
+  double failures_per_1000_node_days() const;
+  double planned_per_1000_node_days() const;
+  /// Mean time between failures of a job on `nodes` nodes: 1 / (nodes x rate). Do not trust it past about 2,000 nodes,
+  /// where observed rates grow faster than the node count (common causes). Throws Error{usage} when nodes < 1.
+  SourcedNumber job_mtbf_s(std::int64_t nodes) const;
+  /// The same for planned stops; value 0 = none known.
+  SourcedNumber planned_mtbs_s(std::int64_t nodes) const;
+};
+
+/// A preset of configs/faults/rates or a file. Throws Error{usage} with file, line, found and allowed.
+FailurePreset read_failures(const std::string& name_or_file);
+FailurePreset read_failures_file(const std::filesystem::path& file);
+
+}  // namespace wt

@@ -1,0 +1,86 @@
+#include "configs/spec/fault.hpp"
+
+#include <algorithm>
+#include <regex>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/nearest.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+namespace {
+
+FaultCase read_case(YamlMap& map) {
+  static const std::regex kOpId(R"((mb\d+\.)?(L\d+\.)?[a-z_]+(\.[a-z_]+)*)");
+  FaultCase out;
+  out.name = map.text("name");
+  map.choice("kind", {"kill"});
+  out.rank = map.integer("rank", 0);
+  const std::string at = map.text("at");
+  out.at_checkpoint = at == "checkpoint";
+  out.step = map.integer("step", out.at_checkpoint ? 1 : 0);
+  if (out.at_checkpoint) {
+    out.after = map.number("after", 0, 1);
+  } else {
+    if (!std::regex_match(at, kOpId))
+      map.fail("at", fmt::format("found '{}', needs 'checkpoint' or the id of an op such as mb0.L1.experts.bwd", at));
+    if (map.has("after")) map.fail("after", "only a fault at a checkpoint has a fraction of bytes written; remove it");
+    out.op = at;
+  }
+  map.finish();
+  return out;
+}
+
+}  // namespace
+
+std::string to_string(FaultKind) { return "kill"; }
+std::string to_string(FaultExpectation) { return "bitwise"; }
+
+FaultSpec read_fault_spec(const std::string& name_or_file) {
+  return read_fault_spec_file(find_config("faults", name_or_file));
+}
+
+FaultSpec read_fault_spec_file(const std::filesystem::path& file) {
+  YamlMap map = YamlMap::from_file(file);
+  FaultSpec out;
+  out.file = file;
+  out.name = map.text("name");
+  out.run = map.text("run");
+  map.choice("expect", {"bitwise"});
+  for (YamlMap& c : map.maps("cases")) {
+    FaultCase next = read_case(c);
+    for (const FaultCase& earlier : out.cases)
+      if (earlier.name == next.name) c.fail("name", fmt::format("found '{}' twice, each case needs its own name", next.name));
+    out.cases.push_back(std::move(next));
+  }
+  if (out.cases.empty()) map.fail("cases", "found none, needs at least one case");
+  map.finish();
+  return out;
+}
+
+void check_fault_spec(const FaultSpec& spec, std::int64_t world, std::int64_t steps, std::int64_t save_interval,
+                      const std::vector<std::string>& op_ids) {
+  for (const FaultCase& c : spec.cases) {
+    const std::string where = fmt::format("{}: case {}", spec.file.string(), c.name);
+    if (c.rank >= world)
+      throw_error(Code::usage, "{}: rank: found {}, the run {} has ranks 0..{}", where, c.rank, spec.run, world - 1);
+    if (c.at_checkpoint) {
+      const bool last = c.step == steps;  // a run saves at its end, whatever the interval
+      if (c.step > steps || (!last && (save_interval == 0 || c.step % save_interval != 0)))
+        throw_error(Code::usage, "{}: step: found {}, the run {} writes no checkpoint there; it saves {}at its end, step {}",
+                    where, c.step, spec.run, save_interval == 0 ? "" : fmt::format("every {} steps and ", save_interval),
+                    steps);
+      continue;
+    }
+    if (c.step >= steps)
+      throw_error(Code::usage, "{}: step: found {}, the run {} has steps 0..{}", where, c.step, spec.run, steps - 1);
+    if (std::find(op_ids.begin(), op_ids.end(), c.op) == op_ids.end()) {
+      const std::string near = nearest(c.op, op_ids);
+      throw_error(Code::usage, "{}: at: found '{}', the run {} issues no such op; {}its ids look like mb0.L1.experts.bwd", where,
+                  c.op, spec.run, near.empty() ? "" : fmt::format("did you mean '{}'? ", near));
+    }
+  }
+}
+
+}  // namespace wt

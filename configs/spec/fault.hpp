@@ -1,0 +1,45 @@
+// Fault scenarios of the recovery drill: which rank dies, when, and what must hold afterwards. The same file drives the
+// real trainer and the simulator.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+enum class FaultKind { kill };  ///< SIGKILL to the rank's process
+enum class FaultExpectation { bitwise };  ///< losses and state after recovery equal the undisturbed run's, bit for bit
+std::string to_string(FaultKind kind);
+std::string to_string(FaultExpectation expectation);
+
+struct FaultCase {
+  std::string name;
+  FaultKind kind = FaultKind::kill;
+  std::int64_t rank = 0;
+  /// Steps done when the fault strikes: 3 = inside the fourth step; with at_checkpoint, the save that follows step 3.
+  std::int64_t step = 0;
+  /// Id of an op of the step program ("mb0.L1.experts.bwd"), struck when the rank issues it; "" with at_checkpoint.
+  std::string op;
+  bool at_checkpoint = false;
+  double after = 0;  ///< at_checkpoint: once this fraction of the rank's shard bytes is written, 0..1
+};
+
+struct FaultSpec {
+  std::string name;
+  std::string run;  ///< a preset of configs/runs or a file
+  FaultExpectation expect = FaultExpectation::bitwise;
+  std::vector<FaultCase> cases;
+  std::filesystem::path file;
+};
+
+/// A preset of configs/faults or a file. Throws Error{usage} with file, line, found and allowed.
+FaultSpec read_fault_spec(const std::string& name_or_file);
+FaultSpec read_fault_spec_file(const std::filesystem::path& file);
+
+/// Throws Error{usage} when a case cannot happen in the run: a rank outside the world, a step the run does not reach, a
+/// checkpoint that it does not write, an op that its program does not issue (op_ids: those of one step, any rank).
+void check_fault_spec(const FaultSpec& spec, std::int64_t world, std::int64_t steps, std::int64_t save_interval,
+                      const std::vector<std::string>& op_ids);
+
+}  // namespace wt

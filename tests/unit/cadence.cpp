@@ -1,0 +1,161 @@
+// Closed forms O1..O12 of checkpoint cadence against golden vectors, and the cadence plan built on them.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "configs/spec/error.hpp"
+#include "planner/cadence.hpp"
+#include "planner/cadence_formulas.hpp"
+
+using namespace wt;
+
+namespace {
+
+SourcedNumber assumed(double value) { return {value, {Evidence::assumed, "this test"}}; }
+
+CadenceInput dbrx() {  // 3072 H100 at Llama 3's rate
+  CadenceInput in;
+  in.step_s = assumed(10);
+  in.nodes = 384;
+  in.mtbf_s = read_failures("llama3").job_mtbf_s(384);
+  in.blocking_s = assumed(30), in.persist_s = assumed(0);
+  in.recovery = {assumed(120), assumed(180), assumed(120), assumed(180)};
+  in.repair_s = assumed(86400);
+  return in;
+}
+
+}  // namespace
+
+TEST_CASE("O2 and O3 give Daly's published optima") {
+  // M = 24 h, 6 h, 15 min with C = 5 min; minutes. The captions of the paper say 117, 57, 9.1.
+  const double mtbf[] = {1440, 360, 15}, exact[] = {116.690, 56.714, 9.167}, daly[] = {116.690, 56.713, 9.141};
+  for (int i = 0; i < 3; ++i) {
+    CHECK(exact_interval(5, mtbf[i]) == Approx(exact[i]).margin(6e-4));
+    CHECK(daly_interval(5, mtbf[i]) == Approx(daly[i]).margin(6e-4));
+  }
+  CHECK(daly_interval(31, 15) == 15);  // C >= 2M
+  CHECK(exact_interval(0, 100) == 0);
+}
+
+TEST_CASE("O1 is the limit of O3 for cheap saves") {
+  CHECK(young_interval(2, 100) == Approx(20));
+  CHECK(exact_interval(1e-4, 1e4) == Approx(young_interval(1e-4, 1e4)).epsilon(1e-3));
+}
+
+TEST_CASE("O3 beats its neighbours in O4") {
+  for (double mtbf : {30.0, 180.0, 5000.0})
+    for (double blocking : {0.01, 1.0, 20.0}) {
+      const double best = exact_interval(blocking, mtbf);
+      const auto time = [&](double tau) { return expected_time(1e4, tau, blocking, 2, 5, mtbf); };
+      CHECK(time(best) < time(best * 0.98));
+      CHECK(time(best) < time(best * 1.02));
+      CHECK(time(best) <= time(young_interval(blocking, mtbf)));
+    }
+}
+
+TEST_CASE("O4 and O5 golden vectors") {
+  CHECK(expected_time(510, 30, 1, 2, 5, 120) == Approx(637.365).margin(6e-4));
+  CHECK(expected_lost(10, 180) == Approx(4.9537).margin(6e-5));
+  CHECK(expected_lost(60, 180) == Approx(28.3364).margin(6e-5));
+  CHECK(expected_lost(300, 180) == Approx(110.143).margin(6e-4));
+}
+
+TEST_CASE("O6 golden vectors, Weibull shapes and persist times") {
+  const double shape[] = {1, 0.7, 0.5}, none[] = {0.840126, 0.845492, 0.854994}, eight[] = {0.803604, 0.813950, 0.829768};
+  for (int i = 0; i < 3; ++i) {
+    const auto survival = weibull_survival(180, shape[i]);
+    CHECK(persisted_goodput(survival, 180, 30, 1, 0, 10, 0) == Approx(none[i]).margin(6e-7));
+    CHECK(persisted_goodput(survival, 180, 30, 1, 8, 10, 0) == Approx(eight[i]).margin(6e-7));
+  }
+  CHECK(persisted_goodput(180, 30, 1, 8, 10, 4) ==
+        Approx(persisted_goodput(weibull_survival(180, 1), 180, 30, 1, 8, 10, 4)).epsilon(1e-12));
+}
+
+TEST_CASE("O6 without persist is O4") {
+  CHECK(1 / persisted_goodput(120, 30, 1, 0, 2, 5) == Approx(expected_time(1, 30, 1, 2, 5, 120)));
+}
+
+TEST_CASE("goodput falls with every cost and approaches tau / (tau + C) without failures") {
+  const double base = persisted_goodput(180, 30, 1, 8, 10, 5);
+  CHECK(persisted_goodput(170, 30, 1, 8, 10, 5) < base);
+  CHECK(persisted_goodput(180, 30, 2, 8, 10, 5) < base);
+  CHECK(persisted_goodput(180, 30, 1, 9, 10, 5) < base);
+  CHECK(persisted_goodput(180, 30, 1, 8, 11, 5) < base);
+  CHECK(persisted_goodput(180, 30, 1, 8, 10, 6) < base);
+  CHECK(persisted_goodput(1e12, 30, 1, 8, 10, 5) == Approx(30.0 / 31));
+}
+
+TEST_CASE("O10 gives Meta's expected ETTR") {
+  // 2000 nodes at 6.50 per 1000 node-days, u0 = 5 min, w = 0: quoted 0.70 at 60 min and 0.93 at 5 min.
+  const double mtbf = read_failures("rsc1").job_mtbf_s(2000).value / 60;
+  CHECK(meta_ettr(mtbf, 5, 0, 60) == Approx(0.684).margin(6e-4));
+  CHECK(meta_ettr(mtbf, 5, 0, 5) == Approx(0.932).margin(6e-4));
+  CHECK(meta_interval(mtbf, 2) == Approx(std::sqrt(2 * 2 * mtbf)));
+}
+
+TEST_CASE("O12 spares") {
+  const double rate = 3.79e-3 / 86400;
+  const auto both = [&](std::int64_t nodes, double hours) {
+    return std::pair{spares_needed(nodes, rate, hours * 3600, 0.99), spares_needed(nodes, rate, hours * 3600, 0.999)};
+  };
+  CHECK(both(384, 2) == std::pair<std::int64_t, std::int64_t>{1, 2});
+  CHECK(both(384, 24) == std::pair<std::int64_t, std::int64_t>{5, 6});
+  CHECK(both(384, 72) == std::pair<std::int64_t, std::int64_t>{10, 12});
+  CHECK(both(2048, 24) == std::pair<std::int64_t, std::int64_t>{15, 18});
+  CHECK(spares_needed(384, 0, 3600, 0.99) == 0);
+  CHECK_THROWS_WITH(spares_needed(384, rate, 3600, 1.0), Catch::Contains("found confidence 1"));
+}
+
+TEST_CASE("the cadence of a 3072-GPU run is the published table's") {
+  // MTTF 16.5 h, 30 s blocking, restart 10 min: 31.1 min and 95.9 %.
+  CadenceInput in = dbrx();
+  in.recovery = {assumed(0), assumed(600), assumed(0), assumed(0)};
+  const CadencePlan plan = choose_cadence(in);
+  CHECK(plan.interval_s.value / 60 == Approx(31.1).margin(0.1));
+  CHECK(plan.goodput.value == Approx(0.959).margin(5e-4));
+  CHECK(plan.spares.value == 5);
+  CHECK_FALSE(plan.persist_bound);
+}
+
+TEST_CASE("the interval is never shorter than the persist time or a step") {
+  CadenceInput in = dbrx();
+  in.persist_s = assumed(7205);
+  CadencePlan plan = choose_cadence(in);
+  CHECK(plan.interval_steps == 721);
+  CHECK(plan.persist_bound);
+  in.persist_s = assumed(0), in.blocking_s = assumed(0);
+  CHECK(choose_cadence(in).interval_steps == 1);
+}
+
+TEST_CASE("no other whole number of steps has a better goodput") {
+  const CadenceInput in = dbrx();
+  const CadencePlan plan = choose_cadence(in);
+  for (std::int64_t steps : {plan.interval_steps - 1, plan.interval_steps + 1})
+    CHECK(goodput_at(in, static_cast<double>(steps) * 10, in.mtbf_s.value) <= plan.goodput.value);
+}
+
+TEST_CASE("loss per failure is half an interval, the persist and the recovery, to first order") {
+  CadenceInput in = dbrx();
+  in.persist_s = assumed(100), in.blocking_s = assumed(1);
+  const CadencePlan plan = choose_cadence(in);
+  CHECK(plan.loss_per_failure_s.value == Approx(plan.interval_s.value / 2 + 100 + 600).epsilon(0.01));
+}
+
+TEST_CASE("every number of a cadence says where it comes from, and the presets make the sensitivity") {
+  const CadencePlan plan = choose_cadence(dbrx(), {read_failures("rsc1"), read_failures("rsc2")});
+  for (const SourcedNumber* n : {&plan.interval_s, &plan.goodput, &plan.loss_per_failure_s, &plan.spares})
+    CHECK_THAT(n->evidence.source, Catch::Contains("384 nodes x 3.79 per 1000 node-days"));
+  REQUIRE(plan.sensitivity.size() == 4);
+  CHECK(plan.sensitivity[0].goodput < plan.goodput.value);
+  CHECK(plan.sensitivity[1].goodput < plan.goodput.value);
+  CHECK(plan.sensitivity[2].goodput < plan.goodput.value);  // rsc1 fails more often than llama3
+  CHECK(plan.sensitivity[3].goodput > plan.goodput.value);
+}
+
+TEST_CASE("a cadence without a failure rate or with a negative time is refused") {
+  CadenceInput in = dbrx();
+  in.mtbf_s.value = 0;
+  CHECK_THROWS_WITH(choose_cadence(in), Catch::Contains("mean time between failures: found 0 s"));
+  in = dbrx();
+  in.persist_s.value = -1;
+  CHECK_THROWS_WITH(choose_cadence(in), Catch::Contains("persist: found -1 s"));
+}

@@ -1,0 +1,88 @@
+// Failure-rate presets: published rates, evidence on every number, strict reading.
+#include "configs/spec/failures.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using wt::test::TempDirectory;
+
+namespace {
+
+const std::string kGood = R"(name: mine
+title: a test
+node_days: 1000
+failures:
+  - {class: gpu, count: 4, evidence: measured, source: log}
+recovery:
+  detect: {time: 1m, evidence: measured, source: log}
+  reschedule: {time: 2m, evidence: measured, source: log}
+  restart: {time: 30s, evidence: measured, source: log}
+  reload: {time: 90s, evidence: measured, source: log}
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("published rates per 1000 node-days") {
+  CHECK(read_failures("rsc1").failures_per_1000_node_days() == 6.50);
+  CHECK(read_failures("rsc2").failures_per_1000_node_days() == 2.34);
+  CHECK(read_failures("llama3").failures_per_1000_node_days() == Approx(3.79).margin(5e-3));
+  CHECK(read_failures("bloom").failures_per_1000_node_days() == Approx(1000.0 / (48 * 7)).epsilon(0.02));
+  CHECK(read_failures("opt-early").failures_per_1000_node_days() == Approx(2000.0 / 128).epsilon(0.01));
+}
+
+TEST_CASE("Llama 3's counts are its 419 unexpected and 47 planned interruptions") {
+  const FailurePreset p = read_failures("llama3");
+  std::int64_t count = 0;
+  for (const auto& c : p.failures) count += c.count;
+  CHECK(count == 419);
+  CHECK(p.planned.at(0).count == 47);
+  CHECK(p.job_mtbf_s(2048).value / 3600 == Approx(3.09).margin(5e-3));
+  CHECK(p.planned_mtbs_s(2048).value == Approx(54.0 * 86400 / 47));
+}
+
+TEST_CASE("3072 GPUs fail every 9.6, 16.5 and 26.7 hours") {
+  CHECK(read_failures("rsc1").job_mtbf_s(384).value / 3600 == Approx(9.6).margin(0.05));
+  CHECK(read_failures("llama3").job_mtbf_s(384).value / 3600 == Approx(16.5).margin(0.05));
+  CHECK(read_failures("rsc2").job_mtbf_s(384).value / 3600 == Approx(26.7).margin(0.05));
+  CHECK_THROWS_WITH(read_failures("rsc1").job_mtbf_s(0), Catch::Contains("found 0 nodes"));
+}
+
+TEST_CASE("every shipped preset gives a source for every number") {
+  const auto names = preset_names("faults/rates");
+  CHECK(names == std::vector<std::string>{"bloom", "llama3", "opt-early", "rsc1", "rsc2"});
+  for (const auto& name : names) {
+    const FailurePreset p = read_failures(name);
+    CHECK(p.name == name);
+    for (const auto& c : p.failures) CHECK_FALSE(c.per_1000_node_days.evidence.source.empty());
+    for (const SourcedNumber* n : {&p.recovery.detect_s, &p.recovery.reschedule_s, &p.recovery.restart_s, &p.recovery.reload_s}) {
+      CHECK(n->value > 0);
+      CHECK_FALSE(n->evidence.source.empty());
+    }
+  }
+}
+
+TEST_CASE("a preset of one's own is read strictly") {
+  const TempDirectory folder;
+  const auto read = [&](const std::string& text) {
+    const auto file = folder.path() / "mine.yaml";
+    test::write_bytes(file, text);
+    return read_failures_file(file);
+  };
+  CHECK(read(kGood).failures_per_1000_node_days() == 4);
+  CHECK(read(kGood).recovery.total_s() == 300);
+  CHECK(read(kGood).planned_mtbs_s(8).value == 0);
+  CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "counts: 4")), Catch::Contains("needs exactly one"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "node_days: 1000", "node_gpus: 8")), Catch::Contains("needs node_days"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "1m, evidence: measured", "1m, evidence: guessed")), Catch::Contains("found 'guessed'"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "title: a test", "title: a test\nnode_gpu: 8")), Catch::Contains("did you mean 'node_gpus'"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "count: 0")), Catch::Contains("found no events"));
+  CHECK_THROWS_WITH(read_failures("rsc3"), Catch::Contains("presets: bloom, llama3"));
+}

@@ -1,0 +1,231 @@
+// Expert placement: proofs against brute force, published facts, and what it does on workloads it was not planned on.
+#include "planner/placement.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "planner/placement_search.hpp"
+#include "sim/program/routing.hpp"
+
+using namespace wt;
+
+namespace {
+
+/// Least possible largest load of n items on n / room ranks, scaled to mean 1, by halving: the best split of a set is
+/// the best way to cut it in two of the best splits of its halves. Ranks must be a power of two.
+double brute_force(const std::vector<double>& w, int room) {
+  const int n = static_cast<int>(w.size());
+  std::vector<double> best(std::size_t{1} << n, 0.0);
+  for (std::uint32_t set = 1; set < best.size(); ++set)
+    if (std::popcount(set) == room)
+      for (int i = 0; i < n; ++i) best[set] += (set >> i & 1) != 0 ? w[static_cast<std::size_t>(i)] : 0;
+  for (int size = 2 * room; size <= n; size *= 2)
+    for (std::uint32_t set = 1; set < best.size(); ++set) {
+      if (std::popcount(set) != size) continue;
+      const std::uint32_t lowest = set & -set;  // in the half looked at: each cut once
+      best[set] = 1e300;
+      for (std::uint32_t half = (set - 1) & set; half != 0; half = (half - 1) & set)
+        if ((half & lowest) != 0 && std::popcount(half) == size / 2)
+          best[set] = std::min(best[set], std::max(best[half], best[set ^ half]));
+    }
+  return best.back() * (n / room) / std::accumulate(w.begin(), w.end(), 0.0);
+}
+
+std::vector<double> random_weights(std::mt19937_64& engine, std::size_t n) {
+  std::vector<double> w(n);
+  for (double& x : w) x = 1 + static_cast<double>(engine() % 1000) * static_cast<double>(engine() % 1000) / 1000;
+  return w;
+}
+
+LoadScenario histogram(const std::string& name, std::int64_t experts) {
+  return {name, read_histogram(configs_folder() / "routing" / (name + ".csv"), experts)};
+}
+
+std::vector<LoadScenario> domains(const std::string& model, std::int64_t experts) {
+  std::vector<LoadScenario> out;
+  for (const char* domain : {"arxiv", "book", "c4", "github", "wikipedia"}) out.push_back(histogram(model + "-" + domain, experts));
+  return out;
+}
+
+double load_of(const std::vector<double>& counts, const std::vector<std::int64_t>& slots, std::int64_t ranks) {
+  std::vector<double> load(static_cast<std::size_t>(ranks), 0.0);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot)
+    load[slot / (slots.size() / load.size())] += counts[static_cast<std::size_t>(slots[slot])];
+  return *std::max_element(load.begin(), load.end()) * static_cast<double>(ranks) / std::accumulate(load.begin(), load.end(), 0.0);
+}
+
+void check_permutation(const std::vector<std::int64_t>& slots, std::size_t experts) {
+  const std::set<std::int64_t> seen(slots.begin(), slots.end());
+  CHECK(slots.size() == experts);
+  CHECK(seen.size() == experts);
+  CHECK(*seen.rbegin() == static_cast<std::int64_t>(experts) - 1);
+}
+
+}  // namespace
+
+TEST_CASE("8 experts: the search finds what brute force finds, a thousand times") {
+  std::mt19937_64 engine(7);
+  for (int i = 0; i < 1000; ++i) {
+    const auto w = random_weights(engine, 8);
+    for (int ranks : {2, 4}) {
+      const LayerPlacement p = place_layer({w}, ranks);
+      REQUIRE(p.proved);
+      REQUIRE(p.after == Approx(brute_force(w, 8 / ranks)).epsilon(1e-12));
+      REQUIRE(p.after == Approx(load_of(w, p.slots, ranks)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("16 experts on 2, 4 and 8 ranks: proved, and equal to brute force") {
+  std::mt19937_64 engine(8);
+  for (int i = 0; i < 20; ++i) {
+    const auto w = random_weights(engine, 16);
+    for (int ranks : {2, 4, 8}) {
+      const LayerPlacement p = place_layer({w}, ranks);
+      REQUIRE(p.proved);
+      REQUIRE(p.after == Approx(brute_force(w, 16 / ranks)).epsilon(1e-12));
+      check_permutation(p.slots, 16);
+    }
+  }
+}
+
+TEST_CASE("the lower bound is below every optimum, the heuristic above") {
+  std::mt19937_64 engine(9);
+  for (int i = 0; i < 300; ++i) {
+    const auto w = random_weights(engine, 8);
+    for (int ranks : {2, 4}) {
+      detail::PackProblem p{ranks, 8 / ranks, 1, w};
+      for (double& x : p.weight) x *= ranks / std::accumulate(w.begin(), w.end(), 0.0);
+      const double optimum = brute_force(w, 8 / ranks);
+      REQUIRE(detail::lower_bound(p) <= optimum * (1 + 1e-12));
+      REQUIRE(detail::heuristic(p, 0).largest >= optimum * (1 - 1e-12));
+      if (ranks == 4) REQUIRE(detail::lower_bound(p) == Approx(optimum));  // pairing is exact for two slots
+    }
+  }
+}
+
+TEST_CASE("minimax over two scenarios equals brute force over all 35 splits") {
+  std::mt19937_64 engine(10);
+  for (int i = 0; i < 200; ++i) {
+    const auto a = random_weights(engine, 8), b = random_weights(engine, 8);
+    double best = 1e300;
+    for (std::uint32_t set = 1; set < 256; ++set) {
+      if (std::popcount(set) != 4 || (set & 1) == 0) continue;
+      std::vector<std::int64_t> slots, rest;
+      for (std::int64_t e = 0; e < 8; ++e) ((set >> e & 1) != 0 ? slots : rest).push_back(e);
+      slots.insert(slots.end(), rest.begin(), rest.end());
+      best = std::min(best, std::max(load_of(a, slots, 2), load_of(b, slots, 2)));
+    }
+    const LayerPlacement p = place_layer({a, b}, 2);
+    REQUIRE(p.proved);
+    REQUIRE(p.after == Approx(best).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("EPLB's README example: packing its copies reaches 138.5 and 172, better copies reach 136") {
+  // Copies share their expert's load equally; 16 copies on 8 GPUs. EPLB's own packings and the exact optimum.
+  const auto with_copies = [](std::vector<double> w, std::vector<std::size_t> twice) {
+    for (std::size_t e : twice) w[e] /= 2;
+    for (std::size_t e : twice) w.push_back(w[e]);
+    return w;
+  };
+  const std::vector<double> one = {90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86};
+  const std::vector<double> two = {20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27};
+  CHECK(place_layer({with_copies(one, {1, 4, 5, 10})}, 8).after * 129.125 == Approx(138.5));
+  CHECK(place_layer({with_copies(one, {5, 9, 10, 11})}, 8).after * 129.125 == Approx(136));
+  CHECK(place_layer({with_copies(two, {5, 6, 7, 8})}, 8).after * 144.5 == Approx(172));
+}
+
+TEST_CASE("recorded loads: OLMoE on 32 ranks 1.35/2.34/4.01, Mixtral on 4 ranks 1.01/1.03/1.11") {
+  const auto spread = [](const std::string& model, std::int64_t experts, std::int64_t ranks) {
+    std::vector<double> loads;
+    for (const auto& scenario : domains(model, experts))
+      for (const auto& row : scenario.counts) {
+        const LayerPlacement p = place_layer({row}, ranks);
+        CHECK(p.proved);  // two slots a rank: pairing
+        loads.push_back(p.after);
+      }
+    std::sort(loads.begin(), loads.end());
+    return std::vector<double>{loads.front(), loads[loads.size() / 2], loads.back()};
+  };
+  const auto olmoe = spread("olmoe", 64, 32), mixtral = spread("mixtral", 8, 4);
+  const double want[] = {1.35, 2.34, 4.01, 1.01, 1.03, 1.11};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(olmoe[i] == Approx(want[i]).margin(6e-3));
+    CHECK(mixtral[i] == Approx(want[3 + i]).margin(6e-3));
+  }
+}
+
+TEST_CASE("64 experts on 8 and 16 ranks: within 1 % of the bound wherever one expert does not rule, gap told") {
+  for (const auto& scenario : domains("olmoe", 64))
+    for (const auto& row : scenario.counts)
+      for (std::int64_t ranks : {8, 16}) {
+        const LayerPlacement p = place_layer({row}, ranks);
+        CHECK(p.gap() >= -1e-12);
+        CHECK(p.gap() < 0.01);
+        CHECK(p.after <= p.before);
+        check_permutation(p.slots, 64);
+        CHECK(p.after == Approx(load_of(row, p.slots, ranks)));
+      }
+}
+
+TEST_CASE("a plan for all workloads beats single-workload plans where they were not planned") {
+  const auto scenarios = domains("dbrx-proxy", 16);
+  const PlacementStudy study = study_placements(scenarios, 3, 4);
+  REQUIRE(study.candidates.size() == 1 + 5 + 2);
+  CHECK(study.candidates[0].name == "identity");
+  const auto& worst_case = study.candidates.back();
+  for (std::size_t s = 0; s < 5; ++s) {
+    const auto& own = study.candidates[1 + s];
+    CHECK(own.load[s] == Approx(own.plan.after));
+    CHECK(own.unseen.value() > own.load[s]);
+    for (const auto& other : study.candidates) CHECK(own.load[s] <= other.load[s] + 1e-12);  // each layer is optimal
+  }
+  for (const auto& c : study.candidates) {
+    CHECK(c.unseen.value() >= study.candidates[study.chosen].unseen.value());
+    CHECK(worst_case.plan.after <= std::max(c.plan.after, c.worst * 3));  // per layer minimax is no bound on the mean
+  }
+}
+
+TEST_CASE("a placement is one the layout accepts, for more layers than were recorded") {
+  const LoadScenario c4 = histogram("dbrx-proxy-c4", 16);
+  const PlacementPlan plan = plan_placement({c4}, 40, 8);
+  CHECK(plan.proved);
+  REQUIRE(plan.placement.size() == 40);
+  for (const auto& layer : plan.placement) check_permutation(layer, 16);
+  CHECK(plan.placement[0] == plan.placement[3]);
+  CHECK(plan.after < plan.before);
+  CHECK(placement_load(c4, plan.placement, 40, 8) == Approx(plan.after));
+  CHECK(placement_load(c4, {}, 40, 8) == Approx(plan.before));
+}
+
+TEST_CASE("experts stay where they are when nothing is gained") {
+  const LayerPlacement p = place_layer({{1, 1, 1, 1, 1, 1, 1, 1}}, 4);
+  CHECK(p.slots == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(p.after == Approx(1));
+  CHECK(p.proved);
+  CHECK(place_layer({{9, 8, 1, 2, 1, 1, 1, 1}}, 4).slots.front() == 0);
+  CHECK(place_layer({{5, 3}}, 1).after == Approx(1));
+}
+
+TEST_CASE("the proxy is OLMoE's experts summed in fours") {
+  const auto olmoe = histogram("olmoe-github", 64), proxy = histogram("dbrx-proxy-github", 16);
+  REQUIRE(proxy.counts.size() == olmoe.counts.size());
+  for (std::size_t row = 0; row < olmoe.counts.size(); ++row)
+    for (std::size_t e = 0; e < 16; ++e)
+      CHECK(proxy.counts[row][e] == std::accumulate(olmoe.counts[row].begin() + static_cast<long>(4 * e),
+                                                    olmoe.counts[row].begin() + static_cast<long>(4 * e + 4), 0.0));
+}
+
+TEST_CASE("impossible placements are refused") {
+  CHECK_THROWS_WITH(place_layer({{1, 2, 3}}, 2), Catch::Contains("found 3 experts on 2 expert ranks"));
+  CHECK_THROWS_WITH(place_layer({{1, 2}, {1, 2, 3}}, 1), Catch::Contains("scenario 1: found 3 experts"));
+  CHECK_THROWS_WITH(place_layer({{0, 0}}, 1), Catch::Contains("0 tokens"));
+  CHECK_THROWS_WITH(plan_placement({}, 3, 4), Catch::Contains("0 scenarios"));
+}
