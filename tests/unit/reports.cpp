@@ -1,0 +1,243 @@
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <regex>
+#include <sstream>
+
+#include "configs/spec/error.hpp"
+#include "reports/render.hpp"
+#include "reports/text.hpp"
+#include "reports/write.hpp"
+#include "tests/unit/report_fixture.hpp"
+
+using namespace wt;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string slurp(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+/// Compares with tests/golden; WT_APPROVE=1 writes the file instead, to be read in the diff.
+void approve(const std::string& name, const std::string& text) {
+  const fs::path file = fs::path("tests/golden") / name;
+  if (std::getenv("WT_APPROVE")) std::ofstream(file, std::ios::binary) << text;
+  INFO(file << " differs; if the change is wanted, run again with WT_APPROVE=1");
+  CHECK(slurp(file) == text);
+}
+
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t begin = text.find(from);
+  REQUIRE(begin != std::string::npos);
+  const std::size_t end = text.find(to, begin + from.size());
+  REQUIRE(end != std::string::npos);
+  return text.substr(begin + from.size(), end - begin - from.size());
+}
+
+Report with(Item item) {
+  Report report;
+  report.sections = {{"one", "One", {}, {std::move(item)}}};
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("each format says what was approved") {
+  approve("report.txt", text_report(fixture::report()));
+  approve("report.md", markdown_report(fixture::report()));
+  approve("report.json", json_text(report_json(fixture::report())));
+}
+
+TEST_CASE("a report read back from its twin is the same report") {
+  const json twin = report_json(fixture::report());
+  const Report again = report_from_json(json::parse(json_text(twin)), "report.json");
+  CHECK(report_json(again) == twin);
+  CHECK(html_report(again) == html_report(fixture::report()));
+}
+
+TEST_CASE("a twin with an unknown key, kind or schema is refused by name") {
+  json twin = report_json(fixture::report());
+  twin["sections"][0]["items"][0]["kind"] = "pie";
+  CHECK_THROWS_WITH(report_from_json(twin, "r.json"), Catch::Contains("/sections/0/items/0/kind") && Catch::Contains("pie"));
+  twin = report_json(fixture::report());
+  twin["schema"] = "windtunnel.report/9";
+  CHECK_THROWS_WITH(report_from_json(twin, "r.json"), Catch::Contains("windtunnel.report/9"));
+  twin = report_json(fixture::report());
+  twin["anwser"] = "";
+  CHECK_THROWS_WITH(report_from_json(twin, "r.json"), Catch::Contains("anwser") && Catch::Contains("answer"));
+}
+
+TEST_CASE("the page embeds the twin it was made from") {
+  const std::string page = html_report(fixture::report());
+  const std::string twin = between(page, "<script type=\"application/json\" id=\"report-data\">", "</script>");
+  CHECK(twin.find('<') == std::string::npos);
+  CHECK(json::parse(twin) == report_json(fixture::report()));
+}
+
+TEST_CASE("the page loads nothing") {
+  const std::string page = html_report(fixture::report());
+  const std::string twin = between(page, "id=\"report-data\">", "</script>");
+  const std::regex load(R"re((src|href|action|data|poster)\s*=\s*["']?\s*(https?:)?//|url\(|@import|<link|<img|<iframe|fetch\(|XMLHttpRequest|import\()re");
+  CHECK_FALSE(std::regex_search(page, load));
+  CHECK(std::regex_search(std::string("<script src=\"https://x\">"), load));
+  CHECK(page.find("Chart.js v3.9") != std::string::npos);
+}
+
+TEST_CASE("every chart has a canvas and its numbers as a table") {
+  const std::string page = html_report(fixture::report());
+  std::size_t charts = 0;
+  for (const Section& section : fixture::report().sections)
+    for (const Item& item : section.items) charts += std::holds_alternative<Chart>(item);
+  const auto count = [&](const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = page.find(what); at != std::string::npos; at = page.find(what, at + 1)) ++n;
+    return n;
+  };
+  CHECK(count("<canvas data-chart=") == charts);
+  CHECK(count("<details><summary>Numbers") == charts);
+  CHECK(charts == 7);
+}
+
+TEST_CASE("no text of a report is read as markup") {
+  const std::string evil = "<script>alert('&\"')</script>";
+  Report report = fixture::report();
+  report.title = report.answer = report.answer_range = evil;
+  report.sections[0].title = evil;
+  report.sections[0].paragraphs = {evil};
+  report.sections[0].items = {Callout{Status::warn, evil, evil}, KeyValues{evil, {{evil, evil}}},
+                              Table{evil, {{evil, evil, Align::left}}, {{evil}}, evil},
+                              waterfall(evil, evil, {evil, 1}, {}, evil)};
+  const std::string page = html_report(report), markdown = markdown_report(report);
+  CHECK(page.find("<script>alert") == std::string::npos);
+  CHECK(page.find("&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;") != std::string::npos);
+  CHECK(markdown.find("<script>") == std::string::npos);
+}
+
+TEST_CASE("a name cannot break a Markdown table nor steer a terminal") {
+  const Report report = with(Table{"", {{"a|b", "", Align::left}}, {{"x|y\nz"}, {"\x1b[31mred\x07 \xC2\x9B"}}, ""});
+  CHECK_THAT(markdown_report(report), Catch::Contains("| a\\|b |") && Catch::Contains("| x\\|y z |"));
+  const std::string text = text_report(report);
+  CHECK_THAT(text, Catch::Contains("?[31mred? ?"));
+  CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("text has colour only when asked, and colour changes nothing else") {
+  const std::string plain = text_report(fixture::report()), painted = text_report(fixture::report(), {.color = true});
+  CHECK(plain.find('\x1b') == std::string::npos);
+  CHECK(painted.find("\x1b[31m") != std::string::npos);
+  CHECK(std::regex_replace(painted, std::regex("\x1b\\[[0-9]*m"), "") == plain);
+}
+
+TEST_CASE("colour: flag before environment before terminal") {
+  CHECK(use_color(Color::always, -1));
+  CHECK_FALSE(use_color(Color::never, 1));
+  CHECK_FALSE(use_color(Color::automatic, -1));
+  CHECK(color_from_string("never") == Color::never);
+  CHECK_THROWS_WITH(color_from_string("yes"), Catch::Contains("yes") && Catch::Contains("auto, always, never"));
+}
+
+TEST_CASE("text columns align by code point, not by byte") {
+  const std::string text = text_table({"", {{"a", "", Align::left}, {"b", "", Align::right}}, {{"äöü", 1.0}, {"x", 22.0}}, ""});
+  CHECK(text == "  a     b\n  äöü   1\n  x    22\n");
+}
+
+TEST_CASE("an empty report and empty items render in every format") {
+  Report report;
+  CHECK_NOTHROW(html_report(report));
+  CHECK(json::parse(json_text(report_json(report)))["sections"].empty());
+  for (Item item : {Item(Table{}), Item(Chart{}), Item(KeyValues{}), Item(Callout{}), Item(Chart{.kind = ChartKind::timeline})}) {
+    report = with(item);
+    CHECK_NOTHROW(html_report(report));
+    CHECK_NOTHROW(text_report(report));
+    CHECK_NOTHROW(markdown_report(report));
+    CHECK(report_json(report_from_json(report_json(report), "r")) == report_json(report));
+  }
+}
+
+TEST_CASE("what is not finite is n/a for people and null for machines") {
+  Chart chart;
+  chart.labels = {"a"};
+  chart.series = {{.name = "s", .values = {INFINITY}}};
+  const json twin = report_json(with(chart));
+  CHECK(twin["sections"][0]["items"][0]["series"][0]["values"][0].is_null());
+  CHECK_THAT(text_report(with(chart)), Catch::Contains("n/a"));
+  CHECK_FALSE(Cell(NAN).number);
+}
+
+TEST_CASE("bytes that are not UTF-8 do not stop a report") {
+  Report report = with(Callout{Status::none, "bad \xff byte", ""});
+  CHECK(json::parse(json_text(report_json(report)))["sections"][0]["items"][0]["title"] == "bad \xEF\xBF\xBD byte");
+  CHECK_NOTHROW(html_report(report));
+}
+
+TEST_CASE("a report that does not hold together is refused, with the place") {
+  CHECK_THROWS_WITH(check(with(Table{"t", {{"a", "", Align::left}}, {{"x", "y"}}, ""})), Catch::Contains("one, table 't'") && Catch::Contains("2 cells"));
+  Chart chart;
+  chart.title = "c";
+  chart.labels = {"a", "b"};
+  chart.series = {{.name = "s", .values = {1}}};
+  CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("series 's'") && Catch::Contains("1 values, allowed 2"));
+  chart.series = {{.name = "s", .values = {1, 2}, .low = {1}, .high = {2, 3}}};
+  CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("1 low ends"));
+  chart.kind = ChartKind::timeline;
+  chart.series = {{.name = "s", .spans = {{2, 0, 1, "op"}}}};
+  CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("'op' on row 2"));
+  chart.series = {{.name = "s", .spans = {{0, 1, 0, "op"}}}};
+  CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("from 1 to 0"));
+  Report twice;
+  twice.sections = {{"a", "A", {}, {}}, {"a", "B", {}, {}}};
+  CHECK_THROWS_WITH(check(twice), Catch::Contains("'a' twice"));
+  for (const char* id : {"", "A b", "x\"y", "provenance"}) {
+    twice.sections = {{id, "A", {}, {}}};
+    CHECK_THROWS_AS(check(twice), Error);
+  }
+}
+
+TEST_CASE("numbers have four digits, commas and no needless exponent") {
+  CHECK(format_number(0) == "0");
+  CHECK(format_number(3.14159) == "3.142");
+  CHECK(format_number(-0.00012345) == "-0.0001234");
+  CHECK(format_number(999.9) == "999.9");
+  CHECK(format_number(999.96) == "1,000");
+  CHECK(format_number(1234.5) == "1,234");
+  CHECK(format_number(-1234567) == "-1,234,567");
+  CHECK(format_number(2e-7) == "2.000e-07");
+  CHECK(format_number(NAN) == "n/a");
+}
+
+TEST_CASE("a waterfall's bars hang together and end at the sum") {
+  const Chart chart = waterfall("w", "%", {"ideal", 100}, {{"lost", -30}, {"won", 5}}, "left");
+  CHECK(chart.labels == std::vector<std::string>{"ideal", "lost", "won", "left"});
+  CHECK(chart.series[0].values == std::vector<double>{100, -30, 5, 75});
+  CHECK(chart.series[0].low == std::vector<double>{0, 70, 70, 0});
+  CHECK(chart.series[0].high == std::vector<double>{100, 100, 75, 75});
+}
+
+TEST_CASE("a tornado has the widest swing on top and hangs on the baseline") {
+  const Chart chart = tornado("t", "days", {3, "plan"}, {{"small", 2.9, 3.1}, {"wide", 2, 5}, {"one side", 3.5, 3.2}});
+  CHECK(chart.labels == std::vector<std::string>{"wide", "one side", "small"});
+  CHECK(chart.series[0].low == std::vector<double>{2, 3, 2.9});
+  CHECK(chart.series[0].high == std::vector<double>{3, 3.5, 3});
+  CHECK(chart.series[1].high == std::vector<double>{5, 3.2, 3.1});
+}
+
+TEST_CASE("write_report leaves three files, or says why not") {
+  const fs::path folder = fs::temp_directory_path() / ("wt_reports_" + std::to_string(std::random_device{}()));
+  const auto files = write_report(fixture::report(), folder / "deep", "capacity");
+  REQUIRE(files.size() == 3);
+  CHECK(slurp(folder / "deep/capacity.html") == html_report(fixture::report()));
+  CHECK(json::parse(slurp(folder / "deep/capacity.json")) == report_json(fixture::report()));
+  CHECK(slurp(folder / "deep/capacity.md") == markdown_report(fixture::report()));
+  CHECK(std::distance(fs::directory_iterator(folder / "deep"), {}) == 3);
+  for (const char* name : {"", "..", "a/b"}) CHECK_THROWS_AS(write_report(fixture::report(), folder, name), Error);
+  CHECK_THROWS_AS(write_report(fixture::report(), folder / "deep/capacity.md", "x"), Error);
+  fs::remove_all(folder);
+}
