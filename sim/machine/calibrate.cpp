@@ -1,0 +1,145 @@
+#include "sim/machine/calibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "configs/spec/error.hpp"
+#include "sim/machine/detail/calibration.hpp"
+#include "sim/machine/fit.hpp"
+
+namespace wt {
+namespace detail {
+
+ClassResidual residual_row(std::string name, std::string how, const std::vector<double>& measured,
+                           const std::vector<double>& predicted, const std::vector<double>& held_out_ratios) {
+  ClassResidual row;
+  row.name = std::move(name);
+  row.how = std::move(how);
+  row.points = static_cast<std::int64_t>(measured.size());
+  std::vector<double> errors, signed_errors, left_out;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    signed_errors.push_back(predicted[i] / measured[i] - 1);
+    errors.push_back(std::abs(signed_errors.back()));
+  }
+  for (double ratio : held_out_ratios) left_out.push_back(std::abs(1 / ratio - 1));
+  row.median_error = quantile(errors, 0.5);
+  row.p90_error = quantile(errors, 0.9);
+  row.bias = quantile(signed_errors, 0.5);
+  if (!left_out.empty()) {
+    row.held_out_median = quantile(left_out, 0.5);
+    row.held_out_p90 = quantile(left_out, 0.9);
+  }
+  return row;
+}
+
+std::int64_t shape_value(const Measurement& m, const std::string& key) {
+  const auto found = m.shape.find(key);
+  if (found != m.shape.end()) return found->second;
+  std::string keys;
+  for (const auto& [name, value] : m.shape) keys += (keys.empty() ? "" : ", ") + name;
+  throw_error(Code::usage, "profile, measurement '{}': found shape keys {}, allowed are those with '{}'; measure it again with a suite of this version",
+              m.name(), keys.empty() ? "none" : keys, key);
+}
+
+std::pair<double, double> ratio_interval(const std::vector<double>& ratios) {
+  if (ratios.size() < 4) return {1 - kSparseHalfWidth, 1 + kSparseHalfWidth};
+  return {std::min(1.0, quantile(ratios, 0.1)), std::max(1.0, quantile(ratios, 0.9))};
+}
+
+namespace {
+
+bool is_collective(const std::string& kernel) {
+  return kernel == "all_gather" || kernel == "reduce_scatter" || kernel == "all_reduce" || kernel == "all_to_all";
+}
+
+/// All measurements of all profiles. The same thing measured twice is pooled; better evidence replaces weaker.
+std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
+  std::vector<Sample> out;
+  std::map<std::string, std::size_t> place;
+  for (const Profile& profile : profiles)
+    for (const Measurement& m : profile.measurements) {
+      const auto [found, is_new] = place.emplace(m.name(), out.size());
+      if (is_new) {
+        out.push_back({&profile, m});
+        continue;
+      }
+      Sample& known = out[found->second];
+      if (m.evidence.kind < known.measurement.evidence.kind) known = {&profile, m};
+      else if (m.evidence.kind == known.measurement.evidence.kind)
+        known.measurement.samples.insert(known.measurement.samples.end(), m.samples.begin(), m.samples.end());
+    }
+  return out;
+}
+
+bool synchronous_host(const std::vector<Profile>& profiles) {
+  int synchronous = 0, asynchronous = 0;
+  for (const Profile& profile : profiles) {
+    const auto host = profile.fingerprint.find("host");
+    const std::string said = host == profile.fingerprint.end() ? "" : host->second;
+    bool on_device = said == "asynchronous", by_cpu = said == "synchronous";
+    if (!on_device && !by_cpu)  // the key may hold the host's name instead
+      for (const Measurement& m : profile.measurements) {
+        on_device = on_device || m.clock == "device";
+        by_cpu = by_cpu || m.clock == "thread_cpu";
+      }
+    (on_device ? asynchronous : synchronous) += on_device || by_cpu ? 1 : 0;
+  }
+  if (synchronous > 0 && asynchronous > 0)
+    throw_error(Code::usage, "calibrate: found {} profile(s) of synchronous hosts and {} of asynchronous ones, allowed is one kind; "
+                "calibrate CPUs and GPUs into two machine models", synchronous, asynchronous);
+  return asynchronous == 0;
+}
+
+}  // namespace
+}  // namespace detail
+
+CalibrationResult calibrate(const std::vector<Profile>& profiles, const CalibrationOptions& options) {
+  using namespace detail;
+  Calibration work;
+  work.data.allow_assumed = options.allow_assumed;
+  work.data.synchronous_host = synchronous_host(profiles);
+  work.data.row_tile = work.data.synchronous_host ? 1 : 128;
+  for (const Profile& profile : profiles)
+    for (const auto& [key, value] : profile.fingerprint) {
+      const auto [found, is_new] = work.data.fingerprint.emplace(key, value);
+      if (!is_new && found->second != value && (key == "device" || key == "cpu_model"))
+        work.notes.push_back(fmt::format("profiles of different machines: {} '{}' and '{}'", key, found->second, value));
+    }
+  const auto processors = work.data.fingerprint.find("multiprocessors");
+  if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
+    work.data.multiprocessors = std::atoll(processors->second.c_str());
+
+  std::vector<Sample> items, ops, collectives;
+  std::map<std::string, int> left_out;
+  for (Sample& sample : pooled(profiles)) {
+    const std::string& kernel = sample.measurement.kernel;
+    bool known = true;
+    try {
+      kernel_from_string(kernel);
+    } catch (const Error&) {
+      known = false;
+    }
+    const bool op = kernel.rfind("op:", 0) == 0, collective = is_collective(kernel);
+    if (!known && !op && !collective) {
+      ++left_out[kernel];
+      continue;
+    }
+    if (sample.measurement.unit != "s")
+      throw_error(Code::usage, "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
+                  sample.measurement.name(), sample.measurement.unit);
+    (op ? ops : collective ? collectives : items).push_back(std::move(sample));
+  }
+  for (const auto& [kernel, count] : left_out)
+    work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
+  if (items.empty() && ops.empty() && collectives.empty())
+    throw_error(Code::usage, "calibrate: found no measurement of a work item, an op or a collective in {} profile(s), allowed is at least one; "
+                "run 'windtunnel bench kernels'", profiles.size());
+  calibrate_items(items, work);
+  calibrate_ops(ops, work);
+  calibrate_collectives(collectives, work);
+  return {MachineModel(std::move(work.data)), std::move(work.residuals), std::move(work.notes)};
+}
+
+}  // namespace wt

@@ -1,0 +1,138 @@
+#include "sim/machine/collective_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+// NCCL 2.30.7 src/graph/tuning.cc, Simple protocol, Intel hosts.
+constexpr double kRingBase_s = 8.4e-6;
+constexpr double kNvlinkHop_s = 3.4e-6;
+constexpr double kNetworkHop_s = 14e-6;
+constexpr double kNetworkOverhead_s = 1e-6;
+constexpr double kExchangeInNode_s = 11e-6, kExchangeOverNodes_s = 37e-6;  // Vultr HGX B200, all-to-all of <= 1 KiB
+constexpr double kUsableNic = 48.5 / 50.0;  // ConnectX-7, SimAI constants
+constexpr double kAssumedEfficiency = 0.5;
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+/// Share of the buffer that leaves a rank, by kind: what a different number of ranks changes.
+double moved_share(OpKind kind, std::int64_t ranks) {
+  const double share = as_double(ranks - 1) / as_double(ranks);
+  return kind == OpKind::all_reduce ? 2 * share : share;
+}
+
+CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, std::int64_t ranks) {
+  const CpuCollective* nearest = nullptr;
+  for (const CpuCollective& each : data.cpu)
+    if (each.kind == kind && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks))) nearest = &each;
+  if (!nearest)
+    throw_error(Code::usage,
+                "machine model: found no measurement of {} among ranks that communicate by CPU, allowed are measured ones "
+                "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
+                "with its profile",
+                to_string(kind));
+  const double moved = bytes * moved_share(kind, ranks) / moved_share(kind, nearest->ranks);
+  const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);
+  CollectivePrice price;
+  price.latency_s = nearest->latency_s * hops + nearest->latency_s_per_byte * moved;
+  price.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
+  price.relative_spread = nearest->relative_spread;
+  price.evidence = nearest->ranks == ranks ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
+  return price;
+}
+
+}  // namespace
+
+double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes) {
+  if (kind == OpKind::all_reduce && nodes > 1) return (20.0 + 90.0 * std::log2(as_double(nodes))) * 1e-6;
+  if (kind == OpKind::all_to_all) {
+    if (nodes == 1) return kExchangeInNode_s;
+    const double elsewhere = as_double(ranks) - as_double(ranks) / as_double(nodes);
+    return kExchangeOverNodes_s + kNetworkOverhead_s * std::max(0.0, elsewhere - 8);
+  }
+  const double rounds = kind == OpKind::all_reduce ? 2 : 1;
+  return kRingBase_s + rounds * (as_double(ranks - nodes) * kNvlinkHop_s + as_double(nodes - 1) * kNetworkHop_s);
+}
+
+double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
+  const double per_node = as_double(ranks) / as_double(nodes);
+  if (kind == OpKind::all_to_all)
+    return nodes > 1 ? bytes * (as_double(ranks) - per_node) / as_double(ranks) : bytes * moved_share(kind, ranks);
+  return bytes * moved_share(kind, ranks) / (nodes > 1 ? per_node : 1.0);
+}
+
+double highest_efficiency(OpKind kind, std::int64_t ranks, std::int64_t nodes) {
+  if (nodes == 1) return kind == OpKind::all_reduce ? std::numeric_limits<double>::infinity() : 1.0;
+  if (kind != OpKind::all_reduce) return kUsableNic;
+  return kUsableNic * moved_share(kind, ranks) / moved_share(kind, nodes);
+}
+
+CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed, OpKind kind, double bytes,
+                                 std::int64_t ranks, std::int64_t nodes) {
+  if (ranks <= 1) return {0, 0, 1.0, 0, Evidence::derived};
+  if (!data.cpu.empty()) return by_cpu(data, kind, bytes, ranks);
+
+  const auto measured = [&](OpKind wanted) {
+    return std::any_of(data.pools.begin(), data.pools.end(),
+                       [&](const PoolPoint& p) { return p.kind == wanted && (p.nodes > 1) == (nodes > 1); });
+  };
+  CollectivePrice price;
+  price.latency_s = nccl_latency_s(kind, ranks, nodes);
+  OpKind source = kind;
+  if (!measured(kind) && kind == OpKind::reduce_scatter) source = OpKind::all_gather;
+  if (!measured(source)) {
+    if (!allow_assumed)
+      throw_error(Code::usage,
+                  "machine model: found no measurement of {} over {} ranks on {} node(s), allowed are measured ones; run "
+                  "'windtunnel bench collectives' and calibrate with its profile, or pass --allow-assumed",
+                  to_string(kind), ranks, nodes);
+    price.efficiency = kAssumedEfficiency;
+    price.relative_spread = 0.5;
+    price.evidence = Evidence::assumed;
+    return price;
+  }
+
+  // The nearest node count by ratio; one node and several are different machines.
+  std::int64_t nearest = 0;
+  const auto distance = [&](std::int64_t count) { return std::abs(std::log(as_double(count) / as_double(nodes))); };
+  for (const PoolPoint& p : data.pools)
+    if (p.kind == source && (p.nodes > 1) == (nodes > 1) && (nearest == 0 || distance(p.nodes) < distance(nearest))) nearest = p.nodes;
+  for (const SmallMessage& small : data.small)
+    if (small.kind == source && small.nodes == nearest)
+      price.latency_s *= small.seconds / nccl_latency_s(small.kind, small.ranks, small.nodes);
+  std::map<double, const PoolPoint*> by_size;
+  for (const PoolPoint& p : data.pools)
+    if (p.kind == source && p.nodes == nearest) by_size[p.bytes] = &p;
+
+  // Efficiency follows what one NIC carries: a group with fewer ranks on a node puts more of its buffer on each.
+  const PoolPoint& any = *by_size.begin()->second;
+  double size = bytes;
+  if (nodes > 1) size *= (as_double(any.ranks) / as_double(any.nodes)) / (as_double(ranks) / as_double(nodes));
+  const auto above = by_size.lower_bound(size);
+  const PoolPoint* used = nullptr;
+  if (above == by_size.end()) {
+    used = by_size.rbegin()->second;
+    price.efficiency = used->efficiency;
+  } else if (above == by_size.begin() || above->first == size) {
+    used = above->second;
+    price.efficiency = used->efficiency;
+  } else {
+    const PoolPoint &high = *above->second, &low = *std::prev(above)->second;
+    const double share = std::log(size / low.bytes) / std::log(high.bytes / low.bytes);
+    price.efficiency = std::exp(std::log(low.efficiency) + share * std::log(high.efficiency / low.efficiency));
+    used = share > 0.5 ? &high : &low;
+  }
+  price.evidence = used->evidence;
+  price.relative_spread = used->relative_spread;
+  if (source != kind || nearest != nodes) price.evidence = std::max(price.evidence, Evidence::derived);
+  return price;
+}
+
+}  // namespace wt
