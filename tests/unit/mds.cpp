@@ -116,6 +116,7 @@ TEST_CASE("a reader serves many threads") {
   const MdsReader reader(small_dataset(directory));
   std::array<std::int64_t, 4> sums{};
   std::vector<std::thread> threads;
+  threads.reserve(sums.size());
   for (auto& sum : sums) {
     threads.emplace_back([&] {
       for (int i = 0; i < 300; ++i) sum += reader.tokens(i % 3).at(0);
@@ -126,15 +127,13 @@ TEST_CASE("a reader serves many threads") {
 }
 
 TEST_CASE("a new shard begins where Streaming's flush rule says") {
-  // An empty shard takes 8 + config bytes, a sample its length + 4: two samples of 8 + 4 + 2 * 1 bytes fit exactly or
-  // not.
-  for (const auto& [spare, shards] : {std::pair{0, 1}, {-1, 2}}) {
+  // An empty shard takes 8 + config bytes, a sample its length (here 4 + 2 + 2) + 4: two fit exactly, or not.
+  for (const auto& [room, shards] : {std::pair<std::uint64_t, int>{24, 1}, {23, 2}}) {
     const TempDirectory directory;
     const std::string config_with_three_digits =
         R"({"column_encodings": ["ndarray:uint16"], "column_names": ["tokens"], "column_sizes": [null], )"
         R"("compression": null, "format": "mds", "hashes": [], "size_limit": 999, "version": 2})";
-    const auto limit =
-        static_cast<std::uint64_t>(8 + static_cast<int>(config_with_three_digits.size()) + 2 * (4 + 4 + 4) + spare);
+    const std::uint64_t limit = 8 + config_with_three_digits.size() + room;
     REQUIRE((limit > 99 && limit < 1000));
     MdsWriter writer(directory / "set", {{"tokens", "ndarray:uint16"}}, {{}, limit});
     writer.write_tokens(Tokens{1});

@@ -138,7 +138,8 @@ TEST_CASE("a step reads the samples that Streaming reads, on any number of ranks
   const wt::ShuffleOptions options = {ShuffleAlgorithm::py1e, 4, 9176, 3, 60};
   const Ids order = wt::epoch_order(sizes, options);
   const Ids shuffle = wt::shuffle_samples(sizes, options);
-  for (const auto& [nodes, ranks] : {std::pair{1, 1}, {1, 8}, {2, 2}, {4, 3}, {4, 6}, {8, 3}}) {
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  for (const auto& [nodes, ranks] : {Pair{1, 1}, {1, 8}, {2, 2}, {4, 3}, {4, 6}, {8, 3}}) {
     for (std::int64_t step = 0; step < 168 / kBatch; ++step) {
       Ids ours(order.begin() + step * kBatch, order.begin() + (step + 1) * kBatch);
       std::sort(ours.begin(), ours.end());
