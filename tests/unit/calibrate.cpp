@@ -1,0 +1,201 @@
+// Calibration of ops from traces and of collectives, and its bad input.
+#include "sim/machine/calibrate.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "sim/program/build.hpp"
+#include "tests/support/synthetic_profile.hpp"
+
+using namespace wt;
+
+namespace {
+
+Measurement trace(const std::string& op, std::int64_t group, std::int64_t microbatch, double seconds, double rows = 0) {
+  Measurement m;
+  m.kernel = "op:" + op;
+  m.pass = "";
+  m.dtype = "fp32";
+  m.clock = "thread_cpu";
+  m.shape = {{"rows", static_cast<std::int64_t>(rows)}, {"seq", 64}, {"microbatch", microbatch}, {"d_model", 64}, {"n_heads", 4},
+             {"kv_heads", 2}, {"head_dim", 16}, {"ffn", 512}, {"experts", 4}, {"top_k", 2}, {"vocab", 256}, {"layers", 2},
+             {"expert_ranks", 2}, {"replicate", 1}, {"shard", 2}, {"group", group}};
+  m.samples = {seconds};
+  m.evidence = {Evidence::measured, "synthetic trace"};
+  return m;
+}
+
+/// A synthetic machine that also has grouped products, permutes and AdamW.
+Profile machine() {
+  Profile p = synthetic_profile();
+  const auto add = [&](Kernel kernel, std::array<std::int64_t, 4> dims, auto seconds) {
+    for (double rows : {64., 512., 4096.}) {
+      const WorkItem item = make_item(kernel, Pass::forward, Precision::fp32, {rows, 0}, dims);
+      p.measurements.push_back(timed(item, seconds(item)));
+    }
+  };
+  add(Kernel::grouped_gemm, {1024, 64, 2, 0}, [](const WorkItem& i) { return i.flops(0) / 40e9; });
+  add(Kernel::permute, {64}, [](const WorkItem& i) { return moved_s(i); });
+  add(Kernel::adamw, {}, [](const WorkItem& i) { return moved_s(i); });
+  return p;
+}
+
+double experts_s(const MachineModel& model, double rows) {
+  ModelSpec spec;
+  spec.layers = 2, spec.d_model = 64, spec.heads = 4, spec.kv_heads = 2, spec.head_dim = 16, spec.ffn = 512;
+  spec.experts = 4, spec.top_k = 2, spec.vocab = 256;
+  const ProgramSet set = build_program_set(spec, Layout{1, 2, 2, 1, Recompute::none, {}}, {64, 1, Precision::fp32, true});
+  for (const OpInstance& each : unroll(set.programs[0]))
+    if (each.op->action == Action::experts && each.op->direction == Direction::forward) return model.items_of(*each.op, rows).seconds;
+  return 0;
+}
+
+Measurement collective(const std::string& kind, std::int64_t bytes, std::int64_t ranks, std::int64_t nodes, double wall_s, double cpu_s = -1) {
+  Measurement m;
+  m.kernel = kind;
+  m.pass = "";
+  m.shape = {{"bytes", bytes}, {"ranks", ranks}, {"nodes", nodes}};
+  m.samples = {wall_s};
+  if (cpu_s >= 0) m.counters["cpu_s"] = cpu_s;
+  m.evidence = {Evidence::measured, "synthetic"};
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("factor and overhead of an op are recovered from traces of several sizes") {
+  Profile p = machine();
+  const MachineModel items = calibrate({p}).model;
+  for (double rows : {100., 300., 900.}) p.measurements.push_back(trace("experts.fwd", 3, 1, 40e-6 + 1.3 * experts_s(items, rows), rows));
+  const CalibrationResult result = calibrate({p});
+  const OpFactor factor = result.model.data().ops.at({Action::experts, Direction::forward, Group::expert});
+  CHECK(factor.factor == Approx(1.3).epsilon(1e-6));
+  CHECK(factor.overhead_s == Approx(40e-6).epsilon(1e-6));
+  CHECK(result.residuals.back().name == "experts.fwd/expert");
+  CHECK(result.residuals.back().p90_error < 1e-6);
+  CHECK(result.notes.empty());
+}
+
+TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment's price has it") {
+  Profile p = machine();
+  const MachineModel items = calibrate({p}).model;
+  p.measurements.push_back(trace("experts.fwd", 3, 1, 1.7 * experts_s(items, 200), 200));
+  const MachineModel model = calibrate({p}).model;
+  const OpFactor factor = model.data().ops.at({Action::experts, Direction::forward, Group::expert});
+  CHECK(factor.factor == Approx(1.7));
+  CHECK(factor.overhead_s == 0);
+  Op op;
+  op.action = Action::experts;
+  op.group = Group::expert;
+  op.work = {gemm(256, 64, 64)};
+  CHECK(model.segment(op, 0).seconds == Approx(1.7 * model.item(op.work[0], 0).seconds));
+  op.direction = Direction::recompute;
+  CHECK(model.segment(op, 0).seconds == Approx(1.7 * model.item(op.work[0], 0).seconds));
+  op.direction = Direction::backward;
+  CHECK(model.segment(op, 0).seconds == Approx(model.item(op.work[0], 0).seconds));
+}
+
+TEST_CASE("a factor that nobody believes is noted, as is a trace whose items are unknown") {
+  Profile p = machine();
+  const MachineModel items = calibrate({p}).model;
+  p.measurements.push_back(trace("experts.fwd", 3, 1, 5 * experts_s(items, 200), 200));
+  p.measurements.push_back(trace("attention.fwd", 2, 1, 1e-3));
+  const auto notes = calibrate({p}).notes;
+  REQUIRE(notes.size() == 2);
+  CHECK_THAT(notes[0], Catch::Contains("attention.fwd/dense") && Catch::Contains("windtunnel bench kernels"));
+  CHECK_THAT(notes[1], Catch::Contains("experts.fwd/expert") && Catch::Contains("5.00"));
+}
+
+TEST_CASE("a host op without items costs what it took") {
+  Profile p = machine();
+  p.measurements.push_back(trace("load_batch.fwd", 0, 1, 3e-4));
+  Op op;
+  op.action = Action::load_batch;
+  CHECK(calibrate({p}).model.segment(op, 0).seconds == Approx(3e-4));
+}
+
+TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum is the wall time") {
+  Profile p = synthetic_profile();  // four ranks share two cores: each CPU second takes two
+  for (std::int64_t bytes : {1024, 65536, 1048576, 16777216}) {
+    const double cpu = 20e-6 + static_cast<double>(bytes) * 1e-9;
+    p.measurements.push_back(collective("all_gather", bytes, 4, 1, 80e-6 + 2 * cpu, cpu));
+  }
+  const MachineModel model = calibrate({p}).model;
+  const CollectivePrice price = model.collective(OpKind::all_gather, 4e6, 4, 1);
+  CHECK(price.latency_s == Approx(80e-6).epsilon(1e-6));
+  CHECK(price.cpu_s == Approx(20e-6 + 4e-3).epsilon(1e-6));
+  CHECK(price.evidence == Evidence::measured);
+  const CollectivePrice two = model.collective(OpKind::all_gather, 4e6, 2, 1);
+  CHECK(two.cpu_s == Approx(20e-6 / 3 + 4e-3 * (0.5 / 0.75)).epsilon(1e-6));
+  CHECK(two.evidence == Evidence::derived);
+  CHECK_THROWS_WITH(model.collective(OpKind::reduce_scatter, 4e6, 4, 1), Catch::Contains("nothing is derived from another"));
+  CHECK(model.collective(OpKind::reduce_scatter, 4e6, 1, 1).latency_s == 0);
+}
+
+TEST_CASE("latency of NCCL rings grows by 37.8 us with each node of eight") {
+  CHECK(nccl_latency_s(OpKind::all_gather, 16, 2) - nccl_latency_s(OpKind::all_gather, 8, 1) == Approx(37.8e-6));
+  CHECK(nccl_latency_s(OpKind::all_gather, 512, 64) == Approx(2.41e-3).epsilon(2e-3));
+  CHECK(nccl_latency_s(OpKind::all_reduce, 512, 64) == Approx(560e-6));
+}
+
+TEST_CASE("published collectives are reproduced, never beat the wire, and get dearer with nodes") {
+  const MachineModel model = calibrate({read_profile("configs/profiles/h100-published.json")}).model;
+  const auto seconds = [&](OpKind kind, double bytes, std::int64_t nodes) {
+    const CollectivePrice price = model.collective(kind, bytes, 8 * nodes, nodes);
+    return price.latency_s + pool_bytes(kind, bytes, 8 * nodes, nodes) / (nodes > 1 ? 50e9 : 450e9) / price.efficiency;
+  };
+  CHECK(seconds(OpKind::all_reduce, 1073741824, 1) == Approx(4029.4e-6).epsilon(1e-3));
+  CHECK(seconds(OpKind::all_gather, 256e6, 1) == Approx(896.5e-6).epsilon(1e-3));
+  CHECK(seconds(OpKind::all_gather, 1073741824, 64) == Approx(1073741824 * (511. / 512) / (.563 * 388e9)).epsilon(1e-3));
+  for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all})
+    for (double bytes : {1e4, 1e6, 3e8, 5e9})
+      for (std::int64_t nodes : {2, 4, 16, 48, 384}) {
+        CHECK(seconds(kind, bytes, nodes) > pool_bytes(kind, bytes, 8 * nodes, nodes) / 48.5e9);
+        CHECK(model.collective(kind, bytes, 8 * nodes, nodes).latency_s >= model.collective(kind, bytes, 16, 2).latency_s);
+      }
+}
+
+TEST_CASE("a group with one rank a node uses the efficiency of what its NIC carries") {
+  const MachineModel model = calibrate({read_profile("configs/profiles/h100-published.json")}).model;
+  const double whole = model.collective(OpKind::all_reduce, 64 << 20, 512, 64).efficiency;
+  CHECK(model.collective(OpKind::all_reduce, 8 << 20, 64, 64).efficiency == Approx(whole));
+}
+
+TEST_CASE("calibration refuses what it cannot use, naming it") {
+  CHECK_THROWS_WITH(calibrate({Profile{}}), Catch::Contains("found no measurement"));
+  Profile cpu = synthetic_profile(), gpu = synthetic_profile();
+  gpu.fingerprint["host"] = "asynchronous";
+  CHECK_THROWS_WITH(calibrate({cpu, gpu}), Catch::Contains("two machine models"));
+  Profile lacking = cpu;
+  lacking.measurements[0].shape.erase("k");
+  CHECK_THROWS_WITH(calibrate({lacking}), Catch::Contains("with 'k'"));
+  Profile milliseconds = cpu;
+  milliseconds.measurements[0].unit = "ms";
+  CHECK_THROWS_WITH(calibrate({milliseconds}), Catch::Contains("allowed 's'"));
+  Profile bare = cpu;
+  bare.measurements.push_back(collective("all_gather", 1024, 4, 1, 1e-3));
+  CHECK_THROWS_WITH(calibrate({bare}), Catch::Contains("cpu_s"));
+  gpu.measurements.push_back(collective("all_gather", 1024, 8, 1, 1e-3));
+  CHECK_THROWS_WITH(calibrate({gpu}), Catch::Contains("nvlink_Bps"));
+}
+
+TEST_CASE("a host's name under the key host leaves the decision to the clocks") {
+  Profile p = synthetic_profile();
+  p.fingerprint["host"] = "node17";
+  CHECK(calibrate({p}).model.synchronous_host());
+  for (Measurement& m : p.measurements) m.clock = "device";
+  CHECK_FALSE(calibrate({p}).model.synchronous_host());
+}
+
+TEST_CASE("kernels of a suite that no work item is are left out with a note; the same thing twice is pooled") {
+  Profile p = synthetic_profile(), again = synthetic_profile();
+  Measurement other = p.measurements[0];
+  other.kernel = "quantise";
+  p.measurements.push_back(other);
+  for (double& s : again.measurements[0].samples) s *= 3;
+  const CalibrationResult result = calibrate({p, again});
+  REQUIRE(result.notes.size() == 1);
+  CHECK_THAT(result.notes[0], Catch::Contains("quantise"));
+  const double first = product_s(gemm(32, 64, 64));
+  CHECK(result.model.item(gemm(32, 64, 64), 0).seconds == Approx(0.5 * (1.02 + 3 * 0.98) * first));
+}
