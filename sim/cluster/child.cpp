@@ -1,0 +1,77 @@
+#include "sim/cluster/child.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+void write_all(int file, const std::string& bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno != EINTR) _exit(3);  // the parent is gone: nobody to tell
+    if (wrote > 0) done += static_cast<std::size_t>(wrote);
+  }
+}
+
+std::string read_all(int file) {
+  std::string bytes;
+  std::string block(1 << 16, '\0');
+  for (;;) {
+    const ssize_t got = ::read(file, block.data(), block.size());
+    if (got == 0) return bytes;
+    if (got < 0 && errno != EINTR) return bytes;
+    if (got > 0) bytes.append(block.data(), static_cast<std::size_t>(got));
+  }
+}
+
+/// First byte: 0 = a result follows, else an exit code and its message.
+[[noreturn]] void child(int file, const std::function<std::string()>& work) {
+  for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM}) std::signal(number, SIG_DFL);  // the parent's are not ours
+  std::string answer(1, '\0');
+  try {
+    answer += work();
+  } catch (const Error& error) {
+    answer = static_cast<char>(error.exit_status()) + std::string(error.what());
+  } catch (const std::exception& error) {
+    answer = static_cast<char>(Code::runtime) + fmt::format("simulation: {}", error.what());
+  }
+  write_all(file, answer);
+  _exit(0);  // no destructors: SimGrid's engine would complain about what is still running
+}
+
+}  // namespace
+
+std::string run_in_child(const std::function<std::string()>& work) {
+  int ends[2];
+  if (::pipe(ends) != 0) throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    ::close(ends[0]);
+    ::close(ends[1]);
+    throw_error(Code::runtime, "simulation: cannot fork: {}; free memory or raise the limit on processes", std::strerror(errno));
+  }
+  if (pid == 0) {
+    ::close(ends[0]);
+    child(ends[1], work);
+  }
+  ::close(ends[1]);
+  std::string answer = read_all(ends[0]);
+  ::close(ends[0]);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.empty())
+    throw_error(Code::runtime, "simulation: its process ended by {} {} without a result; what it said is on stderr",
+                WIFSIGNALED(status) ? "signal" : "exit status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  if (answer[0] != 0) throw Error(static_cast<Code>(answer[0]), answer.substr(1));
+  return answer.substr(1);
+}
+
+}  // namespace wt

@@ -1,0 +1,171 @@
+#include "sim/estimate/bounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "sim/replay/bind.hpp"
+
+namespace wt {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+/// The rank's expert group stands for the cluster. Uplinks are left out: alone, a ring has a whole leaf's.
+Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank) {
+  if (cluster.shared_cores()) return every_rank(layout);
+  Representatives group;
+  group.folded = true;
+  group.ranks = Mesh(layout).members(Axis::expert, Mesh(layout).group_index(Axis::expert, rank));
+  return group;
+}
+
+ClusterSpec without_uplinks(ClusterSpec cluster) {
+  cluster.oversubscription = 1;
+  return cluster;
+}
+
+/// n executions of cpu_s on the cores, one core each at most.
+double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n * cpu_s / cores); }
+
+class LaneSums {
+ public:
+  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor, std::int64_t rank)
+      : cluster_(without_uplinks(cluster)), cost_(cost), floor_(floor), mesh_(layout), rank_(rank),
+        traffic_(cluster_, layout, neighbours(layout, cluster_, rank), {}) {}
+
+  double run(const Program& program) {
+    visit(program.nodes, 1);
+    double bound = *std::max_element(lane_s_.begin(), lane_s_.end());
+    if (cluster_.shared_cores()) bound = std::max(bound, as_double(mesh_.world()) * cpu_s_ / cluster_.cores);
+    return bound;
+  }
+
+ private:
+  void visit(const std::vector<Node>& nodes, double times) {
+    for (const Node& node : nodes) {
+      if (const Op* op = std::get_if<Op>(&node)) add(*op, times);
+      else visit(std::get<Loop>(node).body, times * std::get<Loop>(node).count());
+    }
+  }
+
+  void add(const Op& op, double times) {
+    if (op.kind == OpKind::host) return;
+    double seconds = 0;
+    if (op.kind == OpKind::segment || op.kind == OpKind::copy) {
+      seconds = cost_.segment(op, floor_.rows).seconds;
+      cpu_s_ += times * seconds;
+    } else {
+      seconds = collective(op, times);
+    }
+    lane_s_[static_cast<std::size_t>(op.lane)] += times * seconds;
+  }
+
+  double collective(const Op& op, double times) {
+    std::optional<GroupInstance>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
+    if (!group) group = traffic_.group(op.collective.axis, mesh_.group_index(op.collective.axis, rank_));
+    if (group->size == 1) return 0;
+    const double bytes = op.collective.bytes.at(floor_.rows);
+    const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
+    if (cluster_.shared_cores()) {
+      cpu_s_ += times * price.cpu_s;
+      return price.latency_s + on_cores(price.cpu_s, as_double(group->size), cluster_.cores);
+    }
+    if (op.kind != OpKind::all_to_all)
+      return price.latency_s + traffic_.alone_s(group->ring) * bytes * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
+    const bool routed = op.action == Action::dispatch || op.action == Action::collect;
+    const double leaving = !routed                             ? bytes * as_double(group->size - 1) / as_double(group->size)
+                           : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
+                                                              : op.collective.bytes.fixed * floor_.sent_share;
+    // Whichever port they leave by, at its full rate.
+    return price.latency_s + leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
+  }
+
+  const ClusterSpec cluster_;
+  const OpCost& cost_;
+  const RoutingFloor& floor_;
+  Mesh mesh_;
+  std::int64_t rank_;
+  Traffic traffic_;
+  std::array<std::optional<GroupInstance>, 5> groups_;
+  std::array<double, 7> lane_s_{};
+  double cpu_s_ = 0;  ///< of one rank, on shared cores
+};
+
+}  // namespace
+
+RoutingFloor routing_floor(const Program& program, const Layout& layout, const ClusterSpec& cluster, const RoutingSource& routing,
+                           std::int64_t step, std::int64_t rank) {
+  if (layout.expert == 1) return {};
+  std::vector<std::int64_t> ranks{rank}, groups{rank / layout.expert};
+  if (cluster.shared_cores()) {
+    ranks = every_rank(layout).ranks;
+    groups.clear();
+    for (std::int64_t g = 0; g < layout.world() / layout.expert; ++g) groups.push_back(g);
+  }
+  const RoutingTable table(routing, layout, program.layers, program.microbatches, step, groups);
+  RoutingFloor floor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
+  for (int microbatch = 0; microbatch < program.microbatches; ++microbatch)
+    for (int layer = 0; layer < program.layers; ++layer)
+      for (std::int64_t r : ranks) {
+        const auto& sends = table.sends(microbatch, layer, r);
+        const std::size_t n = static_cast<std::size_t>(layout.expert), own = static_cast<std::size_t>(r % layout.expert);
+        double sent = 0;
+        for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
+        const double received = table.rows(microbatch, layer, r), kept = sends[own * n + own];
+        floor.rows = std::min(floor.rows, received);
+        floor.sent_share = std::min(floor.sent_share, sent > 0 ? 1 - kept / sent : 0);
+        floor.returned_rows = std::min(floor.returned_rows, received - kept);
+      }
+  return floor;
+}
+
+double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor,
+              std::int64_t rank) {
+  return LaneSums(layout, cluster, cost, floor, rank).run(program);
+}
+
+double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+              const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
+  const ClusterSpec flat = without_uplinks(cluster);
+  const Representatives group = neighbours(layout, flat, rank);
+  const auto bound = bind_step(programs, layout, flat, cost, routing, step, group, {});
+  const Traffic traffic(flat, layout, group, {});
+  const std::size_t r = static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());
+  const RankTasks& tasks = bound->tasks.ranks[r];
+  const RankProgram& program = *tasks.program;
+  std::vector<double> done(program.ops.size(), 0.0);
+  double host = 0, cpu_s = 0, end = 0;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const int index = static_cast<int>(i);
+    double start = bound->tasks.synchronous_host ? host : 0;
+    for (int wait : program.ops[i].waits) start = std::max(start, done[static_cast<std::size_t>(wait)]);
+    if (bound->tasks.synchronous_host) host = start;
+    if (program.lane_previous[i] >= 0) start = std::max(start, done[static_cast<std::size_t>(program.lane_previous[i])]);
+    double seconds = tasks.seconds[i];
+    if (program.collective(index)) {
+      const CollectiveTask& task = bound->tasks.collectives[static_cast<std::size_t>(tasks.collective[i])];
+      seconds = task.latency_s;
+      if (task.load >= 0) seconds += task.scale * traffic.alone_s(bound->tasks.loads[static_cast<std::size_t>(task.load)]);
+      double sum = 0, most = 0;
+      for (double cpu : task.cpu_s) {
+        sum += cpu;
+        most = std::max(most, cpu);
+      }
+      if (sum > 0) seconds += std::max(most, sum / flat.cores);
+    }
+    done[i] = start + seconds;
+    if (bound->tasks.synchronous_host && program.on_host(index)) host = done[i];
+    end = std::max(end, done[i]);
+  }
+  if (!flat.shared_cores()) return end;
+  for (const RankTasks& each : bound->tasks.ranks)
+    for (double seconds : each.seconds) cpu_s += seconds;
+  for (const CollectiveTask& task : bound->tasks.collectives)
+    for (double cpu : task.cpu_s) cpu_s += cpu;
+  return std::max(end, cpu_s / flat.cores);
+}
+
+}  // namespace wt

@@ -1,0 +1,32 @@
+// Lower bounds on the step time of one rank, for a search that must not simulate everything.
+//   bound 0: the fullest lane's sum, from the program's tree and its repeat counts, with the smallest routing load;
+//   bound 1: the critical path of the unrolled program with its own routing load.
+// Both let every collective have the cluster to itself and never wait for another rank, so
+// bound 0 <= bound 1 <= simulated, provided that prices do not fall when rows or bytes grow.
+#pragma once
+#include <cstdint>
+
+#include "configs/spec/cluster.hpp"
+#include "sim/machine/op_cost.hpp"
+#include "sim/program/build.hpp"
+#include "sim/program/routing.hpp"
+
+namespace wt {
+
+/// The smallest routing load of a rank over all microbatches and layers of a step.
+struct RoutingFloor {
+  double rows = 0;             ///< received
+  double sent_share = 0;       ///< of the rows it sends, share that leaves the rank
+  double returned_rows = 0;    ///< received from other ranks, and sent back to them
+};
+
+/// Of `rank`; on shared cores the smallest over all ranks. All zero where the expert axis is 1.
+RoutingFloor routing_floor(const Program& program, const Layout& layout, const ClusterSpec& cluster, const RoutingSource& routing,
+                           std::int64_t step, std::int64_t rank);
+
+double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor,
+              std::int64_t rank = 0);
+double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+              const RoutingSource& routing, std::int64_t step = 0, std::int64_t rank = 0);
+
+}  // namespace wt

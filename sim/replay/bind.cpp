@@ -1,0 +1,224 @@
+#include "sim/replay/bind.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+class Binder {
+ public:
+  Binder(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
+         std::int64_t step, const Representatives& ranks, const std::vector<NodeHealth>& health)
+      : set_(set), layout_(layout), cluster_(cluster), cost_(cost), prices_(cost), mesh_(layout), health_(health),
+        traffic_(cluster, layout, ranks, health),
+        table_(routing, layout, set.programs.at(0).layers, set.programs.at(0).microbatches, step, expert_groups(ranks)) {
+    bound_ = std::make_unique<BoundStep>();
+    bound_->ranks = ranks.ranks;
+  }
+
+  std::unique_ptr<BoundStep> run() {
+    for (const Program& program : set_.programs) bound_->programs.emplace_back(program);
+    StepTasks& tasks = bound_->tasks;
+    tasks.capacity = traffic_.capacity();
+    tasks.cores = traffic_.cores();
+    tasks.synchronous_host = cost_.synchronous_host();
+    tasks.compute_on_pool = cluster_.shared_cores();
+    tasks.ranks.resize(bound_->ranks.size());
+    bound_->rows.resize(bound_->ranks.size());
+    bound_->evidence.resize(bound_->ranks.size());
+    for (std::size_t r = 0; r < bound_->ranks.size(); ++r) bind_rank(static_cast<int>(r));
+    for (std::size_t c = 0; c < tasks.collectives.size(); ++c) price_collective(static_cast<int>(c));
+    return std::move(bound_);
+  }
+
+ private:
+  struct Pending {
+    const Op* op = nullptr;
+    int group = 0;  ///< index into groups_
+    int microbatch = -1, layer = -1;
+  };
+
+  std::vector<std::int64_t> expert_groups(const Representatives& ranks) const {
+    std::vector<std::int64_t> groups;
+    for (std::int64_t rank : ranks.ranks)
+      if (groups.empty() || groups.back() != rank / layout_.expert) groups.push_back(rank / layout_.expert);
+    return groups;
+  }
+
+  int group_of(Axis axis, std::int64_t rank) {
+    const auto key = std::make_pair(axis, mesh_.group_index(axis, rank));
+    const auto [it, fresh] = group_index_.try_emplace(key, static_cast<int>(groups_.size()));
+    if (fresh) {
+      groups_.push_back(traffic_.group(axis, key.second));
+      ring_load_.push_back(-1);
+      instances_.emplace_back();
+      const auto& members = groups_.back().members;
+      present_.push_back(std::count_if(members.begin(), members.end(), [&](std::int64_t member) {
+        return std::binary_search(bound_->ranks.begin(), bound_->ranks.end(), member);
+      }));
+    }
+    return it->second;
+  }
+
+  double compute_speed(std::int64_t rank) const {
+    double speed = 1;
+    for (const NodeHealth& entry : health_)
+      if (entry.node == cluster_.node_of(rank)) speed *= entry.compute;
+    return speed;
+  }
+
+  void bind_rank(int r) {
+    const std::size_t index = static_cast<std::size_t>(r);
+    const std::int64_t rank = bound_->ranks[index];
+    const RankProgram& program = bound_->programs[static_cast<std::size_t>(set_.class_of_rank[static_cast<std::size_t>(rank)])];
+    RankTasks& tasks = bound_->tasks.ranks[index];
+    const std::size_t n = static_cast<std::size_t>(program.size());
+    tasks.program = &program;
+    tasks.seconds.assign(n, 0.0);
+    tasks.collective.assign(n, -1);
+    bound_->rows[index].assign(n, 0.0);
+    bound_->evidence[index].resize(n);
+    std::array<int, 5> group;  // of this rank on each axis
+    group.fill(-1);
+    std::array<std::size_t, 5> sequence{};
+    const double speed = compute_speed(rank);
+    for (int i = 0; i < program.size(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(i);
+      const OpInstance& instance = program.ops[at];
+      const double rows = program.row_dependent[at] ? table_.rows(instance.microbatch, instance.layer, rank) : 0;
+      bound_->rows[index][at] = rows;
+      if (program.collective(i)) {
+        const std::size_t axis = static_cast<std::size_t>(instance.op->collective.axis);
+        if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
+        tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
+      } else if (instance.op->kind != OpKind::host) {
+        const Price& price = prices_.segment(*instance.op, rows);
+        tasks.seconds[at] = price.seconds / speed;
+        if (price.seconds > 0) bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.evidence};
+      }
+    }
+  }
+
+  int join(int group, std::size_t sequence, int r, int i) {
+    auto& instances = instances_[static_cast<std::size_t>(group)];
+    const OpInstance& instance = bound_->tasks.ranks[static_cast<std::size_t>(r)].program->ops[static_cast<std::size_t>(i)];
+    if (sequence == instances.size()) {
+      instances.push_back(static_cast<int>(bound_->tasks.collectives.size()));
+      bound_->tasks.collectives.emplace_back();
+      pending_.push_back({instance.op, group, instance.microbatch, instance.layer});
+    }
+    const int c = instances[sequence];
+    const Pending& first = pending_[static_cast<std::size_t>(c)];
+    if (first.op->kind != instance.op->kind || first.op->action != instance.op->action)
+      throw_error(Code::usage, "step program: call {} of rank {} on axis {} is {}, another member's is {}; make the rank classes issue the same collectives in the same order",
+                  sequence, bound_->ranks[static_cast<std::size_t>(r)], to_string(instance.op->collective.axis), instance.id(), first.op->name);
+    bound_->tasks.collectives[static_cast<std::size_t>(c)].members.emplace_back(r, i);
+    return c;
+  }
+
+  void price_collective(int c) {
+    CollectiveTask& task = bound_->tasks.collectives[static_cast<std::size_t>(c)];
+    const Pending& pending = pending_[static_cast<std::size_t>(c)];
+    const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
+    const Op& op = *pending.op;
+    if (static_cast<std::int64_t>(task.members.size()) != present_[static_cast<std::size_t>(pending.group)])
+      throw_error(Code::usage, "step program: {} over axis {} is issued by {} of {} ranks; every rank of a group must issue it", op.name,
+                  to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
+    if (group.size == 1) return;
+    std::vector<double> bytes;
+    for (const auto& [r, i] : task.members) bytes.push_back(op.collective.bytes.at(bound_->rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)]));
+    const double largest = *std::max_element(bytes.begin(), bytes.end());
+    const CollectivePrice price = prices_.collective(op.kind, largest, group.size, group.nodes);
+    double preparation = 0;  // items of a collective: the cast of the own shard before a gather
+    for (const WorkItem& item : op.work) preparation += item_seconds(item);
+    task.latency_s = price.latency_s;
+    for (const auto& [r, i] : task.members)
+      bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {1 - price.relative_spread, 1 + price.relative_spread, price.evidence};
+    if (cluster_.shared_cores()) {
+      for (double b : bytes) task.cpu_s.push_back(prices_.collective(op.kind, b, group.size, group.nodes).cpu_s + preparation);
+      return;
+    }
+    task.latency_s += preparation;
+    if (op.kind == OpKind::all_to_all) {
+      if (static_cast<std::int64_t>(bytes.size()) != group.size)
+        throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off", op.name, to_string(group.axis));
+      const bool bound = group.axis == Axis::expert && pending.layer >= 0;
+      static const std::vector<double> kEven;
+      const auto& sends = bound ? table_.sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
+      task.load = static_cast<int>(bound_->tasks.loads.size());
+      bound_->tasks.loads.push_back(traffic_.all_to_all(group, exchange_bytes(op, sends, bytes)));
+      task.scale = bound_->tasks.loads.back().pools.empty() ? 0 : 1 / price.efficiency;
+      return;
+    }
+    int& load = ring_load_[static_cast<std::size_t>(pending.group)];
+    if (load < 0) {
+      load = static_cast<int>(bound_->tasks.loads.size());
+      bound_->tasks.loads.push_back(group.ring);
+    }
+    task.load = load;
+    task.scale = largest * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
+  }
+
+  double item_seconds(const WorkItem& item) {
+    const auto [it, fresh] = items_.try_emplace(&item, 0.0);
+    if (fresh) it->second = cost_.item(item, 0).seconds;
+    return it->second;
+  }
+
+  const ProgramSet& set_;
+  const Layout& layout_;
+  const ClusterSpec& cluster_;
+  const OpCost& cost_;
+  PriceCache prices_;
+  Mesh mesh_;
+  const std::vector<NodeHealth>& health_;
+  Traffic traffic_;
+  RoutingTable table_;
+  std::unique_ptr<BoundStep> bound_;
+  std::map<std::pair<Axis, std::int64_t>, int> group_index_;
+  std::vector<GroupInstance> groups_;
+  std::vector<int> ring_load_;
+  std::vector<std::int64_t> present_;            ///< simulated members of each group
+  std::vector<std::vector<int>> instances_;      ///< group -> call number -> collective
+  std::vector<Pending> pending_;                 ///< by collective
+  std::map<const WorkItem*, double> items_;
+};
+
+}  // namespace
+
+const Price& PriceCache::segment(const Op& op, double rows) {
+  const auto [it, fresh] = segments_.try_emplace({&op, rows});
+  if (fresh) it->second = cost_.segment(op, rows);
+  return it->second;
+}
+
+const CollectivePrice& PriceCache::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
+  const auto [it, fresh] = collectives_.try_emplace({kind, bytes, ranks, nodes});
+  if (fresh) it->second = cost_.collective(kind, bytes, ranks, nodes);
+  return it->second;
+}
+
+std::vector<double> exchange_bytes(const Op& op, const std::vector<double>& sends, const std::vector<double>& bytes) {
+  const std::size_t n = bytes.size();
+  const bool routed = !sends.empty() && (op.action == Action::dispatch || op.action == Action::collect);
+  const bool back = op.collective.bytes.per_row != 0;  // this rank sends what it received from the routed tokens' ranks
+  std::vector<double> out(n * n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto share = [&](std::size_t j) { return !routed ? 1.0 : back ? sends[j * n + i] : sends[i * n + j]; };
+    double sum = 0;
+    for (std::size_t j = 0; j < n; ++j) sum += share(j);
+    for (std::size_t j = 0; j < n; ++j) out[i * n + j] = sum > 0 ? bytes[i] * share(j) / sum : 0;
+  }
+  return out;
+}
+
+std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+                                     const RoutingSource& routing, std::int64_t step, const Representatives& ranks,
+                                     const std::vector<NodeHealth>& health) {
+  return Binder(set, layout, cluster, cost, routing, step, ranks, health).run();
+}
+
+}  // namespace wt

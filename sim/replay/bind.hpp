@@ -1,0 +1,54 @@
+// Binds a step to its sizes and prices: programs + layout + cluster + routing + prices -> tasks to execute.
+#pragma once
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "configs/spec/model.hpp"
+#include "sim/machine/op_cost.hpp"
+#include "sim/replay/executor.hpp"
+#include "sim/replay/representatives.hpp"
+#include "sim/replay/routing_table.hpp"
+#include "sim/replay/traffic.hpp"
+
+namespace wt {
+
+/// What an op's seconds rest on.
+struct OpEvidence {
+  double low = 1, high = 1;  ///< the 80 % interval, relative to the price
+  Evidence evidence = Evidence::derived;
+};
+
+/// Asks OpCost once for each different question: layers and ranks repeat the same ones.
+class PriceCache {
+ public:
+  explicit PriceCache(const OpCost& cost) : cost_(cost) {}
+  const Price& segment(const Op& op, double rows);
+  const CollectivePrice& collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
+
+ private:
+  const OpCost& cost_;
+  std::map<std::pair<const Op*, double>, Price> segments_;
+  std::map<std::tuple<OpKind, double, std::int64_t, std::int64_t>, CollectivePrice> collectives_;
+};
+
+struct BoundStep {
+  StepTasks tasks;
+  std::vector<RankProgram> programs;          ///< by class; tasks point into it
+  std::vector<std::int64_t> ranks;            ///< world rank of each simulated rank
+  std::vector<std::vector<double>> rows;      ///< by rank and op: rows bound where the op depends on them
+  std::vector<std::vector<OpEvidence>> evidence;  ///< by rank and op
+};
+
+/// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} where members disagree, and what
+/// OpCost throws. The program set must outlive the result.
+std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+                                     const RoutingSource& routing, std::int64_t step, const Representatives& ranks,
+                                     const std::vector<NodeHealth>& health);
+
+/// Bytes from member to member of an expert group in an all-to-all op of a rank that sends `bytes[member]` in all:
+/// towards the experts by the routed rows, back from them transposed, counts evenly.
+std::vector<double> exchange_bytes(const Op& op, const std::vector<double>& sends, const std::vector<double>& bytes);
+
+}  // namespace wt

@@ -1,0 +1,183 @@
+#include "sim/replay/executor.hpp"
+
+#include <utility>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+class Executor {
+ public:
+  explicit Executor(const StepTasks& tasks) : tasks_(tasks), engine_([this](std::int64_t token) { on_event(token); }) {
+    for (std::size_t p = 0; p < tasks.capacity.size(); ++p) engine_.add_pool(tasks.capacity[p], tasks.cores[p]);
+    engine_.seal();
+    int ops = 0;
+    for (const RankTasks& rank : tasks.ranks) {
+      first_.push_back(ops);
+      ops += rank.program->size();
+      pending_.insert(pending_.end(), rank.program->depends.begin(), rank.program->depends.end());
+    }
+    first_.push_back(ops);
+    times_.assign(static_cast<std::size_t>(ops), {-1, -1, -1});
+    entered_.assign(static_cast<std::size_t>(ops), 0);
+    rank_of_.resize(static_cast<std::size_t>(ops));
+    for (std::size_t r = 0; r + 1 < first_.size(); ++r)
+      for (int i = first_[r]; i < first_[r + 1]; ++i) rank_of_[static_cast<std::size_t>(i)] = static_cast<int>(r);
+    joined_.assign(tasks.collectives.size(), 0);
+    parts_.assign(tasks.collectives.size(), 0);
+    position_.assign(tasks.ranks.size(), 0);
+    next_wait_.assign(tasks.ranks.size(), 0);
+  }
+
+  std::vector<OpTimes> run() {
+    for (std::size_t r = 0; r < tasks_.ranks.size(); ++r) {
+      const int rank = static_cast<int>(r);
+      if (tasks_.synchronous_host) {
+        advance(rank);
+      } else {
+        for (int i = 0; i < tasks_.ranks[r].program->size(); ++i)
+          if (tasks_.ranks[r].program->depends[static_cast<std::size_t>(i)] == 0) issue(rank, i);
+      }
+    }
+    engine_.run();
+    check();
+    return std::move(times_);
+  }
+
+ private:
+  // Tokens: an op's global index while it computes; behind them two for each collective (latency over, a load done).
+  std::int64_t op_token(int rank, int i) const { return first_[static_cast<std::size_t>(rank)] + i; }
+  std::int64_t collective_token(int c, int part) const { return first_.back() + 2 * static_cast<std::int64_t>(c) + part; }
+  OpTimes& times(int rank, int i) { return times_[static_cast<std::size_t>(op_token(rank, i))]; }
+  const RankProgram& program(int rank) const { return *tasks_.ranks[static_cast<std::size_t>(rank)].program; }
+  int collective_of(int rank, int i) const {
+    return tasks_.ranks[static_cast<std::size_t>(rank)].collective[static_cast<std::size_t>(i)];
+  }
+
+  void on_event(std::int64_t token) {
+    if (token < first_.back()) {
+      const int rank = rank_of_[static_cast<std::size_t>(token)];
+      finish(rank, static_cast<int>(token) - first_[static_cast<std::size_t>(rank)]);
+      return;
+    }
+    const std::int64_t behind = token - first_.back();
+    const int c = static_cast<int>(behind / 2);
+    if (behind % 2 == 0) transfer(c);
+    else if (--parts_[static_cast<std::size_t>(c)] == 0) finish_collective(c);
+  }
+
+  /// The op's turn has come and its waits are done.
+  void issue(int rank, int i) {
+    times(rank, i).issued = engine_.now();
+    if (program(rank).collective(i)) join(rank, i);
+    else compute(rank, i);
+  }
+
+  void compute(int rank, int i) {
+    times(rank, i).started = engine_.now();
+    const double seconds = tasks_.ranks[static_cast<std::size_t>(rank)].seconds[static_cast<std::size_t>(i)];
+    if (seconds <= 0) finish(rank, i);
+    else if (tasks_.compute_on_pool) engine_.load(kOneCore, seconds, op_token(rank, i));
+    else engine_.delay(seconds, op_token(rank, i));
+  }
+
+  void join(int rank, int i) {
+    const int c = collective_of(rank, i);
+    const CollectiveTask& task = tasks_.collectives[static_cast<std::size_t>(c)];
+    if (++joined_[static_cast<std::size_t>(c)] < static_cast<int>(task.members.size())) return;
+    for (const auto& [member, op] : task.members) times(member, op).started = engine_.now();
+    if (task.latency_s > 0) engine_.delay(task.latency_s, collective_token(c, 0));
+    else transfer(c);
+  }
+
+  void transfer(int c) {
+    const CollectiveTask& task = tasks_.collectives[static_cast<std::size_t>(c)];
+    int& parts = parts_[static_cast<std::size_t>(c)];
+    if (task.load >= 0 && task.scale > 0) ++parts;
+    for (double cpu : task.cpu_s) parts += cpu > 0;
+    if (parts == 0) return finish_collective(c);
+    if (task.load >= 0 && task.scale > 0)
+      engine_.load(tasks_.loads[static_cast<std::size_t>(task.load)], task.scale, collective_token(c, 1));
+    for (double cpu : task.cpu_s)
+      if (cpu > 0) engine_.load(kOneCore, cpu, collective_token(c, 1));
+  }
+
+  void finish_collective(int c) {
+    const auto& members = tasks_.collectives[static_cast<std::size_t>(c)].members;
+    for (const auto& [rank, i] : members) times(rank, i).done = engine_.now();  // for all at once, then tell them
+    for (const auto& [rank, i] : members) finish(rank, i);
+  }
+
+  void finish(int rank, int i) {
+    times(rank, i).done = engine_.now();
+    const RankProgram& p = program(rank);
+    if (!tasks_.synchronous_host) {
+      for (int d = p.dependent_first[static_cast<std::size_t>(i)]; d < p.dependent_first[static_cast<std::size_t>(i) + 1]; ++d) {
+        const int after = p.dependent[static_cast<std::size_t>(d)];
+        if (--pending_[static_cast<std::size_t>(op_token(rank, after))] == 0) issue(rank, after);
+      }
+      return;
+    }
+    const int next = p.lane_next[static_cast<std::size_t>(i)];
+    if (next >= 0 && !p.on_host(next) && times(rank, next).issued >= 0) start_asynchronous(rank, next);
+    if (position_[static_cast<std::size_t>(rank)] == i && p.on_host(i)) ++position_[static_cast<std::size_t>(rank)];
+    advance(rank);
+  }
+
+  /// The synchronous host walks on in issue order until it computes, waits, or has issued everything.
+  void advance(int rank) {
+    const RankProgram& p = program(rank);
+    int& position = position_[static_cast<std::size_t>(rank)];
+    std::size_t& next_wait = next_wait_[static_cast<std::size_t>(rank)];
+    while (position < p.size()) {
+      const int i = position;
+      if (times(rank, i).issued >= 0) return;  // computing
+      const std::vector<int>& waits = p.ops[static_cast<std::size_t>(i)].waits;
+      while (next_wait < waits.size() && times(rank, waits[next_wait]).done >= 0) ++next_wait;
+      if (next_wait < waits.size()) return;
+      next_wait = 0;
+      times(rank, i).issued = engine_.now();
+      if (p.on_host(i)) {
+        compute(rank, i);
+        return;  // finish() walks on
+      }
+      ++position;
+      start_asynchronous(rank, i);
+    }
+  }
+
+  void start_asynchronous(int rank, int i) {
+    const int previous = program(rank).lane_previous[static_cast<std::size_t>(i)];
+    if (previous >= 0 && times(rank, previous).done < 0) return;  // finish() of the lane's previous op comes back here
+    if (std::exchange(entered_[static_cast<std::size_t>(op_token(rank, i))], char{1})) return;
+    if (program(rank).collective(i)) join(rank, i);
+    else compute(rank, i);
+  }
+
+  void check() const {
+    for (std::size_t t = 0; t < times_.size(); ++t)
+      if (times_[t].done < 0) {
+        const int rank = rank_of_[t], i = static_cast<int>(t) - first_[static_cast<std::size_t>(rank)];
+        const OpInstance& op = program(rank).ops[static_cast<std::size_t>(i)];
+        throw_error(Code::runtime, "simulation: simulated rank {} stands still before {} ({}); the ranks' programs disagree on the order of their collectives",
+                    rank, op.id(), to_string(op.op->kind));
+      }
+  }
+
+  const PoolLoad kOneCore{{0}, {1.0}};
+  const StepTasks& tasks_;
+  Engine engine_;
+  std::vector<int> first_;  ///< global index of each rank's first op
+  std::vector<int> rank_of_, pending_, joined_, parts_;
+  std::vector<int> position_;          ///< synchronous hosts: the next op to issue, or the one computing
+  std::vector<std::size_t> next_wait_;
+  std::vector<char> entered_;          ///< synchronous hosts: the asynchronous op has been handed over
+  std::vector<OpTimes> times_;
+};
+
+}  // namespace
+
+std::vector<OpTimes> execute(const StepTasks& tasks) { return Executor(tasks).run(); }
+
+}  // namespace wt

@@ -1,0 +1,55 @@
+#include "sim/replay/rank_program.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace wt {
+namespace {
+
+bool depends_on_rows(const Op& op) {
+  return op.collective.bytes.per_row != 0 ||
+         std::any_of(op.work.begin(), op.work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; });
+}
+
+}  // namespace
+
+bool RankProgram::collective(int i) const {
+  const OpKind kind = ops[static_cast<std::size_t>(i)].op->kind;
+  return kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::all_reduce || kind == OpKind::all_to_all;
+}
+
+RankProgram::RankProgram(const Program& program) : ops(unroll(program)) {
+  const std::size_t n = ops.size();
+  lane_previous.assign(n, -1);
+  lane_next.assign(n, -1);
+  depends.assign(n, 0);
+  row_dependent.resize(n);
+  std::array<int, 7> last;
+  last.fill(-1);
+  std::vector<std::pair<int, int>> edges;  // (before, after)
+  for (std::size_t i = 0; i < n; ++i) {
+    const int index = static_cast<int>(i);
+    row_dependent[i] = depends_on_rows(*ops[i].op);
+    std::vector<int> before = ops[i].waits;
+    int& previous = last[static_cast<std::size_t>(ops[i].op->lane)];
+    if (previous >= 0) {
+      lane_previous[i] = previous;
+      lane_next[static_cast<std::size_t>(previous)] = index;
+      before.push_back(previous);
+    }
+    previous = index;
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    depends[i] = static_cast<int>(before.size());
+    for (int b : before) edges.emplace_back(b, index);
+  }
+  std::sort(edges.begin(), edges.end());
+  dependent_first.assign(n + 1, 0);
+  for (const auto& [before, after] : edges) {
+    ++dependent_first[static_cast<std::size_t>(before) + 1];
+    dependent.push_back(after);
+  }
+  for (std::size_t i = 0; i < n; ++i) dependent_first[i + 1] += dependent_first[i];
+}
+
+}  // namespace wt

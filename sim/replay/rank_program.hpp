@@ -1,0 +1,27 @@
+// The unrolled program of one rank class as flat arrays: what an op depends on and who depends on it, without strings.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "sim/program/program.hpp"
+
+namespace wt {
+
+struct RankProgram {
+  /// The program must outlive it. Throws what unroll() throws.
+  explicit RankProgram(const Program& program);
+
+  int size() const { return static_cast<int>(ops.size()); }
+  bool collective(int i) const;
+  /// True where the issuing host itself does the op (segments, host ops, copies on the compute lane).
+  bool on_host(int i) const { return !ops[static_cast<std::size_t>(i)].op->asynchronous(); }
+
+  std::vector<OpInstance> ops;
+  std::vector<int> lane_previous, lane_next;  ///< -1 at the ends
+  /// What each op's start depends on when issue order binds only within a lane: its waits and its lane's previous op.
+  std::vector<int> depends;                    ///< how many
+  std::vector<int> dependent_first, dependent; ///< ops to tell when op i is done: dependent[first[i] .. first[i + 1])
+  std::vector<bool> row_dependent;             ///< price or bytes change with the rows received
+};
+
+}  // namespace wt

@@ -1,0 +1,156 @@
+#include "sim/replay/replay.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <tuple>
+
+#include "configs/spec/error.hpp"
+#include "sim/cluster/child.hpp"
+#include "sim/replay/bind.hpp"
+
+namespace wt {
+namespace {
+
+std::vector<OpTimes> execute_in_child(const StepTasks& tasks) {
+  const std::string bytes = run_in_child([&] {
+    const std::vector<OpTimes> times = execute(tasks);
+    return std::string(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(OpTimes));
+  });
+  std::vector<OpTimes> times(bytes.size() / sizeof(OpTimes));
+  std::memcpy(times.data(), bytes.data(), bytes.size());
+  return times;
+}
+
+/// Where the compute lane of a rank stood still, and for which collectives.
+struct Exposure {
+  std::vector<double> waited;  ///< by op
+  double total = 0;
+  double end = 0;  ///< when the rank was through
+};
+
+/// The lane's clock: it is free at the end of its last op (and, where the host is the lane, no earlier than it issued the
+/// last asynchronous one); a wait that is done later holds it until then.
+Exposure expose(const RankProgram& program, const OpTimes* times, bool synchronous_host) {
+  Exposure e;
+  e.waited.assign(static_cast<std::size_t>(program.size()), 0.0);
+  double free = 0;
+  const auto wait_for = [&](int w) {
+    const double done = times[w].done;
+    if (done <= free) return;
+    if (program.collective(w)) {
+      e.waited[static_cast<std::size_t>(w)] += done - free;
+      e.total += done - free;
+    }
+    free = done;
+  };
+  for (int i = 0; i < program.size(); ++i) {
+    const OpInstance& instance = program.ops[static_cast<std::size_t>(i)];
+    if (!synchronous_host && instance.op->lane != Lane::compute) continue;
+    for (int w : instance.waits) wait_for(w);
+    free = std::max(free, program.on_host(i) ? times[i].done : times[i].issued);
+  }
+  for (int i = 0; i < program.size(); ++i) wait_for(i);
+  e.end = free;
+  return e;
+}
+
+StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure, std::int64_t step) {
+  const RankProgram& program = *bound.tasks.ranks[r].program;
+  StepTimeline out;
+  out.step = step;
+  out.rank = bound.ranks[r];
+  out.step_s = exposure.end;
+  out.exposed_s = exposure.total;
+  out.ops.resize(static_cast<std::size_t>(program.size()));
+  for (std::size_t i = 0; i < out.ops.size(); ++i) {
+    OpRecord& record = out.ops[i];
+    record.id = program.ops[i].id();
+    record.lane = program.ops[i].op->lane;
+    record.issued_s = times[i].issued;
+    record.done_s = times[i].done;
+    record.waited_s = exposure.waited[i];
+    record.rows = bound.rows[r][i];
+  }
+  return out;
+}
+
+/// Sums over the critical rank: by class of op, by lane, by evidence, and the interval.
+void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure, ReplayResult& result) {
+  const RankProgram& program = *bound.tasks.ranks[r].program;
+  std::map<std::tuple<Action, Direction, Group>, std::size_t> classes;
+  double explained = 0;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = *program.ops[i].op;
+    const OpEvidence& evidence = bound.evidence[r][i];
+    const double busy = times[i].done - times[i].started;
+    const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
+    if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane, 0, 0, 0});
+    OpClassTotal& total = result.totals[it->second];
+    ++total.count;
+    total.busy_s += busy;
+    total.exposed_s += exposure.waited[i];
+    result.lane_busy_s[static_cast<std::size_t>(op.lane)] += busy;
+    // Time on the critical rank is what its compute lane did, and what it stood still for.
+    const double share = op.asynchronous() ? exposure.waited[i] : busy;
+    result.evidence_s[static_cast<std::size_t>(evidence.evidence)] += share;
+    result.low_s += share * evidence.low;
+    result.high_s += share * evidence.high;
+    explained += share;
+  }
+  const double rest = std::max(0.0, result.step_s - explained);  // stood still for another lane's copy
+  result.low_s += rest;
+  result.high_s += rest;
+  result.evidence_s[static_cast<std::size_t>(Evidence::derived)] += rest;
+}
+
+/// FNV-1a over 64-bit words.
+std::uint64_t digest_of(const std::vector<OpTimes>& times) {
+  std::uint64_t hash = 14695981039346656037ull;
+  for (const OpTimes& t : times)
+    for (double value : {t.issued, t.started, t.done}) {
+      std::uint64_t word;
+      std::memcpy(&word, &value, sizeof word);
+      hash = (hash ^ word) * 1099511628211ull;
+    }
+  return hash;
+}
+
+}  // namespace
+
+ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model, const ClusterSpec& cluster,
+                    const OpCost& cost, const RoutingSource& routing, const ReplayOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  layout.check(model, "layout " + layout.name());
+  cluster.check_ranks(layout.world(), "layout " + layout.name());
+  const Representatives ranks = options.fold ? representatives(programs, layout, cluster, routing, options.step, options.health)
+                                             : every_rank(layout);
+  const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, options.health);
+  const std::vector<OpTimes> times = execute_in_child(bound->tasks);
+
+  ReplayResult result;
+  result.folded = ranks.folded;
+  result.simulated_ranks = static_cast<std::int64_t>(ranks.ranks.size());
+  result.digest = digest_of(times);
+  std::size_t critical = 0, critical_first = 0, first = 0;
+  Exposure critical_exposure;
+  for (std::size_t r = 0; r < bound->ranks.size(); ++r) {
+    const RankProgram& program = *bound->tasks.ranks[r].program;
+    Exposure exposure = expose(program, &times[first], bound->tasks.synchronous_host);
+    if (options.timelines) result.timelines.push_back(timeline(*bound, r, &times[first], exposure, options.step));
+    if (r == 0 || exposure.end > result.step_s) {
+      result.step_s = exposure.end;
+      critical = r;
+      critical_first = first;
+      critical_exposure = std::move(exposure);
+    }
+    first += program.ops.size();
+  }
+  result.critical_rank = bound->ranks[critical];
+  result.exposed_s = critical_exposure.total;
+  summarize(*bound, critical, &times[critical_first], critical_exposure, result);
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace wt

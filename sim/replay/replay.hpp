@@ -1,0 +1,58 @@
+// Replays one training step on a simulated cluster: the ops of the step program spend their predicted time, collectives
+// share the cluster's pools, and ranks wait for each other as they do in the trainer. One step of 3,072 GPUs costs well
+// under half a second, because ranks that are twins are simulated once.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/model.hpp"
+#include "sim/machine/op_cost.hpp"
+#include "sim/program/build.hpp"
+#include "sim/program/routing.hpp"
+#include "sim/program/timeline.hpp"
+#include "sim/replay/representatives.hpp"
+
+namespace wt {
+
+struct ReplayOptions {
+  std::int64_t step = 0;  ///< which step of the routing source
+  bool fold = true;       ///< simulate twins once
+  bool timelines = true;  ///< give op records; without them only the sums
+  std::vector<NodeHealth> health;  ///< nodes that are slower than the others
+};
+
+/// Ops of one kind of work on the critical rank.
+struct OpClassTotal {
+  Action action = Action::load_batch;
+  Direction direction = Direction::forward;
+  Group group = Group::none;
+  Lane lane = Lane::compute;
+  std::int64_t count = 0;
+  double busy_s = 0;     ///< from start to end
+  double exposed_s = 0;  ///< that the compute lane stood still for them
+};
+
+struct ReplayResult {
+  double step_s = 0;
+  double low_s = 0, high_s = 0;   ///< 80 % interval: the critical rank's prices all low, all high
+  double exposed_s = 0;           ///< of the critical rank
+  std::int64_t critical_rank = 0; ///< the last to end
+  bool folded = false;
+  std::int64_t simulated_ranks = 0;
+  std::vector<StepTimeline> timelines;          ///< of the simulated ranks, ascending
+  std::vector<OpClassTotal> totals;             ///< of the critical rank, in order of first issue
+  std::array<double, 7> lane_busy_s{};          ///< of the critical rank, by Lane
+  std::array<double, 4> evidence_s{};           ///< seconds of the critical rank's step, by Evidence
+  std::uint64_t digest = 0;                     ///< of all simulated times, bit by bit
+  double wall_s = 0;                            ///< what the replay took
+};
+
+/// Throws Error{usage}: the layout does not fit the cluster, ranks disagree on collectives, prices that are missing;
+/// Error{runtime}: the simulation failed.
+ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model, const ClusterSpec& cluster,
+                    const OpCost& cost, const RoutingSource& routing, const ReplayOptions& options = {});
+
+}  // namespace wt

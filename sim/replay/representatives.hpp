@@ -1,0 +1,35 @@
+// Which ranks are simulated. Ranks that do the same at the same time are represented once: with equal programs, equal
+// routing and healthy nodes, all shard groups are twins, and inside a shard group all blocks of nodes that close the
+// expert axis are twins. The representative set is one such block: max(1, expert / gpus_per_node) nodes.
+//
+// A node that is slower than the others is no twin of theirs. Then the shard groups that contain slow nodes are simulated
+// in full and stand for the others, which are never later than they: the step ends with the slowest.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/layout.hpp"
+#include "sim/program/build.hpp"
+#include "sim/program/routing.hpp"
+
+namespace wt {
+
+/// Health of a node as speeds relative to a healthy one.
+struct NodeHealth {
+  std::int64_t node = 0;
+  double compute = 1;
+  double nic = 1;
+};
+
+struct Representatives {
+  bool folded = false;
+  std::vector<std::int64_t> ranks;  ///< world ranks, ascending; closed under the expert axis
+};
+
+Representatives every_rank(const Layout& layout);
+/// `step` says which routing is compared. Falls back to every rank where there is no symmetry.
+Representatives representatives(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
+                                const RoutingSource& routing, std::int64_t step, const std::vector<NodeHealth>& health);
+
+}  // namespace wt

@@ -1,0 +1,31 @@
+// Routing of one step bound to the simulated expert groups: rows from each source rank to each expert rank.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+#include "sim/program/routing.hpp"
+
+namespace wt {
+
+class RoutingTable {
+ public:
+  /// `groups`: indices of expert groups (Mesh::group_index). Empty where the expert axis is 1: then no size depends on it.
+  RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
+               std::vector<std::int64_t> groups);
+
+  /// Rows that a rank receives; 0 where the expert axis is 1 or the op is outside the layers.
+  double rows(int microbatch, int layer, std::int64_t rank) const;
+  /// [source coordinate * expert + expert coordinate], of the rank's expert group.
+  const std::vector<double>& sends(int microbatch, int layer, std::int64_t rank) const;
+
+ private:
+  std::size_t at(int microbatch, int layer, std::int64_t rank) const;
+
+  std::int64_t expert_;
+  int layers_;
+  std::vector<std::int64_t> groups_;
+  std::vector<std::vector<double>> sends_, rows_;
+};
+
+}  // namespace wt

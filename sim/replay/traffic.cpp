@@ -1,0 +1,153 @@
+#include "sim/replay/traffic.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace wt {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+}  // namespace
+
+Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks, const std::vector<NodeHealth>& health)
+    : cluster_(cluster), mesh_(layout), folded_(ranks.folded), uplinks_(!cluster.shared_cores() && cluster.oversubscription > 1) {
+  if (cluster_.shared_cores()) {
+    capacity_ = {cluster_.cores};
+    return;
+  }
+  local_.assign(static_cast<std::size_t>(layout.world()), -1);
+  for (std::size_t i = 0; i < ranks.ranks.size(); ++i) local_[static_cast<std::size_t>(ranks.ranks[i])] = static_cast<int>(i);
+  for (std::int64_t rank : ranks.ranks) {
+    double nic = cluster_.nic_per_gpu_Bps();
+    for (const NodeHealth& entry : health)
+      if (entry.node == cluster_.node_of(rank)) nic *= entry.nic;
+    capacity_.insert(capacity_.end(), {cluster_.nvswitch_Bps, cluster_.nvswitch_Bps, nic, nic});
+  }
+  first_uplink_ = static_cast<std::int64_t>(capacity_.size());
+  if (!uplinks_) return;
+  // Folded, each rank has its node's share of the leaf's uplinks to itself, because the absent twins use theirs likewise.
+  const double share = cluster_.nic_per_gpu_Bps() / cluster_.oversubscription;
+  const std::int64_t leaves = (layout.world() + cluster_.gpus_per_node * cluster_.nodes_per_leaf - 1) / (cluster_.gpus_per_node * cluster_.nodes_per_leaf);
+  const std::int64_t pools = folded_ ? static_cast<std::int64_t>(ranks.ranks.size()) : leaves * cluster_.gpus_per_node;
+  capacity_.insert(capacity_.end(), static_cast<std::size_t>(2 * pools), folded_ ? share : share * as_double(cluster_.nodes_per_leaf));
+}
+
+std::vector<int> Traffic::cores() const {
+  if (cluster_.shared_cores()) return {static_cast<int>(cluster_.cores)};
+  return std::vector<int>(capacity_.size(), 1);
+}
+
+int Traffic::port(std::int64_t rank, Port which) const { return local_[static_cast<std::size_t>(rank)] * kPorts + which; }
+
+int Traffic::uplink(std::int64_t rank, bool up) const {
+  const std::int64_t node = cluster_.node_of(rank), rail = rank % cluster_.gpus_per_node;
+  const std::int64_t pool = folded_ ? local_[static_cast<std::size_t>(rank)] : node / cluster_.nodes_per_leaf * cluster_.gpus_per_node + rail;
+  return static_cast<int>(first_uplink_ + 2 * pool + (up ? 0 : 1));
+}
+
+PoolLoad Traffic::gather(const std::vector<double>& amounts) const {
+  PoolLoad load;
+  for (std::size_t p = 0; p < amounts.size(); ++p)
+    if (amounts[p] > 0) {
+      load.pools.push_back(static_cast<int>(p));
+      load.amounts.push_back(amounts[p]);
+    }
+  return load;
+}
+
+GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
+  GroupInstance g;
+  g.axis = axis;
+  g.index = index;
+  g.members = mesh_.members(axis, index);
+  g.size = static_cast<std::int64_t>(g.members.size());
+  if (cluster_.shared_cores() || g.size == 1) return g;
+  std::map<std::int64_t, double> per_node;
+  for (std::int64_t rank : g.members) per_node[cluster_.node_of(rank)] += 1;
+  g.nodes = static_cast<std::int64_t>(per_node.size());
+  const double volume = as_double(g.size - 1) / as_double(g.size);
+  std::vector<double> amounts(capacity_.size(), 0.0);
+  for (std::int64_t rank : g.members) {
+    if (local_[static_cast<std::size_t>(rank)] < 0) continue;
+    const double k = per_node[cluster_.node_of(rank)];
+    const double nvlink = g.nodes == 1 ? volume : volume * (k - 1) / k, nic = g.nodes == 1 ? 0 : volume / k;
+    for (Port p : {nvlink_out, nvlink_in}) amounts[static_cast<std::size_t>(port(rank, p))] += nvlink;
+    for (Port p : {nic_out, nic_in}) amounts[static_cast<std::size_t>(port(rank, p))] += nic;
+  }
+  std::vector<std::int64_t> nodes;
+  for (const auto& [node, members] : per_node) nodes.push_back(node);
+  if (uplinks_ && g.nodes > 1) ring_uplinks(g, nodes, amounts);
+  g.ring = gather(amounts);
+  return g;
+}
+
+/// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
+void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& nodes, std::vector<double>& amounts) const {
+  const double volume = as_double(g.size - 1) / as_double(g.size);
+  const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
+  const auto leaf = [&](std::int64_t node) { return node / cluster_.nodes_per_leaf; };
+  std::map<std::int64_t, double> out, in, here;  // by leaf: crossings of this ring, nodes of this ring
+  std::map<std::int64_t, double> members;        // by node
+  for (std::int64_t rank : g.members) members[cluster_.node_of(rank)] += 1;
+  std::vector<bool> leaves_node(nodes.size()), enters_node(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::size_t next = (i + 1) % nodes.size();
+    here[leaf(nodes[i])] += 1;
+    if (leaf(nodes[i]) == leaf(nodes[next])) continue;
+    leaves_node[i] = enters_node[next] = true;
+    out[leaf(nodes[i])] += 1;
+    in[leaf(nodes[next])] += 1;
+  }
+  if (!folded_) {
+    for (std::int64_t rank : g.members) {
+      const std::size_t i = static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), cluster_.node_of(rank)) - nodes.begin());
+      const double bytes = volume / members[nodes[i]];
+      if (leaves_node[i]) amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes;
+      if (enters_node[i]) amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes;
+    }
+    return;
+  }
+  // Folded: what all twins of this ring put on the fullest leaf, divided by the nodes that share its uplinks.
+  double up = 0, down = 0;
+  for (const auto& [l, count] : here) {
+    const double job_nodes = as_double(std::min(cluster_.nodes_per_leaf, all_nodes - l * cluster_.nodes_per_leaf));
+    const double twins = job_nodes / count / as_double(cluster_.nodes_per_leaf);
+    up = std::max(up, out[l] * twins);
+    down = std::max(down, in[l] * twins);
+  }
+  for (std::int64_t rank : g.members) {
+    if (local_[static_cast<std::size_t>(rank)] < 0) continue;
+    const double bytes = volume / members[cluster_.node_of(rank)];
+    amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes * up;
+    amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes * down;
+  }
+}
+
+PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& bytes) const {
+  std::vector<double> amounts(capacity_.size(), 0.0);
+  const std::size_t n = g.members.size();
+  const auto add = [&](int pool, double amount) { amounts[static_cast<std::size_t>(pool)] += amount; };
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const double amount = bytes[i * n + j];
+      if (i == j || amount <= 0) continue;  // a rank's own rows move in its memory
+      const std::int64_t from = g.members[i], to = g.members[j];
+      const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
+      add(port(from, a == b ? nvlink_out : nic_out), amount);
+      add(port(to, a == b ? nvlink_in : nic_in), amount);
+      if (!uplinks_ || a / cluster_.nodes_per_leaf == b / cluster_.nodes_per_leaf) continue;
+      add(uplink(from, true), amount);
+      add(uplink(to, false), amount);
+    }
+  return gather(amounts);
+}
+
+double Traffic::alone_s(const PoolLoad& load) const {
+  double seconds = 0;
+  for (std::size_t i = 0; i < load.pools.size(); ++i)
+    seconds = std::max(seconds, load.amounts[i] / capacity_[static_cast<std::size_t>(load.pools[i])]);
+  return seconds;
+}
+
+}  // namespace wt

@@ -1,0 +1,54 @@
+// Pools of a cluster, and what a collective puts on them. Per GPU: NVLink out and in, its share of the node's NICs out and
+// in; where leaf switches are oversubscribed also one uplink pool, up and down, for each (leaf, rail), rail = the GPU's
+// place in its node. A group with one member a node thus gets one NIC and not eight, and of two groups on all rails each
+// gets its half, as on rail-aligned fabrics.
+//
+// Volumes are those of NCCL's algorithms: a ring moves (n-1)/n of the full buffer across every hop, and a node of k
+// members spreads the one hop that leaves it over the members' NICs (rings are rotated) and the k-1 others over NVLink.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "configs/spec/cluster.hpp"
+#include "sim/cluster/engine.hpp"
+#include "sim/program/mesh.hpp"
+#include "sim/replay/representatives.hpp"
+
+namespace wt {
+
+struct GroupInstance {
+  Axis axis = Axis::world;
+  std::int64_t index = 0;
+  std::int64_t size = 1, nodes = 1;
+  std::vector<std::int64_t> members;  ///< world ranks, ascending, simulated or not
+  PoolLoad ring;                      ///< bytes on the pools of simulated members for each byte of an all-gather's full buffer
+};
+
+class Traffic {
+ public:
+  Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks, const std::vector<NodeHealth>& health);
+
+  const std::vector<double>& capacity() const { return capacity_; }
+  std::vector<int> cores() const;
+  GroupInstance group(Axis axis, std::int64_t index) const;
+  /// bytes[i * n + j]: from the group's member i to member j; all members must be simulated.
+  PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes) const;
+  /// Seconds of a load that has the pools to itself.
+  double alone_s(const PoolLoad& load) const;
+
+ private:
+  enum Port { nvlink_out, nvlink_in, nic_out, nic_in, kPorts };
+  int port(std::int64_t rank, Port which) const;
+  int uplink(std::int64_t rank, bool up) const;
+  void ring_uplinks(GroupInstance& group, const std::vector<std::int64_t>& nodes, std::vector<double>& amounts) const;
+  PoolLoad gather(const std::vector<double>& amounts) const;
+
+  const ClusterSpec cluster_;
+  Mesh mesh_;
+  bool folded_, uplinks_;
+  std::vector<int> local_;        ///< world rank -> index among the simulated, -1
+  std::int64_t first_uplink_ = 0; ///< pools behind the ports
+  std::vector<double> capacity_;
+};
+
+}  // namespace wt

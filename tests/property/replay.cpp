@@ -1,0 +1,244 @@
+// The simulator against closed forms, and what must hold for every layout: folding, bounds, conservation, determinism.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "sim/cluster/child.hpp"
+#include "sim/estimate/bounds.hpp"
+#include "sim/replay/replay.hpp"
+#include "tests/support/fake_cost.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+/// A program of ops without waits, as many all-gathers as sizes, each on its own lane's order or on another lane.
+Op collective_op(const std::string& name, OpKind kind, Lane lane, Axis axis, double bytes) {
+  Op op;
+  op.name = name, op.kind = kind, op.lane = lane, op.collective = {axis, {bytes, 0}};
+  return op;
+}
+
+ProgramSet same_on_all(std::vector<Op> ops, std::int64_t world) {
+  Program program;
+  program.layers = program.microbatches = 1;
+  for (Op& op : ops) program.nodes.emplace_back(std::move(op));
+  return {{program}, std::vector<int>(static_cast<std::size_t>(world), 0)};
+}
+
+Layout layout_of(std::int64_t r, std::int64_t s, std::int64_t e, Recompute recompute = Recompute::none) { return {r, s, e, 1, recompute, {}}; }
+
+struct Run {
+  ModelSpec model = small_model();
+  Layout layout;
+  std::int64_t seq = 512;
+  std::int64_t microbatches = 2;
+  std::unique_ptr<RoutingSource> routing;
+  ProgramSet set;
+  explicit Run(Layout l, bool skewed = true, std::int64_t layers = 3) : model(small_model(layers)), layout(std::move(l)) {
+    std::vector<std::vector<double>> shares;
+    for (int layer = 0; layer < 3; ++layer) {
+      shares.emplace_back();
+      for (int e = 0; e < 16; ++e) shares.back().push_back(skewed ? 1 + (e * 7 + layer * 5) % 11 : 1);
+    }
+    routing = histogram_routing(model, seq, shares, "test");
+    set = build_program_set(model, layout, {seq, microbatches, Precision::bf16, false});
+  }
+  ReplayResult replay(const ClusterSpec& cluster, const OpCost& cost, ReplayOptions options = {}) const {
+    return wt::replay(set, layout, model, cluster, cost, *routing, options);
+  }
+};
+
+const std::vector<Layout> kLayouts{layout_of(1, 8, 1),  layout_of(2, 8, 4),  layout_of(1, 16, 8), layout_of(4, 8, 2),
+                                   layout_of(2, 16, 4), layout_of(8, 4, 4), layout_of(8, 2, 2),  layout_of(4, 4, 2, Recompute::block),
+                                   layout_of(2, 16, 16), layout_of(1, 32, 4, Recompute::block)};
+
+}  // namespace
+
+TEST_CASE("an all-gather of S bytes over N nodes takes alpha + S(n-1)/n over what the NICs reach") {
+  FakeCost cost;
+  cost.efficiency = 0.8;
+  for (std::int64_t nodes : {2, 4, 8}) {
+    const Layout layout = layout_of(1, 4 * nodes, 1);
+    const double n = static_cast<double>(layout.world()), S = 1e9;
+    const auto set = same_on_all({collective_op("ag", OpKind::all_gather, Lane::all_gather, Axis::shard, S)}, layout.world());
+    const auto routing = balanced_routing(small_model(), 1);
+    for (bool fold : {true, false}) {
+      const auto r = replay(set, layout, small_model(), small_cluster(nodes), cost, *routing, {0, fold, true, {}});
+      CHECK(r.step_s == Approx(2e-5 + S * (n - 1) / n / (4 * 50e9 * 0.8)).epsilon(1e-6));
+      CHECK(r.exposed_s == Approx(r.step_s));
+    }
+  }
+}
+
+TEST_CASE("inside a node a gather uses NVLink alone, and an all-reduce moves twice as much") {
+  const Layout layout = layout_of(1, 4, 1);
+  const auto routing = balanced_routing(small_model(), 1);
+  for (OpKind kind : {OpKind::all_gather, OpKind::all_reduce}) {
+    const auto set = same_on_all({collective_op("c", kind, Lane::all_reduce, Axis::shard, 8e8)}, 4);
+    const auto r = replay(set, layout, small_model(), small_cluster(1), FakeCost{}, *routing);
+    CHECK(r.step_s == Approx(2e-5 + (kind == OpKind::all_reduce ? 2 : 1) * 8e8 * 0.75 / 400e9).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a group with one member a node gets that GPU's share of the NICs, not the node's") {
+  const Layout layout = layout_of(2, 4, 1);  // replicate groups: rank r of both nodes
+  const auto set = same_on_all({collective_op("ar", OpKind::all_reduce, Lane::all_reduce, Axis::replicate, 1e8)}, 8);
+  const auto r = replay(set, layout, small_model(), small_cluster(2), FakeCost{}, *balanced_routing(small_model(), 1));
+  CHECK(r.step_s == Approx(2e-5 + 1e8 / 50e9).epsilon(1e-6));  // 2 (2-1)/2 = 1
+}
+
+TEST_CASE("two collectives on different lanes share the NICs; on one lane they follow each other") {
+  const Layout layout = layout_of(1, 8, 1);
+  const auto routing = balanced_routing(small_model(), 1);
+  const double alone = 1e9 * 7 / 8 / 200e9;
+  for (Lane second : {Lane::reduce_scatter, Lane::all_gather}) {
+    const auto set = same_on_all({collective_op("a", OpKind::all_gather, Lane::all_gather, Axis::shard, 1e9),
+                                  collective_op("b", OpKind::reduce_scatter, second, Axis::shard, 1e9)}, 8);
+    const auto r = replay(set, layout, small_model(), small_cluster(2), FakeCost{}, *routing);
+    CHECK(r.step_s == Approx((second == Lane::all_gather ? 4e-5 : 2e-5) + 2 * alone).epsilon(1e-6));
+    CHECK(r.timelines[0].ops[0].done_s == Approx(second == Lane::all_gather ? 2e-5 + alone : r.step_s).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("executions share the cores of a host, and one uses at most one core") {
+  for (auto [ranks, seconds] : {std::pair{1, 1.0}, {2, 1.0}, {3, 1.5}, {4, 2.0}}) {
+    Op op;
+    op.name = "work";
+    op.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {1, 0})};
+    FakeCost cost;
+    cost.host_computes = true;
+    cost.flops = 1e30, cost.Bps = 8 / (1 - 1e-6);  // 8 bytes a copied word: 1 s with the microsecond of overhead
+    const auto set = same_on_all({op}, ranks);
+    const auto r = replay(set, layout_of(1, ranks, 1), small_model(), shared_host(ranks, 2), cost, *balanced_routing(small_model(), 1));
+    CHECK(r.step_s == Approx(seconds).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a synchronous host stands still where it waits for a collective, and that time is the collective's") {
+  Op gather = collective_op("gather", OpKind::all_gather, Lane::all_gather, Axis::shard, 1e6);
+  Op first, second;
+  first.name = "first", second.name = "second";
+  second.waits = {{"gather"}};
+  FakeCost cost;
+  cost.host_computes = true, cost.latency_s = 0.5, cost.cpu_per_byte = 1e-6;  // 1 s on each of 2 ranks and 2 cores
+  const auto set = same_on_all({gather, first, second}, 2);
+  const auto r = replay(set, layout_of(1, 2, 1), small_model(), shared_host(2, 2), cost, *balanced_routing(small_model(), 1));
+  const auto& ops = r.timelines[0].ops;
+  CHECK(ops[0].done_s == Approx(1.5).epsilon(1e-5));
+  CHECK(ops[2].issued_s == Approx(ops[0].done_s));
+  CHECK(ops[0].waited_s == Approx(1.5 - 1e-6).epsilon(1e-5));
+  CHECK(r.exposed_s == Approx(ops[0].waited_s));
+}
+
+TEST_CASE("folded equals unfolded") {
+  FakeCost cost;
+  for (const Layout& layout : kLayouts)
+    for (bool skewed : {false, true}) {
+      const Run run(layout, skewed);
+      const ClusterSpec cluster = small_cluster(layout.world() / 4);
+      const auto folded = run.replay(cluster, cost);
+      const auto all = run.replay(cluster, cost, {0, false, true, {}});
+      INFO(layout.name());
+      CHECK(all.simulated_ranks == layout.world());
+      CHECK(folded.folded);
+      CHECK(folded.simulated_ranks == std::max<std::int64_t>(4, layout.expert));
+      CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
+      CHECK(folded.exposed_s == Approx(all.exposed_s).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("folded equals unfolded behind oversubscribed uplinks") {
+  for (double oversubscription : {2.0, 4.0})
+    for (const Layout& layout : {layout_of(4, 4, 4), layout_of(8, 4, 1), layout_of(4, 8, 4), layout_of(2, 16, 4)}) {
+      const Run run(layout);
+      const ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
+      const auto folded = run.replay(cluster, FakeCost{});
+      const auto all = run.replay(cluster, FakeCost{}, {0, false, true, {}});
+      INFO(layout.name());
+      CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
+      CHECK(folded.step_s >= run.replay(small_cluster(layout.world() / 4), FakeCost{}).step_s * (1 - 1e-9));
+    }
+}
+
+TEST_CASE("a slow node slows the step, folded as unfolded") {
+  const Run run(layout_of(4, 8, 4));
+  const std::vector<NodeHealth> slow{{3, 0.5, 0.25}};
+  const auto folded = run.replay(small_cluster(8), FakeCost{}, {0, true, true, slow});
+  const auto all = run.replay(small_cluster(8), FakeCost{}, {0, false, true, slow});
+  CHECK(folded.simulated_ranks == 8);
+  CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
+  CHECK(folded.step_s > 1.3 * run.replay(small_cluster(8), FakeCost{}).step_s);
+}
+
+TEST_CASE("bound 0 <= bound 1 <= simulated") {
+  for (bool host : {false, true})
+    for (const Layout& layout : kLayouts) {
+      const Run run(layout);
+      FakeCost cost;
+      cost.host_computes = host, cost.cpu_per_byte = host ? 1e-11 : 0;
+      const ClusterSpec cluster = host ? shared_host(layout.world(), 2) : small_cluster(layout.world() / 4, 2);
+      const auto floor = routing_floor(run.set.programs[0], layout, cluster, *run.routing, 0, 0);
+      const double b0 = bound0(run.set.programs[0], layout, cluster, cost, floor);
+      const double b1 = bound1(run.set, layout, cluster, cost, *run.routing);
+      const double simulated = run.replay(cluster, cost).step_s;
+      INFO(layout.name());
+      CHECK(b0 > 0.1 * simulated);
+      CHECK(b0 <= b1 * (1 + 1e-9));
+      CHECK(b1 <= simulated * (1 + 1e-6));
+    }
+}
+
+TEST_CASE("a rank's step is what its compute lane did and what it stood still for; ops keep their order") {
+  for (bool host : {false, true}) {
+    const Run run(layout_of(2, 8, 4, Recompute::block));
+    FakeCost cost;
+    cost.host_computes = host, cost.cpu_per_byte = host ? 1e-10 : 0;
+    const auto r = run.replay(host ? shared_host(16, 2) : small_cluster(4), cost);
+    const auto instances = unroll(run.set.programs[0]);
+    double sum = 0;
+    for (double seconds : r.evidence_s) sum += seconds;
+    CHECK(sum == Approx(r.step_s).epsilon(1e-9));
+    CHECK(r.lane_busy_s[0] + r.exposed_s == Approx(r.step_s).epsilon(1e-6));
+    CHECK(r.low_s < r.step_s);
+    CHECK(r.high_s > r.step_s);
+    for (const StepTimeline& t : r.timelines) {
+      CHECK(t.ops.size() == instances.size());
+      for (std::size_t i = 0; i < t.ops.size(); ++i) {
+        CHECK(t.ops[i].done_s >= t.ops[i].issued_s);
+        for (int w : instances[i].waits) CHECK(t.ops[i].issued_s >= t.ops[static_cast<std::size_t>(w)].done_s);
+      }
+    }
+  }
+}
+
+TEST_CASE("the same step gives the same times bit by bit") {
+  const Run run(layout_of(2, 8, 4));
+  const auto a = run.replay(small_cluster(4), FakeCost{}), b = run.replay(small_cluster(4), FakeCost{});
+  CHECK(a.digest == b.digest);
+  FakeCost slower;
+  slower.latency_s = 3e-5;
+  CHECK(run.replay(small_cluster(4), slower).digest != a.digest);
+}
+
+TEST_CASE("the fullest expert rank sets the pace") {
+  CHECK(Run(layout_of(1, 8, 4), true).replay(small_cluster(2), FakeCost{}).step_s >
+        Run(layout_of(1, 8, 4), false).replay(small_cluster(2), FakeCost{}).step_s);
+}
+
+TEST_CASE("programs that disagree on a collective are refused by name") {
+  ProgramSet set = same_on_all({collective_op("ag", OpKind::all_gather, Lane::all_gather, Axis::shard, 1e6)}, 8);
+  set.programs.push_back(same_on_all({collective_op("rs", OpKind::reduce_scatter, Lane::reduce_scatter, Axis::shard, 1e6)}, 8).programs[0]);
+  set.class_of_rank[5] = 1;
+  const auto routing = balanced_routing(small_model(), 1);
+  CHECK_THROWS_WITH(replay(set, layout_of(1, 8, 1), small_model(), small_cluster(2), FakeCost{}, *routing),
+                    Catch::Contains("call 0 of rank 5 on axis shard is rs"));
+  CHECK_THROWS_WITH(replay(set, layout_of(1, 8, 1), small_model(), small_cluster(1), FakeCost{}, *routing),
+                    Catch::Contains("1 nodes x 4 = 4"));
+}
+
+TEST_CASE("errors and crashes of a simulation come back as errors") {
+  CHECK(run_in_child([] { return std::string(200000, 'x'); }) == std::string(200000, 'x'));
+  CHECK_THROWS_WITH(run_in_child([]() -> std::string { throw_error(Code::usage, "no {}", 7); }), "no 7");
+  CHECK_THROWS_WITH(run_in_child([]() -> std::string { std::abort(); }), Catch::Contains("signal 6"));
+}

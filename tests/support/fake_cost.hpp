@@ -1,0 +1,60 @@
+// Made-up prices with simple closed forms, for tests of the simulator and the estimator.
+#pragma once
+#include <algorithm>
+
+#include "sim/machine/op_cost.hpp"
+#include "sim/program/build.hpp"
+#include "configs/spec/cluster.hpp"
+
+namespace wt::test {
+
+struct FakeCost : OpCost {
+  double flops = 4e14, Bps = 2e12;  ///< of a rank
+  double latency_s = 2e-5;
+  double efficiency = 1;
+  double cpu_per_byte = 0;
+  bool host_computes = false;
+
+  Price item(const WorkItem& item, double rows) const override {
+    const double s = item.flops(rows) / flops + item.bytes(rows) / Bps;
+    return {s, 0.9 * s, 1.1 * s, Lookup::roofline, Evidence::assumed};
+  }
+  Price segment(const Op& op, double rows) const override {
+    Price sum{1e-6, 0.9e-6, 1.1e-6, Lookup::roofline, Evidence::measured};
+    for (const WorkItem& w : op.work) {
+      const Price p = item(w, rows);
+      sum.seconds += p.seconds, sum.low_s += p.low_s, sum.high_s += p.high_s;
+    }
+    return sum;
+  }
+  CollectivePrice collective(OpKind, double bytes, std::int64_t, std::int64_t) const override {
+    return {latency_s, cpu_per_byte * bytes, efficiency, 0.2, Evidence::published};
+  }
+  bool synchronous_host() const override { return host_computes; }
+};
+
+inline ModelSpec small_model(std::int64_t layers = 3) {
+  ModelSpec m;
+  m.name = "small";
+  m.layers = layers, m.d_model = 512, m.heads = 8, m.kv_heads = 2, m.head_dim = 64, m.ffn = 1024, m.experts = 16, m.top_k = 4;
+  m.vocab = 4096;
+  return m;
+}
+
+inline ClusterSpec small_cluster(std::int64_t nodes, double oversubscription = 1) {
+  ClusterSpec c;
+  c.name = "small";
+  c.nodes = nodes, c.gpus_per_node = 4;
+  c.nvswitch_Bps = 400e9, c.nic_count = 4, c.nic_Bps = 50e9, c.nodes_per_leaf = 2, c.oversubscription = oversubscription;
+  return c;
+}
+
+inline ClusterSpec shared_host(std::int64_t ranks, double cores) {
+  ClusterSpec c;
+  c.name = "host";
+  c.kind = ClusterSpec::Kind::shared_cores;
+  c.gpus_per_node = ranks, c.cores = cores;
+  return c;
+}
+
+}  // namespace wt::test

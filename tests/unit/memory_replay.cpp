@@ -1,0 +1,87 @@
+// Memory of a step: what is live when, on programs small enough to count by hand, and on the real builder's.
+#include <catch2/catch.hpp>
+
+#include "sim/memory/memory.hpp"
+#include "tests/support/fake_cost.hpp"
+
+using namespace wt;
+
+namespace {
+
+Op segment(const std::string& name, std::vector<Buffer> allocates, std::vector<Ref> frees, double transient = 0) {
+  Op op;
+  op.name = name;
+  op.allocates = std::move(allocates);
+  op.frees = std::move(frees);
+  op.transient = {transient, 0};
+  return op;
+}
+
+Program program_of(std::vector<Op> ops) {
+  Program p;
+  p.layers = p.microbatches = 1;
+  p.resident = {{"masters", {100, 0}}};
+  for (Op& op : ops) p.nodes.emplace_back(std::move(op));
+  return p;
+}
+
+double no_rows(int, int) { return 0; }
+
+}  // namespace
+
+TEST_CASE("a segment's transient counts while it runs, its frees after it") {
+  const auto m = replay_memory(program_of({segment("a", {{"x", {10, 0}}}, {}, 5), segment("b", {{"y", {3, 0}}}, {{"x"}, {"absent"}}, 4)}), no_rows);
+  CHECK(m.peak_bytes == 117);
+  CHECK(m.peak_id == "b");
+  CHECK(m.peak_op == 1);
+  CHECK(m.peak_bytes_of == std::vector<double>{115, 117});
+  CHECK(m.live_bytes == std::vector<double>{110, 103});
+  CHECK(m.at_peak == std::map<std::string, double>{{"masters", 100}, {"x", 10}, {"y", 3}, {"transient", 4}});
+}
+
+TEST_CASE("an asynchronous op holds what it frees until an op waits for it") {
+  Op a = segment("a", {{"x", {10, 0}}}, {}), send = segment("send", {{"r", {7, 0}}}, {{"x"}});
+  send.kind = OpKind::all_to_all, send.lane = Lane::all_to_all;
+  Op busy = segment("busy", {{"z", {1, 0}}}, {}), after = segment("after", {}, {});
+  after.waits = {{"send"}};
+  const auto m = replay_memory(program_of({a, send, busy, after}), no_rows);
+  CHECK(m.live_bytes == std::vector<double>{110, 117, 118, 108});
+  CHECK(m.peak_id == "busy");
+}
+
+TEST_CASE("buffers of a layer loop are bound to their layer's rows") {
+  Op fwd = segment("fwd", {{"act", {1, 2}}}, {}), bwd = segment("bwd", {}, {{"act"}});
+  fwd.group = bwd.group = Group::expert;
+  Program p;
+  p.layers = 3, p.microbatches = 1;
+  Loop mb{Loop::Index::microbatch, 0, 0, false, {Loop{Loop::Index::layer, 0, 2, false, {fwd}}, Loop{Loop::Index::layer, 2, 0, true, {bwd}}}};
+  p.nodes.push_back(mb);
+  const auto m = replay_memory(p, [](int, int layer) { return 10.0 * (layer + 1); });
+  CHECK(m.live_bytes == std::vector<double>{21, 62, 123, 62, 21, 0});
+  CHECK(m.peak_id == "mb0.L2.fwd");
+}
+
+TEST_CASE("allocating what is live is refused") {
+  CHECK_THROWS_WITH(replay_memory(program_of({segment("a", {{"x", {1, 0}}}, {}), segment("b", {{"x", {1, 0}}}, {})}), no_rows),
+                    Catch::Contains("b allocates x"));
+}
+
+TEST_CASE("a real step gives everything back, and needs more with more rows, sequences and less recompute") {
+  const ModelSpec model = test::small_model(4);
+  const auto peak = [&](std::int64_t expert, Recompute recompute, std::int64_t microbatch, double rows) {
+    const Layout layout{2, 4, expert, microbatch, recompute, {}};
+    const auto set = build_program_set(model, layout, {512, 2, Precision::bf16, true});
+    const auto m = replay_memory(set.programs[0], [&](int, int) { return rows; });
+    INFO(layout.name());
+    CHECK(m.live_bytes.back() == Approx(m.resident_bytes));
+    double sum = 0;
+    for (const auto& [name, bytes] : m.at_peak) sum += bytes;
+    CHECK(sum == Approx(m.peak_bytes));
+    return m.peak_bytes;
+  };
+  for (std::int64_t expert : {1, 2, 4}) {
+    CHECK(peak(expert, Recompute::none, 2, 4096) > peak(expert, Recompute::none, 1, 2048));
+    CHECK(peak(expert, Recompute::none, 1, 2048) > peak(expert, Recompute::block, 1, 2048));
+    if (expert > 1) CHECK(peak(expert, Recompute::none, 1, 4096) > peak(expert, Recompute::none, 1, 2048));
+  }
+}
