@@ -65,30 +65,35 @@ CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePres
   const auto fewest = static_cast<std::int64_t>(std::ceil(floor_s / step * (1 - 1e-12)));
   const auto below = std::max(fewest, static_cast<std::int64_t>(std::floor(optimum / step)));
   const auto above = std::max(fewest, below + 1);
-  const bool up = goodput_at(in, static_cast<double>(above) * step, mtbf) >
-                  goodput_at(in, static_cast<double>(below) * step, mtbf);
+  const bool up =
+      goodput_at(in, static_cast<double>(above) * step, mtbf) > goodput_at(in, static_cast<double>(below) * step, mtbf);
   plan.interval_steps = up ? above : below;
   const double interval = static_cast<double>(plan.interval_steps) * step;
 
-  const std::string inputs = fmt::format("{}; {}; {}; {}", cite("MTBF", in.mtbf_s), cite("blocking save", in.blocking_s),
-                                         cite("persist", in.persist_s), cite("step", in.step_s));
-  plan.interval_s = {interval,
-                     {Evidence::derived, fmt::format("{} in whole steps; from {}",
-                                                     plan.persist_bound ? "the persist time, which is above the exact optimum"
-                                                                        : "exact minimiser for exponential failures",
-                                                     inputs)}};
-  const std::string recovery = fmt::format("{}; {}; {}; {}", cite("detect", in.recovery.detect_s),
-                                           cite("reschedule", in.recovery.reschedule_s),
-                                           cite("restart", in.recovery.restart_s), cite("reload", in.recovery.reload_s));
-  plan.goodput = {goodput_at(in, interval, mtbf),
-                  {Evidence::derived, "persisted work an uptime over uptime and downtime; from " + inputs + "; " + recovery}};
+  const std::string inputs =
+      fmt::format("{}; {}; {}; {}", cite("MTBF", in.mtbf_s), cite("blocking save", in.blocking_s),
+                  cite("persist", in.persist_s), cite("step", in.step_s));
+  plan.interval_s = {
+      interval,
+      {Evidence::derived, fmt::format("{} in whole steps; from {}",
+                                      plan.persist_bound ? "the persist time, which is above the exact optimum"
+                                                         : "exact minimiser for exponential failures",
+                                      inputs)}};
+  const std::string recovery =
+      fmt::format("{}; {}; {}; {}", cite("detect", in.recovery.detect_s), cite("reschedule", in.recovery.reschedule_s),
+                  cite("restart", in.recovery.restart_s), cite("reload", in.recovery.reload_s));
+  plan.goodput = {
+      goodput_at(in, interval, mtbf),
+      {Evidence::derived, "persisted work an uptime over uptime and downtime; from " + inputs + "; " + recovery}};
   plan.loss_per_failure_s = {
       expected_work_lost(in, interval, plan.goodput.value) + in.recovery.total_s(),
-      {Evidence::derived, "work not yet persisted plus detect, reschedule, restart and reload; from " + inputs + "; " + recovery}};
-  plan.spares = {static_cast<double>(spares_needed(in.nodes, 1 / (mtbf * static_cast<double>(in.nodes)), in.repair_s.value,
-                                                   in.spare_confidence)),
-                 {Evidence::derived, fmt::format("nodes in repair are Poisson, {:g} % confidence; from {}; {}",
-                                                 100 * in.spare_confidence, cite("repair", in.repair_s), cite("MTBF", in.mtbf_s))}};
+      {Evidence::derived,
+       "work not yet persisted plus detect, reschedule, restart and reload; from " + inputs + "; " + recovery}};
+  plan.spares = {static_cast<double>(spares_needed(in.nodes, 1 / (mtbf * static_cast<double>(in.nodes)),
+                                                   in.repair_s.value, in.spare_confidence)),
+                 {Evidence::derived,
+                  fmt::format("nodes in repair are Poisson, {:g} % confidence; from {}; {}", 100 * in.spare_confidence,
+                              cite("repair", in.repair_s), cite("MTBF", in.mtbf_s))}};
 
   const double half = std::max(interval / 2, floor_s);
   plan.sensitivity.push_back({half > interval / 2 ? "the shortest interval possible" : "half the interval", half, mtbf,

@@ -17,7 +17,7 @@ struct CadenceInput {
   SourcedNumber persist_s;   ///< background part; one at a time, so no interval is shorter
   RecoveryTimes recovery;
   std::int64_t nodes = 1;
-  SourcedNumber repair_s;    ///< until a failed node is back; sizes the spares
+  SourcedNumber repair_s;  ///< until a failed node is back; sizes the spares
   double spare_confidence = 0.99;
 };
 
@@ -30,13 +30,13 @@ struct CadenceCase {
 };
 
 struct CadencePlan {
-  std::int64_t interval_steps = 0;  ///< a save after every so many steps
-  SourcedNumber interval_s;         ///< useful work between saves
-  SourcedNumber goodput;            ///< productive step time / wall time, in the long run
-  SourcedNumber loss_per_failure_s; ///< expected work lost plus detect, reschedule, restart and reload
-  SourcedNumber spares;             ///< nodes, so that repairs outnumber spares at most 1 - confidence of the time
-  double young_s = 0, daly_s = 0;   ///< O1 and O2, for readers who know them
-  bool persist_bound = false;       ///< the interval is the persist time, not the optimum: faster storage would help
+  std::int64_t interval_steps = 0;   ///< a save after every so many steps
+  SourcedNumber interval_s;          ///< useful work between saves
+  SourcedNumber goodput;             ///< productive step time / wall time, in the long run
+  SourcedNumber loss_per_failure_s;  ///< expected work lost plus detect, reschedule, restart and reload
+  SourcedNumber spares;              ///< nodes, so that repairs outnumber spares at most 1 - confidence of the time
+  double young_s = 0, daly_s = 0;    ///< O1 and O2, for readers who know them
+  bool persist_bound = false;        ///< the interval is the persist time, not the optimum: faster storage would help
   std::vector<CadenceCase> sensitivity;
 };
 

@@ -37,8 +37,10 @@ double persisted_goodput(const std::function<double(double)>& survival, double m
   return interval * sum / (mean + downtime);
 }
 
-double persisted_goodput(double mtbf, double interval, double blocking, double persist, double downtime, double reload) {
-  return interval * std::exp(-(reload + persist) / mtbf) / ((mtbf + downtime) * std::expm1((interval + blocking) / mtbf));
+double persisted_goodput(double mtbf, double interval, double blocking, double persist, double downtime,
+                         double reload) {
+  return interval * std::exp(-(reload + persist) / mtbf) /
+         ((mtbf + downtime) * std::expm1((interval + blocking) / mtbf));
 }
 
 double meta_ettr(double mtbf, double restart, double save, double interval) {
@@ -49,7 +51,8 @@ double meta_interval(double mtbf, double save) { return std::sqrt(2 * save * mtb
 
 std::int64_t spares_needed(std::int64_t nodes, double failures_per_node_s, double repair_s, double confidence) {
   if (!(confidence > 0 && confidence < 1))
-    throw_error(Code::usage, "spares: found confidence {}, needs a probability between 0 and 1 such as 0.99", confidence);
+    throw_error(Code::usage, "spares: found confidence {}, needs a probability between 0 and 1 such as 0.99",
+                confidence);
   const double mean = static_cast<double>(nodes) * failures_per_node_s * repair_s;
   if (!(mean >= 0 && std::isfinite(mean)))
     throw_error(Code::usage, "spares: found {} nodes in repair on average, needs a finite number >= 0", mean);

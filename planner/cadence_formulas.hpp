@@ -1,6 +1,6 @@
 // Closed forms for checkpoint cadence and recovery. Symbols: tau useful work between saves, C the part of a save that
-// blocks training, P the rest that runs in the background, M job mean time between failures, D downtime in which nothing
-// can fail (detect, reschedule), R restart and reload, which can themselves fail. All times in one unit.
+// blocks training, P the rest that runs in the background, M job mean time between failures, D downtime in which
+// nothing can fail (detect, reschedule), R restart and reload, which can themselves fail. All times in one unit.
 //
 // O1, O2, ... are the labels the tests use for their golden vectors.
 #pragma once

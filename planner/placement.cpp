@@ -15,7 +15,8 @@ constexpr int kAlwaysProved = 16;  // at most 2.6 million packings (4 ranks x 4)
 detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, std::int64_t expert_ranks) {
   const std::size_t experts = counts.empty() ? 0 : counts[0].size();
   if (expert_ranks < 1 || experts == 0 || experts % static_cast<std::size_t>(expert_ranks) != 0)
-    throw_error(Code::usage, "placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
+    throw_error(Code::usage,
+                "placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
                 experts, expert_ranks);
   detail::PackProblem p;
   p.ranks = static_cast<int>(expert_ranks);
@@ -25,7 +26,9 @@ detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, s
   for (std::size_t s = 0; s < counts.size(); ++s) {
     const double sum = std::accumulate(counts[s].begin(), counts[s].end(), 0.0);
     if (counts[s].size() != experts || !(sum > 0) || *std::min_element(counts[s].begin(), counts[s].end()) < 0)
-      throw_error(Code::usage, "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and some tokens",
+      throw_error(Code::usage,
+                  "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and "
+                  "some tokens",
                   s, counts[s].size(), sum, experts);
     for (std::size_t e = 0; e < experts; ++e)
       p.weight[e * counts.size() + s] = counts[s][e] / sum * static_cast<double>(expert_ranks);
@@ -68,14 +71,17 @@ const std::vector<double>& row_of(const LoadScenario& scenario, std::int64_t lay
 
 void check(const std::vector<LoadScenario>& scenarios, std::int64_t layers) {
   if (layers < 1 || scenarios.empty())
-    throw_error(Code::usage, "placement: found {} layers and {} scenarios, needs at least one of each", layers, scenarios.size());
+    throw_error(Code::usage, "placement: found {} layers and {} scenarios, needs at least one of each", layers,
+                scenarios.size());
   for (const auto& s : scenarios)
-    if (s.counts.empty()) throw_error(Code::usage, "placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
+    if (s.counts.empty())
+      throw_error(Code::usage,
+                  "placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
 }
 
 /// One scenario whose rows are the shares of all scenarios averaged.
 LoadScenario mean_of(const std::vector<LoadScenario>& scenarios, std::int64_t layers) {
-  LoadScenario out{"the mean", {}};
+  LoadScenario out{"the mean", {}, {Evidence::derived, "mean of the scenarios' shares"}};
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     std::vector<double> mean(row_of(scenarios[0], layer).size(), 0.0);
     for (const auto& s : scenarios) {
@@ -144,8 +150,8 @@ double placement_load(const LoadScenario& scenario, const Placement& placement, 
     std::vector<int> rank_of = identity_ranks(p);
     if (!placement.empty())
       for (int slot = 0; slot < p.items(); ++slot)
-        rank_of.at(static_cast<std::size_t>(placement.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(slot)))) =
-            slot / p.room;
+        rank_of.at(static_cast<std::size_t>(
+            placement.at(static_cast<std::size_t>(layer)).at(static_cast<std::size_t>(slot)))) = slot / p.room;
     sum += detail::largest_load(p, rank_of);
   }
   return sum / static_cast<double>(layers);
@@ -160,38 +166,47 @@ PlacementStudy study_placements(const std::vector<LoadScenario>& scenarios, std:
     return placement_load(scenarios[s], placement, layers, expert_ranks);
   };
   const auto add = [&](std::string name, PlacementPlan plan) -> PlacementCandidate& {
-    PlacementCandidate c{std::move(name), std::move(plan), {}, 0, std::nullopt};
+    PlacementCandidate c;
+    c.name = std::move(name);
+    c.plan = std::move(plan);
     for (std::size_t s = 0; s < scenarios.size(); ++s) c.load.push_back(load(s, c.plan.placement));
     c.worst = *std::max_element(c.load.begin(), c.load.end());
     out.candidates.push_back(std::move(c));
     return out.candidates.back();
   };
-  const bool several = scenarios.size() > 1;
+  const auto unseen = [](PlacementCandidate& c, const std::vector<double>& loads) {
+    if (loads.empty()) return;
+    c.unseen_worst = *std::max_element(loads.begin(), loads.end());
+    c.unseen_mean = std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(loads.size());
+  };
 
   PlacementCandidate& identity = add("identity", {});
   identity.plan.before = identity.plan.after = identity.worst;
   identity.plan.bound = 1;
-  identity.unseen = identity.worst;
+  unseen(identity, identity.load);
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
     auto& c = add("planned on " + scenarios[s].name, plan_placement({scenarios[s]}, layers, expert_ranks, options));
-    for (std::size_t other = 0; other < scenarios.size(); ++other)
-      if (other != s) c.unseen = std::max(c.unseen.value_or(0), c.load[other]);
+    std::vector<double> others = c.load;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(s));
+    unseen(c, others);
   }
-  if (several)
+  if (scenarios.size() > 1)
     for (const bool worst_case : {false, true}) {
       const auto plan = [&](const std::vector<LoadScenario>& seen) {
         return worst_case ? plan_placement(seen, layers, expert_ranks, options)
                           : plan_placement({mean_of(seen, layers)}, layers, expert_ranks, options);
       };
       auto& c = add(worst_case ? "planned on the worst case" : "planned on the mean", plan(scenarios));
+      std::vector<double> left_out;
       for (std::size_t s = 0; s < scenarios.size(); ++s)
-        c.unseen = std::max(c.unseen.value_or(0), load(s, plan(without(scenarios, s)).placement));
+        left_out.push_back(load(s, plan(without(scenarios, s)).placement));
+      unseen(c, left_out);
     }
-  const auto rank = [&](const PlacementCandidate& c) {
-    return std::pair{several ? c.unseen.value_or(c.worst) : c.worst, c.worst};
-  };
-  for (std::size_t i = 1; i < out.candidates.size(); ++i)
-    if (rank(out.candidates[i]) < rank(out.candidates[out.chosen])) out.chosen = i;
+  const double as_it_is = *out.candidates[0].unseen_mean;
+  for (std::size_t i = 1; i < out.candidates.size(); ++i) {
+    const PlacementCandidate& c = out.candidates[i];
+    if (c.unseen_mean.value_or(0) <= as_it_is && c.worst < out.candidates[out.chosen].worst) out.chosen = i;
+  }
   return out;
 }
 

@@ -34,7 +34,8 @@ class Loads {
 std::vector<int> by_weight(const PackProblem& p) {
   std::vector<double> key(static_cast<std::size_t>(p.items()), 0.0);
   for (int i = 0; i < p.items(); ++i)
-    for (int s = 0; s < p.scenarios; ++s) key[static_cast<std::size_t>(i)] = std::max(key[static_cast<std::size_t>(i)], p.at(i, s));
+    for (int s = 0; s < p.scenarios; ++s)
+      key[static_cast<std::size_t>(i)] = std::max(key[static_cast<std::size_t>(i)], p.at(i, s));
   std::vector<int> order(key.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -42,8 +43,8 @@ std::vector<int> by_weight(const PackProblem& p) {
   return order;
 }
 
-/// Swaps an item of the fullest rank with one elsewhere while that lowers the larger of the two ranks; the sorted vector
-/// of rank loads falls with every swap, so this ends.
+/// Swaps an item of the fullest rank with one elsewhere while that lowers the larger of the two ranks; the sorted
+/// vector of rank loads falls with every swap, so this ends.
 void descend(const PackProblem& p, std::vector<int>& rank_of) {
   Loads loads(p);
   for (int i = 0; i < p.items(); ++i) loads.add(i, rank_of[static_cast<std::size_t>(i)]);
@@ -72,8 +73,14 @@ void descend(const PackProblem& p, std::vector<int>& rank_of) {
 class Tree {
  public:
   Tree(const PackProblem& p, const Packing& incumbent, double bound, std::int64_t limit)
-      : p_(p), order_(by_weight(p)), loads_(p), room_(static_cast<std::size_t>(p.ranks), p.room), open_(p.ranks),
-        rank_of_(static_cast<std::size_t>(p.items()), -1), bound_(bound), limit_(limit) {
+      : p_(p),
+        order_(by_weight(p)),
+        loads_(p),
+        room_(static_cast<std::size_t>(p.ranks), p.room),
+        open_(p.ranks),
+        rank_of_(static_cast<std::size_t>(p.items()), -1),
+        bound_(bound),
+        limit_(limit) {
     proof_.best = incumbent;
     // smallest_[(i, s, m)]: sum of the m smallest of the items not yet placed at depth i.
     const int n = p.items();

@@ -1,5 +1,5 @@
-// The search behind placement: put n items on equal ranks with equal room so that the largest load is smallest, over one
-// or several scenarios at once. Loads are normalised so that the mean rank load is 1 in every scenario.
+// The search behind placement: put n items on equal ranks with equal room so that the largest load is smallest, over
+// one or several scenarios at once. Loads are normalised so that the mean rank load is 1 in every scenario.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@ namespace wt::detail {
 
 struct PackProblem {
   int ranks = 0;
-  int room = 0;       ///< items a rank takes, exactly
+  int room = 0;  ///< items a rank takes, exactly
   int scenarios = 0;
   std::vector<double> weight;  ///< [item][scenario]
   int items() const { return ranks * room; }

@@ -56,10 +56,9 @@ SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureC
   SourcedNumber out;
   if (rate <= 0) return {0, {Evidence::published, preset.title + ": none reported"}};
   out.value = 1000 * kDay / (static_cast<double>(nodes) * rate);
-  out.evidence = {Evidence::derived,
-                  fmt::format("1 / ({} nodes x {:.3g} per 1000 node-days); {} ({}): {}", nodes, rate, preset.title,
-                              to_string(classes[0].per_1000_node_days.evidence.kind),
-                              classes[0].per_1000_node_days.evidence.source)};
+  out.evidence = {Evidence::derived, fmt::format("1 / ({} nodes x {:.3g} per 1000 node-days); {} ({}): {}", nodes, rate,
+                                                 preset.title, to_string(classes[0].per_1000_node_days.evidence.kind),
+                                                 classes[0].per_1000_node_days.evidence.source)};
   return out;
 }
 

@@ -1,6 +1,6 @@
-// Failure-rate presets: how often nodes of a published cluster stopped a job, and how long each phase of recovery takes.
-// Every number carries its evidence. Rates are events per 1000 node-days, nodes of `node_gpus` GPUs; counts are kept
-// with their event class because published percentages contradict each other.
+// Failure-rate presets: how often nodes of a published cluster stopped a job, and how long each phase of recovery
+// takes. Every number carries its evidence. Rates are events per 1000 node-days, nodes of `node_gpus` GPUs; counts are
+// kept with their event class because published percentages contradict each other.
 #pragma once
 #include <cstdint>
 #include <filesystem>

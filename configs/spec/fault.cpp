@@ -51,7 +51,8 @@ FaultSpec read_fault_spec_file(const std::filesystem::path& file) {
   for (YamlMap& c : map.maps("cases")) {
     FaultCase next = read_case(c);
     for (const FaultCase& earlier : out.cases)
-      if (earlier.name == next.name) c.fail("name", fmt::format("found '{}' twice, each case needs its own name", next.name));
+      if (earlier.name == next.name)
+        c.fail("name", fmt::format("found '{}' twice, each case needs its own name", next.name));
     out.cases.push_back(std::move(next));
   }
   if (out.cases.empty()) map.fail("cases", "found none, needs at least one case");
@@ -68,8 +69,9 @@ void check_fault_spec(const FaultSpec& spec, std::int64_t world, std::int64_t st
     if (c.at_checkpoint) {
       const bool last = c.step == steps;  // a run saves at its end, whatever the interval
       if (c.step > steps || (!last && (save_interval == 0 || c.step % save_interval != 0)))
-        throw_error(Code::usage, "{}: step: found {}, the run {} writes no checkpoint there; it saves {}at its end, step {}",
-                    where, c.step, spec.run, save_interval == 0 ? "" : fmt::format("every {} steps and ", save_interval),
+        throw_error(Code::usage,
+                    "{}: step: found {}, the run {} writes no checkpoint there; it saves {}at its end, step {}", where,
+                    c.step, spec.run, save_interval == 0 ? "" : fmt::format("every {} steps and ", save_interval),
                     steps);
       continue;
     }
@@ -77,7 +79,8 @@ void check_fault_spec(const FaultSpec& spec, std::int64_t world, std::int64_t st
       throw_error(Code::usage, "{}: step: found {}, the run {} has steps 0..{}", where, c.step, spec.run, steps - 1);
     if (std::find(op_ids.begin(), op_ids.end(), c.op) == op_ids.end()) {
       const std::string near = nearest(c.op, op_ids);
-      throw_error(Code::usage, "{}: at: found '{}', the run {} issues no such op; {}its ids look like mb0.L1.experts.bwd", where,
+      throw_error(Code::usage,
+                  "{}: at: found '{}', the run {} issues no such op; {}its ids look like mb0.L1.experts.bwd", where,
                   c.op, spec.run, near.empty() ? "" : fmt::format("did you mean '{}'? ", near));
     }
   }

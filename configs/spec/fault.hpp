@@ -8,7 +8,7 @@
 
 namespace wt {
 
-enum class FaultKind { kill };  ///< SIGKILL to the rank's process
+enum class FaultKind { kill };            ///< SIGKILL to the rank's process
 enum class FaultExpectation { bitwise };  ///< losses and state after recovery equal the undisturbed run's, bit for bit
 std::string to_string(FaultKind kind);
 std::string to_string(FaultExpectation expectation);

@@ -46,8 +46,8 @@ class Draw {
 
 void check(const RunScenario& s) {
   if (s.steps < 1 || s.interval_steps < 1)
-    throw_error(Code::usage, "run scenario: found {} steps and {} steps between saves, needs at least 1 of each", s.steps,
-                s.interval_steps);
+    throw_error(Code::usage, "run scenario: found {} steps and {} steps between saves, needs at least 1 of each",
+                s.steps, s.interval_steps);
   const auto time = [](const char* what, double value) {
     if (!(value >= 0 && value < kLongest_s))
       throw_error(Code::usage, "run scenario: {}: found {} s, needs 0 to {:.3g} s (70 years)", what, value, kLongest_s);
@@ -67,7 +67,8 @@ void check(const RunScenario& s) {
   time("planned_stop_s", s.planned_stop_s);
   time("repair_s", s.repair_s);
   time("wall_limit_s", s.wall_limit_s);
-  if (ns(s.step_s) < 1) throw_error(Code::usage, "run scenario: step_s: found {}, needs at least a nanosecond", s.step_s);
+  if (ns(s.step_s) < 1)
+    throw_error(Code::usage, "run scenario: step_s: found {}, needs at least a nanosecond", s.step_s);
   if (!(s.failures.mean_s >= 0) || !(s.failures.shape > 0))
     throw_error(Code::usage, "run scenario: failures: found mean {} s and shape {}, needs mean >= 0 and shape > 0",
                 s.failures.mean_s, s.failures.shape);
@@ -92,11 +93,13 @@ class Spares {
 };
 
 RunOutcome run(const RunScenario& s, std::uint64_t seed, detail::UptimeModel uptime) {
-  const detail::RunClock clock{s.steps,        s.interval_steps, ns(s.step_s),   ns(s.blocking_s),
+  const detail::RunClock clock{s.steps,         s.interval_steps, ns(s.step_s),   ns(s.blocking_s),
                                ns(s.persist_s), ns(s.restart_s),  ns(s.reload_s), ns(s.startup_s)};
   const std::int64_t saves = s.steps / s.interval_steps + 1;
-  const std::int64_t undisturbed = s.steps * clock.step + saves * clock.blocking + clock.persist + clock.restart + clock.startup;
-  const std::int64_t give_up = s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(detail::kNever / 50, undisturbed) * 50;
+  const std::int64_t undisturbed =
+      s.steps * clock.step + saves * clock.blocking + clock.persist + clock.restart + clock.startup;
+  const std::int64_t give_up =
+      s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(detail::kNever / 50, undisturbed) * 50;
   Draw failure(s.failures.mean_s, s.failures.shape, seed), planned(s.planned_mean_s, 1.0, mix(seed));
   Spares spares(s.spares, ns(s.repair_s));
 

@@ -1,6 +1,6 @@
-// A training run of weeks or months with failures: jumps from failure to failure, so that a thousand runs of 90 days take
-// well under a second. Failures are of the job, independent of each other; the clock of the failure law starts anew at
-// each restart. Nothing fails while a failure is detected and nodes are exchanged.
+// A training run of weeks or months with failures: jumps from failure to failure, so that a thousand runs of 90 days
+// take well under a second. Failures are of the job, independent of each other; the clock of the failure law starts
+// anew at each restart. Nothing fails while a failure is detected and nodes are exchanged.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -24,14 +24,14 @@ struct RunScenario {
   FailureLaw failures;
   double detect_s = 0;
   double reschedule_s = 0;
-  double restart_s = 0;        ///< processes and communicators; also at the first start
-  double reload_s = 0;         ///< checkpoint; not at the first start
-  double startup_s = 0;        ///< what the first step after a start takes beyond an average one
-  double planned_mean_s = 0;   ///< mean running time between planned stops (exponential), 0 = none
-  double planned_stop_s = 0;   ///< how long one lasts
-  std::int64_t spares = -1;    ///< nodes ready to take over, -1 = always enough
-  double repair_s = 0;         ///< a failed node is away so long; with no spare left the job waits for it
-  double wall_limit_s = 0;     ///< give up then, 0 = after 50 times the undisturbed time
+  double restart_s = 0;       ///< processes and communicators; also at the first start
+  double reload_s = 0;        ///< checkpoint; not at the first start
+  double startup_s = 0;       ///< what the first step after a start takes beyond an average one
+  double planned_mean_s = 0;  ///< mean running time between planned stops (exponential), 0 = none
+  double planned_stop_s = 0;  ///< how long one lasts
+  std::int64_t spares = -1;   ///< nodes ready to take over, -1 = always enough
+  double repair_s = 0;        ///< a failed node is away so long; with no spare left the job waits for it
+  double wall_limit_s = 0;    ///< give up then, 0 = after 50 times the undisturbed time
 };
 
 struct RunOutcome {
@@ -47,23 +47,23 @@ struct RunOutcome {
 
 /// One run. The same scenario and seed give the same run on every machine: failure times are
 /// mean / Gamma(1 + 1/shape) * (-log(1 - u))^(1/shape), u = the upper 53 bits of std::mt19937_64(seed) / 2^53; planned
-/// stops draw from a second engine, so that they do not shift the failures. Throws Error{usage} unless steps, step_s and
-/// interval_steps > 0, times are finite, >= 0 and sum to less than 70 years, and shape > 0.
+/// stops draw from a second engine, so that they do not shift the failures. Throws Error{usage} unless steps, step_s
+/// and interval_steps > 0, times are finite, >= 0 and sum to less than 70 years, and shape > 0.
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
 /// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
 
 struct RunDistribution {
   std::int64_t runs = 0;
-  std::int64_t finished = 0;  ///< runs that did not give up
+  std::int64_t finished = 0;               ///< runs that did not give up
   double p50_s = 0, p90_s = 0, p95_s = 0;  ///< of the finish; the wall limit where too few runs finished
   double mean_s = 0;
-  double goodput = 0;           ///< mean over runs
-  double goodput_p05 = 0;       ///< 95 % of runs do better
+  double goodput = 0;                            ///< mean over runs
+  double goodput_p05 = 0;                        ///< 95 % of runs do better
   std::array<double, kBuckets> bucket_mean_s{};  ///< sums to mean_s
-  double failures = 0;          ///< mean per run
+  double failures = 0;                           ///< mean per run
   double planned_stops = 0;
-  std::vector<double> wall_s;   ///< sorted, for a histogram
+  std::vector<double> wall_s;  ///< sorted, for a histogram
 };
 
 /// Runs 0..n-1 with seeds drawn from `seed`: run i of two scenarios has the same failure clock, so that differences

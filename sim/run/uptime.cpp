@@ -7,14 +7,22 @@ namespace wt {
 
 const char* to_string(Bucket bucket) {
   switch (bucket) {
-    case Bucket::productive: return "productive";
-    case Bucket::accelerator_init: return "accelerator_init";
-    case Bucket::program_startup: return "program_startup";
-    case Bucket::checkpoint_save: return "checkpoint_save";
-    case Bucket::checkpoint_restore: return "checkpoint_restore";
-    case Bucket::wasted_progress: return "wasted_progress";
-    case Bucket::infrastructure_recovery: return "infrastructure_recovery";
-    case Bucket::custom_events: return "custom_events";
+    case Bucket::productive:
+      return "productive";
+    case Bucket::accelerator_init:
+      return "accelerator_init";
+    case Bucket::program_startup:
+      return "program_startup";
+    case Bucket::checkpoint_save:
+      return "checkpoint_save";
+    case Bucket::checkpoint_restore:
+      return "checkpoint_restore";
+    case Bucket::wasted_progress:
+      return "wasted_progress";
+    case Bucket::infrastructure_recovery:
+      return "infrastructure_recovery";
+    case Bucket::custom_events:
+      return "custom_events";
   }
   return "";
 }
@@ -40,7 +48,8 @@ struct Chunks {
   std::int64_t step_ending_after(std::int64_t time) const {
     const std::int64_t j = at(time - 1);  // a step that ends at `time` belongs to the chunk before
     const std::int64_t planned = j == 1 ? first_steps : clock.interval;
-    const std::int64_t into = std::max<std::int64_t>(1, ceil_div(std::max<std::int64_t>(0, time - starts(j)), clock.step));
+    const std::int64_t into =
+        std::max<std::int64_t>(1, ceil_div(std::max<std::int64_t>(0, time - starts(j)), clock.step));
     return std::min(clock.steps, start + steps_before(j) + std::min(into, planned + 1));
   }
 };
@@ -63,7 +72,9 @@ Uptime jump_uptime(const RunClock& clock, std::int64_t start, bool first, std::i
   Uptime out;
   out.length = std::min(failure, done);
   const auto spend = [&](Bucket bucket) -> std::int64_t& { return out.spent[static_cast<std::size_t>(bucket)]; };
-  const auto part = [&](std::int64_t from, std::int64_t to) { return std::clamp<std::int64_t>(out.length - from, 0, to - from); };
+  const auto part = [&](std::int64_t from, std::int64_t to) {
+    return std::clamp<std::int64_t>(out.length - from, 0, to - from);
+  };
   spend(Bucket::accelerator_init) = part(0, clock.restart);
   spend(Bucket::checkpoint_restore) = part(clock.restart, ready);
   spend(Bucket::program_startup) = part(ready, begin);
@@ -81,7 +92,8 @@ Uptime jump_uptime(const RunClock& clock, std::int64_t start, bool first, std::i
   const std::int64_t steps = j == last ? last_steps : j == 1 ? chunks.first_steps : clock.interval;
   const std::int64_t worked =
       chunks.steps_before(j) * clock.step + std::clamp<std::int64_t>(failure - starts, 0, steps * clock.step);
-  // The save before this chunk counts if its persist ended; the one before that always does, as persists do not overlap.
+  // The save before this chunk counts if its persist ended; the one before that always does, as persists do not
+  // overlap.
   if (j > 1 && starts + clock.persist <= failure)
     out.secured = start + chunks.steps_before(j);
   else if (j > 2)

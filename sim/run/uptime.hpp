@@ -1,9 +1,9 @@
-// One uptime of a run: from the first process start after a stop to the next failure, planned stop or the end. Times are
-// whole nanoseconds, so that buckets sum to the wall time exactly and both implementations agree to the last digit.
+// One uptime of a run: from the first process start after a stop to the next failure, planned stop or the end. Times
+// are whole nanoseconds, so that buckets sum to the wall time exactly and both implementations agree to the last digit.
 //
-// An uptime is: restart, reload (not the first time), start-up of the first step, then chunks of steps, each followed by
-// a save. A save blocks for `blocking`, then persists in the background; the next one waits until that is done. What a
-// failure leaves is the last checkpoint whose persist had ended. A planned stop takes effect at the end of the first
+// An uptime is: restart, reload (not the first time), start-up of the first step, then chunks of steps, each followed
+// by a save. A save blocks for `blocking`, then persists in the background; the next one waits until that is done. What
+// a failure leaves is the last checkpoint whose persist had ended. A planned stop takes effect at the end of the first
 // step that ends at or after its time: save, wait for the persist, stop. So does the end of the run.
 #pragma once
 #include <array>

@@ -5,6 +5,7 @@
 #include "configs/spec/error.hpp"
 #include "planner/cadence.hpp"
 #include "planner/cadence_formulas.hpp"
+#include "planner/cadence_runs.hpp"
 
 using namespace wt;
 
@@ -60,7 +61,8 @@ TEST_CASE("O4 and O5 golden vectors") {
 }
 
 TEST_CASE("O6 golden vectors, Weibull shapes and persist times") {
-  const double shape[] = {1, 0.7, 0.5}, none[] = {0.840126, 0.845492, 0.854994}, eight[] = {0.803604, 0.813950, 0.829768};
+  const double shape[] = {1, 0.7, 0.5}, none[] = {0.840126, 0.845492, 0.854994},
+               eight[] = {0.803604, 0.813950, 0.829768};
   for (int i = 0; i < 3; ++i) {
     const auto survival = weibull_survival(180, shape[i]);
     CHECK(persisted_goodput(survival, 180, 30, 1, 0, 10, 0) == Approx(none[i]).margin(6e-7));
@@ -158,4 +160,15 @@ TEST_CASE("a cadence without a failure rate or with a negative time is refused")
   in = dbrx();
   in.persist_s.value = -1;
   CHECK_THROWS_WITH(choose_cadence(in), Catch::Contains("persist: found -1 s"));
+}
+
+TEST_CASE("simulated runs confirm the plan: goodput as computed, half and twice the interval no better") {
+  CadenceInput in = cadence_input(read_failures("rsc1"), 384, assumed(10), assumed(30), assumed(60), assumed(4 * 3600));
+  in.spare_confidence = 0.9999;
+  const CadencePlan plan = choose_cadence(in);
+  const CadenceRuns runs = simulate_cadence(in, plan, 90 * 8640);
+  CHECK(std::abs(runs.goodput_difference) < 1e-3);
+  CHECK(runs.half.goodput < runs.chosen.goodput);
+  CHECK(runs.twice.goodput < runs.chosen.goodput);
+  CHECK(runs.chosen.failures * in.mtbf_s.value == Approx(runs.chosen.mean_s).epsilon(0.05));
 }

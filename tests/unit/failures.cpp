@@ -62,7 +62,8 @@ TEST_CASE("every shipped preset gives a source for every number") {
     const FailurePreset p = read_failures(name);
     CHECK(p.name == name);
     for (const auto& c : p.failures) CHECK_FALSE(c.per_1000_node_days.evidence.source.empty());
-    for (const SourcedNumber* n : {&p.recovery.detect_s, &p.recovery.reschedule_s, &p.recovery.restart_s, &p.recovery.reload_s}) {
+    for (const SourcedNumber* n :
+         {&p.recovery.detect_s, &p.recovery.reschedule_s, &p.recovery.restart_s, &p.recovery.reload_s}) {
       CHECK(n->value > 0);
       CHECK_FALSE(n->evidence.source.empty());
     }
@@ -81,8 +82,10 @@ TEST_CASE("a preset of one's own is read strictly") {
   CHECK(read(kGood).planned_mtbs_s(8).value == 0);
   CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "counts: 4")), Catch::Contains("needs exactly one"));
   CHECK_THROWS_WITH(read(replaced(kGood, "node_days: 1000", "node_gpus: 8")), Catch::Contains("needs node_days"));
-  CHECK_THROWS_WITH(read(replaced(kGood, "1m, evidence: measured", "1m, evidence: guessed")), Catch::Contains("found 'guessed'"));
-  CHECK_THROWS_WITH(read(replaced(kGood, "title: a test", "title: a test\nnode_gpu: 8")), Catch::Contains("did you mean 'node_gpus'"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "1m, evidence: measured", "1m, evidence: guessed")),
+                    Catch::Contains("found 'guessed'"));
+  CHECK_THROWS_WITH(read(replaced(kGood, "title: a test", "title: a test\nnode_gpu: 8")),
+                    Catch::Contains("did you mean 'node_gpus'"));
   CHECK_THROWS_WITH(read(replaced(kGood, "count: 4", "count: 0")), Catch::Contains("found no events"));
   CHECK_THROWS_WITH(read_failures("rsc3"), Catch::Contains("presets: bloom, llama3"));
 }

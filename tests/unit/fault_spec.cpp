@@ -61,7 +61,8 @@ TEST_CASE("a drill that cannot happen in its run is refused") {
   const FaultSpec op = read(kOp), save = read(kSave);
   CHECK_THROWS_WITH(check_fault_spec(op, 1, 6, 4, kOps), Catch::Contains("found 1, the run some-run has ranks 0..0"));
   CHECK_THROWS_WITH(check_fault_spec(op, 2, 2, 4, kOps), Catch::Contains("found 2, the run some-run has steps 0..1"));
-  CHECK_THROWS_WITH(check_fault_spec(op, 2, 6, 4, {"mb0.L1.experts.fwd"}), Catch::Contains("did you mean 'mb0.L1.experts.fwd'"));
+  CHECK_THROWS_WITH(check_fault_spec(op, 2, 6, 4, {"mb0.L1.experts.fwd"}),
+                    Catch::Contains("did you mean 'mb0.L1.experts.fwd'"));
   CHECK_THROWS_WITH(check_fault_spec(save, 2, 6, 3, kOps), Catch::Contains("writes no checkpoint there"));
   CHECK_THROWS_WITH(check_fault_spec(save, 2, 3, 4, kOps), Catch::Contains("writes no checkpoint there"));
   CHECK_NOTHROW(check_fault_spec(save, 2, 4, 0, kOps));  // saved at the end

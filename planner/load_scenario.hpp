@@ -1,0 +1,20 @@
+// Where the loads that placement plans on come from: shipped histograms, a file, or any routing source.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "planner/placement.hpp"
+#include "sim/program/routing.hpp"
+
+namespace wt {
+
+/// A histogram file (layer, expert, count), or the name of one in configs/routing ("olmoe-c4"). Its evidence is what a
+/// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. Throws Error{usage}.
+LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts);
+
+/// Loads of a routing source, summed over the source ranks and over steps first..last, microbatch 0, one row a layer.
+LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,
+                           std::int64_t source_ranks, std::int64_t first_step, std::int64_t last_step,
+                           Provenance evidence);
+
+}  // namespace wt
