@@ -39,7 +39,9 @@ std::int64_t shape_value(const Measurement& m, const std::string& key) {
   if (found != m.shape.end()) return found->second;
   std::string keys;
   for (const auto& [name, value] : m.shape) keys += (keys.empty() ? "" : ", ") + name;
-  throw_error(Code::usage, "profile, measurement '{}': found shape keys {}, allowed are those with '{}'; measure it again with a suite of this version",
+  throw_error(Code::usage,
+              "profile, measurement '{}': found shape keys {}, allowed are those with '{}'; measure it again with a "
+              "suite of this version",
               m.name(), keys.empty() ? "none" : keys, key);
 }
 
@@ -66,7 +68,8 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
         continue;
       }
       Sample& known = out[found->second];
-      if (m.evidence.kind < known.measurement.evidence.kind) known = {&profile, m};
+      if (m.evidence.kind < known.measurement.evidence.kind)
+        known = {&profile, m};
       else if (m.evidence.kind == known.measurement.evidence.kind)
         known.measurement.samples.insert(known.measurement.samples.end(), m.samples.begin(), m.samples.end());
     }
@@ -87,8 +90,10 @@ bool synchronous_host(const std::vector<Profile>& profiles) {
     (on_device ? asynchronous : synchronous) += on_device || by_cpu ? 1 : 0;
   }
   if (synchronous > 0 && asynchronous > 0)
-    throw_error(Code::usage, "calibrate: found {} profile(s) of synchronous hosts and {} of asynchronous ones, allowed is one kind; "
-                "calibrate CPUs and GPUs into two machine models", synchronous, asynchronous);
+    throw_error(Code::usage,
+                "calibrate: found {} profile(s) of synchronous hosts and {} of asynchronous ones, allowed is one kind; "
+                "calibrate CPUs and GPUs into two machine models",
+                synchronous, asynchronous);
   return asynchronous == 0;
 }
 
@@ -105,7 +110,8 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
     for (const auto& [key, value] : profile.fingerprint) {
       const auto [found, is_new] = work.data.fingerprint.emplace(key, value);
       if (!is_new && found->second != value && (key == "device" || key == "cpu_model"))
-        work.notes.push_back(fmt::format("profiles of different machines: {} '{}' and '{}'", key, found->second, value));
+        work.notes.push_back(
+            fmt::format("profiles of different machines: {} '{}' and '{}'", key, found->second, value));
     }
   const auto processors = work.data.fingerprint.find("multiprocessors");
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
@@ -127,15 +133,20 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
       continue;
     }
     if (sample.measurement.unit != "s")
-      throw_error(Code::usage, "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
-                  sample.measurement.name(), sample.measurement.unit);
+      throw_error(
+          Code::usage,
+          "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
+          sample.measurement.name(), sample.measurement.unit);
     (op ? ops : collective ? collectives : items).push_back(std::move(sample));
   }
   for (const auto& [kernel, count] : left_out)
     work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
   if (items.empty() && ops.empty() && collectives.empty())
-    throw_error(Code::usage, "calibrate: found no measurement of a work item, an op or a collective in {} profile(s), allowed is at least one; "
-                "run 'windtunnel bench kernels'", profiles.size());
+    throw_error(Code::usage,
+                "calibrate: found no measurement of a work item, an op or a collective in {} profile(s), allowed is at "
+                "least one; "
+                "run 'windtunnel bench kernels'",
+                profiles.size());
   calibrate_items(items, work);
   calibrate_ops(ops, work);
   calibrate_collectives(collectives, work);

@@ -1,7 +1,9 @@
 // Calibration: profiles in, machine model out, with what is left over said class by class. Three kinds of measurements:
-//   items        kernel = a work item's name, shape = WorkItem::shape, dtype fp32 | bf16 | fp16 (fp16 speaks for bf16 and
+//   items        kernel = a work item's name, shape = WorkItem::shape, dtype fp32 | bf16 | fp16 (fp16 speaks for bf16
+//   and
 //                is marked derived: the tensor cores run both at one rate)
-//   op traces    kernel = "op:attention.fwd" and so on: what ops of a training run took, with the run's shape; gives each
+//   op traces    kernel = "op:attention.fwd" and so on: what ops of a training run took, with the run's shape; gives
+//   each
 //                op a factor over what its items predict, and an overhead where runs of several sizes are there
 //   collectives  kernel = all_gather | reduce_scatter | all_reduce | all_to_all, shape bytes, ranks, nodes
 // A suite's other kernels are left out and counted in the notes.
@@ -18,7 +20,8 @@ struct CalibrationOptions {
   bool allow_assumed = false;  ///< let the model price by roofline what nobody measured
 };
 
-/// How well one class is predicted. Errors are |predicted / measured - 1|, bias is the median of predicted / measured - 1.
+/// How well one class is predicted. Errors are |predicted / measured - 1|, bias is the median of predicted / measured
+/// - 1.
 struct ClassResidual {
   std::string name;  ///< "gemm/forward/bf16", "attention.fwd/dense", "all_gather"
   std::string how;   ///< "fit", "staircase", "op", "collective"
@@ -37,8 +40,8 @@ struct CalibrationResult {
 
 /// Throws Error{usage}: no measurement that it could use, profiles of synchronous and of asynchronous hosts together,
 /// a unit other than seconds, shapes with missing keys, and fingerprints without what the collectives need ("cores", or
-/// "nvlink_Bps" and "nic_Bps"). The host is what fingerprint key "host" says (synchronous | asynchronous), else what the
-/// clocks tell: device times mean an asynchronous one.
+/// "nvlink_Bps" and "nic_Bps"). The host is what fingerprint key "host" says (synchronous | asynchronous), else what
+/// the clocks tell: device times mean an asynchronous one.
 CalibrationResult calibrate(const std::vector<Profile>& profiles, const CalibrationOptions& options = {});
 
 /// Op factors outside this range get a note: the items do not describe the op.

@@ -1,5 +1,5 @@
-// Latencies, CPU costs and efficiencies of collectives. A transport's reduce-scatter is its own thing: nothing about the
-// network is derived from it.
+// Latencies, CPU costs and efficiencies of collectives. A transport's reduce-scatter is its own thing: nothing about
+// the network is derived from it.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -13,14 +13,17 @@ namespace wt::detail {
 namespace {
 
 constexpr double kSmallMessage_bytes = 65536;
-constexpr double kBeyondLatency = 0.1;  // a transfer must spend this share of its time beyond the latency to tell of bandwidth
+constexpr double kBeyondLatency =
+    0.1;  // a transfer must spend this share of its time beyond the latency to tell of bandwidth
 constexpr double kLeastLatency_s = 1e-6;
 
 double fingerprint_number(const Profile& profile, const std::string& key) {
   const auto found = profile.fingerprint.find(key);
   const double value = found == profile.fingerprint.end() ? 0 : std::strtod(found->second.c_str(), nullptr);
   if (!(value > 0))
-    throw_error(Code::usage, "profile: fingerprint key '{}': found '{}', allowed a positive number, which collectives need; record the profile again",
+    throw_error(Code::usage,
+                "profile: fingerprint key '{}': found '{}', allowed a positive number, which collectives need; record "
+                "the profile again",
                 key, found == profile.fingerprint.end() ? "nothing" : found->second);
   return value;
 }
@@ -78,8 +81,11 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
     const std::int64_t ranks = shape_value(m, "ranks"), nodes = shape_value(m, "nodes");
     const auto cpu = m.counters.find("cpu_s");
     if (cpu == m.counters.end())
-      throw_error(Code::usage, "profile, measurement '{}': found no counter 'cpu_s', allowed are collectives with the CPU seconds a rank's transport "
-                  "spent; run 'windtunnel bench collectives' again", m.name());
+      throw_error(Code::usage,
+                  "profile, measurement '{}': found no counter 'cpu_s', allowed are collectives with the CPU seconds a "
+                  "rank's transport "
+                  "spent; run 'windtunnel bench collectives' again",
+                  m.name());
     if (ranks < 2 || nodes < 1 || !(m.median() > 0)) continue;
     const double per_node = static_cast<double>(ranks) / static_cast<double>(nodes);
     const double cores = fingerprint_number(*sample.profile, "cores");
@@ -95,11 +101,13 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
       if (points.size() < 4) continue;
       std::vector<Point> rest = points;
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-      if (const double guess = wall_s(fit_cpu(key.first, key.second, rest), points[i]); guess > 0) held_out.push_back(points[i].wall_s / guess);
+      if (const double guess = wall_s(fit_cpu(key.first, key.second, rest), points[i]); guess > 0)
+        held_out.push_back(points[i].wall_s / guess);
     }
     const auto [low, high] = ratio_interval(held_out);
     fit.relative_spread = std::max(1 - low, high - 1);
-    out.residuals.push_back(residual_row(fmt::format("{} over {} ranks", to_string(key.first), key.second), "collective", measured, predicted, held_out));
+    out.residuals.push_back(residual_row(fmt::format("{} over {} ranks", to_string(key.first), key.second),
+                                         "collective", measured, predicted, held_out));
     out.data.collectives.cpu.push_back(fit);
   }
 }
@@ -122,8 +130,14 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
   std::vector<Transfer> transfers;
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
-    PoolPoint p{kind_of(m.kernel), shape_value(m, "nodes"), shape_value(m, "ranks"), static_cast<double>(shape_value(m, "bytes")),
-                1, kSparseHalfWidth, m.evidence.kind, m.evidence.source};
+    PoolPoint p{kind_of(m.kernel),
+                shape_value(m, "nodes"),
+                shape_value(m, "ranks"),
+                static_cast<double>(shape_value(m, "bytes")),
+                1,
+                kSparseHalfWidth,
+                m.evidence.kind,
+                m.evidence.source};
     if (p.nodes < 1 || p.ranks < 2 || p.bytes < 1 || !(m.median() > 0)) continue;
     if (p.nodes > 1 && !(data.nic_Bps > 0)) data.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
     const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;
@@ -153,14 +167,16 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
     for (std::size_t i = 0; i < data.pools.size(); ++i) {
       const PoolPoint p = data.pools[i];
       if (p.kind != kind) continue;
-      const auto time = [&, load = pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps)](const CollectiveData& from) {
+      const auto time = [&, load = pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) /
+                                   (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps)](const CollectiveData& from) {
         const CollectivePrice price = price_collective(from, true, p.kind, p.bytes, p.ranks, p.nodes);
         return price.latency_s + load / price.efficiency;
       };
       predicted.push_back(time(data));
       CollectiveData rest = data;
       rest.pools.erase(rest.pools.begin() + static_cast<std::ptrdiff_t>(i));
-      const bool inside = std::count_if(rest.pools.begin(), rest.pools.end(), [&](const PoolPoint& o) { return o.kind == kind && o.nodes == p.nodes; }) >= 2;
+      const bool inside = std::count_if(rest.pools.begin(), rest.pools.end(),
+                                        [&](const PoolPoint& o) { return o.kind == kind && o.nodes == p.nodes; }) >= 2;
       if (inside) held_out.push_back(seconds[predicted.size() - 1] / time(rest));
     }
     out.residuals.push_back(residual_row(to_string(kind), "collective", seconds, predicted, held_out));

@@ -41,9 +41,11 @@ void fill_table(const std::vector<Sample>& samples, Calibration& out) {
   std::map<std::string, int> odd;
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
-    ItemKey key{kernel_from_string(m.kernel), m.pass == "backward" ? Pass::backward : Pass::forward, Precision::fp32, {}};
+    ItemKey key{
+        kernel_from_string(m.kernel), m.pass == "backward" ? Pass::backward : Pass::forward, Precision::fp32, {}};
     const bool fp16 = m.dtype == "fp16";
-    if (fp16 || m.dtype == "bf16") key.precision = Precision::bf16;
+    if (fp16 || m.dtype == "bf16")
+      key.precision = Precision::bf16;
     else if (m.dtype != "fp32") {
       ++odd[m.kernel + ", dtype '" + m.dtype + "'"];
       continue;
@@ -61,10 +63,13 @@ void fill_table(const std::vector<Sample>& samples, Calibration& out) {
     }
     const Entry entry{time_point(m, fp16, static_cast<double>(rows)), m.clock == "wall", fp16};
     const auto [found, is_new] = table[key].emplace(rows, entry);
-    const auto rank = [](const Entry& e) { return std::tuple(e.point.evidence == Evidence::assumed, e.wall, e.fp16, e.point.evidence); };
+    const auto rank = [](const Entry& e) {
+      return std::tuple(e.point.evidence == Evidence::assumed, e.wall, e.fp16, e.point.evidence);
+    };
     if (!is_new && rank(entry) < rank(found->second)) found->second = entry;
   }
-  for (const auto& [what, count] : odd) out.notes.push_back(fmt::format("left out: {} measurement(s) of {}", count, what));
+  for (const auto& [what, count] : odd)
+    out.notes.push_back(fmt::format("left out: {} measurement(s) of {}", count, what));
   for (const auto& [key, points] : table)
     for (const auto& [rows, entry] : points) out.data.table[key].push_back(entry.point);
 }
@@ -79,7 +84,8 @@ struct FitPoint {
 /// Fits one class in one of its two forms.
 class Fitter {
  public:
-  Fitter(const std::vector<FitPoint>& points, const MachineData& data, bool overlap) : points_(points), data_(data), overlap_(overlap) {}
+  Fitter(const std::vector<FitPoint>& points, const MachineData& data, bool overlap)
+      : points_(points), data_(data), overlap_(overlap) {}
 
   /// Without the points for which `skip` holds; `residual` is over those used.
   template <typename Skip>
@@ -134,8 +140,10 @@ class Fitter {
       const double waves = product && !by_memory[i] ? wave_flops(item, 0, data_.multiprocessors) : 0;
       const double bytes = !overlap_ || by_memory[i] ? item.bytes(0) : 0;
       const double launches = fit_seconds(unit, data_, item, 0);
-      if (product) features.push_back({flops, bytes, launches, waves});
-      else features.push_back({bytes, launches, 0, 0});
+      if (product)
+        features.push_back({flops, bytes, launches, waves});
+      else
+        features.push_back({bytes, launches, 0, 0});
       seconds.push_back(used[i]->seconds);
     }
     const std::vector<double> c = fit_relative(features, seconds);
@@ -178,7 +186,8 @@ std::vector<double> held_out_ratios(const std::vector<FitPoint>& points, const M
 void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& out) {
   // Assumed points speak only where nothing better does.
   const auto assumed = [](const FitPoint& p) { return p.evidence == Evidence::assumed; };
-  if (!std::all_of(points.begin(), points.end(), assumed)) points.erase(std::remove_if(points.begin(), points.end(), assumed), points.end());
+  if (!std::all_of(points.begin(), points.end(), assumed))
+    points.erase(std::remove_if(points.begin(), points.end(), assumed), points.end());
 
   const auto none = [](std::size_t) { return false; };
   double sum_residual = 0, overlap_residual = 0;
@@ -192,7 +201,9 @@ void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& o
   for (const FitPoint& p : points) {
     measured.push_back(p.seconds);
     predicted.push_back(fit_seconds(fit, out.data, p.item, 0));
-    fit.evidence = p.evidence == Evidence::assumed || fit.evidence != Evidence::assumed ? std::max(fit.evidence, p.evidence) : p.evidence;
+    fit.evidence = p.evidence == Evidence::assumed || fit.evidence != Evidence::assumed
+                       ? std::max(fit.evidence, p.evidence)
+                       : p.evidence;
   }
   const std::vector<double> ratios = held_out_ratios(points, out.data, fit.overlap);
   std::tie(fit.low_ratio, fit.high_ratio) = ratio_interval(ratios);

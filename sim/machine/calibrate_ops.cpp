@@ -35,9 +35,13 @@ OpKey op_key(const Measurement& m) {
       found = true;
     }
   const std::int64_t group = shape_value(m, "group");
-  if (!found || (suffix != ".fwd" && suffix != ".bwd" && suffix != ".rec") || group > static_cast<std::int64_t>(Group::head))
-    throw_error(Code::usage, "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, .rec or .bwd "
-                "with a group of 0 to 4; record the trace again with a trainer of this version", m.name());
+  if (!found || (suffix != ".fwd" && suffix != ".bwd" && suffix != ".rec") ||
+      group > static_cast<std::int64_t>(Group::head))
+    throw_error(Code::usage,
+                "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, "
+                ".rec or .bwd "
+                "with a group of 0 to 4; record the trace again with a trainer of this version",
+                m.name());
   key.direction = suffix == ".fwd" ? Direction::forward : suffix == ".bwd" ? Direction::backward : Direction::recompute;
   key.group = static_cast<Group>(group);
   return key;
@@ -48,8 +52,10 @@ const Op* find_op(const std::vector<Node>& nodes, const OpKey& key) {
   const Op* best = nullptr;
   for (const Node& node : nodes) {
     const Op* op = std::get_if<Op>(&node);
-    if (!op) op = find_op(std::get<Loop>(node).body, key);
-    else if (OpKey{op->action, op->direction, op->group} != key) op = nullptr;
+    if (!op)
+      op = find_op(std::get<Loop>(node).body, key);
+    else if (OpKey{op->action, op->direction, op->group} != key)
+      op = nullptr;
     if (op && (!best || op->work.size() > best->work.size())) best = op;
   }
   return best;
@@ -144,8 +150,9 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
     out.residuals.push_back(residual_row(to_string(key), "op", measured, predicted, held_out));
     const bool has_items = std::any_of(points.begin(), points.end(), [](const Trace& t) { return t.items_s > 0; });
     if (has_items && (factor.factor < kLowestCredibleFactor || factor.factor > kHighestCredibleFactor))
-      out.notes.push_back(fmt::format("op {}: factor {:.2f} over its items is outside {} .. {}; its benchmarks do not describe it",
-                                      to_string(key), factor.factor, kLowestCredibleFactor, kHighestCredibleFactor));
+      out.notes.push_back(
+          fmt::format("op {}: factor {:.2f} over its items is outside {} .. {}; its benchmarks do not describe it",
+                      to_string(key), factor.factor, kLowestCredibleFactor, kHighestCredibleFactor));
     out.data.ops[key] = factor;
   }
 }

@@ -17,7 +17,7 @@ constexpr double kNvlinkHop_s = 3.4e-6;
 constexpr double kNetworkHop_s = 14e-6;
 constexpr double kNetworkOverhead_s = 1e-6;
 constexpr double kExchangeInNode_s = 11e-6, kExchangeOverNodes_s = 37e-6;  // Vultr HGX B200, all-to-all of <= 1 KiB
-constexpr double kUsableNic = 48.5 / 50.0;  // ConnectX-7, SimAI constants
+constexpr double kUsableNic = 48.5 / 50.0;                                 // ConnectX-7, SimAI constants
 constexpr double kAssumedEfficiency = 0.5;
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
@@ -31,13 +31,15 @@ double moved_share(OpKind kind, std::int64_t ranks) {
 CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, std::int64_t ranks) {
   const CpuCollective* nearest = nullptr;
   for (const CpuCollective& each : data.cpu)
-    if (each.kind == kind && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks))) nearest = &each;
+    if (each.kind == kind && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks)))
+      nearest = &each;
   if (!nearest)
-    throw_error(Code::usage,
-                "machine model: found no measurement of {} among ranks that communicate by CPU, allowed are measured ones "
-                "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
-                "with its profile",
-                to_string(kind));
+    throw_error(
+        Code::usage,
+        "machine model: found no measurement of {} among ranks that communicate by CPU, allowed are measured ones "
+        "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
+        "with its profile",
+        to_string(kind));
   const double moved = bytes * moved_share(kind, ranks) / moved_share(kind, nearest->ranks);
   const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);
   CollectivePrice price;
@@ -89,10 +91,11 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
   if (!measured(kind) && kind == OpKind::reduce_scatter) source = OpKind::all_gather;
   if (!measured(source)) {
     if (!allow_assumed)
-      throw_error(Code::usage,
-                  "machine model: found no measurement of {} over {} ranks on {} node(s), allowed are measured ones; run "
-                  "'windtunnel bench collectives' and calibrate with its profile, or pass --allow-assumed",
-                  to_string(kind), ranks, nodes);
+      throw_error(
+          Code::usage,
+          "machine model: found no measurement of {} over {} ranks on {} node(s), allowed are measured ones; run "
+          "'windtunnel bench collectives' and calibrate with its profile, or pass --allow-assumed",
+          to_string(kind), ranks, nodes);
     price.efficiency = kAssumedEfficiency;
     price.relative_spread = 0.5;
     price.evidence = Evidence::assumed;
@@ -103,7 +106,8 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
   std::int64_t nearest = 0;
   const auto distance = [&](std::int64_t count) { return std::abs(std::log(as_double(count) / as_double(nodes))); };
   for (const PoolPoint& p : data.pools)
-    if (p.kind == source && (p.nodes > 1) == (nodes > 1) && (nearest == 0 || distance(p.nodes) < distance(nearest))) nearest = p.nodes;
+    if (p.kind == source && (p.nodes > 1) == (nodes > 1) && (nearest == 0 || distance(p.nodes) < distance(nearest)))
+      nearest = p.nodes;
   for (const SmallMessage& small : data.small)
     if (small.kind == source && small.nodes == nearest)
       price.latency_s *= small.seconds / nccl_latency_s(small.kind, small.ranks, small.nodes);

@@ -1,6 +1,6 @@
-// Prices of collectives. Two kinds of machine: ranks that communicate by CPU (Gloo: a latency and CPU seconds that share
-// the host's cores with computation), and GPU clusters (NCCL: a latency by node count, and the share of the nominal
-// NVLink and NIC bandwidth that a transfer of this size reaches).
+// Prices of collectives. Two kinds of machine: ranks that communicate by CPU (Gloo: a latency and CPU seconds that
+// share the host's cores with computation), and GPU clusters (NCCL: a latency by node count, and the share of the
+// nominal NVLink and NIC bandwidth that a transfer of this size reaches).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -33,8 +33,9 @@ struct PoolPoint {
   std::string source;
 };
 
-/// Latency on this many nodes where measurements say: the smallest message's time, or what a transfer leaves for latency
-/// when its bytes go at wire speed. Replaces nccl_latency_s there, and scales it for node counts that are nearest to it.
+/// Latency on this many nodes where measurements say: the smallest message's time, or what a transfer leaves for
+/// latency when its bytes go at wire speed. Replaces nccl_latency_s there, and scales it for node counts that are
+/// nearest to it.
 struct SmallMessage {
   OpKind kind = OpKind::all_gather;
   std::int64_t nodes = 1, ranks = 1;
@@ -67,8 +68,9 @@ double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t no
 /// all-reduce, which the switch may do.
 double highest_efficiency(OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
-/// Throws Error{usage} naming the benchmark where this kind was not measured; with `allow_assumed` an efficiency of 0.5.
-/// A reduce-scatter without a measurement of its own takes the all-gather's on GPU clusters (the same ring), never by CPU.
+/// Throws Error{usage} naming the benchmark where this kind was not measured; with `allow_assumed` an efficiency of
+/// 0.5. A reduce-scatter without a measurement of its own takes the all-gather's on GPU clusters (the same ring), never
+/// by CPU.
 CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed, OpKind kind, double bytes,
                                  std::int64_t ranks, std::int64_t nodes);
 

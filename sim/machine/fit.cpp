@@ -24,8 +24,8 @@ std::vector<double> fit_relative(const std::vector<std::vector<double>>& feature
   return fit_non_negative(features, seconds, seconds);
 }
 
-std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& features, const std::vector<double>& target,
-                                     const std::vector<double>& scale) {
+std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& features,
+                                     const std::vector<double>& target, const std::vector<double>& scale) {
   if (features.empty()) throw_error(Code::usage, "fit: found no measurement, allowed at least one");
   const std::size_t count = features.front().size();
   const auto n = static_cast<Eigen::Index>(features.size());
@@ -42,7 +42,8 @@ std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& fea
 
   std::vector<unsigned> subsets;
   for (unsigned subset = 1; subset < (1u << count); ++subset) subsets.push_back(subset);
-  std::stable_sort(subsets.begin(), subsets.end(), [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+  std::stable_sort(subsets.begin(), subsets.end(),
+                   [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
 
   std::vector<double> best(count, 0.0);
   double best_residual = wanted.squaredNorm();  // of all coefficients zero
@@ -53,7 +54,8 @@ std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& fea
     if (static_cast<Eigen::Index>(columns.size()) > n) continue;
     if (std::any_of(columns.begin(), columns.end(), [&](Eigen::Index j) { return !(length[j] > 0); })) continue;
     Eigen::MatrixXd part(n, static_cast<Eigen::Index>(columns.size()));
-    for (std::size_t j = 0; j < columns.size(); ++j) part.col(static_cast<Eigen::Index>(j)) = scaled.col(columns[j]) / length[columns[j]];
+    for (std::size_t j = 0; j < columns.size(); ++j)
+      part.col(static_cast<Eigen::Index>(j)) = scaled.col(columns[j]) / length[columns[j]];
     const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> solver(part);
     if (solver.rank() < part.cols()) continue;
     const Eigen::VectorXd solution = solver.solve(wanted);

@@ -1,5 +1,5 @@
-// What a machine model knows, as plain data: measured times, fits, op factors and collectives. Made by calibrate(), kept
-// as machine.json, priced by MachineModel. All times in seconds, of one rank.
+// What a machine model knows, as plain data: measured times, fits, op factors and collectives. Made by calibrate(),
+// kept as machine.json, priced by MachineModel. All times in seconds, of one rank.
 #pragma once
 #include <array>
 #include <compare>
@@ -26,8 +26,8 @@ struct ItemKey {
 
 struct TimePoint {
   double rows = 0;
-  double seconds = 0;           ///< median of the samples
-  double low_s = 0, high_s = 0; ///< 80 % of the samples
+  double seconds = 0;            ///< median of the samples
+  double low_s = 0, high_s = 0;  ///< 80 % of the samples
   Evidence evidence = Evidence::assumed;
   std::string source;
 };
@@ -75,8 +75,8 @@ struct MachineData {
   std::map<std::string, std::string> fingerprint;  ///< of the profiles it was calibrated on
   bool synchronous_host = false;
   bool allow_assumed = false;  ///< price what nobody measured by a roofline
-  std::int64_t row_tile = 1;   ///< rows of a product are rounded up to this: 128 on GPUs, 1 where time is smooth in rows
-  std::int64_t multiprocessors = 0;  ///< 0 = no wave quantisation
+  std::int64_t row_tile = 1;  ///< rows of a product are rounded up to this: 128 on GPUs, 1 where time is smooth in rows
+  std::int64_t multiprocessors = 0;                 ///< 0 = no wave quantisation
   std::map<ItemKey, std::vector<TimePoint>> table;  ///< rows ascending, each once
   std::map<ClassKey, KernelFit> fits;
   std::map<OpKey, OpFactor> ops;

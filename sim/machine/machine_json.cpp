@@ -87,8 +87,9 @@ struct Reader {
       auto& points = data.table[item];
       for (const JsonReader& each : entry.at("points").elements()) {
         each.allow_only({"rows", "seconds", "low_s", "high_s", "evidence", "source"});
-        points.push_back({each.at("rows").non_negative(), each.at("seconds").non_negative(), each.at("low_s").non_negative(),
-                          each.at("high_s").non_negative(), evidence(each.at("evidence")), source(each.at("source"))});
+        points.push_back({each.at("rows").non_negative(), each.at("seconds").non_negative(),
+                          each.at("low_s").non_negative(), each.at("high_s").non_negative(),
+                          evidence(each.at("evidence")), source(each.at("source"))});
         if (points.size() > 1 && points[points.size() - 2].rows >= points.back().rows)
           each.at("rows").fail("rows that do not ascend", "each row count once, ascending");
       }
@@ -97,8 +98,9 @@ struct Reader {
 
   void fits(MachineData& data) const {
     for (const JsonReader& each : in.at("fits").elements()) {
-      each.allow_only({"kernel", "pass", "precision", "overlap", "launch_s", "s_per_flop", "s_per_wave_flop", "s_per_byte",
-                       "low_ratio", "high_ratio", "table_low_ratio", "table_high_ratio", "points", "evidence"});
+      each.allow_only({"kernel", "pass", "precision", "overlap", "launch_s", "s_per_flop", "s_per_wave_flop",
+                       "s_per_byte", "low_ratio", "high_ratio", "table_low_ratio", "table_high_ratio", "points",
+                       "evidence"});
       KernelFit& fit = data.fits[class_of(each)];
       fit.overlap = each.at("overlap").boolean();
       fit.launch_s = each.at("launch_s").non_negative();
@@ -116,12 +118,16 @@ struct Reader {
 
   void ops(MachineData& data) const {
     for (const JsonReader& each : in.at("ops").elements()) {
-      each.allow_only({"action", "direction", "group", "factor", "overhead_s", "low_ratio", "high_ratio", "points", "evidence", "source"});
+      each.allow_only({"action", "direction", "group", "factor", "overhead_s", "low_ratio", "high_ratio", "points",
+                       "evidence", "source"});
       const OpKey key{word<Action>(each.at("action"), kActions), direction_of(each.at("direction")),
                       word<Group>(each.at("group"), kGroups)};
-      data.ops[key] = {each.at("factor").non_negative(),     each.at("overhead_s").non_negative(),
-                       each.at("low_ratio").non_negative(),  each.at("high_ratio").non_negative(),
-                       positive(each.at("points")),          evidence(each.at("evidence")),
+      data.ops[key] = {each.at("factor").non_negative(),
+                       each.at("overhead_s").non_negative(),
+                       each.at("low_ratio").non_negative(),
+                       each.at("high_ratio").non_negative(),
+                       positive(each.at("points")),
+                       evidence(each.at("evidence")),
                        source(each.at("source"))};
     }
   }
@@ -132,7 +138,8 @@ struct Reader {
     out.nvlink_Bps = all.at("nvlink_Bps").non_negative();
     out.nic_Bps = all.at("nic_Bps").non_negative();
     for (const JsonReader& each : all.at("cpu").elements()) {
-      each.allow_only({"kind", "ranks", "latency_s", "latency_s_per_byte", "cpu_s", "cpu_s_per_byte", "relative_spread", "points", "evidence"});
+      each.allow_only({"kind", "ranks", "latency_s", "latency_s_per_byte", "cpu_s", "cpu_s_per_byte", "relative_spread",
+                       "points", "evidence"});
       const std::int64_t ranks = positive(each.at("ranks"));
       if (ranks < 2) each.at("ranks").fail("1", "at least 2");
       out.cpu.push_back({word<OpKind>(each.at("kind"), kKinds), ranks, each.at("latency_s").non_negative(),
@@ -142,32 +149,52 @@ struct Reader {
     }
     for (const JsonReader& each : all.at("pools").elements()) {
       each.allow_only({"kind", "nodes", "ranks", "bytes", "efficiency", "relative_spread", "evidence", "source"});
-      out.pools.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")), positive(each.at("ranks")),
-                           each.at("bytes").non_negative(), each.at("efficiency").non_negative(),
-                           each.at("relative_spread").non_negative(),
+      out.pools.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")),
+                           positive(each.at("ranks")), each.at("bytes").non_negative(),
+                           each.at("efficiency").non_negative(), each.at("relative_spread").non_negative(),
                            evidence(each.at("evidence")), source(each.at("source"))});
       if (!(out.pools.back().efficiency > 0)) each.at("efficiency").fail("0", "a number above 0");
     }
     for (const JsonReader& each : all.at("small").elements()) {
       each.allow_only({"kind", "nodes", "ranks", "seconds", "evidence"});
-      out.small.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")), positive(each.at("ranks")),
-                           each.at("seconds").non_negative(), evidence(each.at("evidence"))});
+      out.small.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")),
+                           positive(each.at("ranks")), each.at("seconds").non_negative(),
+                           evidence(each.at("evidence"))});
     }
   }
 };
 
 json collectives_json(const CollectiveData& data, Sources& sources) {
-  json out = {{"nvlink_Bps", data.nvlink_Bps}, {"nic_Bps", data.nic_Bps},
-              {"cpu", json::array()},          {"pools", json::array()},  {"small", json::array()}};
+  json out = {{"nvlink_Bps", data.nvlink_Bps},
+              {"nic_Bps", data.nic_Bps},
+              {"cpu", json::array()},
+              {"pools", json::array()},
+              {"small", json::array()}};
   for (const CpuCollective& c : data.cpu)
-    out["cpu"].push_back({{"kind", to_string(c.kind)}, {"ranks", c.ranks}, {"latency_s", c.latency_s},
-                          {"latency_s_per_byte", c.latency_s_per_byte}, {"cpu_s", c.cpu_s}, {"cpu_s_per_byte", c.cpu_s_per_byte},
-                          {"relative_spread", c.relative_spread}, {"points", c.points}, {"evidence", to_string(c.evidence)}});
+    out["cpu"].push_back({{"kind", to_string(c.kind)},
+                          {"ranks", c.ranks},
+                          {"latency_s", c.latency_s},
+                          {"latency_s_per_byte", c.latency_s_per_byte},
+                          {"cpu_s", c.cpu_s},
+                          {"cpu_s_per_byte", c.cpu_s_per_byte},
+                          {"relative_spread", c.relative_spread},
+                          {"points", c.points},
+                          {"evidence", to_string(c.evidence)}});
   for (const PoolPoint& p : data.pools)
-    out["pools"].push_back({{"kind", to_string(p.kind)}, {"nodes", p.nodes}, {"ranks", p.ranks}, {"bytes", p.bytes},
-                            {"efficiency", p.efficiency}, {"relative_spread", p.relative_spread}, {"evidence", to_string(p.evidence)}, {"source", sources.number(p.source)}});
+    out["pools"].push_back({{"kind", to_string(p.kind)},
+                            {"nodes", p.nodes},
+                            {"ranks", p.ranks},
+                            {"bytes", p.bytes},
+                            {"efficiency", p.efficiency},
+                            {"relative_spread", p.relative_spread},
+                            {"evidence", to_string(p.evidence)},
+                            {"source", sources.number(p.source)}});
   for (const SmallMessage& s : data.small)
-    out["small"].push_back({{"kind", to_string(s.kind)}, {"nodes", s.nodes}, {"ranks", s.ranks}, {"seconds", s.seconds}, {"evidence", to_string(s.evidence)}});
+    out["small"].push_back({{"kind", to_string(s.kind)},
+                            {"nodes", s.nodes},
+                            {"ranks", s.ranks},
+                            {"seconds", s.seconds},
+                            {"evidence", to_string(s.evidence)}});
   return out;
 }
 
@@ -188,28 +215,52 @@ json to_json(const MachineData& data) {
     json entry = class_json({key.kernel, key.pass, key.precision});
     entry["dims"] = key.dims;
     for (const TimePoint& p : points)
-      entry["points"].push_back({{"rows", p.rows}, {"seconds", p.seconds}, {"low_s", p.low_s}, {"high_s", p.high_s},
-                                 {"evidence", to_string(p.evidence)}, {"source", sources.number(p.source)}});
+      entry["points"].push_back({{"rows", p.rows},
+                                 {"seconds", p.seconds},
+                                 {"low_s", p.low_s},
+                                 {"high_s", p.high_s},
+                                 {"evidence", to_string(p.evidence)},
+                                 {"source", sources.number(p.source)}});
     table.push_back(std::move(entry));
   }
   for (const auto& [key, fit] : data.fits) {
     json entry = class_json(key);
-    entry.update({{"overlap", fit.overlap}, {"launch_s", fit.launch_s}, {"s_per_flop", fit.s_per_flop},
-                  {"s_per_wave_flop", fit.s_per_wave_flop}, {"s_per_byte", fit.s_per_byte}, {"low_ratio", fit.low_ratio},
-                  {"high_ratio", fit.high_ratio}, {"table_low_ratio", fit.table_low_ratio},
-                  {"table_high_ratio", fit.table_high_ratio}, {"points", fit.points}, {"evidence", to_string(fit.evidence)}});
+    entry.update({{"overlap", fit.overlap},
+                  {"launch_s", fit.launch_s},
+                  {"s_per_flop", fit.s_per_flop},
+                  {"s_per_wave_flop", fit.s_per_wave_flop},
+                  {"s_per_byte", fit.s_per_byte},
+                  {"low_ratio", fit.low_ratio},
+                  {"high_ratio", fit.high_ratio},
+                  {"table_low_ratio", fit.table_low_ratio},
+                  {"table_high_ratio", fit.table_high_ratio},
+                  {"points", fit.points},
+                  {"evidence", to_string(fit.evidence)}});
     fits.push_back(std::move(entry));
   }
   for (const auto& [key, op] : data.ops)
-    ops.push_back({{"action", to_string(key.action)}, {"direction", kDirections[static_cast<int>(key.direction)]},
-                   {"group", to_string(key.group)}, {"factor", op.factor}, {"overhead_s", op.overhead_s},
-                   {"low_ratio", op.low_ratio}, {"high_ratio", op.high_ratio}, {"points", op.points},
-                   {"evidence", to_string(op.evidence)}, {"source", sources.number(op.source)}});
+    ops.push_back({{"action", to_string(key.action)},
+                   {"direction", kDirections[static_cast<int>(key.direction)]},
+                   {"group", to_string(key.group)},
+                   {"factor", op.factor},
+                   {"overhead_s", op.overhead_s},
+                   {"low_ratio", op.low_ratio},
+                   {"high_ratio", op.high_ratio},
+                   {"points", op.points},
+                   {"evidence", to_string(op.evidence)},
+                   {"source", sources.number(op.source)}});
   json collectives = collectives_json(data.collectives, sources);
-  json document = {{"schema", kSchema}, {"fingerprint", data.fingerprint}, {"synchronous_host", data.synchronous_host},
-                   {"allow_assumed", data.allow_assumed}, {"row_tile", data.row_tile},
-                   {"multiprocessors", data.multiprocessors}, {"table", std::move(table)}, {"fits", std::move(fits)},
-                   {"ops", std::move(ops)}, {"collectives", std::move(collectives)}, {"sources", sources.list()}};
+  json document = {{"schema", kSchema},
+                   {"fingerprint", data.fingerprint},
+                   {"synchronous_host", data.synchronous_host},
+                   {"allow_assumed", data.allow_assumed},
+                   {"row_tile", data.row_tile},
+                   {"multiprocessors", data.multiprocessors},
+                   {"table", std::move(table)},
+                   {"fits", std::move(fits)},
+                   {"ops", std::move(ops)},
+                   {"collectives", std::move(collectives)},
+                   {"sources", sources.list()}};
   machine_from_json(document, "machine model to be written");  // JSON would turn a NaN into null without a word
   return document;
 }
@@ -235,7 +286,9 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   return data;
 }
 
-MachineData read_machine(const std::filesystem::path& file) { return machine_from_json(read_json(file), file.string()); }
+MachineData read_machine(const std::filesystem::path& file) {
+  return machine_from_json(read_json(file), file.string());
+}
 
 void write_machine(const MachineData& data, const std::filesystem::path& file) {
   write_file_atomically(file, to_json(data).dump() + "\n");

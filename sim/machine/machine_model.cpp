@@ -8,10 +8,10 @@
 namespace wt {
 namespace {
 
-constexpr double kRooflineFactor = 0.7;      // notes: plan with 700 of 989 TFLOP/s where nothing is known
-constexpr double kAttentionBackward = 2.5;   // recomputes one product and does four, forward does two
+constexpr double kRooflineFactor = 0.7;     // notes: plan with 700 of 989 TFLOP/s where nothing is known
+constexpr double kAttentionBackward = 2.5;  // recomputes one product and does four, forward does two
 constexpr double kOtherBackward = 2.0;
-constexpr double kBeyondTable = 2.0;         // rows beyond the measured ones that a table may still be scaled to
+constexpr double kBeyondTable = 2.0;  // rows beyond the measured ones that a table may still be scaled to
 constexpr double kDerivedLow = 0.7, kDerivedHigh = 1.4;  // 80 % interval of a backward pass taken from the forward one
 
 Price scaled(Price price, double factor) {
@@ -39,7 +39,8 @@ double tile_of(const MachineData& data, Kernel kernel) {
 
 /// Where in `points` a row count falls.
 std::vector<TimePoint>::const_iterator at_least(const std::vector<TimePoint>& points, double rows) {
-  return std::lower_bound(points.begin(), points.end(), rows - 0.5, [](const TimePoint& p, double r) { return p.rows < r; });
+  return std::lower_bound(points.begin(), points.end(), rows - 0.5,
+                          [](const TimePoint& p, double r) { return p.rows < r; });
 }
 
 WorkItem product(const WorkItem& like, double rows, std::array<std::int64_t, 4> dims) {
@@ -48,7 +49,8 @@ WorkItem product(const WorkItem& like, double rows, std::array<std::int64_t, 4> 
 
 std::string shape_text(const WorkItem& item, double rows) {
   std::string text;
-  for (const auto& [key, value] : item.shape(rows)) text += (text.empty() ? "" : ", ") + key + "=" + std::to_string(value);
+  for (const auto& [key, value] : item.shape(rows))
+    text += (text.empty() ? "" : ", ") + key + "=" + std::to_string(value);
   return text;
 }
 
@@ -66,18 +68,22 @@ double wave_flops(const WorkItem& item, double rows, std::int64_t multiprocessor
 }
 
 double fit_seconds(const KernelFit& fit, const MachineData& data, const WorkItem& item, double rows) {
-  const double compute = fit.s_per_flop * item.flops(rows) + fit.s_per_wave_flop * wave_flops(item, rows, data.multiprocessors);
+  const double compute =
+      fit.s_per_flop * item.flops(rows) + fit.s_per_wave_flop * wave_flops(item, rows, data.multiprocessors);
   const double memory = fit.s_per_byte * item.bytes(rows);
   return fit.launch_s * launches(item) + (fit.overlap ? std::max(compute, memory) : compute + memory);
 }
 
-std::optional<double> staircase_seconds(const std::vector<TimePoint>& points, double rows, double tile, std::ptrdiff_t skip) {
+std::optional<double> staircase_seconds(const std::vector<TimePoint>& points, double rows, double tile,
+                                        std::ptrdiff_t skip) {
   const double wanted = std::ceil(rows / tile) * tile;
   const TimePoint *below = nullptr, *above = nullptr;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (static_cast<std::ptrdiff_t>(i) == skip) continue;
-    if (points[i].rows <= wanted) below = &points[i];
-    else if (!above) above = &points[i];
+    if (points[i].rows <= wanted)
+      below = &points[i];
+    else if (!above)
+      above = &points[i];
   }
   if (below && below->rows == wanted) return below->seconds;
   if (below && above && above->rows <= 2 * kBeyondTable * below->rows) {
@@ -92,8 +98,10 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
     for (const TimePoint& point : points) {
       if (!(point.seconds > 0)) continue;
       const WorkItem item = make_item(key.kernel, key.pass, key.precision, {point.rows, 0}, key.dims);
-      if (is_product(key.kernel)) best_flops_ = std::max(best_flops_, item.flops(0) / point.seconds);
-      else best_Bps_ = std::max(best_Bps_, item.bytes(0) / point.seconds);
+      if (is_product(key.kernel))
+        best_flops_ = std::max(best_flops_, item.flops(0) / point.seconds);
+      else
+        best_Bps_ = std::max(best_Bps_, item.bytes(0) / point.seconds);
     }
 }
 
@@ -102,7 +110,8 @@ std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) con
     const double seconds = fit_seconds(fit, data_, item, rows);
     return Price{seconds, seconds * fit.low_ratio, seconds * fit.high_ratio, Lookup::fitted, fit.evidence};
   };
-  if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end()) return priced(own->second);
+  if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end())
+    return priced(own->second);
   if (is_product(item.kernel)) return std::nullopt;
   // Memory-bound: what counts are bytes, and those follow the precision.
   const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
@@ -158,7 +167,8 @@ std::optional<MachineModel::Answer> MachineModel::from_forward(const WorkItem& i
     const double share = grouped ? m / launches(item) : m;  // rows of one expert, the inner size of its weight gradient
     const std::int64_t inner = std::max<std::int64_t>(1, std::llround(share));
     const auto input = known(product(item, m, {k, n, groups, unused}), 0);
-    const auto weight = known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0);
+    const auto weight =
+        known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0);
     if (!input || !weight) return std::nullopt;
     Price sum = input->price;
     sum.seconds += weight->price.seconds;
@@ -199,12 +209,13 @@ MachineModel::Answer MachineModel::explain(const WorkItem& item, double rows) co
   if (auto answer = known(item, rows)) return *answer;
   if (data_.allow_assumed)
     if (auto answer = roofline(item, rows)) return *answer;
-  throw_error(Code::usage,
-              "machine model{}: found no measurement of {} ({}), allowed are kernels that were measured here; run 'windtunnel "
-              "bench kernels' and calibrate with its profile{}",
-              data_.fingerprint.count("device") ? " of " + data_.fingerprint.at("device") : "",
-              to_string(ClassKey{item.kernel, item.pass, item.precision}), shape_text(item, rows),
-              data_.allow_assumed ? " (nothing was measured that a roofline could rest on)" : ", or pass --allow-assumed");
+  throw_error(
+      Code::usage,
+      "machine model{}: found no measurement of {} ({}), allowed are kernels that were measured here; run 'windtunnel "
+      "bench kernels' and calibrate with its profile{}",
+      data_.fingerprint.count("device") ? " of " + data_.fingerprint.at("device") : "",
+      to_string(ClassKey{item.kernel, item.pass, item.precision}), shape_text(item, rows),
+      data_.allow_assumed ? " (nothing was measured that a roofline could rest on)" : ", or pass --allow-assumed");
 }
 
 Price MachineModel::items_of(const Op& op, double rows) const {

@@ -38,9 +38,11 @@ inline Profile synthetic_profile() {
   p.fingerprint = {{"device", "test"}, {"host", "synchronous"}, {"cores", "2"}};
   for (std::int64_t n : {64, 256})
     for (std::int64_t k : {64, 128, 512})
-      for (double rows : {32., 64., 256., 1024.}) p.measurements.push_back(timed(gemm(rows, n, k), product_s(gemm(rows, n, k))));
+      for (double rows : {32., 64., 256., 1024.})
+        p.measurements.push_back(timed(gemm(rows, n, k), product_s(gemm(rows, n, k))));
   for (double rows : {1e3, 1e4, 1e6}) p.measurements.push_back(timed(copied(rows), moved_s(copied(rows))));
-  for (double rows : {100., 1000., 4000.}) p.measurements.push_back(timed(swiglu(rows, 512), moved_s(swiglu(rows, 512))));
+  for (double rows : {100., 1000., 4000.})
+    p.measurements.push_back(timed(swiglu(rows, 512), moved_s(swiglu(rows, 512))));
   return p;
 }
 

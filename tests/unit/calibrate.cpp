@@ -17,9 +17,22 @@ Measurement trace(const std::string& op, std::int64_t group, std::int64_t microb
   m.pass = "";
   m.dtype = "fp32";
   m.clock = "thread_cpu";
-  m.shape = {{"rows", static_cast<std::int64_t>(rows)}, {"seq", 64}, {"microbatch", microbatch}, {"d_model", 64}, {"n_heads", 4},
-             {"kv_heads", 2}, {"head_dim", 16}, {"ffn", 512}, {"experts", 4}, {"top_k", 2}, {"vocab", 256}, {"layers", 2},
-             {"expert_ranks", 2}, {"replicate", 1}, {"shard", 2}, {"group", group}};
+  m.shape = {{"rows", static_cast<std::int64_t>(rows)},
+             {"seq", 64},
+             {"microbatch", microbatch},
+             {"d_model", 64},
+             {"n_heads", 4},
+             {"kv_heads", 2},
+             {"head_dim", 16},
+             {"ffn", 512},
+             {"experts", 4},
+             {"top_k", 2},
+             {"vocab", 256},
+             {"layers", 2},
+             {"expert_ranks", 2},
+             {"replicate", 1},
+             {"shard", 2},
+             {"group", group}};
   m.samples = {seconds};
   m.evidence = {Evidence::measured, "synthetic trace"};
   return m;
@@ -44,13 +57,16 @@ double experts_s(const MachineModel& model, double rows) {
   ModelSpec spec;
   spec.layers = 2, spec.d_model = 64, spec.heads = 4, spec.kv_heads = 2, spec.head_dim = 16, spec.ffn = 512;
   spec.experts = 4, spec.top_k = 2, spec.vocab = 256;
-  const ProgramSet set = build_program_set(spec, Layout{1, 2, 2, 1, Recompute::none, {}}, {64, 1, Precision::fp32, true});
+  const ProgramSet set =
+      build_program_set(spec, Layout{1, 2, 2, 1, Recompute::none, {}}, {64, 1, Precision::fp32, true});
   for (const OpInstance& each : unroll(set.programs[0]))
-    if (each.op->action == Action::experts && each.op->direction == Direction::forward) return model.items_of(*each.op, rows).seconds;
+    if (each.op->action == Action::experts && each.op->direction == Direction::forward)
+      return model.items_of(*each.op, rows).seconds;
   return 0;
 }
 
-Measurement collective(const std::string& kind, std::int64_t bytes, std::int64_t ranks, std::int64_t nodes, double wall_s, double cpu_s = -1) {
+Measurement collective(const std::string& kind, std::int64_t bytes, std::int64_t ranks, std::int64_t nodes,
+                       double wall_s, double cpu_s = -1) {
   Measurement m;
   m.kernel = kind;
   m.pass = "";
@@ -66,7 +82,8 @@ Measurement collective(const std::string& kind, std::int64_t bytes, std::int64_t
 TEST_CASE("factor and overhead of an op are recovered from traces of several sizes") {
   Profile p = machine();
   const MachineModel items = calibrate({p}).model;
-  for (double rows : {100., 300., 900.}) p.measurements.push_back(trace("experts.fwd", 3, 1, 40e-6 + 1.3 * experts_s(items, rows), rows));
+  for (double rows : {100., 300., 900.})
+    p.measurements.push_back(trace("experts.fwd", 3, 1, 40e-6 + 1.3 * experts_s(items, rows), rows));
   const CalibrationResult result = calibrate({p});
   const OpFactor factor = result.model.data().ops.at({Action::experts, Direction::forward, Group::expert});
   CHECK(factor.factor == Approx(1.3).epsilon(1e-6));
@@ -128,7 +145,8 @@ TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum i
   const CollectivePrice two = model.collective(OpKind::all_gather, 4e6, 2, 1);
   CHECK(two.cpu_s == Approx(20e-6 / 3 + 4e-3 * (0.5 / 0.75)).epsilon(1e-6));
   CHECK(two.evidence == Evidence::derived);
-  CHECK_THROWS_WITH(model.collective(OpKind::reduce_scatter, 4e6, 4, 1), Catch::Contains("nothing is derived from another"));
+  CHECK_THROWS_WITH(model.collective(OpKind::reduce_scatter, 4e6, 4, 1),
+                    Catch::Contains("nothing is derived from another"));
   CHECK(model.collective(OpKind::reduce_scatter, 4e6, 1, 1).latency_s == 0);
 }
 
@@ -146,12 +164,14 @@ TEST_CASE("published collectives are reproduced, never beat the wire, and get de
   };
   CHECK(seconds(OpKind::all_reduce, 1073741824, 1) == Approx(4029.4e-6).epsilon(1e-3));
   CHECK(seconds(OpKind::all_gather, 256e6, 1) == Approx(896.5e-6).epsilon(1e-3));
-  CHECK(seconds(OpKind::all_gather, 1073741824, 64) == Approx(1073741824 * (511. / 512) / (.563 * 388e9)).epsilon(1e-3));
+  CHECK(seconds(OpKind::all_gather, 1073741824, 64) ==
+        Approx(1073741824 * (511. / 512) / (.563 * 388e9)).epsilon(1e-3));
   for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all})
     for (double bytes : {1e4, 1e6, 3e8, 5e9})
       for (std::int64_t nodes : {2, 4, 16, 48, 384}) {
         CHECK(seconds(kind, bytes, nodes) > pool_bytes(kind, bytes, 8 * nodes, nodes) / 48.5e9);
-        CHECK(model.collective(kind, bytes, 8 * nodes, nodes).latency_s >= model.collective(kind, bytes, 16, 2).latency_s);
+        CHECK(model.collective(kind, bytes, 8 * nodes, nodes).latency_s >=
+              model.collective(kind, bytes, 16, 2).latency_s);
       }
 }
 

@@ -143,7 +143,8 @@ TEST_CASE("an error for a missing measurement names kernel, shape and the benchm
   const MachineModel model = calibrate({synthetic_profile()}).model;
   const WorkItem item = make_item(Kernel::attention, Pass::forward, Precision::fp32, {2, 0}, {128, 4, 2, 16});
   CHECK_THROWS_WITH(model.item(item, 0), Catch::Contains("attention/forward/fp32") && Catch::Contains("seq=128") &&
-                                             Catch::Contains("windtunnel bench kernels") && Catch::Contains("--allow-assumed"));
+                                             Catch::Contains("windtunnel bench kernels") &&
+                                             Catch::Contains("--allow-assumed"));
   CHECK_THROWS_WITH(model.collective(OpKind::all_gather, 1e6, 4, 1), Catch::Contains("windtunnel bench collectives"));
 }
 
@@ -185,10 +186,17 @@ TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, m
 
 TEST_CASE("published H100 figures price every kernel of a training step") {
   const MachineModel& model = h100().model;
-  const std::vector<std::pair<Kernel, std::array<std::int64_t, 4>>> shapes{
-      {Kernel::grouped_gemm, {21504, 6144, 2, 0}}, {Kernel::attention, {4096, 48, 8, 128}}, {Kernel::rmsnorm, {6144}},
-      {Kernel::rope, {7168}}, {Kernel::permute, {6144}}, {Kernel::swiglu, {10752}}, {Kernel::add, {6144}},
-      {Kernel::embedding, {6144}}, {Kernel::cross_entropy, {100352}}, {Kernel::router, {16, 4}}, {Kernel::copy, {}}};
+  const std::vector<std::pair<Kernel, std::array<std::int64_t, 4>>> shapes{{Kernel::grouped_gemm, {21504, 6144, 2, 0}},
+                                                                           {Kernel::attention, {4096, 48, 8, 128}},
+                                                                           {Kernel::rmsnorm, {6144}},
+                                                                           {Kernel::rope, {7168}},
+                                                                           {Kernel::permute, {6144}},
+                                                                           {Kernel::swiglu, {10752}},
+                                                                           {Kernel::add, {6144}},
+                                                                           {Kernel::embedding, {6144}},
+                                                                           {Kernel::cross_entropy, {100352}},
+                                                                           {Kernel::router, {16, 4}},
+                                                                           {Kernel::copy, {}}};
   for (const auto& [kernel, dims] : shapes)
     for (Pass pass : {Pass::forward, Pass::backward}) {
       double before = 0;
@@ -202,7 +210,8 @@ TEST_CASE("published H100 figures price every kernel of a training step") {
   const Price adamw = model.item(make_item(Kernel::adamw, Pass::forward, Precision::fp32, {2.06e9, 0}), 0);
   CHECK(adamw.seconds == Approx(20.6e-3).epsilon(0.01));  // 132e9 parameters over 64 GPUs
   CHECK(adamw.evidence == Evidence::assumed);
-  CHECK(model.item(make_item(Kernel::gemm, Pass::forward, Precision::fp32, {8192, 0}, {16, 6144}), 0).evidence == Evidence::assumed);
+  CHECK(model.item(make_item(Kernel::gemm, Pass::forward, Precision::fp32, {8192, 0}, {16, 6144}), 0).evidence ==
+        Evidence::assumed);
 }
 
 TEST_CASE("H100 products of shapes never fitted are within 6 % in the middle and 18 % at the ninetieth") {
