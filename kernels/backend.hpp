@@ -60,7 +60,8 @@ const Backend* cpu_avx2();
 const Backend* cpu_avx512();
 #endif
 #ifdef WT_KERNELS_CUDA
-const Backend* cuda_backend();
+/// Fails unless `device` is the calling thread's current device.
+WtStatus cuda_backend(const char* function, int device, const Backend** table);
 #endif
 
 /// Records the message of a failed call and returns its status.

@@ -63,7 +63,9 @@ Checks::Checks(const char* function, WtStream stream, WtDtype dtype) : function_
     backend_ = chosen_isa()->table() + dtype;
   } else {
 #ifdef WT_KERNELS_CUDA
-    backend_ = cuda_backend() + dtype;
+    const Backend* table = nullptr;
+    status_ = cuda_backend(function, stream.device, &table);
+    if (status_ == WT_OK) backend_ = table + dtype;
 #else
     status_ =
         fail(WT_NO_CUDA, "%s: device is %d in a build without CUDA; allowed -1 (CPU); configure with -DWT_CUDA=ON",

@@ -1,0 +1,103 @@
+// Stable counting sort by expert in three launches: slot counts of each chunk of rows, an exclusive scan over (slot,
+// chunk), and a scatter in which one warp walks its chunk in order, so that equal slots keep their order.
+#include "kernels/cuda/common.cuh"
+
+namespace wt::kernels::cuda {
+namespace {
+
+constexpr int64_t kChunk = 1024;    // rows of one warp: 32 steps of 32
+constexpr int kScanThreads = 1024;  // one block scans slots x chunks counters
+
+__device__ inline int64_t slot_of(const int64_t* index, const int64_t* slot_of_expert, int64_t i) {
+  return slot_of_expert ? slot_of_expert[index[i]] : index[i];
+}
+
+/// counts[slot * chunks + chunk]
+__global__ void count_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                             int64_t* counts) {
+  extern __shared__ int of_slot[];
+  for (int64_t s = threadIdx.x; s < E; s += blockDim.x) of_slot[s] = 0;
+  __syncthreads();
+  const int64_t first = blockIdx.x * kChunk, end = first + kChunk < n ? first + kChunk : n;
+  for (int64_t i = first + threadIdx.x; i < end; i += blockDim.x)
+    atomicAdd(&of_slot[slot_of(index, slot_of_expert, i)], 1);
+  __syncthreads();
+  for (int64_t s = threadIdx.x; s < E; s += blockDim.x) counts[s * gridDim.x + blockIdx.x] = of_slot[s];
+}
+
+/// Exclusive scan in place; a thread takes a contiguous run, thread 0 adds up the runs.
+__global__ void scan_kernel(int64_t* counts, int64_t E, int64_t chunks, int64_t n, int64_t* slot_counts) {
+  __shared__ int64_t before[kScanThreads];
+  const int64_t total = E * chunks, run = (total + kScanThreads - 1) / kScanThreads;
+  const int64_t first = threadIdx.x * run < total ? threadIdx.x * run : total;
+  const int64_t end = first + run < total ? first + run : total;
+  int64_t sum = 0;
+  for (int64_t i = first; i < end; ++i) sum += counts[i];
+  before[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int64_t so_far = 0;
+    for (int r = 0; r < kScanThreads; ++r) {
+      const int64_t here = before[r];
+      before[r] = so_far;
+      so_far += here;
+    }
+  }
+  __syncthreads();
+  int64_t so_far = before[threadIdx.x];
+  for (int64_t i = first; i < end; ++i) {
+    const int64_t here = counts[i];
+    counts[i] = so_far;
+    so_far += here;
+  }
+  __syncthreads();
+  for (int64_t s = threadIdx.x; slot_counts && s < E; s += kScanThreads)
+    slot_counts[s] = (s + 1 < E ? counts[(s + 1) * chunks] : n) - counts[s * chunks];
+}
+
+__global__ void scatter_kernel(const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                               const int64_t* starts, int64_t* order, int64_t* inverse) {
+  extern __shared__ int seen[];  // rows of each slot that this warp has placed
+  for (int64_t s = threadIdx.x; s < E; s += kWarp) seen[s] = 0;
+  __syncwarp();
+  const unsigned lower_lanes = (1u << threadIdx.x) - 1;
+  for (int64_t step = 0; step < kChunk; step += kWarp) {
+    const int64_t i = blockIdx.x * kChunk + step + threadIdx.x;
+    const int slot = i < n ? static_cast<int>(slot_of(index, slot_of_expert, i)) : -1;
+    const unsigned peers = __match_any_sync(kAllLanes, slot);
+    const int rank = __popc(peers & lower_lanes);
+    if (slot >= 0) {
+      const int64_t j = starts[slot * int64_t{gridDim.x} + blockIdx.x] + seen[slot] + rank;
+      order[j] = i;
+      inverse[i] = j;
+    }
+    __syncwarp();
+    if (slot >= 0 && rank == 0) seen[slot] += __popc(peers);
+    __syncwarp();
+  }
+}
+
+}  // namespace
+
+WtStatus sort_by_expert(void* handle, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
+                        int64_t* order, int64_t* inverse, int64_t* slot_counts) {
+  const cudaStream_t stream = stream_of(handle);
+  if (n == 0) {
+    if (!slot_counts) return WT_OK;
+    return status_of(cudaMemsetAsync(slot_counts, 0, static_cast<size_t>(E) * sizeof(int64_t), stream),
+                     "wt_sort_by_expert");
+  }
+  const int64_t chunks = (n + kChunk - 1) / kChunk;
+  const Scratch<int64_t> counts(handle, E * chunks);
+  if (WtStatus bad = status_of(counts.error(), "wt_sort_by_expert")) return bad;
+  const unsigned blocks = static_cast<unsigned>(chunks);
+  const size_t shared_bytes = static_cast<size_t>(E) * sizeof(int);
+  count_kernel<<<blocks, kThreads, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data());
+  if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
+  scan_kernel<<<1, kScanThreads, 0, stream>>>(counts.data(), E, chunks, n, slot_counts);
+  if (WtStatus bad = launched("wt_sort_by_expert")) return bad;
+  scatter_kernel<<<blocks, kWarp, shared_bytes, stream>>>(index, slot_of_expert, n, E, counts.data(), order, inverse);
+  return launched("wt_sort_by_expert");
+}
+
+}  // namespace wt::kernels::cuda

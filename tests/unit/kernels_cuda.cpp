@@ -1,0 +1,222 @@
+// Every CUDA kernel against its CPU twin on the same numbers, and against itself: two runs give the same bits. Built
+// only with WT_CUDA; without a GPU every case says so and ctest reports the test as skipped (SKIP_REGULAR_EXPRESSION).
+#include <cuda_runtime.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "kernels/kernels.h"
+#include "tests/support/kernel_arrays.hpp"
+#include "tests/support/kernel_reference.hpp"
+
+using namespace wt::kernel_test;
+namespace reference = wt::reference;
+
+namespace {
+
+bool no_gpu() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return false;
+  WARN("SKIPPED: no CUDA device");
+  return true;
+}
+
+enum class Kind { fp32, bf16, int64, fp64 };
+
+struct Array {
+  Kind kind;
+  std::vector<unsigned char> bytes;
+};
+
+Array activations(WtDtype dtype, const Doubles& values) {
+  return {dtype == WT_FP32 ? Kind::fp32 : Kind::bf16, pack(dtype, values)};
+}
+Array fp32(const Doubles& values) { return activations(WT_FP32, values); }
+Array int64s(const std::vector<int64_t>& values) {
+  Array array{Kind::int64, std::vector<unsigned char>(values.size() * 8)};
+  if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+  return array;
+}
+
+using Pointers = std::vector<void*>;
+using Call = std::function<WtStatus(WtStream, const Pointers&)>;
+
+std::vector<Array> on_cpu(std::vector<Array> arrays, const Call& call) {
+  Pointers pointers;
+  for (Array& array : arrays) pointers.push_back(array.bytes.data());
+  INFO(wt_kernel_error());
+  REQUIRE(call({-1, nullptr}, pointers) == WT_OK);
+  return arrays;
+}
+
+std::vector<Array> on_gpu(std::vector<Array> arrays, const Call& call) {
+  Pointers pointers;
+  for (Array& array : arrays) {
+    void* device = nullptr;
+    REQUIRE(cudaMalloc(&device, array.bytes.size() + 1) == cudaSuccess);
+    REQUIRE(cudaMemcpy(device, array.bytes.data(), array.bytes.size(), cudaMemcpyHostToDevice) == cudaSuccess);
+    pointers.push_back(device);
+  }
+  const WtStatus status = call({0, nullptr}, pointers);
+  INFO(wt_kernel_error());
+  REQUIRE(status == WT_OK);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const size_t size = arrays[i].bytes.size();
+    REQUIRE(cudaMemcpy(arrays[i].bytes.data(), pointers[i], size, cudaMemcpyDeviceToHost) == cudaSuccess);
+    cudaFree(pointers[i]);
+  }
+  return arrays;
+}
+
+/// Runs the call on both, compares every array (integers exactly), and returns what the CPU left.
+std::vector<Array> compare(const std::vector<Array>& arrays, const Call& call, double scale = 1) {
+  const auto expected = on_cpu(arrays, call), found = on_gpu(arrays, call), again = on_gpu(arrays, call);
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    CAPTURE(i);
+    CHECK(found[i].bytes == again[i].bytes);
+    if (arrays[i].kind == Kind::int64) {
+      CHECK(found[i].bytes == expected[i].bytes);
+    } else if (arrays[i].kind == Kind::fp64) {
+      double a = 0, b = 1;
+      std::memcpy(&a, found[i].bytes.data(), 8);
+      std::memcpy(&b, expected[i].bytes.data(), 8);
+      CHECK(a == Approx(b).epsilon(1e-6));
+    } else {
+      // Both sides round to bf16: values that straddle a boundary differ by a whole unit, 2^-7.
+      const WtDtype dtype = arrays[i].kind == Kind::fp32 ? WT_FP32 : WT_BF16;
+      CHECK(distance(unpack(dtype, found[i].bytes), unpack(dtype, expected[i].bytes)) < 2 * scale * tolerance(dtype));
+    }
+  }
+  return expected;
+}
+
+}  // namespace
+
+TEST_CASE("CUDA: rmsnorm") {
+  if (no_gpu()) return;
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const int64_t T = GENERATE(1, 300), D = GENERATE(7, 520);
+  std::mt19937_64 random{1};
+  const Array x = activations(dtype, draw(random, dtype, T * D)), gain = activations(dtype, draw(random, dtype, D));
+  const auto forward = compare({x, gain, x, fp32(Doubles(size_t(T)))}, [&](WtStream stream, const Pointers& p) {
+    return wt_rmsnorm_forward(stream, dtype, p[0], p[1], 1e-5f, T, D, p[2], static_cast<float*>(p[3]));
+  });
+  const Array dy = activations(dtype, draw(random, dtype, T * D));
+  const std::vector<Array> arrays = {dy, x, gain, forward[3], x, fp32(Doubles(size_t(D), 1))};
+  const Call backward = [&](WtStream stream, const Pointers& p) {
+    return wt_rmsnorm_backward(stream, dtype, p[0], p[1], p[2], static_cast<float*>(p[3]), T, D, p[4],
+                               static_cast<float*>(p[5]));
+  };
+  compare(arrays, backward, 4);  // sums over 300 rows in another order
+}
+
+TEST_CASE("CUDA: rope") {
+  if (no_gpu()) return;
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const int64_t B = 2, S = 65, H = 4, KV = 2, hd = 40, n = B * S * hd;
+  std::mt19937_64 random{2};
+  std::vector<float> cosines(size_t(S * hd / 2)), sines = cosines;
+  REQUIRE(wt_rope_table(S, hd, 1e4, cosines.data(), sines.data()) == WT_OK);
+  const Array qkv = activations(dtype, draw(random, dtype, n * (H + 2 * KV)));
+  const Array q = activations(dtype, draw(random, dtype, n * H)), k = activations(dtype, draw(random, dtype, n * KV));
+  const std::vector<Array> arrays = {qkv, fp32(doubles(cosines)), fp32(doubles(sines)), q, k, k};
+  compare(arrays, [&](WtStream stream, const Pointers& p) {
+    return wt_rope_split_forward(stream, dtype, p[0], static_cast<float*>(p[1]), static_cast<float*>(p[2]), B, S, H, KV,
+                                 hd, p[3], p[4], p[5]);
+  });
+  compare(arrays, [&](WtStream stream, const Pointers& p) {
+    return wt_rope_split_backward(stream, dtype, p[3], p[4], p[5], static_cast<float*>(p[1]), static_cast<float*>(p[2]),
+                                  B, S, H, KV, hd, p[0]);
+  });
+}
+
+TEST_CASE("CUDA: router, sort, permute, combine") {
+  if (no_gpu()) return;
+  struct Shape {
+    int64_t T, E, k;
+  };
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const auto [T, E, k] =
+      GENERATE(Shape{1500, 16, 4}, Shape{1, 3, 1}, Shape{70, 65, 2}, Shape{40, 5, 5}, Shape{0, 4, 2});
+  const bool one_takes_all = GENERATE(false, true);
+  const int64_t D = 130, N = T * k;
+  std::mt19937_64 random{3};
+  Doubles logits = draw(random, WT_FP32, T * E, 2);
+  for (int64_t t = 0; one_takes_all && t < T; ++t) logits[size_t(t * E + 2)] = 50;
+  const auto f = [](void* p) { return static_cast<float*>(p); };
+  const auto ints = [](void* p) { return static_cast<int64_t*>(p); };
+  const Array row_ints = int64s(std::vector<int64_t>(size_t(N))), expert_ints = int64s(std::vector<int64_t>(size_t(E)));
+  const Array row_floats = fp32(Doubles(size_t(N)));
+
+  const auto routed =
+      compare({fp32(logits), fp32(logits), row_floats, row_ints, expert_ints},
+              [&, T = T, E = E, k = k](WtStream stream, const Pointers& p) {
+                return wt_router_forward(stream, f(p[0]), T, E, k, 1, f(p[1]), f(p[2]), ints(p[3]), ints(p[4]));
+              });
+  const Array probs = routed[1], weights = routed[2], index = routed[3];
+  const Array dweights = fp32(draw(random, WT_FP32, N)), daux = fp32(draw(random, WT_FP32, T * E));
+  compare({dweights, probs, index, weights, daux, probs}, [&, T = T, E = E, k = k](WtStream s, const Pointers& p) {
+    return wt_router_backward(s, f(p[0]), f(p[1]), ints(p[2]), f(p[3]), f(p[4]), T, E, k, 1, f(p[5]));
+  });
+
+  std::vector<int64_t> slots(static_cast<size_t>(E));
+  for (int64_t e = 0; e < E; ++e) slots[size_t(e)] = E - 1 - e;
+  const auto sorted =
+      compare({index, int64s(slots), row_ints, row_ints, expert_ints}, [&, E = E](WtStream stream, const Pointers& p) {
+        return wt_sort_by_expert(stream, ints(p[0]), ints(p[1]), N, E, ints(p[2]), ints(p[3]), ints(p[4]));
+      });
+  const Array order = sorted[2], inverse = sorted[3];
+  const Array x = activations(dtype, draw(random, dtype, T * D)), rows = activations(dtype, draw(random, dtype, N * D));
+  compare({x, order, rows}, [&, T = T, k = k](WtStream stream, const Pointers& p) {
+    return wt_permute_forward(stream, dtype, p[0], ints(p[1]), T, k, D, p[2]);
+  });
+  compare({rows, order, rows}, [&](WtStream stream, const Pointers& p) {
+    return wt_gather_rows(stream, dtype, p[0], ints(p[1]), N, N, D, p[2]);
+  });
+  const int accumulate = GENERATE(0, 1);
+  compare({rows, inverse, x}, [&, T = T, k = k](WtStream stream, const Pointers& p) {
+    return wt_permute_backward(stream, dtype, p[0], ints(p[1]), T, k, D, accumulate, p[2]);
+  });
+  compare({rows, inverse, weights, x, x}, [&, T = T, k = k](WtStream stream, const Pointers& p) {
+    return wt_combine_forward(stream, dtype, p[0], ints(p[1]), f(p[2]), accumulate ? p[3] : nullptr, T, k, D, p[4]);
+  });
+  compare(
+      {x, rows, inverse, weights, rows, row_floats},
+      [&, T = T, k = k](WtStream stream, const Pointers& p) {
+        return wt_combine_backward(stream, dtype, p[0], p[1], ints(p[2]), f(p[3]), T, k, D, p[4], f(p[5]));
+      },
+      4);  // a dot of 130 terms, which may cancel
+}
+
+TEST_CASE("CUDA: swiglu, cross-entropy, adamw") {
+  if (no_gpu()) return;
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const int64_t R = 33, F = 71;
+  std::mt19937_64 random{4};
+  const Array gate_up = activations(dtype, draw(random, dtype, R * 2 * F, 3));
+  const Array act = activations(dtype, draw(random, dtype, R * F));
+  compare({gate_up, act},
+          [&](WtStream stream, const Pointers& p) { return wt_swiglu_forward(stream, dtype, p[0], R, F, p[1]); });
+  compare({act, gate_up, gate_up}, [&](WtStream stream, const Pointers& p) {
+    return wt_swiglu_backward(stream, dtype, p[0], p[1], R, F, p[2]);
+  });
+  const Array loss{Kind::fp64, std::vector<unsigned char>(8)};
+  std::vector<int64_t> target(size_t(R), 2 * F - 1);
+  target[3] = -100;
+  compare({gate_up, int64s(target), loss}, [&](WtStream stream, const Pointers& p) {
+    return wt_cross_entropy_forward_backward(stream, dtype, p[0], static_cast<int64_t*>(p[1]), R, 2 * F, 0.5f,
+                                             static_cast<double*>(p[2]));
+  });
+  const Array p = fp32(draw(random, WT_FP32, 1000)), zero = fp32(Doubles(1000)), g = fp32(draw(random, WT_FP32, 1000));
+  compare({p, zero, zero, g}, [&](WtStream stream, const Pointers& at) {
+    const auto f = [&](size_t i) { return static_cast<float*>(at[i]); };
+    return wt_adamw(stream, f(0), f(1), f(2), f(3), 1000, 1e-2, 0.9, 0.95, 1e-8, 0.1, 3, 0.5f);
+  });
+}
+
+TEST_CASE("CUDA: a device that is not the current one is refused") {
+  if (no_gpu()) return;
+  float x[2] = {}, y[1] = {};
+  CHECK(wt_swiglu_forward({99, nullptr}, WT_FP32, x, 1, 1, y) == WT_INVALID_ARGUMENT);
+}
