@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "configs/spec/error.hpp"
@@ -34,6 +35,7 @@ std::string read_all(int file) {
 /// First byte: 0 = a result follows, else an exit code and its message.
 [[noreturn]] void child(int file, const std::function<std::string()>& work) {
   for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM}) std::signal(number, SIG_DFL);  // the parent's are not ours
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for results
   std::string answer(1, '\0');
   try {
     answer += work();
@@ -51,6 +53,7 @@ std::string read_all(int file) {
 std::string run_in_child(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
+  std::fflush(nullptr);  // what is buffered would be written by the child too
   const pid_t pid = ::fork();
   if (pid < 0) {
     ::close(ends[0]);

@@ -33,8 +33,7 @@ double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n
 class LaneSums {
  public:
   LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor, std::int64_t rank)
-      : cluster_(without_uplinks(cluster)), cost_(cost), floor_(floor), mesh_(layout), rank_(rank),
-        traffic_(cluster_, layout, neighbours(layout, cluster_, rank), {}) {}
+      : cluster_(without_uplinks(cluster)), cost_(cost), floor_(floor), layout_(layout), mesh_(layout), rank_(rank) {}
 
   double run(const Program& program) {
     visit(program.nodes, 1);
@@ -64,8 +63,8 @@ class LaneSums {
   }
 
   double collective(const Op& op, double times) {
-    std::optional<GroupInstance>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
-    if (!group) group = traffic_.group(op.collective.axis, mesh_.group_index(op.collective.axis, rank_));
+    std::optional<RingShape>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
+    if (!group) group = shape(op.collective.axis);
     if (group->size == 1) return 0;
     const double bytes = op.collective.bytes.at(floor_.rows);
     const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
@@ -74,7 +73,7 @@ class LaneSums {
       return price.latency_s + on_cores(price.cpu_s, as_double(group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
-      return price.latency_s + traffic_.alone_s(group->ring) * bytes * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
+      return price.latency_s + group->seconds_per_byte * bytes * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
     const bool routed = op.action == Action::dispatch || op.action == Action::collect;
     const double leaving = !routed                             ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
@@ -83,13 +82,20 @@ class LaneSums {
     return price.latency_s + leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
   }
 
+  RingShape shape(Axis axis) const {
+    if (const auto nested = ring_shape(cluster_, layout_, axis)) return *nested;
+    const Traffic traffic(cluster_, layout_, neighbours(layout_, cluster_, rank_), {});
+    const GroupInstance group = traffic.group(axis, mesh_.group_index(axis, rank_));
+    return {group.size, group.nodes, traffic.alone_s(group.ring)};
+  }
+
   const ClusterSpec cluster_;
   const OpCost& cost_;
   const RoutingFloor& floor_;
+  const Layout& layout_;
   Mesh mesh_;
   std::int64_t rank_;
-  Traffic traffic_;
-  std::array<std::optional<GroupInstance>, 5> groups_;
+  std::array<std::optional<RingShape>, 5> groups_;
   std::array<double, 7> lane_s_{};
   double cpu_s_ = 0;  ///< of one rank, on shared cores
 };

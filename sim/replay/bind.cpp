@@ -13,9 +13,10 @@ class Binder {
   Binder(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
          std::int64_t step, const Representatives& ranks, const std::vector<NodeHealth>& health)
       : set_(set), layout_(layout), cluster_(cluster), cost_(cost), prices_(cost), mesh_(layout), health_(health),
-        traffic_(cluster, layout, ranks, health),
-        table_(routing, layout, set.programs.at(0).layers, set.programs.at(0).microbatches, step, expert_groups(ranks)) {
+        traffic_(cluster, layout, ranks, health) {
     bound_ = std::make_unique<BoundStep>();
+    bound_->routing = std::make_unique<RoutingTable>(routing, layout, set.programs.at(0).layers, set.programs.at(0).microbatches,
+                                                     step, expert_groups(ranks));
     bound_->ranks = ranks.ranks;
   }
 
@@ -88,7 +89,7 @@ class Binder {
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
       const OpInstance& instance = program.ops[at];
-      const double rows = program.row_dependent[at] ? table_.rows(instance.microbatch, instance.layer, rank) : 0;
+      const double rows = program.row_dependent[at] ? bound_->routing->rows(instance.microbatch, instance.layer, rank) : 0;
       bound_->rows[index][at] = rows;
       if (program.collective(i)) {
         const std::size_t axis = static_cast<std::size_t>(instance.op->collective.axis);
@@ -147,7 +148,7 @@ class Binder {
         throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off", op.name, to_string(group.axis));
       const bool bound = group.axis == Axis::expert && pending.layer >= 0;
       static const std::vector<double> kEven;
-      const auto& sends = bound ? table_.sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
+      const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
       task.load = static_cast<int>(bound_->tasks.loads.size());
       bound_->tasks.loads.push_back(traffic_.all_to_all(group, exchange_bytes(op, sends, bytes)));
       task.scale = bound_->tasks.loads.back().pools.empty() ? 0 : 1 / price.efficiency;
@@ -176,7 +177,6 @@ class Binder {
   Mesh mesh_;
   const std::vector<NodeHealth>& health_;
   Traffic traffic_;
-  RoutingTable table_;
   std::unique_ptr<BoundStep> bound_;
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;
   std::vector<GroupInstance> groups_;

@@ -36,6 +36,7 @@ class PriceCache {
 struct BoundStep {
   StepTasks tasks;
   std::vector<RankProgram> programs;          ///< by class; tasks point into it
+  std::unique_ptr<RoutingTable> routing;
   std::vector<std::int64_t> ranks;            ///< world rank of each simulated rank
   std::vector<std::vector<double>> rows;      ///< by rank and op: rows bound where the op depends on them
   std::vector<std::vector<OpEvidence>> evidence;  ///< by rank and op

@@ -18,7 +18,7 @@ bool RankProgram::collective(int i) const {
   return kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::all_reduce || kind == OpKind::all_to_all;
 }
 
-RankProgram::RankProgram(const Program& program) : ops(unroll(program)) {
+RankProgram::RankProgram(const Program& program) : source(&program), ops(unroll(program)) {
   const std::size_t n = ops.size();
   lane_previous.assign(n, -1);
   lane_next.assign(n, -1);

@@ -16,6 +16,7 @@ struct RankProgram {
   /// True where the issuing host itself does the op (segments, host ops, copies on the compute lane).
   bool on_host(int i) const { return !ops[static_cast<std::size_t>(i)].op->asynchronous(); }
 
+  const Program* source;
   std::vector<OpInstance> ops;
   std::vector<int> lane_previous, lane_next;  ///< -1 at the ends
   /// What each op's start depends on when issue order binds only within a lane: its waits and its lane's previous op.

@@ -7,6 +7,7 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/cluster/child.hpp"
+#include "sim/memory/memory.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
@@ -62,6 +63,10 @@ StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* time
   out.rank = bound.ranks[r];
   out.step_s = exposure.end;
   out.exposed_s = exposure.total;
+  const MemoryReplay memory = replay_memory(*program.source, [&](int microbatch, int layer) {
+    return bound.routing->rows(microbatch, layer, bound.ranks[r]);
+  });
+  out.peak_bytes = memory.peak_bytes;
   out.ops.resize(static_cast<std::size_t>(program.size()));
   for (std::size_t i = 0; i < out.ops.size(); ++i) {
     OpRecord& record = out.ops[i];
@@ -71,6 +76,8 @@ StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* time
     record.done_s = times[i].done;
     record.waited_s = exposure.waited[i];
     record.rows = bound.rows[r][i];
+    record.live_bytes = memory.live_bytes[i];
+    record.peak_bytes = memory.peak_bytes_of[i];
   }
   return out;
 }

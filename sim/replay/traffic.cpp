@@ -10,6 +10,22 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
+std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis) {
+  const std::int64_t node = cluster.gpus_per_node;
+  const std::int64_t stride = axis == Axis::replicate ? layout.shard : axis == Axis::expert_shard ? layout.expert : 1;
+  RingShape shape;
+  shape.size = Mesh(layout).size(axis);
+  if (cluster.shared_cores() || shape.size == 1) return shape;
+  const std::int64_t span = stride * shape.size;  // ranks from the first member to the last, and those between
+  if ((node % span != 0 && span % node != 0) || (node % stride != 0 && stride % node != 0)) return std::nullopt;
+  const std::int64_t members = std::min(shape.size, std::max<std::int64_t>(1, node / stride));
+  shape.nodes = shape.size / members;
+  const double volume = as_double(shape.size - 1) / as_double(shape.size), k = as_double(members);
+  shape.seconds_per_byte = shape.nodes == 1 ? volume / cluster.nvswitch_Bps
+                                            : std::max(volume * (k - 1) / k / cluster.nvswitch_Bps, volume / k / cluster.nic_per_gpu_Bps());
+  return shape;
+}
+
 Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks, const std::vector<NodeHealth>& health)
     : cluster_(cluster), mesh_(layout), folded_(ranks.folded), uplinks_(!cluster.shared_cores() && cluster.oversubscription > 1) {
   if (cluster_.shared_cores()) {

@@ -7,6 +7,7 @@
 // members spreads the one hop that leaves it over the members' NICs (rings are rotated) and the k-1 others over NVLink.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "configs/spec/cluster.hpp"
@@ -23,6 +24,14 @@ struct GroupInstance {
   std::vector<std::int64_t> members;  ///< world ranks, ascending, simulated or not
   PoolLoad ring;                      ///< bytes on the pools of simulated members for each byte of an all-gather's full buffer
 };
+
+/// How a rank's group of an axis lies on the nodes, without listing its members.
+struct RingShape {
+  std::int64_t size = 1, nodes = 1;
+  double seconds_per_byte = 0;  ///< an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
+};
+/// Nothing where nodes and groups do not nest (a node holds parts of several groups): ask Traffic::group then.
+std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis);
 
 class Traffic {
  public:

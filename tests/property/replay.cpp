@@ -5,6 +5,7 @@
 #include "sim/cluster/child.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/replay/replay.hpp"
+#include "sim/replay/traffic.hpp"
 #include "tests/support/fake_cost.hpp"
 
 using namespace wt;
@@ -161,6 +162,22 @@ TEST_CASE("folded equals unfolded behind oversubscribed uplinks") {
     }
 }
 
+TEST_CASE("the shape of a ring in closed form is that of its listed members") {
+  for (const Layout& layout : kLayouts)
+    for (Axis axis : {Axis::replicate, Axis::shard, Axis::expert, Axis::expert_shard, Axis::world}) {
+      const ClusterSpec cluster = small_cluster(layout.world() / 4);
+      const Traffic traffic(cluster, layout, every_rank(layout), {});
+      const GroupInstance group = traffic.group(axis, 0);
+      const auto shape = ring_shape(cluster, layout, axis);
+      INFO(layout.name() << " " << to_string(axis));
+      REQUIRE(shape);
+      CHECK(shape->size == group.size);
+      CHECK(shape->nodes == group.nodes);
+      CHECK(shape->seconds_per_byte == Approx(traffic.alone_s(group.ring)));
+    }
+  CHECK(!ring_shape(small_cluster(2), layout_of(1, 6, 1), Axis::shard));
+}
+
 TEST_CASE("a slow node slows the step, folded as unfolded") {
   const Run run(layout_of(4, 8, 4));
   const std::vector<NodeHealth> slow{{3, 0.5, 0.25}};
@@ -203,6 +220,7 @@ TEST_CASE("a rank's step is what its compute lane did and what it stood still fo
     CHECK(r.low_s < r.step_s);
     CHECK(r.high_s > r.step_s);
     for (const StepTimeline& t : r.timelines) {
+      CHECK(t.peak_bytes == std::max_element(t.ops.begin(), t.ops.end(), [](auto& a, auto& b) { return a.peak_bytes < b.peak_bytes; })->peak_bytes);
       CHECK(t.ops.size() == instances.size());
       for (std::size_t i = 0; i < t.ops.size(); ++i) {
         CHECK(t.ops[i].done_s >= t.ops[i].issued_s);
