@@ -148,6 +148,10 @@ TEST_CASE("bf16 results round to nearest even and keep NaN") {
   CHECK(times(1 + 1.001f / 256.0f, one) == 0x3f81);
   CHECK(times(3.4e38f, one) == 0x7f80);  // beyond the largest bf16 by more than half a unit
   CHECK((times(1, nan) & 0x7fff) > 0x7f80);
+  float all_ones;  // a NaN that rounding up would carry into minus zero
+  const uint32_t bits = 0x7fffffff;
+  std::memcpy(&all_ones, &bits, 4);
+  CHECK((times(all_ones, one) & 0x7fff) > 0x7f80);
 }
 
 TEST_CASE("bad arguments are refused with a message and nothing is written") {
