@@ -6,6 +6,7 @@
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/nearest.hpp"
+#include "configs/spec/run.hpp"
 #include "configs/spec/yaml.hpp"
 
 namespace wt {
@@ -19,7 +20,7 @@ FaultCase read_case(YamlMap& map) {
   out.rank = map.integer("rank", 0);
   const std::string at = map.text("at");
   out.at_checkpoint = at == "checkpoint";
-  out.step = map.integer("step", out.at_checkpoint ? 1 : 0);
+  out.step = map.integer("step", 1);
   if (out.at_checkpoint) {
     out.after = map.number("after", 0, 1);
   } else {
@@ -60,30 +61,36 @@ FaultSpec read_fault_spec_file(const std::filesystem::path& file) {
   return out;
 }
 
-void check_fault_spec(const FaultSpec& spec, std::int64_t world, std::int64_t steps, std::int64_t save_interval,
-                      const std::vector<std::string>& op_ids) {
+void check_fault_spec(const FaultSpec& spec, const RunSpec& run, const std::vector<std::string>& op_ids) {
   for (const FaultCase& c : spec.cases) {
     const std::string where = fmt::format("{}: case {}", spec.file.string(), c.name);
-    if (c.rank >= world)
-      throw_error(Code::usage, "{}: rank: found {}, the run {} has ranks 0..{}", where, c.rank, spec.run, world - 1);
+    if (c.rank >= run.layout.world())
+      throw_error(Code::usage, "{}: rank: found {}, the run {} has ranks 0..{}", where, c.rank, run.name,
+                  run.layout.world() - 1);
+    if (c.step > run.steps)
+      throw_error(Code::usage, "{}: step: found {}, the run {} has steps 1..{}", where, c.step, run.name, run.steps);
     if (c.at_checkpoint) {
-      const bool last = c.step == steps;  // a run saves at its end, whatever the interval
-      if (c.step > steps || (!last && (save_interval == 0 || c.step % save_interval != 0)))
-        throw_error(Code::usage,
-                    "{}: step: found {}, the run {} writes no checkpoint there; it saves {}at its end, step {}", where,
-                    c.step, spec.run, save_interval == 0 ? "" : fmt::format("every {} steps and ", save_interval),
-                    steps);
-      continue;
-    }
-    if (c.step >= steps)
-      throw_error(Code::usage, "{}: step: found {}, the run {} has steps 0..{}", where, c.step, spec.run, steps - 1);
-    if (std::find(op_ids.begin(), op_ids.end(), c.op) == op_ids.end()) {
-      const std::string near = nearest(c.op, op_ids);
-      throw_error(Code::usage,
-                  "{}: at: found '{}', the run {} issues no such op; {}its ids look like mb0.L1.experts.bwd", where,
-                  c.op, spec.run, near.empty() ? "" : fmt::format("did you mean '{}'? ", near));
+      const bool due = c.step == run.steps || (run.save_interval > 0 && c.step % run.save_interval == 0);
+      if (!run.save || !due)
+        throw_error(Code::usage, "{}: step: found {}, the run {} writes no checkpoint there; it saves {}", where,
+                    c.step, run.name,
+                    !run.save ? "none"
+                    : run.save_interval == 0
+                        ? fmt::format("at its end, step {}", run.steps)
+                        : fmt::format("every {} steps and at its end, step {}", run.save_interval, run.steps));
+      if (c.rank >= run.layout.shard)  // one replica writes
+        throw_error(Code::usage, "{}: rank: found {}, but ranks 0..{} write the checkpoints of {}; choose one of them",
+                    where, c.rank, run.layout.shard - 1, run.name);
+    } else if (std::find(op_ids.begin(), op_ids.end(), c.op) == op_ids.end()) {
+      throw_error(Code::usage, "{}: at: found '{}', the run {} issues no such op{}; ids look like mb0.L1.experts.bwd",
+                  where, c.op, run.name, did_you_mean(c.op, op_ids));
     }
   }
+}
+
+std::string inject_text(const FaultCase& c) {
+  if (c.at_checkpoint) return fmt::format("rank={},step={},at=checkpoint,after={}", c.rank, c.step, c.after);
+  return fmt::format("rank={},step={},at={}", c.rank, c.step, c.op);
 }
 
 }  // namespace wt

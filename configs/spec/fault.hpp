@@ -8,6 +8,8 @@
 
 namespace wt {
 
+struct RunSpec;
+
 enum class FaultKind { kill };            ///< SIGKILL to the rank's process
 enum class FaultExpectation { bitwise };  ///< losses and state after recovery equal the undisturbed run's, bit for bit
 std::string to_string(FaultKind kind);
@@ -17,8 +19,7 @@ struct FaultCase {
   std::string name;
   FaultKind kind = FaultKind::kill;
   std::int64_t rank = 0;
-  /// Steps done when the fault strikes: 3 = inside the fourth step; with at_checkpoint, the save that follows step 3.
-  std::int64_t step = 0;
+  std::int64_t step = 1;  ///< counted from 1, as checkpoints are named; with at_checkpoint the save after that step
   /// Id of an op of the step program ("mb0.L1.experts.bwd"), struck when the rank issues it; "" with at_checkpoint.
   std::string op;
   bool at_checkpoint = false;
@@ -38,8 +39,12 @@ FaultSpec read_fault_spec(const std::string& name_or_file);
 FaultSpec read_fault_spec_file(const std::filesystem::path& file);
 
 /// Throws Error{usage} when a case cannot happen in the run: a rank outside the world, a step the run does not reach, a
-/// checkpoint that it does not write, an op that its program does not issue (op_ids: those of one step, any rank).
-void check_fault_spec(const FaultSpec& spec, std::int64_t world, std::int64_t steps, std::int64_t save_interval,
-                      const std::vector<std::string>& op_ids);
+/// checkpoint that it does not write or this rank has no shard of, an op that its program does not issue (op_ids: those
+/// of one step, any rank).
+void check_fault_spec(const FaultSpec& spec, const RunSpec& run, const std::vector<std::string>& op_ids);
+
+/// The case as the trainer's --inject takes it: "rank=1,step=7,at=mb0.L1.experts.bwd" or
+/// "rank=1,step=8,at=checkpoint,after=0.5".
+std::string inject_text(const FaultCase& fault);
 
 }  // namespace wt

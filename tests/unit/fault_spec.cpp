@@ -3,6 +3,7 @@
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/fault.hpp"
+#include "configs/spec/run.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
@@ -20,6 +21,14 @@ FaultSpec read(const std::string& cases) {
 const char* kOp = "  - {name: a, kind: kill, rank: 1, step: 2, at: mb0.L1.experts.bwd}\n";
 const char* kSave = "  - {name: b, kind: kill, rank: 0, step: 4, at: checkpoint, after: 0.5}\n";
 const std::vector<std::string> kOps = {"mb0.L0.attn.fwd", "mb0.L1.experts.bwd", "optimizer"};
+
+RunSpec run_of(std::int64_t replicate, std::int64_t shard, std::int64_t steps, std::int64_t save_interval) {
+  RunSpec run;
+  run.name = "some-run";
+  run.layout.replicate = replicate, run.layout.shard = shard;
+  run.steps = steps, run.save_interval = save_interval;
+  return run;
+}
 
 }  // namespace
 
@@ -39,7 +48,7 @@ TEST_CASE("cases are read") {
   CHECK(spec.cases.at(0).rank == 1);
   CHECK(spec.cases.at(0).step == 2);
   CHECK(spec.cases.at(1).op.empty());
-  CHECK_NOTHROW(check_fault_spec(spec, 2, 6, 4, kOps));
+  CHECK_NOTHROW(check_fault_spec(spec, run_of(1, 2, 6, 4), kOps));
 }
 
 TEST_CASE("bad cases are refused with what is allowed") {
@@ -59,11 +68,24 @@ TEST_CASE("bad cases are refused with what is allowed") {
 
 TEST_CASE("a drill that cannot happen in its run is refused") {
   const FaultSpec op = read(kOp), save = read(kSave);
-  CHECK_THROWS_WITH(check_fault_spec(op, 1, 6, 4, kOps), Catch::Contains("found 1, the run some-run has ranks 0..0"));
-  CHECK_THROWS_WITH(check_fault_spec(op, 2, 2, 4, kOps), Catch::Contains("found 2, the run some-run has steps 0..1"));
-  CHECK_THROWS_WITH(check_fault_spec(op, 2, 6, 4, {"mb0.L1.experts.fwd"}),
+  const auto refused = [](const FaultSpec& spec, const RunSpec& run, const std::string& why) {
+    CHECK_THROWS_WITH(check_fault_spec(spec, run, kOps), Catch::Contains(why));
+  };
+  refused(op, run_of(1, 1, 6, 4), "found 1, the run some-run has ranks 0..0");
+  refused(op, run_of(1, 2, 1, 4), "found 2, the run some-run has steps 1..1");
+  refused(save, run_of(1, 2, 6, 3), "writes no checkpoint there; it saves every 3 steps and at its end, step 6");
+  refused(save, run_of(1, 2, 6, 0), "writes no checkpoint there; it saves at its end, step 6");
+  CHECK_THROWS_WITH(check_fault_spec(op, run_of(1, 2, 6, 4), {"mb0.L1.experts.fwd"}),
                     Catch::Contains("did you mean 'mb0.L1.experts.fwd'"));
-  CHECK_THROWS_WITH(check_fault_spec(save, 2, 6, 3, kOps), Catch::Contains("writes no checkpoint there"));
-  CHECK_THROWS_WITH(check_fault_spec(save, 2, 3, 4, kOps), Catch::Contains("writes no checkpoint there"));
-  CHECK_NOTHROW(check_fault_spec(save, 2, 4, 0, kOps));  // saved at the end
+  CHECK_NOTHROW(check_fault_spec(save, run_of(1, 2, 4, 0), kOps));  // saved at the end
+  RunSpec unsaved = run_of(1, 2, 4, 4);
+  unsaved.save = false;
+  refused(save, unsaved, "it saves none");
+  const FaultSpec replica = read("  - {name: c, kind: kill, rank: 3, step: 4, at: checkpoint, after: 0.5}\n");
+  refused(replica, run_of(2, 2, 4, 4), "ranks 0..1 write the checkpoints");
+}
+
+TEST_CASE("cases in the words of the trainer's --inject") {
+  CHECK(inject_text(read(kOp).cases[0]) == "rank=1,step=2,at=mb0.L1.experts.bwd");
+  CHECK(inject_text(read(kSave).cases[0]) == "rank=0,step=4,at=checkpoint,after=0.5");
 }
