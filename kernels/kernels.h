@@ -42,7 +42,7 @@ const char* wt_kernel_isa(void);
 /// Not to be called while another thread is inside a kernel.
 WtStatus wt_kernel_set_isa(const char* name);
 
-// --- RMSNorm -----------------------------------------------------------------------------------------------------------
+// RMSNorm.
 /// rstd[t] = 1 / sqrt(mean_d x[t,d]^2 + eps);  y[t,d] = x[t,d] * rstd[t] * gain[d].
 /// x, y (T,D) dtype; gain (D) dtype; rstd (T) fp32.
 WtStatus wt_rmsnorm_forward(WtStream stream, WtDtype dtype, const void* x, const void* gain, float eps, int64_t T,
@@ -52,7 +52,7 @@ WtStatus wt_rmsnorm_forward(WtStream stream, WtDtype dtype, const void* x, const
 WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, const void* x, const void* gain,
                              const float* rstd, int64_t T, int64_t D, void* dx, float* dgain);
 
-// --- Rotary embedding --------------------------------------------------------------------------------------------------
+// Rotary embedding.
 /// Tables in host memory: cos, sin (S, hd/2) fp32 of angle s * theta^(-2i/hd), computed in double.
 WtStatus wt_rope_table(int64_t S, int64_t hd, double theta, float* cos, float* sin);
 /// Splits a fused projection and rotates queries and keys. qkv (B*S, (H+2*KV)*hd) dtype, heads in the order H queries,
@@ -65,7 +65,7 @@ WtStatus wt_rope_split_backward(WtStream stream, WtDtype dtype, const void* dq, 
                                 const float* cos, const float* sin, int64_t B, int64_t S, int64_t H, int64_t KV,
                                 int64_t hd, void* dqkv);
 
-// --- Router ------------------------------------------------------------------------------------------------------------
+// Router.
 /// probs[t] = softmax(logits[t]) over all experts; index[t] = the k largest of probs[t] in falling order, ties to the
 /// lowest expert; weights[t,c] = probs[t,index[t,c]], divided by their sum over c if normalize; counts[e] = rows that
 /// chose e (overwritten). logits, probs (T,E) fp32; weights (T,k) fp32; index (T,k); counts (E). 1 <= k <= E. A row with
@@ -79,7 +79,7 @@ WtStatus wt_router_backward(WtStream stream, const float* dweights, const float*
                             const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
                             int normalize, float* dlogits);
 
-// --- Permute, gather, combine ------------------------------------------------------------------------------------------
+// Permute, gather, combine.
 /// Stable counting sort of n routed rows by slot_of_expert[index[i]] (by index[i] if slot_of_expert is null).
 /// order[j] = flat (token*k + choice) number of sorted row j; inverse[order[j]] = j; slot_counts[s] = rows in slot s.
 /// index, order, inverse (n); slot_of_expert (E) with values in [0, E), or null; slot_counts (E), or null.
@@ -112,7 +112,7 @@ WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, 
 WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
                             void* dgate_up);
 
-// --- Loss and optimiser ------------------------------------------------------------------------------------------------
+// Loss and optimiser.
 /// loss_sum += sum_t -log softmax(logits[t])[target[t]] (not scaled);  logits <- scale * (softmax(logits) - onehot).
 /// logits (T,V) dtype, overwritten by its gradient; target (T), -100 = row ignored (no loss, zero gradient), otherwise
 /// in [0, V); loss_sum one double, where the stream says. On CUDA a target outside turns loss_sum into NaN.
