@@ -27,7 +27,10 @@ Chart waterfall(std::string title, std::string unit, std::pair<std::string, doub
 }
 
 Chart tornado(std::string title, std::string unit, ReferenceLine baseline, std::vector<Sensitivity> inputs) {
-  Chart chart{.kind = ChartKind::tornado, .title = std::move(title), .unit = std::move(unit), .line = std::move(baseline),
+  Chart chart{.kind = ChartKind::tornado,
+              .title = std::move(title),
+              .unit = std::move(unit),
+              .line = std::move(baseline),
               .horizontal = true};
   const double base = chart.line->value;
   const auto swing = [&](const Sensitivity& input) {

@@ -20,8 +20,14 @@ json metadata(const char* what, std::int64_t pid, int tid, json args) {
 
 json bar(const std::string& name, const std::string& category, std::int64_t pid, int tid, double start_s, double end_s,
          json args) {
-  return {{"ph", "X"},  {"name", name},         {"cat", category}, {"pid", pid},
-          {"tid", tid}, {"ts", start_s * 1e6},  {"dur", std::max(0.0, end_s - start_s) * 1e6}, {"args", std::move(args)}};
+  return {{"ph", "X"},
+          {"name", name},
+          {"cat", category},
+          {"pid", pid},
+          {"tid", tid},
+          {"ts", start_s * 1e6},
+          {"dur", std::max(0.0, end_s - start_s) * 1e6},
+          {"args", std::move(args)}};
 }
 
 /// When each step begins on the common clock.
@@ -39,12 +45,15 @@ void add_step(json& events, const StepTimeline& one, std::int64_t pid, double be
   const std::vector<double> starts = op_starts(one);
   for (std::size_t i = 0; i < one.ops.size(); ++i) {
     const OpRecord& op = one.ops[i];
-    events.push_back(bar(op.id, to_string(op.lane), pid, thread_of(op.lane), begin_s + starts[i],
-                         begin_s + std::max(starts[i], op.done_s),
-                         {{"id", op.id}, {"issued_us", (begin_s + op.issued_s) * 1e6}, {"waited_s", op.waited_s},
-                          {"rows", op.rows}}));
+    events.push_back(bar(
+        op.id, to_string(op.lane), pid, thread_of(op.lane), begin_s + starts[i],
+        begin_s + std::max(starts[i], op.done_s),
+        {{"id", op.id}, {"issued_us", (begin_s + op.issued_s) * 1e6}, {"waited_s", op.waited_s}, {"rows", op.rows}}));
     if (op.live_bytes > 0)
-      events.push_back({{"ph", "C"}, {"name", "memory"}, {"pid", pid}, {"ts", (begin_s + op.done_s) * 1e6},
+      events.push_back({{"ph", "C"},
+                        {"name", "memory"},
+                        {"pid", pid},
+                        {"ts", (begin_s + op.done_s) * 1e6},
                         {"args", {{"live_bytes", op.live_bytes}}}});
   }
 }
@@ -80,8 +89,9 @@ std::string chrome_trace(const std::vector<TraceGroup>& groups) {
       const std::int64_t pid = static_cast<std::int64_t>(g) * stride + rank;
       const std::string name = (groups[g].name.empty() ? "" : groups[g].name + " ") + "rank " + std::to_string(rank);
       events.push_back(metadata("process_name", pid, 0, {{"name", name}}));
-      events.push_back(metadata("process_sort_index", pid, 0,
-                                {{"sort_index", rank * static_cast<std::int64_t>(groups.size()) + static_cast<std::int64_t>(g)}}));
+      events.push_back(
+          metadata("process_sort_index", pid, 0,
+                   {{"sort_index", rank * static_cast<std::int64_t>(groups.size()) + static_cast<std::int64_t>(g)}}));
       events.push_back(metadata("thread_name", pid, kStepThread, {{"name", "step"}}));
       for (Lane lane : used) {
         events.push_back(metadata("thread_name", pid, thread_of(lane), {{"name", to_string(lane)}}));
@@ -89,7 +99,8 @@ std::string chrome_trace(const std::vector<TraceGroup>& groups) {
       }
     }
   }
-  return json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(-1, ' ', false, json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace wt

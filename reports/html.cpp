@@ -17,13 +17,26 @@ std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      case '\0': out += "\xEF\xBF\xBD"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '\0':
+        out += "\xEF\xBF\xBD";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -42,10 +55,14 @@ std::string for_script(std::string json) {
 
 const char* mark(Status status) {
   switch (status) {
-    case Status::good: return "\u2713 ";
-    case Status::warn: return "! ";
-    case Status::bad: return "\u2717 ";
-    case Status::none: break;
+    case Status::good:
+      return "\u2713 ";
+    case Status::warn:
+      return "! ";
+    case Status::bad:
+      return "\u2717 ";
+    case Status::none:
+      break;
   }
   return "";
 }
@@ -76,7 +93,8 @@ std::size_t height_of(const Chart& chart) {
   if (!lying) return 330;
   const bool grouped = chart.kind == ChartKind::grouped_bar;
   const std::size_t per_row = chart.kind == ChartKind::timeline ? 24 : grouped ? 14 + 22 * chart.series.size() : 38;
-  return 110 + std::max<std::size_t>(rows, 1) * per_row;
+  // Browsers refuse canvases above 32,767 pixels, which are 16,383 where a pixel is two.
+  return std::min<std::size_t>(110 + std::max<std::size_t>(rows, 1) * per_row, 16'000);
 }
 
 class Page {
@@ -139,7 +157,8 @@ class Page {
     heading(item.title);
     out += "<dl>\n";
     for (const auto& [key, value] : item.entries)
-      out += "<dt>" + escaped(key) + "</dt><dd" + class_of(Align::left, value.status) + ">" + cell_html(value) + "</dd>\n";
+      out +=
+          "<dt>" + escaped(key) + "</dt><dd" + class_of(Align::left, value.status) + ">" + cell_html(value) + "</dd>\n";
     out += "</dl></div>\n";
   }
 
@@ -160,24 +179,27 @@ std::string provenance_title(const Report& report) {
 }  // namespace
 
 std::string html_report(const Report& report) {
-  const std::string twin = for_script(report_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  const std::string twin =
+      for_script(report_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const bool provenance = !report.provenance.entries.empty();
   Page page;
   page.out.reserve(assets::chart_js.size() + 4 * twin.size() + 40'000);
-  page.out += "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-              escaped(report.title) + "</title>\n<style>\n";
+  page.out +=
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+      escaped(report.title) + "</title>\n<style>\n";
   page.out += assets::report_css;
-  page.out += "</style></head>\n<body><div class=\"page\">\n<header><p class=\"title\">" + escaped(report.title) + "</p>\n";
-  page.out += fmt::format("<h1 class=\"answer{}\">", class_name(report.status)) + mark(report.status) +
-              escaped(report.answer) + "</h1>\n";
+  page.out +=
+      "</style></head>\n<body><div class=\"page\">\n<header><p class=\"title\">" + escaped(report.title) + "</p>\n";
+  page.out += fmt::format("<h1 class=\"answer{}\">", class_name(report.status)) + escaped(report.answer) + "</h1>\n";
   if (!report.answer_range.empty()) page.out += "<p class=\"range\">" + escaped(report.answer_range) + "</p>\n";
   page.out += "</header>\n<nav aria-label=\"Sections\"><ul>\n";
   for (const Section& section : report.sections)
     page.out += "<li><a href=\"#" + section.id + "\">" + escaped(section.title) + "</a></li>\n";
   if (provenance) page.out += "<li><a href=\"#provenance\">" + escaped(provenance_title(report)) + "</a></li>\n";
-  page.out += "</ul></nav>\n<main>\n<noscript><p>The charts need JavaScript; their numbers are in the tables below "
-              "them.</p></noscript>\n";
+  page.out +=
+      "</ul></nav>\n<main>\n<noscript><p>The charts need JavaScript; their numbers are in the tables below "
+      "them.</p></noscript>\n";
   for (std::size_t s = 0; s < report.sections.size(); ++s) {
     const Section& section = report.sections[s];
     page.out += "<section id=\"" + section.id + "\"><h2>" + escaped(section.title) + "</h2>\n";

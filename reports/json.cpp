@@ -34,8 +34,7 @@ json to_json(const Table& table) {
 }
 
 json to_json(const Series& series) {
-  json out{{"name", series.name}};
-  if (!series.values.empty()) out["values"] = numbers(series.values);
+  json out{{"name", series.name}, {"values", numbers(series.values)}};
   if (!series.low.empty()) out["low"] = numbers(series.low);
   if (!series.high.empty()) out["high"] = numbers(series.high);
   if (series.evidence) out["evidence"] = to_string(*series.evidence);
@@ -45,9 +44,15 @@ json to_json(const Series& series) {
 }
 
 json to_json(const Chart& chart) {
-  json out{{"type", "chart"},        {"kind", to_string(chart.kind)},  {"title", chart.title},
-           {"unit", chart.unit},     {"labels", chart.labels},         {"series", json::array()},
-           {"label_axis", chart.label_axis}, {"value_axis", chart.value_axis}, {"horizontal", chart.horizontal},
+  json out{{"type", "chart"},
+           {"kind", to_string(chart.kind)},
+           {"title", chart.title},
+           {"unit", chart.unit},
+           {"labels", chart.labels},
+           {"series", json::array()},
+           {"label_axis", chart.label_axis},
+           {"value_axis", chart.value_axis},
+           {"horizontal", chart.horizontal},
            {"note", chart.note}};
   for (const Series& series : chart.series) out["series"].push_back(to_json(series));
   if (!chart.x.empty()) out["x"] = numbers(chart.x);
@@ -72,16 +77,25 @@ json report_json(const Report& report) {
   json sections = json::array();
   for (const Section& section : report.sections) {
     json items = json::array();
-    for (const Item& item : section.items) items.push_back(std::visit([](const auto& shown) { return to_json(shown); }, item));
-    sections.push_back({{"id", section.id}, {"title", section.title}, {"paragraphs", section.paragraphs}, {"items", items}});
+    for (const Item& item : section.items)
+      items.push_back(std::visit([](const auto& shown) { return to_json(shown); }, item));
+    sections.push_back(
+        {{"id", section.id}, {"title", section.title}, {"paragraphs", section.paragraphs}, {"items", items}});
   }
   json provenance = to_json(report.provenance);
   provenance.erase("type");
-  return {{"schema", "windtunnel.report/1"}, {"title", report.title}, {"answer", report.answer},
-          {"answer_range", report.answer_range}, {"status", to_string(report.status)}, {"sections", sections},
-          {"provenance", provenance}, {"payload", report.payload}};
+  return {{"schema", "windtunnel.report/1"},
+          {"title", report.title},
+          {"answer", report.answer},
+          {"answer_range", report.answer_range},
+          {"status", to_string(report.status)},
+          {"sections", sections},
+          {"provenance", provenance},
+          {"payload", report.payload}};
 }
 
-std::string json_text(const json& document) { return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string json_text(const json& document) {
+  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace wt

@@ -64,7 +64,7 @@ Table table(const JsonReader& r) {
 Series series(const JsonReader& r) {
   r.allow_only({"name", "values", "low", "high", "spans", "evidence"});
   Series out{.name = r.at("name").string()};
-  if (r.has("values")) out.values = numbers(r.at("values"));
+  out.values = numbers(r.at("values"));
   if (r.has("low")) out.low = numbers(r.at("low"));
   if (r.has("high")) out.high = numbers(r.at("high"));
   if (r.has("evidence")) out.evidence = evidence(r.at("evidence"));

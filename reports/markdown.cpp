@@ -15,20 +15,43 @@ std::string escaped(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\n': case '\r': case '\t': out += ' '; break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '\n':
+      case '\r':
+      case '\t':
+        out += ' ';
+        break;
       case '_':  // emphasis only at the edge of a word; inside one a backslash would only disfigure ids
         if (i == 0 || i + 1 == text.size() || !is_word(text[i - 1]) || !is_word(text[i + 1])) out += '\\';
         out += c;
         break;
-      case '#': case '+': case '-': case '=':  // headings, lists and rules, only at the start of a line
+      case '#':
+      case '+':
+      case '-':
+      case '=':  // headings, lists and rules, only at the start of a line
         if (i == 0 && text.size() > 1 && (c == '#' || text[1] == ' ' || text[1] == c)) out += '\\';
         out += c;
         break;
-      case '\\': case '`': case '*': case '[': case ']': case '|': case '~': out += '\\'; out += c; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+      case '\\':
+      case '`':
+      case '*':
+      case '[':
+      case ']':
+      case '|':
+      case '~':
+        out += '\\';
+        out += c;
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
     }
   }
   return out;
@@ -36,10 +59,14 @@ std::string escaped(const std::string& text) {
 
 const char* mark(Status status) {
   switch (status) {
-    case Status::good: return "✓ ";
-    case Status::warn: return "⚠ ";
-    case Status::bad: return "✗ ";
-    case Status::none: break;
+    case Status::good:
+      return "✓ ";
+    case Status::warn:
+      return "⚠ ";
+    case Status::bad:
+      return "✗ ";
+    case Status::none:
+      break;
   }
   return "";
 }
@@ -56,7 +83,9 @@ struct Writer {
   void rows(const Table& table) {
     if (!table.columns.empty()) {
       out += "|";
-      for (const Column& column : table.columns) out += fmt::format(" {} |", escaped(with_unit(column.name, column.unit)));
+      for (const Column& column : table.columns)
+        out += column.unit.empty() ? fmt::format(" {} |", escaped(column.name))
+                                   : fmt::format(" {} [{}] |", escaped(column.name), escaped(column.unit));
       out += "\n|";
       for (const Column& column : table.columns) out += column.align == Align::right ? "---:|" : "---|";
       out += "\n";

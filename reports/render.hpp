@@ -10,7 +10,8 @@ namespace wt {
 
 /// The complete twin, schema "windtunnel.report/1": what is not finite is null.
 nlohmann::json report_json(const Report& report);
-/// Strict reader of the twin, for drawing a kept report again. Throws Error{usage} naming origin, pointer, found, allowed.
+/// Strict reader of the twin, for drawing a kept report again. Throws Error{usage} naming origin, pointer, found,
+/// allowed.
 Report report_from_json(const nlohmann::json& document, const std::string& origin);
 /// The text of a JSON document as this project writes it: two spaces, a newline at the end.
 std::string json_text(const nlohmann::json& document);

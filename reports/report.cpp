@@ -1,6 +1,9 @@
 #include "reports/report.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "configs/spec/error.hpp"
@@ -24,21 +27,31 @@ void check_table(const Table& table, const std::string& where) {
   for (const auto& row : table.rows) expect_length(row.size(), table.columns.size(), where, "cells in a row");
 }
 
+/// The ends of such bars are only where they are drawn; what they say is in the values.
+bool floats(const Chart& chart) { return chart.kind == ChartKind::waterfall || chart.kind == ChartKind::tornado; }
+
+bool has_range(const Chart& chart, const Series& series) { return !series.low.empty() && !floats(chart); }
+
 void check_chart(const Chart& chart, const std::string& where) {
   const bool over_x = !chart.x.empty();
   if (over_x && chart.kind != ChartKind::line)
     throw_error(Code::runtime, "report: {}: found x positions on a {}, allowed on a line; use labels", where,
                 to_string(chart.kind));
   const std::size_t points = over_x ? chart.x.size() : chart.labels.size();
-  const bool floating = chart.kind == ChartKind::waterfall || chart.kind == ChartKind::tornado;
+  const bool floating = floats(chart);
+  if (chart.kind == ChartKind::timeline)
+    if (std::set<std::string> rows(chart.labels.begin(), chart.labels.end()); rows.size() < chart.labels.size())
+      throw_error(Code::runtime, "report: {}: found {} labels of which {} differ, allowed one row a label; rename rows",
+                  where, chart.labels.size(), rows.size());
   for (const Series& series : chart.series) {
     const std::string at = where + ", series '" + series.name + "'";
     if (chart.kind == ChartKind::timeline) {
       for (const Span& span : series.spans)
         if (span.row >= chart.labels.size() || !(span.start <= span.end))
-          throw_error(Code::runtime, "report: {}: found span '{}' on row {} from {} to {}, allowed rows below {} and "
-                      "a start not after the end; correct the span", at, span.name, span.row, span.start, span.end,
-                      chart.labels.size());
+          throw_error(Code::runtime,
+                      "report: {}: found span '{}' on row {} from {} to {}, allowed rows below {} and "
+                      "a start not after the end; correct the span",
+                      at, span.name, span.row, span.start, span.end, chart.labels.size());
       continue;
     }
     expect_length(series.values.size(), points, at, "values");
@@ -56,16 +69,20 @@ std::string range_text(const Series& series, std::size_t i) {
 
 }  // namespace
 
-Cell::Cell(double value, std::optional<Evidence> from, Status judged) : Cell(value, format_number(value), from, judged) {}
+Cell::Cell(double value, std::optional<Evidence> from, Status judged)
+    : Cell(value, format_number(value), from, judged) {}
 Cell::Cell(double value, std::string shown, std::optional<Evidence> from, Status judged)
-    : text(std::move(shown)), evidence(from), status(judged) {
-  if (std::isfinite(value)) number = value;
+    : text(std::move(shown)), status(judged) {
+  if (!std::isfinite(value)) return;
+  number = value;
+  evidence = from;
 }
 
 void check(const Report& report) {
   std::set<std::string> ids;
   for (const Section& section : report.sections) {
-    if (section.id.empty() || section.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
+    if (section.id.empty() ||
+        section.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
       throw_error(Code::runtime, "report: section '{}': found id '{}', allowed a-z, 0-9 and '-'; give it a short name",
                   section.title, section.id);
     if (section.id == "provenance" || section.id == "report-data")
@@ -75,19 +92,24 @@ void check(const Report& report) {
       throw_error(Code::runtime, "report: section '{}': found id '{}' twice, allowed once; rename one", section.title,
                   section.id);
     for (const Item& item : section.items)
-      std::visit(Overloaded{[&](const Table& table) { check_table(table, section.id + ", table '" + table.title + "'"); },
-                            [&](const Chart& chart) { check_chart(chart, section.id + ", chart '" + chart.title + "'"); },
-                            [](const auto&) {}},
-                 item);
+      std::visit(
+          Overloaded{[&](const Table& table) { check_table(table, section.id + ", table '" + table.title + "'"); },
+                     [&](const Chart& chart) { check_chart(chart, section.id + ", chart '" + chart.title + "'"); },
+                     [](const auto&) {}},
+          item);
   }
 }
 
 std::string to_string(Status status) {
   switch (status) {
-    case Status::none: return "none";
-    case Status::good: return "good";
-    case Status::warn: return "warn";
-    case Status::bad: return "bad";
+    case Status::none:
+      return "none";
+    case Status::good:
+      return "good";
+    case Status::warn:
+      return "warn";
+    case Status::bad:
+      return "bad";
   }
   return "none";
 }
@@ -96,13 +118,20 @@ std::string to_string(Align align) { return align == Align::right ? "right" : "l
 
 std::string to_string(ChartKind kind) {
   switch (kind) {
-    case ChartKind::bar: return "bar";
-    case ChartKind::grouped_bar: return "grouped_bar";
-    case ChartKind::stacked_bar: return "stacked_bar";
-    case ChartKind::line: return "line";
-    case ChartKind::waterfall: return "waterfall";
-    case ChartKind::tornado: return "tornado";
-    case ChartKind::timeline: return "timeline";
+    case ChartKind::bar:
+      return "bar";
+    case ChartKind::grouped_bar:
+      return "grouped_bar";
+    case ChartKind::stacked_bar:
+      return "stacked_bar";
+    case ChartKind::line:
+      return "line";
+    case ChartKind::waterfall:
+      return "waterfall";
+    case ChartKind::tornado:
+      return "tornado";
+    case ChartKind::timeline:
+      return "timeline";
   }
   return "bar";
 }
@@ -113,7 +142,8 @@ std::string format_number(double value) {
   if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e15)) return fmt::format("{:.3e}", value);
   if (magnitude < 999.95) return fmt::format("{:.4g}", value);
   std::string digits = fmt::format("{:.0f}", magnitude);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(digits.begin() + static_cast<std::ptrdiff_t>(at -= 3), ',');
+  for (std::size_t at = digits.size(); at > 3;)
+    digits.insert(digits.begin() + static_cast<std::ptrdiff_t>(at -= 3), ',');
   return value < 0 ? fmt::format("-{}", digits) : digits;
 }
 
@@ -125,25 +155,33 @@ std::string with_unit(const std::string& name, const std::string& unit) {
 Table chart_table(const Chart& chart) {
   Table table{chart.title, {}, {}, chart.note};
   if (chart.kind == ChartKind::timeline) {
-    table.columns = {{chart.label_axis.empty() ? "row" : chart.label_axis, "", Align::left}, {"series", "", Align::left},
-                     {"what", "", Align::left}, {"start", chart.unit, Align::right}, {"end", chart.unit, Align::right}};
+    table.columns = {{chart.label_axis.empty() ? "row" : chart.label_axis, "", Align::left},
+                     {"series", "", Align::left},
+                     {"what", "", Align::left},
+                     {"start", chart.unit, Align::right},
+                     {"end", chart.unit, Align::right}};
+    std::map<std::size_t, std::vector<std::vector<Cell>>> by_row;
     for (const Series& series : chart.series)
       for (const Span& span : series.spans)
-        table.rows.push_back({chart.labels[span.row], series.name, span.name, {span.start, series.evidence},
-                              {span.end, series.evidence}});
+        by_row[span.row].push_back({chart.labels[span.row],
+                                    series.name,
+                                    span.name,
+                                    {span.start, series.evidence},
+                                    {span.end, series.evidence}});
+    for (auto& [row, cells] : by_row) std::move(cells.begin(), cells.end(), std::back_inserter(table.rows));
     return table;
   }
   table.columns.push_back({chart.label_axis, "", chart.x.empty() ? Align::left : Align::right});
   for (const Series& series : chart.series) {
     table.columns.push_back({series.name, chart.unit, Align::right});
-    if (!series.low.empty()) table.columns.push_back({"from - to", chart.unit, Align::right});
+    if (has_range(chart, series)) table.columns.push_back({"from - to", chart.unit, Align::right});
   }
   const std::size_t points = chart.x.empty() ? chart.labels.size() : chart.x.size();
   for (std::size_t i = 0; i < points; ++i) {
     std::vector<Cell> row{chart.x.empty() ? Cell(chart.labels[i]) : Cell(chart.x[i])};
     for (const Series& series : chart.series) {
       row.emplace_back(series.values[i], series.evidence);
-      if (!series.low.empty()) row.emplace_back(range_text(series, i));
+      if (has_range(chart, series)) row.emplace_back(range_text(series, i));
     }
     table.rows.push_back(std::move(row));
   }

@@ -22,7 +22,7 @@ struct Cell {
   Cell() = default;
   Cell(const char* shown) : text(shown) {}
   Cell(std::string shown) : text(std::move(shown)) {}
-  /// A number shown with four significant digits; "n/a" when it is not finite.
+  /// A number shown with four significant digits; "n/a" and without evidence when it is not finite.
   Cell(double value, std::optional<Evidence> from = {}, Status judged = Status::none);
   /// A number with the text to show for it.
   Cell(double value, std::string shown, std::optional<Evidence> from = {}, Status judged = Status::none);
@@ -48,10 +48,10 @@ struct Table {
   std::string note = {};
 };
 
-/// bar, grouped_bar and stacked_bar: values over labels, one bar a series (low and high: whiskers; not on stacked bars).
-/// line: values over labels, or over `x`; low and high are a band.
-/// waterfall, tornado: floating bars from low to high, lying; made by waterfall() and tornado() of charts.hpp.
-/// timeline: spans on rows; made by timeline_chart() of timeline_chart.hpp or by hand.
+/// bar, grouped_bar and stacked_bar: values over labels, one bar a series (low and high: whiskers; not on stacked
+/// bars). line: values over labels, or over `x`; low and high are a band. waterfall, tornado: floating bars from low to
+/// high, lying; made by waterfall() and tornado() of charts.hpp. timeline: spans on rows; made by timeline_chart() of
+/// timeline_chart.hpp or by hand.
 enum class ChartKind { bar, grouped_bar, stacked_bar, line, waterfall, tornado, timeline };
 
 struct Span {
@@ -80,11 +80,11 @@ struct Chart {
   std::string unit = {};  ///< of the values
   std::vector<std::string> labels = {};
   std::vector<Series> series = {};
-  std::string label_axis = {};        ///< title of the axis of the labels
-  std::string value_axis = {};        ///< title of the axis of the values; the unit is added
-  std::vector<double> x = {};         ///< line only: positions on a linear axis, instead of labels
+  std::string label_axis = {};             ///< title of the axis of the labels
+  std::string value_axis = {};             ///< title of the axis of the values; the unit is added
+  std::vector<double> x = {};              ///< line only: positions on a linear axis, instead of labels
   std::optional<ReferenceLine> line = {};  ///< a limit, a baseline
-  bool horizontal = false;       ///< lying bars, for long labels
+  bool horizontal = false;                 ///< lying bars, for long labels
   std::string note = {};
 };
 
@@ -118,8 +118,8 @@ struct Report {
   nlohmann::json payload = {};  ///< the result that the report was made from, for machines
 };
 
-/// Throws Error{runtime} naming section and item: a row or series of the wrong length, a span on no row, an id used
-/// twice or unfit as an anchor. Every renderer calls it first.
+/// Throws Error{runtime} naming section and item: a row or series of the wrong length, a span on no row, two rows of
+/// one name, an id used twice or unfit as an anchor. Every renderer calls it first.
 void check(const Report& report);
 
 std::string to_string(Status status);

@@ -14,10 +14,14 @@ constexpr const char *kBold = "1", *kDim = "2", *kPlain = "";
 
 const char* color_of(Status status) {
   switch (status) {
-    case Status::good: return "32";
-    case Status::warn: return "33";
-    case Status::bad: return "31";
-    case Status::none: break;
+    case Status::good:
+      return "32";
+    case Status::warn:
+      return "33";
+    case Status::bad:
+      return "31";
+    case Status::none:
+      break;
   }
   return kPlain;
 }
@@ -73,9 +77,11 @@ class Writer {
       for (std::size_t r = 0; r < shown; ++r) width = std::max(width, width_of(cell_text(table.rows[r][c])));
       widths.push_back(width);
     }
-    row(table, widths, [&](std::size_t c) { return heads[c]; }, [](std::size_t) { return kDim; });
+    row(
+        table, widths, [&](std::size_t c) { return heads[c]; }, [](std::size_t) { return kDim; });
     for (std::size_t r = 0; r < shown; ++r)
-      row(table, widths, [&](std::size_t c) { return cell_text(table.rows[r][c]); },
+      row(
+          table, widths, [&](std::size_t c) { return cell_text(table.rows[r][c]); },
           [&](std::size_t c) { return color_of(table.rows[r][c].status); });
     if (shown == 0) line("  (no rows)", kDim);
     if (shown < table.rows.size()) line(fmt::format("  ... and {} more", table.rows.size() - shown), kDim);
@@ -93,11 +99,15 @@ class Writer {
     for (const auto& [key, value] : item.entries) width = std::max(width, width_of(tame(key)));
     for (const auto& [key, value] : item.entries) {
       const std::string name = tame(key);
-      line("  " + name + std::string(width - width_of(name) + 2, ' ') + paint(cell_text(value), color_of(value.status)));
+      line("  " + name + std::string(width - width_of(name) + 2, ' ') +
+           paint(cell_text(value), color_of(value.status)));
     }
   }
   void operator()(const Callout& item) {
-    line(tame((item.status == Status::bad ? "!! " : item.status == Status::warn ? "! " : "") + item.title),
+    line(tame((item.status == Status::bad    ? "!! "
+               : item.status == Status::warn ? "! "
+                                             : "") +
+              item.title),
          item.status == Status::none ? kBold : color_of(item.status));
     wrapped(item.text, 2);
   }

@@ -14,8 +14,8 @@ bool use_color(Color wanted, int descriptor);
 
 struct TextOptions {
   bool color = false;
-  std::size_t width = 100;              ///< paragraphs wrap here; tables take what they need
-  std::size_t max_timeline_rows = 20;   ///< spans of a timeline that are listed; the rest are counted
+  std::size_t width = 100;             ///< paragraphs wrap here; tables take what they need
+  std::size_t max_timeline_rows = 20;  ///< spans of a timeline that are listed; the rest are counted
 };
 
 /// Control characters of names are shown as '?', so that no name can steer the terminal. Columns align by code point.

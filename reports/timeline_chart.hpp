@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// Rows in order of rank, lane, group; a lane that no group uses on a rank has none. Milliseconds from the step's start.
-/// Several steps of one rank in one group are Error{runtime}: pick one first.
+/// Rows in order of rank, lane, group; a lane that no group uses on a rank has none. Milliseconds from the step's
+/// start. Several steps of one rank in one group are Error{runtime}: pick one first.
 Chart timeline_chart(const std::string& title, const std::vector<TraceGroup>& groups);
 
 }  // namespace wt

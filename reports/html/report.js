@@ -1,219 +1,377 @@
 // Turns the JSON twin in the page into Chart.js configurations. Chart.js owns every position; nothing is computed here
 // beyond choosing colours and axes.
-(function () {
-  'use strict';
-  const report = JSON.parse(document.getElementById('report-data').textContent);
-  const ink = '#17202b', soft = '#4d5967', grid = '#e3e8ed';
-  // Told apart with every common colour vision, and at least 3:1 against white.
-  const palette = ['#1b5e9b', '#d1660f', '#0f8f70', '#9b4f96', '#a3790a', '#4aa3cc', '#b23a5b', '#5f6b7a'];
-  const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#0f8f70', kLimit = '#b3261e';
-  const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
-  const show = (value, unit) => (value === null || value === undefined) ? 'n/a'
-    : number.format(value) + (unit ? ' ' + unit : '');
-  const faded = color => color + '40';
-  const titled = (name, unit) => unit ? (name ? name + ' [' + unit + ']' : '[' + unit + ']') : name;
+(function() {
+'use strict';
+const report = JSON.parse(document.getElementById('report-data').textContent);
+const ink = '#17202b', soft = '#4d5967', grid = '#e3e8ed';
+// Told apart with every common colour vision, and at least 3:1 against white.
+const palette = ['#1b5e9b', '#d1660f', '#0f8f70', '#9b4f96', '#a3790a', '#3a8fbb', '#b23a5b', '#5f6b7a'];
+const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#0f8f70', kLimit = '#b3261e';
+const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
+const show = (value, unit) =>
+    (value === null || value === undefined) ? 'n/a' : number.format(value) + (unit ? ' ' + unit : '');
+const faded = color => color + '40';
+const titled = (name, unit) => unit ? (name ? name + ' [' + unit + ']' : '[' + unit + ']') : name;
 
-  Object.assign(Chart.defaults, { animation: false, color: ink, maintainAspectRatio: false });
-  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-  Chart.defaults.font.size = 13;
-  Chart.defaults.plugins.legend.labels.boxWidth = 14;
-  Chart.defaults.plugins.legend.position = 'top';
-  Chart.defaults.plugins.legend.align = 'start';
+// Twice the pixels at least: a page that is printed should be sharp.
+Object.assign(Chart.defaults, {
+  animation: false,
+  color: ink,
+  maintainAspectRatio: false,
+  devicePixelRatio: Math.max(2, window.devicePixelRatio || 1)
+});
+Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+Chart.defaults.font.size = 13;
+Object.assign(Chart.defaults.plugins.legend.labels, {boxWidth: 10, boxHeight: 10, padding: 14, usePointStyle: true});
+Chart.defaults.elements.bar.pointStyle = 'rect';
+Chart.defaults.plugins.legend.position = 'top';
+Chart.defaults.plugins.legend.align = 'start';
 
-  // Writes a bar's value behind its end; where the end is, Chart.js says.
-  const valueLabels = {
-    id: 'valueLabels',
-    afterDatasetsDraw(chart) {
-      const { ctx } = chart;
-      ctx.save();
-      ctx.font = '12px ' + Chart.defaults.font.family;
-      ctx.fillStyle = ink;
-      chart.data.datasets.forEach((dataset, d) => {
-        if (!dataset.written || !chart.isDatasetVisible(d)) return;
-        chart.getDatasetMeta(d).data.forEach((bar, i) => {
-          if (!dataset.written[i] || !Number.isFinite(bar.x) || !Number.isFinite(bar.y)) return;
-          const p = bar.getProps(['x', 'y', 'base'], true);
-          if (bar.horizontal) {
-            const left = dataset.writtenLeft && dataset.writtenLeft[i];
-            ctx.textAlign = left ? 'right' : 'left';
-            ctx.textBaseline = 'middle';
-            ctx.fillText(dataset.written[i], left ? Math.min(p.x, p.base) - 5 : Math.max(p.x, p.base) + 5, p.y);
-          } else {
-            ctx.textAlign = 'center';
-            ctx.textBaseline = 'bottom';
-            const top = dataset.writtenAbove && dataset.writtenAbove[i] !== null
-              ? chart.scales.value.getPixelForValue(dataset.writtenAbove[i]) : Math.min(p.y, p.base);
-            ctx.fillText(dataset.written[i], p.x, top - 3);
-          }
-        });
+// Writes a bar's value behind its end; where the end is, Chart.js says.
+const valueLabels = {
+  id: 'valueLabels',
+  afterDatasetsDraw(chart) {
+    const {ctx} = chart;
+    ctx.save();
+    ctx.font = '12px ' + Chart.defaults.font.family;
+    ctx.fillStyle = ink;
+    chart.data.datasets.forEach((dataset, d) => {
+      if (!dataset.written || !chart.isDatasetVisible(d)) return;
+      chart.getDatasetMeta(d).data.forEach((bar, i) => {
+        if (!dataset.written[i] || !Number.isFinite(bar.x) || !Number.isFinite(bar.y)) return;
+        const p = bar.getProps(['x', 'y', 'base'], true);
+        if (bar.horizontal) {
+          const left = dataset.writtenLeft && dataset.writtenLeft[i];
+          ctx.textAlign = left ? 'right' : 'left';
+          ctx.textBaseline = 'middle';
+          ctx.fillText(dataset.written[i], left ? Math.min(p.x, p.base) - 5 : Math.max(p.x, p.base) + 5, p.y);
+        } else {
+          ctx.textAlign = 'center';
+          ctx.textBaseline = 'bottom';
+          const top = dataset.writtenAbove && dataset.writtenAbove[i] !== null ?
+              chart.scales.value.getPixelForValue(dataset.writtenAbove[i]) :
+              Math.min(p.y, p.base);
+          ctx.fillText(dataset.written[i], p.x, top - 3);
+        }
       });
-      ctx.restore();
+    });
+    ctx.restore();
+  }
+};
+
+function seriesName(series) {
+  return series.evidence && series.evidence !== series.name ? series.name + ' (' + series.evidence + ')' : series.name;
+}
+
+function base(chart, horizontal) {
+  const label = {
+    type: 'category',
+    labels: chart.labels,
+    grid: {display: false},
+    offset: true,
+    title: {display: !!chart.label_axis, text: chart.label_axis, color: soft},
+    ticks: {
+      autoSkip: chart.labels.length > 40,
+      maxRotation: 50,
+      callback(index) {
+        const text = this.getLabelForValue(index);
+        return text.length > 46 ? text.slice(0, 45) + '\u2026' : text;
+      }
     }
   };
+  const value = {
+    type: 'linear',
+    grid: {color: grid},
+    border: {display: false},
+    stacked: false,
+    beginAtZero: true,
+    title: {display: true, text: titled(chart.value_axis, chart.unit), color: soft},
+    ticks: {callback: v => number.format(v)}
+  };
+  label.axis = horizontal ? 'y' : 'x';
+  value.axis = horizontal ? 'x' : 'y';
+  return {
+    type: 'bar',
+    plugins: [valueLabels],
+    data: {datasets: []},
+    options: {
+      indexAxis: horizontal ? 'y' : 'x',
+      scales: {label, value},
+      layout: {padding: {top: 4}},
+      plugins: {
+        legend: {
+          display: chart.series.length > 1 || !!chart.line,
+          labels: {filter: item => !item.text.startsWith('\u0000')}
+        },
+        tooltip: {filter: item => !(item.dataset.label || '').startsWith('\u0000')}
+      }
+    }
+  };
+}
 
-  function seriesName(series) { return series.evidence ? series.name + ' (' + series.evidence + ')' : series.name; }
+function onAxes(dataset, horizontal) {
+  return Object.assign(
+      dataset, horizontal ? {xAxisID: 'value', yAxisID: 'label'} : {xAxisID: 'label', yAxisID: 'value'});
+}
 
-  function base(chart, horizontal) {
-    const label = { type: 'category', labels: chart.labels, grid: { display: false }, offset: true,
-      title: { display: !!chart.label_axis, text: chart.label_axis, color: soft },
-      ticks: { autoSkip: chart.labels.length > 40, maxRotation: 50 } };
-    const value = { type: 'linear', grid: { color: grid }, border: { display: false }, stacked: false, beginAtZero: true,
-      title: { display: true, text: titled(chart.value_axis, chart.unit), color: soft },
-      ticks: { callback: v => number.format(v) } };
-    label.axis = horizontal ? 'y' : 'x';
-    value.axis = horizontal ? 'x' : 'y';
-    return { type: 'bar', plugins: [valueLabels], data: { datasets: [] },
-      options: { indexAxis: horizontal ? 'y' : 'x', scales: { label, value }, layout: { padding: { top: 4 } },
-        plugins: { legend: { display: chart.series.length > 1 || !!chart.line,
-          labels: { filter: item => !item.text.startsWith('\u0000') } },
-        tooltip: { filter: item => !(item.dataset.label || '').startsWith('\u0000') } } } };
-  }
+// A limit from edge to edge: a line over a hidden axis from 0 to 1 beside the labels' axis.
+function addLine(config, chart, horizontal, color) {
+  if (!chart.line) return;
+  config.options.scales
+      .edge = {type: 'linear', axis: horizontal ? 'y' : 'x', min: 0, max: 1, display: false, offset: false};
+  const at = chart.line.value;
+  config.data.datasets.push({
+    type: 'line',
+    label: chart.line.label + ': ' + show(at, chart.unit),
+    order: -1,
+    indexAxis: horizontal ? 'y' : 'x',
+    borderColor: color,
+    backgroundColor: color,
+    borderWidth: 2,
+    borderDash: [6, 4],
+    pointRadius: 0,
+    pointHitRadius: 0,
+    pointStyle: 'line',
+    clip: false,
+    data: horizontal ? [{x: at, y: 0}, {x: at, y: 1}] : [{x: 0, y: at}, {x: 1, y: at}],
+    [horizontal ? 'yAxisID' : 'xAxisID']: 'edge',
+    [horizontal ? 'xAxisID' : 'yAxisID']: 'value'
+  });
+}
 
-  function onAxes(dataset, horizontal) {
-    return Object.assign(dataset, horizontal ? { xAxisID: 'value', yAxisID: 'label' } : { xAxisID: 'label', yAxisID: 'value' });
-  }
-
-  // A limit from edge to edge: a line over a hidden axis from 0 to 1 beside the labels' axis.
-  function addLine(config, chart, horizontal, color) {
-    if (!chart.line) return;
-    config.options.scales.edge = { type: 'linear', axis: horizontal ? 'y' : 'x', min: 0, max: 1, display: false };
-    const at = chart.line.value;
-    config.data.datasets.push({ type: 'line', label: chart.line.label + ': ' + show(at, chart.unit), order: -1,
-      indexAxis: horizontal ? 'y' : 'x', borderColor: color, backgroundColor: color, borderWidth: 2, borderDash: [6, 4],
-      pointRadius: 0, pointHitRadius: 0, clip: false,
-      data: horizontal ? [{ x: at, y: 0 }, { x: at, y: 1 }] : [{ x: 0, y: at }, { x: 1, y: at }],
-      [horizontal ? 'yAxisID' : 'xAxisID']: 'edge', [horizontal ? 'xAxisID' : 'yAxisID']: 'value' });
-  }
-
-  function bars(chart) {
-    const horizontal = chart.horizontal, stacked = chart.kind === 'stacked_bar';
-    const config = base(chart, horizontal);
-    // The label axis stacks, so that a whisker stands on its bar; the value axis only where bars add up.
-    config.options.scales.label.stacked = true;
-    config.options.scales.value.stacked = stacked;
-    const few = chart.labels.length * chart.series.length <= 24;
-    chart.series.forEach((series, s) => {
-      const ranged = series.low && !stacked;
-      config.data.datasets.push(onAxes({ label: seriesName(series), data: series.values, stack: stacked ? 'all' : 's' + s,
-        backgroundColor: palette[s % palette.length], borderColor: '#fff', borderWidth: stacked ? 1 : 0, maxBarThickness: 46,
-        categoryPercentage: .78, barPercentage: .92, order: 2,
-        written: few && !stacked ? series.values.map(v => v === null ? '' : number.format(v)) : null,
-        writtenAbove: ranged ? series.high : null }, horizontal));
-      if (ranged) config.data.datasets.push(onAxes({ label: '\u0000range', data: series.low.map((v, i) =>
-        v === null || series.high[i] === null ? null : [v, series.high[i]]), stack: 's' + s, backgroundColor: ink,
-        maxBarThickness: 2, categoryPercentage: .78, barPercentage: .92, order: 1, borderSkipped: false }, horizontal));
-    });
-    if (horizontal && few) config.options.layout.padding = { right: 56, top: 4 };
-    else config.options.scales.value.grace = '6%';
-    config.options.plugins.tooltip.callbacks = { label(item) {
+function bars(chart) {
+  const horizontal = chart.horizontal, stacked = chart.kind === 'stacked_bar';
+  const config = base(chart, horizontal);
+  // The label axis stacks, so that a whisker stands on its bar; the value axis only where bars add up.
+  config.options.scales.label.stacked = true;
+  config.options.scales.value.stacked = stacked;
+  const few = chart.labels.length * chart.series.length <= 24;
+  chart.series.forEach((series, s) => {
+    const ranged = series.low && !stacked;
+    config.data.datasets.push(onAxes(
+        {
+          label: seriesName(series),
+          data: series.values,
+          stack: stacked ? 'all' : 's' + s,
+          backgroundColor: palette[s % palette.length],
+          borderColor: '#fff',
+          borderWidth: stacked ? 1 : 0,
+          maxBarThickness: 84,
+          categoryPercentage: .64,
+          barPercentage: .92,
+          order: 2,
+          written: few && !stacked ? series.values.map(v => v === null ? '' : number.format(v)) : null,
+          writtenAbove: ranged ? series.high : null
+        },
+        horizontal));
+    if (ranged)
+      config.data.datasets.push(onAxes(
+          {
+            label: '\u0000range',
+            data: series.low.map((v, i) => v === null || series.high[i] === null ? null : [v, series.high[i]]),
+            stack: 's' + s,
+            backgroundColor: ink,
+            maxBarThickness: 2,
+            categoryPercentage: .64,
+            barPercentage: .92,
+            order: 1,
+            borderSkipped: false
+          },
+          horizontal));
+  });
+  if (horizontal && few)
+    config.options.layout.padding = {right: 56, top: 4};
+  else
+    config.options.scales.value.grace = '6%';
+  config.options.plugins.tooltip.callbacks = {
+    label(item) {
       const series = chart.series.find(one => seriesName(one) === item.dataset.label), i = item.dataIndex;
       if (!series) return item.dataset.label;
-      const range = series.low && series.low[i] !== null ? ' (' + show(series.low[i]) + ' to ' + show(series.high[i]) + ')' : '';
+      const range =
+          series.low && series.low[i] !== null ? ' (' + show(series.low[i]) + ' to ' + show(series.high[i]) + ')' : '';
       return item.dataset.label + ': ' + show(series.values[i], chart.unit) + range;
-    } };
-    addLine(config, chart, horizontal, kLimit);
-    return config;
-  }
+    }
+  };
+  addLine(config, chart, horizontal, kLimit);
+  return config;
+}
 
-  function lines(chart) {
-    const config = base(chart, false), overX = !!chart.x;
-    config.type = 'line';
-    config.options.interaction = { mode: 'nearest', intersect: false };
-    config.options.scales.value.beginAtZero = false;
-    config.options.scales.label.offset = false;
-    if (overX) config.options.scales.label = { type: 'linear', axis: 'x', grid: { display: false },
-      title: { display: !!chart.label_axis, text: chart.label_axis, color: soft }, ticks: { callback: v => number.format(v) } };
-    const points = values => overX ? values.map((v, i) => ({ x: chart.x[i], y: v })) : values;
-    chart.series.forEach((series, s) => {
-      const color = palette[s % palette.length], many = series.values.length > 60;
-      config.data.datasets.push(onAxes({ label: seriesName(series), data: points(series.values), borderColor: color,
-        backgroundColor: color, borderWidth: 2, pointRadius: many ? 0 : 3, tension: 0, spanGaps: false }, false));
-      if (!series.low) return;
-      const band = { borderWidth: 0, pointRadius: 0, pointHitRadius: 0, backgroundColor: faded(color), order: 3 };
-      config.data.datasets.push(onAxes(Object.assign({ label: '\u0000low', data: points(series.low) }, band), false));
-      config.data.datasets.push(onAxes(Object.assign({ label: '\u0000high', data: points(series.high), fill: '-1' }, band), false));
-    });
-    config.options.plugins.tooltip.callbacks = { label: item => item.dataset.label + ': ' + show(item.parsed.y, chart.unit) };
-    addLine(config, chart, false, kLimit);
-    return config;
-  }
+function lines(chart) {
+  const config = base(chart, false), overX = !!chart.x;
+  config.type = 'line';
+  config.options.interaction = {mode: 'nearest', intersect: false};
+  config.options.scales.value.beginAtZero = false;
+  config.options.scales.label.offset = false;
+  if (overX)
+    config.options.scales.label = {
+      type: 'linear',
+      axis: 'x',
+      grid: {display: false},
+      title: {display: !!chart.label_axis, text: chart.label_axis, color: soft},
+      ticks: {callback: v => number.format(v)}
+    };
+  const points = values => overX ? values.map((v, i) => ({x: chart.x[i], y: v})) : values;
+  chart.series.forEach((series, s) => {
+    const color = palette[s % palette.length], many = series.values.length > 60;
+    config.data.datasets.push(onAxes(
+        {
+          label: seriesName(series),
+          data: points(series.values),
+          borderColor: color,
+          backgroundColor: color,
+          borderWidth: 2,
+          pointRadius: many ? 0 : 3,
+          pointStyle: 'circle',
+          tension: 0,
+          spanGaps: false
+        },
+        false));
+    if (!series.low) return;
+    const band = {borderWidth: 0, pointRadius: 0, pointHitRadius: 0, backgroundColor: faded(color), order: 3};
+    config.data.datasets.push(onAxes(Object.assign({label: '\u0000low', data: points(series.low)}, band), false));
+    config.data.datasets.push(
+        onAxes(Object.assign({label: '\u0000high', data: points(series.high), fill: '-1'}, band), false));
+  });
+  config.options.plugins.tooltip.callbacks = {
+    label: item => item.dataset.label + ': ' + show(item.parsed.y, chart.unit)
+  };
+  addLine(config, chart, false, kLimit);
+  return config;
+}
 
-  function floating(series) {
-    return series.values.map((v, i) => series.low[i] === null || series.high[i] === null ? null : [series.low[i], series.high[i]]);
-  }
+function floating(series) {
+  return series.values.map(
+      (v, i) => series.low[i] === null || series.high[i] === null ? null : [series.low[i], series.high[i]]);
+}
 
-  function waterfall(chart) {
-    const config = base(chart, true), series = chart.series[0] || { values: [], low: [], high: [] };
-    const last = series.values.length - 1;
-    const total = i => i === 0 || i === last;
-    config.data.datasets.push(onAxes({ label: series.name, data: floating(series), borderSkipped: false, maxBarThickness: 24,
-      backgroundColor: series.values.map((v, i) => total(i) ? kTotal : v < 0 ? kLoss : kGain),
-      written: series.values.map((v, i) => (!total(i) && v > 0 ? '+' : '') + show(v, chart.unit)) }, true));
-    config.options.layout.padding = { right: 76, top: 4 };
-    config.options.plugins.legend.display = !!chart.line;
-    config.options.plugins.tooltip.callbacks = { label: item => show(series.values[item.dataIndex], chart.unit) };
-    addLine(config, chart, true, kLimit);
-    return config;
-  }
+function waterfall(chart) {
+  const config = base(chart, true), series = chart.series[0] || {name: '', values: [], low: [], high: []};
+  const last = series.values.length - 1;
+  const total = i => i === 0 || i === last;
+  config.data.datasets.push(onAxes(
+      {
+        label: series.name,
+        data: floating(series),
+        borderSkipped: false,
+        maxBarThickness: 24,
+        backgroundColor: series.values.map(
+            (v, i) => total(i) ? kTotal :
+                v < 0          ? kLoss :
+                                 kGain),
+        written: series.values.map((v, i) => (!total(i) && v > 0 ? '+' : '') + show(v, chart.unit))
+      },
+      true));
+  config.options.layout.padding = {right: 76, top: 4};
+  config.options.plugins.legend.display = !!chart.line;
+  config.options.plugins.tooltip.callbacks = {label: item => show(series.values[item.dataIndex], chart.unit)};
+  addLine(config, chart, true, kLimit);
+  return config;
+}
 
-  function tornado(chart) {
-    const config = base(chart, true), at = chart.line ? chart.line.value : 0;
-    config.options.scales.label.stacked = true;
-    config.options.scales.value.beginAtZero = false;
-    config.options.scales.value.grace = '22%';
-    chart.series.forEach((series, s) => {
-      const other = chart.series[1 - s];
-      config.data.datasets.push(onAxes({ label: seriesName(series), data: floating(series), stack: 'both', borderSkipped: false,
-        backgroundColor: palette[s % palette.length], maxBarThickness: 22, order: 2,
-        written: series.values.map((v, i) => {  // both on one side: the outer end is written
-          const inner = other && (v - at) * (other.values[i] - at) > 0 && Math.abs(v - at) < Math.abs(other.values[i] - at);
-          return v === null || v === at || inner ? '' : number.format(v);
-        }),
-        writtenLeft: series.values.map(v => v < at) }, true));
-    });
-    config.options.plugins.tooltip.callbacks = { label: item => {
+function tornado(chart) {
+  const config = base(chart, true), at = chart.line ? chart.line.value : 0;
+  config.options.scales.label.stacked = true;
+  config.options.scales.value.beginAtZero = false;
+  config.options.scales.value.grace = '22%';
+  chart.series.forEach((series, s) => {
+    const other = chart.series[1 - s];
+    config.data.datasets.push(onAxes(
+        {
+          label: seriesName(series),
+          data: floating(series),
+          stack: 'both',
+          borderSkipped: false,
+          backgroundColor: palette[s % palette.length],
+          maxBarThickness: 22,
+          order: 2,
+          written: series.values.map((v, i) => {  // both on one side: the outer end is written
+            const inner =
+                other && (v - at) * (other.values[i] - at) > 0 && Math.abs(v - at) < Math.abs(other.values[i] - at);
+            return v === null || v === at || inner ? '' : number.format(v);
+          }),
+          writtenLeft: series.values.map(v => v < at)
+        },
+        true));
+  });
+  config.options.plugins.tooltip.callbacks = {
+    label: item => {
       const series = chart.series[item.datasetIndex];
       return series ? series.name + ': ' + show(series.values[item.dataIndex], chart.unit) : item.dataset.label;
-    } };
-    addLine(config, chart, true, ink);
-    return config;
-  }
+    }
+  };
+  addLine(config, chart, true, ink);
+  return config;
+}
 
-  function timeline(chart) {
-    const config = base(chart, true);
-    config.options.scales.label.stacked = true;
-    config.options.scales.label.ticks.autoSkip = false;
-    config.options.scales.label.grid = { display: true, color: '#eef1f4' };
-    chart.series.forEach((series, s) => {
-      config.data.datasets.push(onAxes({ label: seriesName(series), stack: 'all', borderSkipped: false, borderColor: '#fff',
-        borderWidth: .5, categoryPercentage: 1, barPercentage: .72, maxBarThickness: 20,
-        backgroundColor: palette[s % palette.length],
-        data: (series.spans || []).map(span => ({ x: [span.start, span.end], y: chart.labels[span.row], name: span.name })) }, true));
-    });
-    config.options.plugins.tooltip.callbacks = { title: items => items.length ? items[0].raw.name : '',
-      label: item => item.raw.x ? show(item.raw.x[0]) + ' to ' + show(item.raw.x[1], chart.unit) + ', ' +
-        show(item.raw.x[1] - item.raw.x[0], chart.unit) : item.dataset.label };
-    addLine(config, chart, true, ink);
-    return config;
-  }
-
-  const builders = { bar: bars, grouped_bar: bars, stacked_bar: bars, line: lines, waterfall, tornado, timeline };
-  const charts = [];
-  document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
-    const [section, item] = canvas.dataset.chart.split('/').map(Number);
-    const chart = report.sections[section].items[item];
-    charts.push(new Chart(canvas, builders[chart.kind](chart)));
+function timeline(chart) {
+  const config = base(chart, true);
+  config.options.scales.label.stacked = true;
+  config.options.scales.label.ticks.autoSkip = false;
+  config.options.scales.label.title.display = false;
+  config.options.scales.label.grid = {display: true, color: '#eef1f4'};
+  chart.series.forEach((series, s) => {
+    config.data.datasets.push(onAxes(
+        {
+          label: seriesName(series),
+          stack: 'all',
+          borderSkipped: false,
+          borderColor: '#fff',
+          borderWidth: .5,
+          categoryPercentage: 1,
+          barPercentage: .72,
+          maxBarThickness: 20,
+          backgroundColor: palette[s % palette.length],
+          data: (series.spans ||
+                 []).map(span => ({x: [span.start, span.end], y: chart.labels[span.row], name: span.name}))
+        },
+        true));
   });
-  // Paper is narrower than the window; redraw for it, and back.
-  window.addEventListener('beforeprint', () => charts.forEach(chart => chart.resize(660, chart.height)));
-  window.addEventListener('afterprint', () => charts.forEach(chart => chart.resize()));
+  config.options.plugins.tooltip.callbacks = {
+    title: items => items.length ? items[0].raw.name : '',
+    label: item => item.raw.x ? show(item.raw.x[0]) + ' to ' + show(item.raw.x[1], chart.unit) + ', ' +
+            show(item.raw.x[1] - item.raw.x[0], chart.unit) :
+                                item.dataset.label
+  };
+  addLine(config, chart, true, ink);
+  return config;
+}
 
-  const links = new Map([...document.querySelectorAll('nav a')].map(link => [link.getAttribute('href').slice(1), link]));
-  const visible = new Set();
-  const observer = new IntersectionObserver(entries => {
-    entries.forEach(entry => entry.isIntersecting ? visible.add(entry.target.id) : visible.delete(entry.target.id));
-    let current = [...links.keys()].find(id => visible.has(id));
-    links.forEach((link, id) => id === current ? link.setAttribute('aria-current', 'true') : link.removeAttribute('aria-current'));
-  }, { rootMargin: '-12% 0px -60% 0px' });
-  document.querySelectorAll('main section').forEach(section => observer.observe(section));
+const builders = {
+  bar: bars,
+  grouped_bar: bars,
+  stacked_bar: bars,
+  line: lines,
+  waterfall,
+  tornado,
+  timeline
+};
+const charts = [];
+let failed = 0;
+document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
+  const [section, item] = canvas.dataset.chart.split('/').map(Number);
+  const chart = report.sections[section].items[item];
+  try {
+    charts.push(new Chart(canvas, builders[chart.kind](chart)));
+  } catch (error) {  // the numbers stay: they are in the table below
+    failed += 1;
+    console.error(chart.title, error);
+    const item = canvas.closest('.item');
+    canvas.parentElement.remove();
+    item.querySelector('details').open = true;
+  }
+});
+document.documentElement.dataset.charts = charts.length + ' drawn, ' + failed + ' failed';
+// Paper is narrower than the window; redraw for it, and back.
+window.addEventListener('beforeprint', () => charts.forEach(chart => chart.resize(660, chart.height)));
+window.addEventListener('afterprint', () => charts.forEach(chart => chart.resize()));
+
+const links = new Map([...document.querySelectorAll('nav a')].map(link => [link.getAttribute('href').slice(1), link]));
+const visible = new Set();
+const observer = new IntersectionObserver(entries => {
+  entries.forEach(entry => entry.isIntersecting ? visible.add(entry.target.id) : visible.delete(entry.target.id));
+  let current = [...links.keys()].find(id => visible.has(id));
+  links.forEach(
+      (link, id) => id === current ? link.setAttribute('aria-current', 'true') : link.removeAttribute('aria-current'));
+}, {rootMargin: '-12% 0px -60% 0px'});
+document.querySelectorAll('main section').forEach(section => observer.observe(section));
 })();

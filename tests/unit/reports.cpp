@@ -66,7 +66,8 @@ TEST_CASE("a report read back from its twin is the same report") {
 TEST_CASE("a twin with an unknown key, kind or schema is refused by name") {
   json twin = report_json(fixture::report());
   twin["sections"][0]["items"][0]["kind"] = "pie";
-  CHECK_THROWS_WITH(report_from_json(twin, "r.json"), Catch::Contains("/sections/0/items/0/kind") && Catch::Contains("pie"));
+  CHECK_THROWS_WITH(report_from_json(twin, "r.json"),
+                    Catch::Contains("/sections/0/items/0/kind") && Catch::Contains("pie"));
   twin = report_json(fixture::report());
   twin["schema"] = "windtunnel.report/9";
   CHECK_THROWS_WITH(report_from_json(twin, "r.json"), Catch::Contains("windtunnel.report/9"));
@@ -85,7 +86,8 @@ TEST_CASE("the page embeds the twin it was made from") {
 TEST_CASE("the page loads nothing") {
   const std::string page = html_report(fixture::report());
   const std::string twin = between(page, "id=\"report-data\">", "</script>");
-  const std::regex load(R"re((src|href|action|data|poster)\s*=\s*["']?\s*(https?:)?//|url\(|@import|<link|<img|<iframe|fetch\(|XMLHttpRequest|import\()re");
+  const std::regex load(
+      R"re((src|href|action|data|poster)\s*=\s*["']?\s*(https?:)?//|url\(|@import|<link|<img|<iframe|fetch\(|XMLHttpRequest|import\()re");
   CHECK_FALSE(std::regex_search(page, load));
   CHECK(std::regex_search(std::string("<script src=\"https://x\">"), load));
   CHECK(page.find("Chart.js v3.9") != std::string::npos);
@@ -145,7 +147,8 @@ TEST_CASE("colour: flag before environment before terminal") {
 }
 
 TEST_CASE("text columns align by code point, not by byte") {
-  const std::string text = text_table({"", {{"a", "", Align::left}, {"b", "", Align::right}}, {{"äöü", 1.0}, {"x", 22.0}}, ""});
+  const std::string text =
+      text_table({"", {{"a", "", Align::left}, {"b", "", Align::right}}, {{"äöü", 1.0}, {"x", 22.0}}, ""});
   CHECK(text == "  a     b\n  äöü   1\n  x    22\n");
 }
 
@@ -153,7 +156,8 @@ TEST_CASE("an empty report and empty items render in every format") {
   Report report;
   CHECK_NOTHROW(html_report(report));
   CHECK(json::parse(json_text(report_json(report)))["sections"].empty());
-  for (Item item : {Item(Table{}), Item(Chart{}), Item(KeyValues{}), Item(Callout{}), Item(Chart{.kind = ChartKind::timeline})}) {
+  for (Item item :
+       {Item(Table{}), Item(Chart{}), Item(KeyValues{}), Item(Callout{}), Item(Chart{.kind = ChartKind::timeline})}) {
     report = with(item);
     CHECK_NOTHROW(html_report(report));
     CHECK_NOTHROW(text_report(report));
@@ -179,7 +183,8 @@ TEST_CASE("bytes that are not UTF-8 do not stop a report") {
 }
 
 TEST_CASE("a report that does not hold together is refused, with the place") {
-  CHECK_THROWS_WITH(check(with(Table{"t", {{"a", "", Align::left}}, {{"x", "y"}}, ""})), Catch::Contains("one, table 't'") && Catch::Contains("2 cells"));
+  CHECK_THROWS_WITH(check(with(Table{"t", {{"a", "", Align::left}}, {{"x", "y"}}, ""})),
+                    Catch::Contains("one, table 't'") && Catch::Contains("2 cells"));
   Chart chart;
   chart.title = "c";
   chart.labels = {"a", "b"};
@@ -192,6 +197,8 @@ TEST_CASE("a report that does not hold together is refused, with the place") {
   CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("'op' on row 2"));
   chart.series = {{.name = "s", .spans = {{0, 1, 0, "op"}}}};
   CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("from 1 to 0"));
+  chart.labels = {"a", "a"};
+  CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("2 labels of which 1 differ"));
   Report twice;
   twice.sections = {{"a", "A", {}, {}}, {"a", "B", {}, {}}};
   CHECK_THROWS_WITH(check(twice), Catch::Contains("'a' twice"));

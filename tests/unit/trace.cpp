@@ -50,14 +50,16 @@ TEST_CASE("bars of one lane do not overlap, and an op that queued starts when it
 }
 
 TEST_CASE("predicted and measured ranks are processes of their own, side by side") {
-  const json names = events({{"predicted", {fixture::step(0, 1), fixture::step(12, 1)}}, {"measured", {fixture::step(12, 1)}}}, "M");
+  const json names =
+      events({{"predicted", {fixture::step(0, 1), fixture::step(12, 1)}}, {"measured", {fixture::step(12, 1)}}}, "M");
   std::map<std::int64_t, std::string> processes;
   std::map<std::int64_t, int> order;
   for (const json& event : names) {
     if (event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
     if (event["name"] == "process_sort_index") order[event["pid"]] = event["args"]["sort_index"];
   }
-  CHECK(processes == std::map<std::int64_t, std::string>{{0, "predicted rank 0"}, {12, "predicted rank 12"}, {112, "measured rank 12"}});
+  CHECK(processes == std::map<std::int64_t, std::string>{
+                         {0, "predicted rank 0"}, {12, "predicted rank 12"}, {112, "measured rank 12"}});
   CHECK(order[112] == order[12] + 1);
 }
 

@@ -1,0 +1,79 @@
+// The page in a real browser, where there is one: every chart of every kind, and of odd data, is drawn without an
+// error.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <random>
+
+#include "reports/render.hpp"
+#include "tests/unit/report_fixture.hpp"
+
+using namespace wt;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// The page's own count, "7 drawn, 0 failed", from the browser's DOM after its scripts ran; empty without a browser.
+std::string drawn(const Report& report) {
+  if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";
+  const fs::path folder = fs::temp_directory_path() / ("wt_page_" + std::to_string(std::random_device{}()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "page.html") << html_report(report);
+  const std::string command = "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=" +
+                              (folder / "profile").string() + " --dump-dom file://" + (folder / "page.html").string() +
+                              " 2>/dev/null";
+  std::string dom;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe);
+  char buffer[4096];
+  while (std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) dom.append(buffer, n);
+  pclose(pipe);
+  fs::remove_all(folder);
+  const std::size_t at = dom.find("data-charts=\"");
+  INFO("the page's script did not run to its end");
+  REQUIRE(at != std::string::npos);
+  return dom.substr(at + 13, dom.find('"', at + 13) - at - 13);
+}
+
+Chart odd(ChartKind kind, std::vector<std::string> labels, std::vector<Series> series) {
+  return {.kind = kind, .labels = std::move(labels), .series = std::move(series)};
+}
+
+}  // namespace
+
+TEST_CASE("a browser draws every chart") {
+  const std::string found = drawn(fixture::report());
+  if (found.empty())
+    WARN("no chromium here: the page was not drawn");
+  else
+    CHECK(found == "7 drawn, 0 failed");
+}
+
+TEST_CASE("a browser draws charts of nothing, of gaps and of one point") {
+  Report report;
+  report.sections = {{"odd", "Odd", {}, {}}};
+  std::size_t charts = 0;
+  for (ChartKind kind : {ChartKind::bar, ChartKind::grouped_bar, ChartKind::stacked_bar, ChartKind::line,
+                         ChartKind::waterfall, ChartKind::tornado}) {
+    report.sections[0].items.push_back(odd(kind, {}, {}));
+    report.sections[0].items.push_back(
+        odd(kind, {"a", "a"}, {{.name = "s", .values = {kNan, 1}, .low = {kNan, 1}, .high = {kNan, 1}}}));
+    report.sections[0].items.push_back(
+        odd(kind, {"</script>"}, {{.name = "s", .values = {0}, .low = {0}, .high = {0}}}));
+    report.sections[0].items.push_back(odd(kind, {}, {{.name = "s"}}));
+    charts += 4;
+  }
+  report.sections[0].items.push_back(odd(ChartKind::timeline, {}, {}));
+  report.sections[0].items.push_back(
+      odd(ChartKind::timeline, {std::string(300, 'x')}, {{.name = "s", .spans = {{0, 1, 1, "op"}}}}));
+  const std::string found = drawn(report);
+  if (found.empty())
+    WARN("no chromium here: the page was not drawn");
+  else
+    CHECK(found == std::to_string(charts + 2) + " drawn, 0 failed");
+}
