@@ -105,7 +105,7 @@ WtStatus wt_combine_forward(WtStream stream, WtDtype dtype, const void* rows, co
 WtStatus wt_combine_backward(WtStream stream, WtDtype dtype, const void* dout, const void* rows, const int64_t* inverse,
                              const float* weights, int64_t T, int64_t k, int64_t D, void* drows, float* dweights);
 
-// --- SwiGLU ------------------------------------------------------------------------------------------------------------
+// SwiGLU.
 /// act = silu(gate) * up, silu(g) = g / (1 + exp(-g)). gate_up (R,2F) dtype, a row is [gate | up]; act (R,F) dtype.
 WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, int64_t R, int64_t F, void* act);
 /// s = 1/(1+exp(-gate)); dgate = dact * up * s * (1 + gate * (1 - s)); dup = dact * gate * s. dgate_up may be gate_up.
