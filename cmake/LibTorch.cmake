@@ -19,9 +19,15 @@ endif()
 
 set(_torch ${WT_LIBTORCH}/torch)
 set(_cuda_lib ${WT_LIBTORCH}/nvidia/cu13/lib)
+# The wheel carries headers of another fmt (and no library of it); ours must be found first.
+find_path(WT_FMT_INCLUDE fmt/core.h PATHS /usr/include NO_DEFAULT_PATH)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/debian_first)
+file(CREATE_LINK ${WT_FMT_INCLUDE}/fmt ${CMAKE_BINARY_DIR}/debian_first/fmt SYMBOLIC)
+
 add_library(wt_libtorch INTERFACE)
+target_include_directories(wt_libtorch SYSTEM BEFORE INTERFACE ${CMAKE_BINARY_DIR}/debian_first)
 target_include_directories(wt_libtorch SYSTEM INTERFACE ${_torch}/include ${_torch}/include/torch/csrc/api/include ${WT_GLOO_INCLUDE})
 target_compile_definitions(wt_libtorch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
 target_link_options(wt_libtorch INTERFACE
   -Wl,-rpath,${_torch}/lib:${_cuda_lib} -Wl,-rpath-link,${_torch}/lib:${_cuda_lib} -Wl,--allow-shlib-undefined)
-target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libtorch.so ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)
+target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)

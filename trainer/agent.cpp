@@ -75,6 +75,7 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
   sigaction(SIGTERM, &action, nullptr);
   AgentResult result;
   const double begin = Clocks::now().wall_s;
+  std::string reached_before;
   for (int generation = 0;; ++generation) {
     c10d::TCPStoreOptions store_options;
     store_options.port = 0;
@@ -116,10 +117,15 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
     failure.generation = generation;
     failure.stopped_s = Clocks::now().wall_s - started;
     result.restarts.push_back(failure);
+    const std::string reached = options.progress ? options.progress() : "";
+    const bool stuck = generation > 0 && options.progress && reached == reached_before;
+    reached_before = reached;
     const bool refused = WIFEXITED(failed_status) && WEXITSTATUS(failed_status) == static_cast<int>(Code::usage);
-    if (refused || generation >= options.max_restarts)
+    if (refused || stuck || generation >= options.max_restarts)
       throw_error(refused ? Code::usage : Code::runtime, "rank {} ended with {}{}", failure.rank, failure.cause,
-                  refused ? "; see its message above" : fmt::format(" and {} restarts were allowed", options.max_restarts));
+                  refused ? "; see its message above"
+                  : stuck ? ", twice without a new checkpoint in between; see its message above"
+                          : fmt::format(" and {} restarts were allowed", options.max_restarts));
     fmt::print(stderr, "rank {} ended with {} after {:.1f} s; starting generation {}\n", failure.rank, failure.cause,
                failure.detected_s, generation + 1);
   }

@@ -2,6 +2,7 @@
 // generation, which continues from the newest valid checkpoint. It sets torchrun's environment, so a rank does not know
 // who started it.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace wt {
 struct AgentOptions {
   std::int64_t ranks = 1;
   int max_restarts = 0;
+  /// What the run has safely reached (its newest checkpoint). Two failures in a row without a change end the run: a
+  /// fault that comes back at the same place is not cured by starting again.
+  std::function<std::string()> progress;
 };
 
 struct RestartRecord {

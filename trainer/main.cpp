@@ -1,5 +1,7 @@
 // windtunnel-train: the executable that has LibTorch. `windtunnel train` and `windtunnel bench` hand over to it.
 #include <CLI/CLI.hpp>
+#include <c10/util/Exception.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/atomic_file.hpp"
@@ -31,7 +33,12 @@ void train(const TrainOptions& o) {
   write_file_atomically(worker.folder / "run.yaml", run_to_yaml(run));
   std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
   if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});
-  const AgentResult result = run_ranks(command, {run.layout.world(), o.max_restarts});
+  AgentOptions agent{run.layout.world(), o.max_restarts, {}};
+  agent.progress = [latest = worker.folder / "checkpoints" / "latest"] {
+    std::ifstream in(latest);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const AgentResult result = run_ranks(command, agent);
   nlohmann::json restarts = nlohmann::json::array();
   for (const RestartRecord& r : result.restarts)
     restarts.push_back({{"generation", r.generation}, {"rank", r.rank}, {"cause", r.cause}, {"detected_s", r.detected_s}, {"stopped_s", r.stopped_s}});
@@ -58,6 +65,9 @@ int main(int argc, char** argv) {
   } catch (const Error& e) {
     fmt::print(stderr, "windtunnel: {}\n", e.what());
     return e.exit_status();
+  } catch (const c10::Error& e) {
+    fmt::print(stderr, "windtunnel: {}\n", e.what_without_backtrace());
+    return static_cast<int>(Code::runtime);
   } catch (const std::exception& e) {
     fmt::print(stderr, "windtunnel: {}\n", e.what());
     return static_cast<int>(Code::runtime);

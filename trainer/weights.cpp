@@ -117,7 +117,8 @@ Slot Slot::make(const GroupLayout& layout, at::ScalarType type, bool with_gradie
   Slot slot;
   slot.flat = at::zeros({layout.padded()}, at::TensorOptions().dtype(type));
   slot.leaves = views(slot.flat, layout);
-  for (at::Tensor& leaf : slot.leaves) leaf = leaf.detach().requires_grad_(true);
+  // A version counter of their own: the next gather writes into memory that saved tensors still name, on purpose.
+  for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(true);
   if (with_gradient) slot.add_gradient(layout);
   return slot;
 }

@@ -1,0 +1,29 @@
+// What the subcommands share: each file declares one and registers a callback that throws wt::Error or sets the status.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+/// Every subcommand; each defined in the file of its name.
+void add_data(CLI::App& app);
+void add_train(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_calibrate(CLI::App& app);
+void add_simulate(CLI::App& app);
+void add_plan(CLI::App& app);
+void add_whatif(CLI::App& app);
+void add_drill(CLI::App& app);
+void add_gate(CLI::App& app);
+void add_report(CLI::App& app);
+void add_demo(CLI::App& app);
+
+/// Exit status of a subcommand that ended well but found something (1 = regression, failed drill, plan does not fit;
+/// 3 = undecided). main returns it.
+void set_status(int status);
+
+/// Prints a document to stdout, or writes it atomically where `file` is not empty and not "-".
+void put_document(const std::string& document, const std::string& file);
+
+}  // namespace wt

@@ -1,0 +1,70 @@
+// windtunnel: the command line. No LibTorch in here; `train` and `bench` hand over to windtunnel-train.
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/nearest.hpp"
+#include "planner/cli/command.hpp"
+
+namespace wt {
+namespace {
+
+int status = 0;
+
+constexpr const char* kDescription =
+    "Predict, plan and prove large MoE training runs from measured profiles.\n"
+    "Start with:  windtunnel demo\n"
+    "             windtunnel plan --model config.json --cluster hgx-h100 --gpus 256";
+
+constexpr const char* kFooter =
+    "Exit status: 0 ok; 1 a finding (regression, failed drill, plan does not fit); 2 usage or configuration;\n"
+    "3 cannot be compared or decided; 4 device, file system or child process.";
+
+/// CLI11 says only that a word was not expected; name the subcommand that was probably meant.
+std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return "";
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+  for (const auto& name : names)
+    if (name == argv[1]) return "";
+  const std::string near = nearest(argv[1], names);
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  return fmt::format("unknown subcommand '{}'; {}subcommands: {}", argv[1],
+                     near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+}
+
+}  // namespace
+
+void set_status(int found) { status = found; }
+
+void put_document(const std::string& document, const std::string& file) {
+  if (file.empty() || file == "-") fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
+  else write_file_atomically(file, document);
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app(kDescription, "windtunnel");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of every subcommand");
+  for (auto add : {add_demo, add_data, add_train, add_bench, add_calibrate, add_simulate, add_plan, add_whatif, add_drill, add_gate, add_report})
+    add(app);
+  try {
+    if (const std::string unknown = unknown_subcommand(app, argc, argv); !unknown.empty()) throw Error(Code::usage, unknown);
+    app.parse(argc, argv);
+    return status;
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : static_cast<int>(Code::usage);
+  } catch (const Error& e) {
+    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    return e.exit_status();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "windtunnel: {}\n", e.what());
+    return static_cast<int>(Code::runtime);
+  }
+}
+
+}  // namespace wt
+
+int main(int argc, char** argv) { return wt::run_command_line(argc, argv); }
