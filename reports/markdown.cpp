@@ -7,6 +7,8 @@
 namespace wt {
 namespace {
 
+constexpr std::size_t kMaxSpans = 100;  // of a timeline: a comment on a change takes 65,536 characters
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80; }
 
 /// Text that stays text inside a paragraph or a table cell.
@@ -104,9 +106,13 @@ struct Writer {
     rows(table);
   }
   void operator()(const Chart& chart) {
-    const Table numbers = chart_table(chart);
+    Table numbers = chart_table(chart);
     // Long ones fold, so that a comment on a change stays readable.
     const bool fold = numbers.rows.size() > 12;
+    if (chart.kind == ChartKind::timeline && numbers.rows.size() > kMaxSpans) {
+      numbers.note = fmt::format("The first {} of {} spans; the JSON has all.", kMaxSpans, numbers.rows.size());
+      numbers.rows.resize(kMaxSpans);
+    }
     if (fold) {
       out += "<details><summary>" + escaped(chart.title) + " (" + std::to_string(numbers.rows.size()) +
              " rows)</summary>\n\n";

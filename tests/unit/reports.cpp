@@ -152,6 +152,17 @@ TEST_CASE("text columns align by code point, not by byte") {
   CHECK(text == "  a     b\n  äöü   1\n  x    22\n");
 }
 
+TEST_CASE("of a long timeline people get the beginning and machines get all") {
+  Chart chart{.kind = ChartKind::timeline, .labels = {"lane"}, .series = {{.name = "s"}}};
+  for (int i = 0; i < 3000; ++i) chart.series[0].spans.push_back({0, i * 1.0, i + 1.0, "op" + std::to_string(i)});
+  CHECK_THAT(markdown_report(with(chart)),
+             Catch::Contains("| op99 |") && !Catch::Contains("| op100 |") && Catch::Contains("100 of 3000"));
+  CHECK_THAT(text_report(with(chart)),
+             Catch::Contains("op19 ") && !Catch::Contains("op20 ") && Catch::Contains("2980 more"));
+  CHECK_THAT(html_report(with(chart)), Catch::Contains("<td>op1999</td>") && !Catch::Contains("<td>op2000</td>"));
+  CHECK(report_json(with(chart))["sections"][0]["items"][0]["series"][0]["spans"].size() == 3000);
+}
+
 TEST_CASE("an empty report and empty items render in every format") {
   Report report;
   CHECK_NOTHROW(html_report(report));
