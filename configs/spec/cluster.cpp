@@ -62,18 +62,20 @@ void read_shared_cores(YamlMap& map, ClusterSpec& c) {
 
 void ClusterSpec::check_ranks(std::int64_t ranks, const std::string& where) const {
   if (ranks > nodes * gpus_per_node)
-    throw_error(Code::usage, "{}: found {} ranks, cluster {} has {} nodes x {} = {}; use a smaller layout or set nodes", where,
-                ranks, name, nodes, gpus_per_node, nodes * gpus_per_node);
+    throw_error(Code::usage, "{}: found {} ranks, cluster {} has {} nodes x {} = {}; use a smaller layout or set nodes",
+                where, ranks, name, nodes, gpus_per_node, nodes * gpus_per_node);
 }
 
 ClusterSpec cluster_from_yaml(YamlMap& map) {
   ClusterSpec c;
   c.name = map.text("name");
-  c.kind = map.choice("kind", {"gpu", "shared_cores"}) == "gpu" ? ClusterSpec::Kind::gpu : ClusterSpec::Kind::shared_cores;
+  c.kind =
+      map.choice("kind", {"gpu", "shared_cores"}) == "gpu" ? ClusterSpec::Kind::gpu : ClusterSpec::Kind::shared_cores;
   const bool gpu = !c.shared_cores();
   gpu ? read_gpu(map, c) : read_shared_cores(map, c);
   YamlMap sources = map.map("sources");
-  std::vector<std::string> sections = gpu ? std::vector<std::string>{"gpu", "nvswitch", "nic", "leaf"} : std::vector<std::string>{"host"};
+  std::vector<std::string> sections =
+      gpu ? std::vector<std::string>{"gpu", "nvswitch", "nic", "leaf"} : std::vector<std::string>{"host"};
   if (c.storage_write_Bps > 0) sections.push_back("storage");
   for (const std::string& section : sections) c.sources[section] = sources.text(section);
   sources.finish();

@@ -1,6 +1,7 @@
 // A cluster: what shares what. kind gpu = nodes of GPUs behind an NVSwitch, one NIC share a GPU, leaf switches with an
-// oversubscribed uplink, and a storage; kind shared_cores = one host whose cores are shared by all ranks (a laptop or a CI
-// machine that trains with Gloo). Capacities are nominal; what transfers reach of them is the machine model's business.
+// oversubscribed uplink, and a storage; kind shared_cores = one host whose cores are shared by all ranks (a laptop or a
+// CI machine that trains with Gloo). Capacities are nominal; what transfers reach of them is the machine model's
+// business.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -23,14 +24,14 @@ struct ClusterSpec {
   double memory_bytes = 0;         ///< of one GPU, as the driver reports it; of shared_cores, of the host
   double usable_memory_bytes = 0;  ///< of one rank: what a training process may allocate
 
-  double nvswitch_Bps = 0;  ///< per GPU and direction
+  double nvswitch_Bps = 0;     ///< per GPU and direction
   std::int64_t nic_count = 0;  ///< per node, shared evenly by its GPUs
   double nic_Bps = 0;          ///< per NIC and direction
   double nic_latency_s = 0;
   std::int64_t nodes_per_leaf = 0;
   double oversubscription = 1;  ///< leaf's node bandwidth over its uplink bandwidth
 
-  double storage_write_Bps = 0;       ///< of the whole file system; 0 = not described
+  double storage_write_Bps = 0;  ///< of the whole file system; 0 = not described
   double storage_read_Bps = 0;
   double storage_node_write_Bps = 0;  ///< cap of one node
   double storage_node_read_Bps = 0;
@@ -41,7 +42,9 @@ struct ClusterSpec {
 
   bool shared_cores() const { return kind == Kind::shared_cores; }
   /// NIC bandwidth that one GPU can use, per direction.
-  double nic_per_gpu_Bps() const { return nic_Bps * static_cast<double>(nic_count) / static_cast<double>(gpus_per_node); }
+  double nic_per_gpu_Bps() const {
+    return nic_Bps * static_cast<double>(nic_count) / static_cast<double>(gpus_per_node);
+  }
   std::int64_t node_of(std::int64_t rank) const { return rank / gpus_per_node; }
   /// The same cluster with at least `ranks` ranks; throws Error{usage} when they do not fit.
   void check_ranks(std::int64_t ranks, const std::string& where) const;

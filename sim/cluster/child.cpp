@@ -34,7 +34,8 @@ std::string read_all(int file) {
 
 /// First byte: 0 = a result follows, else an exit code and its message.
 [[noreturn]] void child(int file, const std::function<std::string()>& work) {
-  for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM}) std::signal(number, SIG_DFL);  // the parent's are not ours
+  for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM})
+    std::signal(number, SIG_DFL);        // the parent's are not ours
   ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for results
   std::string answer(1, '\0');
   try {
@@ -52,13 +53,15 @@ std::string read_all(int file) {
 
 std::string run_in_child(const std::function<std::string()>& work) {
   int ends[2];
-  if (::pipe(ends) != 0) throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
+  if (::pipe(ends) != 0)
+    throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
   std::fflush(nullptr);  // what is buffered would be written by the child too
   const pid_t pid = ::fork();
   if (pid < 0) {
     ::close(ends[0]);
     ::close(ends[1]);
-    throw_error(Code::runtime, "simulation: cannot fork: {}; free memory or raise the limit on processes", std::strerror(errno));
+    throw_error(Code::runtime, "simulation: cannot fork: {}; free memory or raise the limit on processes",
+                std::strerror(errno));
   }
   if (pid == 0) {
     ::close(ends[0]);
@@ -72,7 +75,8 @@ std::string run_in_child(const std::function<std::string()>& work) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.empty())
     throw_error(Code::runtime, "simulation: its process ended by {} {} without a result; what it said is on stderr",
-                WIFSIGNALED(status) ? "signal" : "exit status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                WIFSIGNALED(status) ? "signal" : "exit status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   if (answer[0] != 0) throw Error(static_cast<Code>(answer[0]), answer.substr(1));
   return answer.substr(1);
 }

@@ -21,7 +21,8 @@ const char* const kArguments[] = {"windtunnel",
                                   "--cfg=network/TCP-gamma:1e15",
                                   "--cfg=host/model:ptask_L07"};
 
-// maxmin/precision is 1e-5 absolute, in units/s: CPU seconds are counted in nanoseconds so that it stays relative to 1e9.
+// maxmin/precision is 1e-5 absolute, in units/s: CPU seconds are counted in nanoseconds so that it stays relative to
+// 1e9.
 constexpr double kSmallCapacity = 1e6, kScale = 1e9;
 
 }  // namespace

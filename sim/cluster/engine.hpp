@@ -1,13 +1,15 @@
 // The thin adapter around SimGrid 3.32: pools that are shared, work that loads them, and delays. Nothing else of the
 // project includes a SimGrid header, so a later SimGrid is a change of one file.
 //
-// A pool is a SimGrid host whose speed is the pool's capacity (bytes/s of a link direction, or CPU seconds/s of a core);
-// a load is a parallel task with an amount for each pool. The ptask_L07 host model lets all amounts of one load progress
-// together, at the pace of its most contended pool, and shares each pool max-min fairly between loads. Links would give
-// the same linear system, but a parallel task over links wants a dense hosts^2 matrix and walks routes for each entry.
+// A pool is a SimGrid host whose speed is the pool's capacity (bytes/s of a link direction, or CPU seconds/s of a
+// core); a load is a parallel task with an amount for each pool. The ptask_L07 host model lets all amounts of one load
+// progress together, at the pace of its most contended pool, and shares each pool max-min fairly between loads. Links
+// would give the same linear system, but a parallel task over links wants a dense hosts^2 matrix and walks routes for
+// each entry.
 //
 // Multi-core pools, by experiment with ptask_L07 (tests/property/replay.cpp repeats it): on a host of 2 cores, 1
-// execution of 1 s takes 1 s, 3 take 1.5 s, 4 take 2 s. So an execution uses at most one core and no other model is needed.
+// execution of 1 s takes 1 s, 3 take 1.5 s, 4 take 2 s. So an execution uses at most one core and no other model is
+// needed.
 #pragma once
 #include <cstdint>
 #include <functional>

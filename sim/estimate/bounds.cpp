@@ -32,7 +32,8 @@ double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n
 
 class LaneSums {
  public:
-  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor, std::int64_t rank)
+  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor,
+           std::int64_t rank)
       : cluster_(without_uplinks(cluster)), cost_(cost), floor_(floor), layout_(layout), mesh_(layout), rank_(rank) {}
 
   double run(const Program& program) {
@@ -45,8 +46,10 @@ class LaneSums {
  private:
   void visit(const std::vector<Node>& nodes, double times) {
     for (const Node& node : nodes) {
-      if (const Op* op = std::get_if<Op>(&node)) add(*op, times);
-      else visit(std::get<Loop>(node).body, times * std::get<Loop>(node).count());
+      if (const Op* op = std::get_if<Op>(&node))
+        add(*op, times);
+      else
+        visit(std::get<Loop>(node).body, times * std::get<Loop>(node).count());
     }
   }
 
@@ -73,9 +76,10 @@ class LaneSums {
       return price.latency_s + on_cores(price.cpu_s, as_double(group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
-      return price.latency_s + group->seconds_per_byte * bytes * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
+      return price.latency_s +
+             group->seconds_per_byte * bytes * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
     const bool routed = op.action == Action::dispatch || op.action == Action::collect;
-    const double leaving = !routed                             ? bytes * as_double(group->size - 1) / as_double(group->size)
+    const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
                                                               : op.collective.bytes.fixed * floor_.sent_share;
     // Whichever port they leave by, at its full rate.
@@ -102,8 +106,8 @@ class LaneSums {
 
 }  // namespace
 
-RoutingFloor routing_floor(const Program& program, const Layout& layout, const ClusterSpec& cluster, const RoutingSource& routing,
-                           std::int64_t step, std::int64_t rank) {
+RoutingFloor routing_floor(const Program& program, const Layout& layout, const ClusterSpec& cluster,
+                           const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
   if (layout.expert == 1) return {};
   std::vector<std::int64_t> ranks{rank}, groups{rank / layout.expert};
   if (cluster.shared_cores()) {
@@ -117,7 +121,8 @@ RoutingFloor routing_floor(const Program& program, const Layout& layout, const C
     for (int layer = 0; layer < program.layers; ++layer)
       for (std::int64_t r : ranks) {
         const auto& sends = table.sends(microbatch, layer, r);
-        const std::size_t n = static_cast<std::size_t>(layout.expert), own = static_cast<std::size_t>(r % layout.expert);
+        const std::size_t n = static_cast<std::size_t>(layout.expert),
+                          own = static_cast<std::size_t>(r % layout.expert);
         double sent = 0;
         for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
         const double received = table.rows(microbatch, layer, r), kept = sends[own * n + own];
@@ -128,8 +133,8 @@ RoutingFloor routing_floor(const Program& program, const Layout& layout, const C
   return floor;
 }
 
-double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor,
-              std::int64_t rank) {
+double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+              const RoutingFloor& floor, std::int64_t rank) {
   return LaneSums(layout, cluster, cost, floor, rank).run(program);
 }
 
@@ -139,7 +144,8 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
   const Representatives group = neighbours(layout, flat, rank);
   const auto bound = bind_step(programs, layout, flat, cost, routing, step, group, {});
   const Traffic traffic(flat, layout, group, {});
-  const std::size_t r = static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());
+  const std::size_t r =
+      static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());
   const RankTasks& tasks = bound->tasks.ranks[r];
   const RankProgram& program = *tasks.program;
   std::vector<double> done(program.ops.size(), 0.0);
@@ -149,12 +155,14 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
     double start = bound->tasks.synchronous_host ? host : 0;
     for (int wait : program.ops[i].waits) start = std::max(start, done[static_cast<std::size_t>(wait)]);
     if (bound->tasks.synchronous_host) host = start;
-    if (program.lane_previous[i] >= 0) start = std::max(start, done[static_cast<std::size_t>(program.lane_previous[i])]);
+    if (program.lane_previous[i] >= 0)
+      start = std::max(start, done[static_cast<std::size_t>(program.lane_previous[i])]);
     double seconds = tasks.seconds[i];
     if (program.collective(index)) {
       const CollectiveTask& task = bound->tasks.collectives[static_cast<std::size_t>(tasks.collective[i])];
       seconds = task.latency_s;
-      if (task.load >= 0) seconds += task.scale * traffic.alone_s(bound->tasks.loads[static_cast<std::size_t>(task.load)]);
+      if (task.load >= 0)
+        seconds += task.scale * traffic.alone_s(bound->tasks.loads[static_cast<std::size_t>(task.load)]);
       double sum = 0, most = 0;
       for (double cpu : task.cpu_s) {
         sum += cpu;

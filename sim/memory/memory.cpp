@@ -45,7 +45,8 @@ class Replayer {
       const double bytes = bound(buffer.bytes, instance);
       const Key key{buffer.name, instance.microbatch, instance.layer};
       if (!buffers_.try_emplace(key, Live{bytes}).second)
-        throw_error(Code::usage, "step program: {} allocates {}, which is still live; free it first", instance.id(), buffer.name);
+        throw_error(Code::usage, "step program: {} allocates {}, which is still live; free it first", instance.id(),
+                    buffer.name);
       live_ += bytes;
       by_name_[buffer.name] += bytes;
     }

@@ -10,13 +10,20 @@ namespace {
 
 class Binder {
  public:
-  Binder(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
-         std::int64_t step, const Representatives& ranks, const std::vector<NodeHealth>& health)
-      : set_(set), layout_(layout), cluster_(cluster), cost_(cost), prices_(cost), mesh_(layout), health_(health),
+  Binder(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+         const RoutingSource& routing, std::int64_t step, const Representatives& ranks,
+         const std::vector<NodeHealth>& health)
+      : set_(set),
+        layout_(layout),
+        cluster_(cluster),
+        cost_(cost),
+        prices_(cost),
+        mesh_(layout),
+        health_(health),
         traffic_(cluster, layout, ranks, health) {
     bound_ = std::make_unique<BoundStep>();
-    bound_->routing = std::make_unique<RoutingTable>(routing, layout, set.programs.at(0).layers, set.programs.at(0).microbatches,
-                                                     step, expert_groups(ranks));
+    bound_->routing = std::make_unique<RoutingTable>(routing, layout, set.programs.at(0).layers,
+                                                     set.programs.at(0).microbatches, step, expert_groups(ranks));
     bound_->ranks = ranks.ranks;
   }
 
@@ -74,7 +81,8 @@ class Binder {
   void bind_rank(int r) {
     const std::size_t index = static_cast<std::size_t>(r);
     const std::int64_t rank = bound_->ranks[index];
-    const RankProgram& program = bound_->programs[static_cast<std::size_t>(set_.class_of_rank[static_cast<std::size_t>(rank)])];
+    const RankProgram& program =
+        bound_->programs[static_cast<std::size_t>(set_.class_of_rank[static_cast<std::size_t>(rank)])];
     RankTasks& tasks = bound_->tasks.ranks[index];
     const std::size_t n = static_cast<std::size_t>(program.size());
     tasks.program = &program;
@@ -89,7 +97,8 @@ class Binder {
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
       const OpInstance& instance = program.ops[at];
-      const double rows = program.row_dependent[at] ? bound_->routing->rows(instance.microbatch, instance.layer, rank) : 0;
+      const double rows =
+          program.row_dependent[at] ? bound_->routing->rows(instance.microbatch, instance.layer, rank) : 0;
       bound_->rows[index][at] = rows;
       if (program.collective(i)) {
         const std::size_t axis = static_cast<std::size_t>(instance.op->collective.axis);
@@ -98,14 +107,16 @@ class Binder {
       } else if (instance.op->kind != OpKind::host) {
         const Price& price = prices_.segment(*instance.op, rows);
         tasks.seconds[at] = price.seconds / speed;
-        if (price.seconds > 0) bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.evidence};
+        if (price.seconds > 0)
+          bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.evidence};
       }
     }
   }
 
   int join(int group, std::size_t sequence, int r, int i) {
     auto& instances = instances_[static_cast<std::size_t>(group)];
-    const OpInstance& instance = bound_->tasks.ranks[static_cast<std::size_t>(r)].program->ops[static_cast<std::size_t>(i)];
+    const OpInstance& instance =
+        bound_->tasks.ranks[static_cast<std::size_t>(r)].program->ops[static_cast<std::size_t>(i)];
     if (sequence == instances.size()) {
       instances.push_back(static_cast<int>(bound_->tasks.collectives.size()));
       bound_->tasks.collectives.emplace_back();
@@ -114,8 +125,11 @@ class Binder {
     const int c = instances[sequence];
     const Pending& first = pending_[static_cast<std::size_t>(c)];
     if (first.op->kind != instance.op->kind || first.op->action != instance.op->action)
-      throw_error(Code::usage, "step program: call {} of rank {} on axis {} is {}, another member's is {}; make the rank classes issue the same collectives in the same order",
-                  sequence, bound_->ranks[static_cast<std::size_t>(r)], to_string(instance.op->collective.axis), instance.id(), first.op->name);
+      throw_error(Code::usage,
+                  "step program: call {} of rank {} on axis {} is {}, another member's is {}; make the rank classes "
+                  "issue the same collectives in the same order",
+                  sequence, bound_->ranks[static_cast<std::size_t>(r)], to_string(instance.op->collective.axis),
+                  instance.id(), first.op->name);
     bound_->tasks.collectives[static_cast<std::size_t>(c)].members.emplace_back(r, i);
     return c;
   }
@@ -126,26 +140,31 @@ class Binder {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     const Op& op = *pending.op;
     if (static_cast<std::int64_t>(task.members.size()) != present_[static_cast<std::size_t>(pending.group)])
-      throw_error(Code::usage, "step program: {} over axis {} is issued by {} of {} ranks; every rank of a group must issue it", op.name,
-                  to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
+      throw_error(
+          Code::usage, "step program: {} over axis {} is issued by {} of {} ranks; every rank of a group must issue it",
+          op.name, to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
     if (group.size == 1) return;
     std::vector<double> bytes;
-    for (const auto& [r, i] : task.members) bytes.push_back(op.collective.bytes.at(bound_->rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)]));
+    for (const auto& [r, i] : task.members)
+      bytes.push_back(op.collective.bytes.at(bound_->rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)]));
     const double largest = *std::max_element(bytes.begin(), bytes.end());
     const CollectivePrice price = prices_.collective(op.kind, largest, group.size, group.nodes);
     double preparation = 0;  // items of a collective: the cast of the own shard before a gather
     for (const WorkItem& item : op.work) preparation += item_seconds(item);
     task.latency_s = price.latency_s;
     for (const auto& [r, i] : task.members)
-      bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {1 - price.relative_spread, 1 + price.relative_spread, price.evidence};
+      bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {
+          1 - price.relative_spread, 1 + price.relative_spread, price.evidence};
     if (cluster_.shared_cores()) {
-      for (double b : bytes) task.cpu_s.push_back(prices_.collective(op.kind, b, group.size, group.nodes).cpu_s + preparation);
+      for (double b : bytes)
+        task.cpu_s.push_back(prices_.collective(op.kind, b, group.size, group.nodes).cpu_s + preparation);
       return;
     }
     task.latency_s += preparation;
     if (op.kind == OpKind::all_to_all) {
       if (static_cast<std::int64_t>(bytes.size()) != group.size)
-        throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off", op.name, to_string(group.axis));
+        throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off",
+                    op.name, to_string(group.axis));
       const bool bound = group.axis == Axis::expert && pending.layer >= 0;
       static const std::vector<double> kEven;
       const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
@@ -181,9 +200,9 @@ class Binder {
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;
   std::vector<GroupInstance> groups_;
   std::vector<int> ring_load_;
-  std::vector<std::int64_t> present_;            ///< simulated members of each group
-  std::vector<std::vector<int>> instances_;      ///< group -> call number -> collective
-  std::vector<Pending> pending_;                 ///< by collective
+  std::vector<std::int64_t> present_;        ///< simulated members of each group
+  std::vector<std::vector<int>> instances_;  ///< group -> call number -> collective
+  std::vector<Pending> pending_;             ///< by collective
   std::map<const WorkItem*, double> items_;
 };
 
@@ -215,9 +234,9 @@ std::vector<double> exchange_bytes(const Op& op, const std::vector<double>& send
   return out;
 }
 
-std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
-                                     const RoutingSource& routing, std::int64_t step, const Representatives& ranks,
-                                     const std::vector<NodeHealth>& health) {
+std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster,
+                                     const OpCost& cost, const RoutingSource& routing, std::int64_t step,
+                                     const Representatives& ranks, const std::vector<NodeHealth>& health) {
   return Binder(set, layout, cluster, cost, routing, step, ranks, health).run();
 }
 

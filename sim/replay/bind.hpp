@@ -35,18 +35,18 @@ class PriceCache {
 
 struct BoundStep {
   StepTasks tasks;
-  std::vector<RankProgram> programs;          ///< by class; tasks point into it
+  std::vector<RankProgram> programs;  ///< by class; tasks point into it
   std::unique_ptr<RoutingTable> routing;
-  std::vector<std::int64_t> ranks;            ///< world rank of each simulated rank
-  std::vector<std::vector<double>> rows;      ///< by rank and op: rows bound where the op depends on them
+  std::vector<std::int64_t> ranks;                ///< world rank of each simulated rank
+  std::vector<std::vector<double>> rows;          ///< by rank and op: rows bound where the op depends on them
   std::vector<std::vector<OpEvidence>> evidence;  ///< by rank and op
 };
 
 /// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} where members disagree, and what
 /// OpCost throws. The program set must outlive the result.
-std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
-                                     const RoutingSource& routing, std::int64_t step, const Representatives& ranks,
-                                     const std::vector<NodeHealth>& health);
+std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster,
+                                     const OpCost& cost, const RoutingSource& routing, std::int64_t step,
+                                     const Representatives& ranks, const std::vector<NodeHealth>& health);
 
 /// Bytes from member to member of an expert group in an all-to-all op of a rank that sends `bytes[member]` in all:
 /// towards the experts by the routed rows, back from them transposed, counts evenly.

@@ -48,7 +48,9 @@ class Executor {
  private:
   // Tokens: an op's global index while it computes; behind them two for each collective (latency over, a load done).
   std::int64_t op_token(int rank, int i) const { return first_[static_cast<std::size_t>(rank)] + i; }
-  std::int64_t collective_token(int c, int part) const { return first_.back() + 2 * static_cast<std::int64_t>(c) + part; }
+  std::int64_t collective_token(int c, int part) const {
+    return first_.back() + 2 * static_cast<std::int64_t>(c) + part;
+  }
   OpTimes& times(int rank, int i) { return times_[static_cast<std::size_t>(op_token(rank, i))]; }
   const RankProgram& program(int rank) const { return *tasks_.ranks[static_cast<std::size_t>(rank)].program; }
   int collective_of(int rank, int i) const {
@@ -63,23 +65,30 @@ class Executor {
     }
     const std::int64_t behind = token - first_.back();
     const int c = static_cast<int>(behind / 2);
-    if (behind % 2 == 0) transfer(c);
-    else if (--parts_[static_cast<std::size_t>(c)] == 0) finish_collective(c);
+    if (behind % 2 == 0)
+      transfer(c);
+    else if (--parts_[static_cast<std::size_t>(c)] == 0)
+      finish_collective(c);
   }
 
   /// The op's turn has come and its waits are done.
   void issue(int rank, int i) {
     times(rank, i).issued = engine_.now();
-    if (program(rank).collective(i)) join(rank, i);
-    else compute(rank, i);
+    if (program(rank).collective(i))
+      join(rank, i);
+    else
+      compute(rank, i);
   }
 
   void compute(int rank, int i) {
     times(rank, i).started = engine_.now();
     const double seconds = tasks_.ranks[static_cast<std::size_t>(rank)].seconds[static_cast<std::size_t>(i)];
-    if (seconds <= 0) finish(rank, i);
-    else if (tasks_.compute_on_pool) engine_.load(kOneCore, seconds, op_token(rank, i));
-    else engine_.delay(seconds, op_token(rank, i));
+    if (seconds <= 0)
+      finish(rank, i);
+    else if (tasks_.compute_on_pool)
+      engine_.load(kOneCore, seconds, op_token(rank, i));
+    else
+      engine_.delay(seconds, op_token(rank, i));
   }
 
   void join(int rank, int i) {
@@ -87,8 +96,10 @@ class Executor {
     const CollectiveTask& task = tasks_.collectives[static_cast<std::size_t>(c)];
     if (++joined_[static_cast<std::size_t>(c)] < static_cast<int>(task.members.size())) return;
     for (const auto& [member, op] : task.members) times(member, op).started = engine_.now();
-    if (task.latency_s > 0) engine_.delay(task.latency_s, collective_token(c, 0));
-    else transfer(c);
+    if (task.latency_s > 0)
+      engine_.delay(task.latency_s, collective_token(c, 0));
+    else
+      transfer(c);
   }
 
   void transfer(int c) {
@@ -113,7 +124,8 @@ class Executor {
     times(rank, i).done = engine_.now();
     const RankProgram& p = program(rank);
     if (!tasks_.synchronous_host) {
-      for (int d = p.dependent_first[static_cast<std::size_t>(i)]; d < p.dependent_first[static_cast<std::size_t>(i) + 1]; ++d) {
+      for (int d = p.dependent_first[static_cast<std::size_t>(i)];
+           d < p.dependent_first[static_cast<std::size_t>(i) + 1]; ++d) {
         const int after = p.dependent[static_cast<std::size_t>(d)];
         if (--pending_[static_cast<std::size_t>(op_token(rank, after))] == 0) issue(rank, after);
       }
@@ -151,8 +163,10 @@ class Executor {
     const int previous = program(rank).lane_previous[static_cast<std::size_t>(i)];
     if (previous >= 0 && times(rank, previous).done < 0) return;  // finish() of the lane's previous op comes back here
     if (std::exchange(entered_[static_cast<std::size_t>(op_token(rank, i))], char{1})) return;
-    if (program(rank).collective(i)) join(rank, i);
-    else compute(rank, i);
+    if (program(rank).collective(i))
+      join(rank, i);
+    else
+      compute(rank, i);
   }
 
   void check() const {
@@ -160,7 +174,9 @@ class Executor {
       if (times_[t].done < 0) {
         const int rank = rank_of_[t], i = static_cast<int>(t) - first_[static_cast<std::size_t>(rank)];
         const OpInstance& op = program(rank).ops[static_cast<std::size_t>(i)];
-        throw_error(Code::runtime, "simulation: simulated rank {} stands still before {} ({}); the ranks' programs disagree on the order of their collectives",
+        throw_error(Code::runtime,
+                    "simulation: simulated rank {} stands still before {} ({}); the ranks' programs disagree on the "
+                    "order of their collectives",
                     rank, op.id(), to_string(op.op->kind));
       }
   }
@@ -170,9 +186,9 @@ class Executor {
   Engine engine_;
   std::vector<int> first_;  ///< global index of each rank's first op
   std::vector<int> rank_of_, pending_, joined_, parts_;
-  std::vector<int> position_;          ///< synchronous hosts: the next op to issue, or the one computing
+  std::vector<int> position_;  ///< synchronous hosts: the next op to issue, or the one computing
   std::vector<std::size_t> next_wait_;
-  std::vector<char> entered_;          ///< synchronous hosts: the asynchronous op has been handed over
+  std::vector<char> entered_;  ///< synchronous hosts: the asynchronous op has been handed over
   std::vector<OpTimes> times_;
 };
 

@@ -1,5 +1,5 @@
-// Executes a plan of ops and collectives on SimGrid: when does each op start and end. It knows nothing of models, layouts
-// or prices; everything is bound beforehand.
+// Executes a plan of ops and collectives on SimGrid: when does each op start and end. It knows nothing of models,
+// layouts or prices; everything is bound beforehand.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,16 +13,16 @@ namespace wt {
 /// One collective of one group instance, with those of its members that are simulated.
 struct CollectiveTask {
   double latency_s = 0;
-  int load = -1;         ///< index into StepTasks::loads, -1 = none
-  double scale = 0;      ///< times the load's amounts
-  std::vector<double> cpu_s;  ///< of each member, on pool 0 (ranks that communicate by CPU)
+  int load = -1;                             ///< index into StepTasks::loads, -1 = none
+  double scale = 0;                          ///< times the load's amounts
+  std::vector<double> cpu_s;                 ///< of each member, on pool 0 (ranks that communicate by CPU)
   std::vector<std::pair<int, int>> members;  ///< (rank, op)
 };
 
 struct RankTasks {
   const RankProgram* program = nullptr;
-  std::vector<double> seconds;    ///< of ops that are no collectives
-  std::vector<int> collective;    ///< index into StepTasks::collectives, -1 = none
+  std::vector<double> seconds;  ///< of ops that are no collectives
+  std::vector<int> collective;  ///< index into StepTasks::collectives, -1 = none
 };
 
 struct StepTasks {

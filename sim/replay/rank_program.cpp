@@ -15,7 +15,8 @@ bool depends_on_rows(const Op& op) {
 
 bool RankProgram::collective(int i) const {
   const OpKind kind = ops[static_cast<std::size_t>(i)].op->kind;
-  return kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::all_reduce || kind == OpKind::all_to_all;
+  return kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::all_reduce ||
+         kind == OpKind::all_to_all;
 }
 
 RankProgram::RankProgram(const Program& program) : source(&program), ops(unroll(program)) {

@@ -20,9 +20,9 @@ struct RankProgram {
   std::vector<OpInstance> ops;
   std::vector<int> lane_previous, lane_next;  ///< -1 at the ends
   /// What each op's start depends on when issue order binds only within a lane: its waits and its lane's previous op.
-  std::vector<int> depends;                    ///< how many
-  std::vector<int> dependent_first, dependent; ///< ops to tell when op i is done: dependent[first[i] .. first[i + 1])
-  std::vector<bool> row_dependent;             ///< price or bytes change with the rows received
+  std::vector<int> depends;                     ///< how many
+  std::vector<int> dependent_first, dependent;  ///< ops to tell when op i is done: dependent[first[i] .. first[i + 1])
+  std::vector<bool> row_dependent;              ///< price or bytes change with the rows received
 };
 
 }  // namespace wt

@@ -30,8 +30,8 @@ struct Exposure {
   double end = 0;  ///< when the rank was through
 };
 
-/// The lane's clock: it is free at the end of its last op (and, where the host is the lane, no earlier than it issued the
-/// last asynchronous one); a wait that is done later holds it until then.
+/// The lane's clock: it is free at the end of its last op (and, where the host is the lane, no earlier than it issued
+/// the last asynchronous one); a wait that is done later holds it until then.
 Exposure expose(const RankProgram& program, const OpTimes* times, bool synchronous_host) {
   Exposure e;
   e.waited.assign(static_cast<std::size_t>(program.size()), 0.0);
@@ -56,7 +56,8 @@ Exposure expose(const RankProgram& program, const OpTimes* times, bool synchrono
   return e;
 }
 
-StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure, std::int64_t step) {
+StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure,
+                      std::int64_t step) {
   const RankProgram& program = *bound.tasks.ranks[r].program;
   StepTimeline out;
   out.step = step;
@@ -83,7 +84,8 @@ StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* time
 }
 
 /// Sums over the critical rank: by class of op, by lane, by evidence, and the interval.
-void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure, ReplayResult& result) {
+void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure,
+               ReplayResult& result) {
   const RankProgram& program = *bound.tasks.ranks[r].program;
   std::map<std::tuple<Action, Direction, Group>, std::size_t> classes;
   double explained = 0;
@@ -125,18 +127,21 @@ std::uint64_t digest_of(const std::vector<OpTimes>& times) {
 
 }  // namespace
 
-ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model, const ClusterSpec& cluster,
-                    const OpCost& cost, const RoutingSource& routing, const ReplayOptions& options) {
+ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
+                    const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
+                    const ReplayOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   layout.check(model, "layout " + layout.name());
   cluster.check_ranks(layout.world(), "layout " + layout.name());
-  const Representatives ranks = options.fold ? representatives(programs, layout, cluster, routing, options.step, options.health)
-                                             : every_rank(layout);
+  const Representatives ranks = options.fold
+                                    ? representatives(programs, layout, cluster, routing, options.step, options.health)
+                                    : every_rank(layout);
   const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, options.health);
   const std::vector<OpTimes> times = execute_in_child(bound->tasks);
 
   ReplayResult result;
   result.folded = ranks.folded;
+  result.uplink_shares = ranks.uplink_shares;
   result.simulated_ranks = static_cast<std::int64_t>(ranks.ranks.size());
   result.digest = digest_of(times);
   std::size_t critical = 0, critical_first = 0, first = 0;

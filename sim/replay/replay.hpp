@@ -18,9 +18,9 @@
 namespace wt {
 
 struct ReplayOptions {
-  std::int64_t step = 0;  ///< which step of the routing source
-  bool fold = true;       ///< simulate twins once
-  bool timelines = true;  ///< give op records; without them only the sums
+  std::int64_t step = 0;           ///< which step of the routing source
+  bool fold = true;                ///< simulate twins once
+  bool timelines = true;           ///< give op records; without them only the sums
   std::vector<NodeHealth> health;  ///< nodes that are slower than the others
 };
 
@@ -37,22 +37,24 @@ struct OpClassTotal {
 
 struct ReplayResult {
   double step_s = 0;
-  double low_s = 0, high_s = 0;   ///< 80 % interval: the critical rank's prices all low, all high
-  double exposed_s = 0;           ///< of the critical rank
-  std::int64_t critical_rank = 0; ///< the last to end
+  double low_s = 0, high_s = 0;    ///< 80 % interval: the critical rank's prices all low, all high
+  double exposed_s = 0;            ///< of the critical rank
+  std::int64_t critical_rank = 0;  ///< the last to end
   bool folded = false;
+  bool uplink_shares = false;  ///< folded with approximate uplinks: see representatives.hpp
   std::int64_t simulated_ranks = 0;
-  std::vector<StepTimeline> timelines;          ///< of the simulated ranks, ascending
-  std::vector<OpClassTotal> totals;             ///< of the critical rank, in order of first issue
-  std::array<double, 7> lane_busy_s{};          ///< of the critical rank, by Lane
-  std::array<double, 4> evidence_s{};           ///< seconds of the critical rank's step, by Evidence
-  std::uint64_t digest = 0;                     ///< of all simulated times, bit by bit
-  double wall_s = 0;                            ///< what the replay took
+  std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
+  std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
+  std::array<double, 7> lane_busy_s{};  ///< of the critical rank, by Lane
+  std::array<double, 4> evidence_s{};   ///< seconds of the critical rank's step, by Evidence
+  std::uint64_t digest = 0;             ///< of all simulated times, bit by bit
+  double wall_s = 0;                    ///< what the replay took
 };
 
 /// Throws Error{usage}: the layout does not fit the cluster, ranks disagree on collectives, prices that are missing;
 /// Error{runtime}: the simulation failed.
-ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model, const ClusterSpec& cluster,
-                    const OpCost& cost, const RoutingSource& routing, const ReplayOptions& options = {});
+ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
+                    const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
+                    const ReplayOptions& options = {});
 
 }  // namespace wt

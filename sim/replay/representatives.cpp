@@ -1,15 +1,18 @@
 #include "sim/replay/representatives.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace wt {
 namespace {
 
 /// Ranks [0, block) and every later block have the same classes and the same routing.
-bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const RoutingSource& routing, std::int64_t step, std::int64_t block) {
+bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const RoutingSource& routing, std::int64_t step,
+                      std::int64_t block) {
   for (std::int64_t rank = block; rank < layout.world(); ++rank)
-    if (programs.class_of_rank[static_cast<std::size_t>(rank)] != programs.class_of_rank[static_cast<std::size_t>(rank % block)])
+    if (programs.class_of_rank[static_cast<std::size_t>(rank)] !=
+        programs.class_of_rank[static_cast<std::size_t>(rank % block)])
       return false;
   if (layout.expert == 1) return true;  // rows do not depend on routing
   const Program& program = programs.programs[0];
@@ -32,21 +35,29 @@ Representatives every_rank(const Layout& layout) {
 }
 
 Representatives representatives(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
-                                const RoutingSource& routing, std::int64_t step, const std::vector<NodeHealth>& health) {
+                                const RoutingSource& routing, std::int64_t step,
+                                const std::vector<NodeHealth>& health) {
   const std::int64_t node = cluster.gpus_per_node, world = layout.world();
-  const std::int64_t block = std::max(node, layout.expert);
+  std::int64_t block = std::max(node, layout.expert);
   const bool whole_nodes = node % layout.expert == 0 || layout.expert % node == 0;
   const bool whole_groups = layout.shard % block == 0 || block % layout.shard == 0;
-  if (cluster.shared_cores() || world <= block || world % block != 0 || !whole_nodes || !whole_groups) return every_rank(layout);
-  if (!blocks_are_twins(programs, layout, routing, step, block)) return every_rank(layout);
+  const bool foldable = !cluster.shared_cores() && world > block && world % block == 0 && whole_nodes && whole_groups;
+  if (!foldable || !blocks_are_twins(programs, layout, routing, step, block)) return every_rank(layout);
   Representatives some;
   some.folded = true;
-  if (health.empty()) {
-    for (std::int64_t rank = 0; rank < block; ++rank) some.ranks.push_back(rank);
-    return some;
+  if (cluster.oversubscription > 1) {
+    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), layout.shard);
+    if (leaves <= kLargestBlock && world > leaves && world % leaves == 0)
+      block = leaves;
+    else if (world <= kLargestBlock)
+      return every_rank(layout);
+    else
+      some.uplink_shares = true;
   }
-  const std::int64_t span = std::max(layout.shard, block);  // ranks that a slow node slows before replicas meet
-  std::set<std::int64_t> spans;
+  std::set<std::int64_t> spans{0};
+  const std::int64_t span =
+      health.empty() ? block : std::max(layout.shard, block);  // what a slow node slows before replicas meet
+  if (!health.empty()) spans.clear();
   for (const NodeHealth& entry : health) spans.insert(entry.node * node / span);
   for (std::int64_t s : spans)
     for (std::int64_t rank = s * span; rank < std::min((s + 1) * span, world); ++rank) some.ranks.push_back(rank);

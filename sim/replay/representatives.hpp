@@ -2,8 +2,8 @@
 // routing and healthy nodes, all shard groups are twins, and inside a shard group all blocks of nodes that close the
 // expert axis are twins. The representative set is one such block: max(1, expert / gpus_per_node) nodes.
 //
-// A node that is slower than the others is no twin of theirs. Then the shard groups that contain slow nodes are simulated
-// in full and stand for the others, which are never later than they: the step ends with the slowest.
+// A node that is slower than the others is no twin of theirs. Then the shard groups that contain slow nodes are
+// simulated in full and stand for the others, which are never later than they: the step ends with the slowest.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,8 +22,11 @@ struct NodeHealth {
   double nic = 1;
 };
 
+inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep uplinks exact; a step costs about 0.5 s
+
 struct Representatives {
   bool folded = false;
+  bool uplink_shares = false;
   std::vector<std::int64_t> ranks;  ///< world ranks, ascending; closed under the expert axis
 };
 

@@ -4,8 +4,8 @@
 
 namespace wt {
 
-RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
-                           std::vector<std::int64_t> groups)
+RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches,
+                           std::int64_t step, std::vector<std::int64_t> groups)
     : expert_(layout.expert), layers_(layers), groups_(std::move(groups)) {
   if (expert_ == 1) return;
   const std::size_t n = static_cast<std::size_t>(expert_);
@@ -14,7 +14,8 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
       for (std::int64_t group : groups_) {
         std::vector<double> sends(n * n), received(n, 0.0);
         for (std::int64_t source = 0; source < expert_; ++source) {
-          const auto to = rows_received({routing.counts(step, microbatch, layer, group * expert_ + source)}, layout, layer);
+          const auto to =
+              rows_received({routing.counts(step, microbatch, layer, group * expert_ + source)}, layout, layer);
           for (std::size_t e = 0; e < n; ++e) {
             sends[static_cast<std::size_t>(source) * n + e] = to[e];
             received[e] += to[e];

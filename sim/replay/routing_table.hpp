@@ -10,7 +10,8 @@ namespace wt {
 
 class RoutingTable {
  public:
-  /// `groups`: indices of expert groups (Mesh::group_index). Empty where the expert axis is 1: then no size depends on it.
+  /// `groups`: indices of expert groups (Mesh::group_index). Empty where the expert axis is 1: then no size depends on
+  /// it.
   RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
                std::vector<std::int64_t> groups);
 

@@ -21,19 +21,25 @@ std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& la
   const std::int64_t members = std::min(shape.size, std::max<std::int64_t>(1, node / stride));
   shape.nodes = shape.size / members;
   const double volume = as_double(shape.size - 1) / as_double(shape.size), k = as_double(members);
-  shape.seconds_per_byte = shape.nodes == 1 ? volume / cluster.nvswitch_Bps
-                                            : std::max(volume * (k - 1) / k / cluster.nvswitch_Bps, volume / k / cluster.nic_per_gpu_Bps());
+  shape.seconds_per_byte =
+      shape.nodes == 1 ? volume / cluster.nvswitch_Bps
+                       : std::max(volume * (k - 1) / k / cluster.nvswitch_Bps, volume / k / cluster.nic_per_gpu_Bps());
   return shape;
 }
 
-Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks, const std::vector<NodeHealth>& health)
-    : cluster_(cluster), mesh_(layout), folded_(ranks.folded), uplinks_(!cluster.shared_cores() && cluster.oversubscription > 1) {
+Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks,
+                 const std::vector<NodeHealth>& health)
+    : cluster_(cluster),
+      mesh_(layout),
+      shares_(ranks.uplink_shares),
+      uplinks_(!cluster.shared_cores() && cluster.oversubscription > 1) {
   if (cluster_.shared_cores()) {
     capacity_ = {cluster_.cores};
     return;
   }
   local_.assign(static_cast<std::size_t>(layout.world()), -1);
-  for (std::size_t i = 0; i < ranks.ranks.size(); ++i) local_[static_cast<std::size_t>(ranks.ranks[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < ranks.ranks.size(); ++i)
+    local_[static_cast<std::size_t>(ranks.ranks[i])] = static_cast<int>(i);
   for (std::int64_t rank : ranks.ranks) {
     double nic = cluster_.nic_per_gpu_Bps();
     for (const NodeHealth& entry : health)
@@ -42,11 +48,20 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
   }
   first_uplink_ = static_cast<std::int64_t>(capacity_.size());
   if (!uplinks_) return;
-  // Folded, each rank has its node's share of the leaf's uplinks to itself, because the absent twins use theirs likewise.
   const double share = cluster_.nic_per_gpu_Bps() / cluster_.oversubscription;
-  const std::int64_t leaves = (layout.world() + cluster_.gpus_per_node * cluster_.nodes_per_leaf - 1) / (cluster_.gpus_per_node * cluster_.nodes_per_leaf);
-  const std::int64_t pools = folded_ ? static_cast<std::int64_t>(ranks.ranks.size()) : leaves * cluster_.gpus_per_node;
-  capacity_.insert(capacity_.end(), static_cast<std::size_t>(2 * pools), folded_ ? share : share * as_double(cluster_.nodes_per_leaf));
+  std::int64_t pools = static_cast<std::int64_t>(ranks.ranks.size());
+  if (!shares_) {
+    pools = 0;
+    for (std::int64_t rank : ranks.ranks) {
+      const std::size_t leaf = static_cast<std::size_t>(cluster_.node_of(rank) / cluster_.nodes_per_leaf);
+      if (leaf_.size() <= leaf) leaf_.resize(leaf + 1, -1);
+      if (leaf_[leaf] >= 0) continue;
+      leaf_[leaf] = static_cast<int>(pools / cluster_.gpus_per_node);
+      pools += cluster_.gpus_per_node;
+    }
+  }
+  capacity_.insert(capacity_.end(), static_cast<std::size_t>(2 * pools),
+                   shares_ ? share : share * as_double(cluster_.nodes_per_leaf));
 }
 
 std::vector<int> Traffic::cores() const {
@@ -54,11 +69,15 @@ std::vector<int> Traffic::cores() const {
   return std::vector<int>(capacity_.size(), 1);
 }
 
-int Traffic::port(std::int64_t rank, Port which) const { return local_[static_cast<std::size_t>(rank)] * kPorts + which; }
+int Traffic::port(std::int64_t rank, Port which) const {
+  return local_[static_cast<std::size_t>(rank)] * kPorts + which;
+}
 
 int Traffic::uplink(std::int64_t rank, bool up) const {
   const std::int64_t node = cluster_.node_of(rank), rail = rank % cluster_.gpus_per_node;
-  const std::int64_t pool = folded_ ? local_[static_cast<std::size_t>(rank)] : node / cluster_.nodes_per_leaf * cluster_.gpus_per_node + rail;
+  const std::int64_t pool =
+      shares_ ? local_[static_cast<std::size_t>(rank)]
+              : leaf_[static_cast<std::size_t>(node / cluster_.nodes_per_leaf)] * cluster_.gpus_per_node + rail;
   return static_cast<int>(first_uplink_ + 2 * pool + (up ? 0 : 1));
 }
 
@@ -99,7 +118,8 @@ GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
 }
 
 /// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
-void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& nodes, std::vector<double>& amounts) const {
+void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& nodes,
+                           std::vector<double>& amounts) const {
   const double volume = as_double(g.size - 1) / as_double(g.size);
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return node / cluster_.nodes_per_leaf; };
@@ -115,16 +135,18 @@ void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& no
     out[leaf(nodes[i])] += 1;
     in[leaf(nodes[next])] += 1;
   }
-  if (!folded_) {
+  if (!shares_) {
     for (std::int64_t rank : g.members) {
-      const std::size_t i = static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), cluster_.node_of(rank)) - nodes.begin());
+      if (local_[static_cast<std::size_t>(rank)] < 0) continue;
+      const std::size_t i =
+          static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), cluster_.node_of(rank)) - nodes.begin());
       const double bytes = volume / members[nodes[i]];
       if (leaves_node[i]) amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes;
       if (enters_node[i]) amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes;
     }
     return;
   }
-  // Folded: what all twins of this ring put on the fullest leaf, divided by the nodes that share its uplinks.
+  // Shares: what all twins of this ring put on the fullest leaf, divided by the nodes that share its uplinks.
   double up = 0, down = 0;
   for (const auto& [l, count] : here) {
     const double job_nodes = as_double(std::min(cluster_.nodes_per_leaf, all_nodes - l * cluster_.nodes_per_leaf));

@@ -1,7 +1,7 @@
-// Pools of a cluster, and what a collective puts on them. Per GPU: NVLink out and in, its share of the node's NICs out and
-// in; where leaf switches are oversubscribed also one uplink pool, up and down, for each (leaf, rail), rail = the GPU's
-// place in its node. A group with one member a node thus gets one NIC and not eight, and of two groups on all rails each
-// gets its half, as on rail-aligned fabrics.
+// Pools of a cluster, and what a collective puts on them. Per GPU: NVLink out and in, its share of the node's NICs out
+// and in; where leaf switches are oversubscribed also one uplink pool, up and down, for each (leaf, rail), rail = the
+// GPU's place in its node. A group with one member a node thus gets one NIC and not eight, and of two groups on all
+// rails each gets its half, as on rail-aligned fabrics.
 //
 // Volumes are those of NCCL's algorithms: a ring moves (n-1)/n of the full buffer across every hop, and a node of k
 // members spreads the one hop that leaves it over the members' NICs (rings are rotated) and the k-1 others over NVLink.
@@ -22,20 +22,22 @@ struct GroupInstance {
   std::int64_t index = 0;
   std::int64_t size = 1, nodes = 1;
   std::vector<std::int64_t> members;  ///< world ranks, ascending, simulated or not
-  PoolLoad ring;                      ///< bytes on the pools of simulated members for each byte of an all-gather's full buffer
+  PoolLoad ring;  ///< bytes on the pools of simulated members for each byte of an all-gather's full buffer
 };
 
 /// How a rank's group of an axis lies on the nodes, without listing its members.
 struct RingShape {
   std::int64_t size = 1, nodes = 1;
-  double seconds_per_byte = 0;  ///< an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
+  double seconds_per_byte =
+      0;  ///< an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
 };
 /// Nothing where nodes and groups do not nest (a node holds parts of several groups): ask Traffic::group then.
 std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis);
 
 class Traffic {
  public:
-  Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks, const std::vector<NodeHealth>& health);
+  Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks,
+          const std::vector<NodeHealth>& health);
 
   const std::vector<double>& capacity() const { return capacity_; }
   std::vector<int> cores() const;
@@ -54,9 +56,10 @@ class Traffic {
 
   const ClusterSpec cluster_;
   Mesh mesh_;
-  bool folded_, uplinks_;
-  std::vector<int> local_;        ///< world rank -> index among the simulated, -1
-  std::int64_t first_uplink_ = 0; ///< pools behind the ports
+  bool shares_, uplinks_;          ///< of the uplinks a share for each simulated rank; uplinks are oversubscribed
+  std::vector<int> local_;         ///< world rank -> index among the simulated, -1
+  std::vector<int> leaf_;          ///< leaf -> index among those with simulated ranks, -1
+  std::int64_t first_uplink_ = 0;  ///< pools behind the ports
   std::vector<double> capacity_;
 };
 

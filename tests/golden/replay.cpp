@@ -22,12 +22,15 @@ std::string transcript(bool host, const Layout& layout, const ClusterSpec& clust
   const auto set = build_program_set(model, layout, {256, 1, Precision::bf16, host});
   const ReplayResult r = replay(set, layout, model, cluster, cost, *routing);
   const StepTimeline& t = r.timelines[0];
-  std::string out = fmt::format("{} on {}: step {:.3f} us, interval {:.3f} .. {:.3f} us, exposed {:.3f} us, {} of {} ranks simulated\n", layout.name(),
-                                cluster.name, r.step_s * 1e6, r.low_s * 1e6, r.high_s * 1e6, r.exposed_s * 1e6, r.simulated_ranks, layout.world());
-  out += fmt::format("{:28} {:>15} {:>12} {:>12} {:>10} {:>8}\n", "rank 0", "lane", "issued us", "done us", "waited us", "rows");
+  std::string out = fmt::format(
+      "{} on {}: step {:.3f} us, interval {:.3f} .. {:.3f} us, exposed {:.3f} us, {} of {} ranks simulated\n",
+      layout.name(), cluster.name, r.step_s * 1e6, r.low_s * 1e6, r.high_s * 1e6, r.exposed_s * 1e6, r.simulated_ranks,
+      layout.world());
+  out += fmt::format("{:28} {:>15} {:>12} {:>12} {:>10} {:>8}\n", "rank 0", "lane", "issued us", "done us", "waited us",
+                     "rows");
   for (const OpRecord& op : t.ops)
-    out += fmt::format("{:28} {:>15} {:>12.3f} {:>12.3f} {:>10.3f} {:>8.1f}\n", op.id, to_string(op.lane), op.issued_s * 1e6, op.done_s * 1e6,
-                       op.waited_s * 1e6, op.rows);
+    out += fmt::format("{:28} {:>15} {:>12.3f} {:>12.3f} {:>10.3f} {:>8.1f}\n", op.id, to_string(op.lane),
+                       op.issued_s * 1e6, op.done_s * 1e6, op.waited_s * 1e6, op.rows);
   return out;
 }
 

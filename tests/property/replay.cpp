@@ -4,6 +4,7 @@
 #include "configs/spec/error.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/estimate/bounds.hpp"
+#include "sim/replay/bind.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/replay/traffic.hpp"
 #include "tests/support/fake_cost.hpp"
@@ -27,7 +28,9 @@ ProgramSet same_on_all(std::vector<Op> ops, std::int64_t world) {
   return {{program}, std::vector<int>(static_cast<std::size_t>(world), 0)};
 }
 
-Layout layout_of(std::int64_t r, std::int64_t s, std::int64_t e, Recompute recompute = Recompute::none) { return {r, s, e, 1, recompute, {}}; }
+Layout layout_of(std::int64_t r, std::int64_t s, std::int64_t e, Recompute recompute = Recompute::none) {
+  return {r, s, e, 1, recompute, {}};
+}
 
 struct Run {
   ModelSpec model = small_model();
@@ -36,7 +39,8 @@ struct Run {
   std::int64_t microbatches = 2;
   std::unique_ptr<RoutingSource> routing;
   ProgramSet set;
-  explicit Run(Layout l, bool skewed = true, std::int64_t layers = 3) : model(small_model(layers)), layout(std::move(l)) {
+  explicit Run(Layout l, bool skewed = true, std::int64_t layers = 3)
+      : model(small_model(layers)), layout(std::move(l)) {
     std::vector<std::vector<double>> shares;
     for (int layer = 0; layer < 3; ++layer) {
       shares.emplace_back();
@@ -50,8 +54,10 @@ struct Run {
   }
 };
 
-const std::vector<Layout> kLayouts{layout_of(1, 8, 1),  layout_of(2, 8, 4),  layout_of(1, 16, 8), layout_of(4, 8, 2),
-                                   layout_of(2, 16, 4), layout_of(8, 4, 4), layout_of(8, 2, 2),  layout_of(4, 4, 2, Recompute::block),
+const std::vector<Layout> kLayouts{layout_of(1, 8, 1),   layout_of(2, 8, 4),
+                                   layout_of(1, 16, 8),  layout_of(4, 8, 2),
+                                   layout_of(2, 16, 4),  layout_of(8, 4, 4),
+                                   layout_of(8, 2, 2),   layout_of(4, 4, 2, Recompute::block),
                                    layout_of(2, 16, 16), layout_of(1, 32, 4, Recompute::block)};
 
 }  // namespace
@@ -62,7 +68,8 @@ TEST_CASE("an all-gather of S bytes over N nodes takes alpha + S(n-1)/n over wha
   for (std::int64_t nodes : {2, 4, 8}) {
     const Layout layout = layout_of(1, 4 * nodes, 1);
     const double n = static_cast<double>(layout.world()), S = 1e9;
-    const auto set = same_on_all({collective_op("ag", OpKind::all_gather, Lane::all_gather, Axis::shard, S)}, layout.world());
+    const auto set =
+        same_on_all({collective_op("ag", OpKind::all_gather, Lane::all_gather, Axis::shard, S)}, layout.world());
     const auto routing = balanced_routing(small_model(), 1);
     for (bool fold : {true, false}) {
       const auto r = replay(set, layout, small_model(), small_cluster(nodes), cost, *routing, {0, fold, true, {}});
@@ -95,7 +102,8 @@ TEST_CASE("two collectives on different lanes share the NICs; on one lane they f
   const double alone = 1e9 * 7 / 8 / 200e9;
   for (Lane second : {Lane::reduce_scatter, Lane::all_gather}) {
     const auto set = same_on_all({collective_op("a", OpKind::all_gather, Lane::all_gather, Axis::shard, 1e9),
-                                  collective_op("b", OpKind::reduce_scatter, second, Axis::shard, 1e9)}, 8);
+                                  collective_op("b", OpKind::reduce_scatter, second, Axis::shard, 1e9)},
+                                 8);
     const auto r = replay(set, layout, small_model(), small_cluster(2), FakeCost{}, *routing);
     CHECK(r.step_s == Approx((second == Lane::all_gather ? 4e-5 : 2e-5) + 2 * alone).epsilon(1e-6));
     CHECK(r.timelines[0].ops[0].done_s == Approx(second == Lane::all_gather ? 2e-5 + alone : r.step_s).epsilon(1e-6));
@@ -111,7 +119,8 @@ TEST_CASE("executions share the cores of a host, and one uses at most one core")
     cost.host_computes = true;
     cost.flops = 1e30, cost.Bps = 8 / (1 - 1e-6);  // 8 bytes a copied word: 1 s with the microsecond of overhead
     const auto set = same_on_all({op}, ranks);
-    const auto r = replay(set, layout_of(1, ranks, 1), small_model(), shared_host(ranks, 2), cost, *balanced_routing(small_model(), 1));
+    const auto r = replay(set, layout_of(1, ranks, 1), small_model(), shared_host(ranks, 2), cost,
+                          *balanced_routing(small_model(), 1));
     CHECK(r.step_s == Approx(seconds).epsilon(1e-6));
   }
 }
@@ -124,7 +133,8 @@ TEST_CASE("a synchronous host stands still where it waits for a collective, and 
   FakeCost cost;
   cost.host_computes = true, cost.latency_s = 0.5, cost.cpu_per_byte = 1e-6;  // 1 s on each of 2 ranks and 2 cores
   const auto set = same_on_all({gather, first, second}, 2);
-  const auto r = replay(set, layout_of(1, 2, 1), small_model(), shared_host(2, 2), cost, *balanced_routing(small_model(), 1));
+  const auto r =
+      replay(set, layout_of(1, 2, 1), small_model(), shared_host(2, 2), cost, *balanced_routing(small_model(), 1));
   const auto& ops = r.timelines[0].ops;
   CHECK(ops[0].done_s == Approx(1.5).epsilon(1e-5));
   CHECK(ops[2].issued_s == Approx(ops[0].done_s));
@@ -149,17 +159,37 @@ TEST_CASE("folded equals unfolded") {
     }
 }
 
-TEST_CASE("folded equals unfolded behind oversubscribed uplinks") {
-  for (double oversubscription : {2.0, 4.0})
-    for (const Layout& layout : {layout_of(4, 4, 4), layout_of(8, 4, 1), layout_of(4, 8, 4), layout_of(2, 16, 4)}) {
-      const Run run(layout);
-      const ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
-      const auto folded = run.replay(cluster, FakeCost{});
-      const auto all = run.replay(cluster, FakeCost{}, {0, false, true, {}});
-      INFO(layout.name());
-      CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
-      CHECK(folded.step_s >= run.replay(small_cluster(layout.world() / 4), FakeCost{}).step_s * (1 - 1e-9));
-    }
+TEST_CASE("folded equals unfolded behind oversubscribed uplinks, up to 64 nodes") {
+  for (double oversubscription : {2.0, 8.0})
+    for (std::int64_t leaf : {2, 4, 8})
+      for (const Layout& layout :
+           {layout_of(8, 4, 1), layout_of(8, 8, 4), layout_of(4, 32, 8), layout_of(16, 16, 8), layout_of(8, 12, 4)}) {
+        const Run run(layout);
+        ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
+        cluster.nodes_per_leaf = leaf;
+        const auto folded = run.replay(cluster, FakeCost{}, {0, true, false, {}});
+        const auto all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
+        INFO(layout.name() << " leaf " << leaf);
+        CHECK(!folded.uplink_shares);
+        CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
+        CHECK(folded.simulated_ranks <= all.simulated_ranks);
+        CHECK(folded.step_s >=
+              run.replay(small_cluster(layout.world() / 4), FakeCost{}, {0, true, false, {}}).step_s * (1 - 1e-9));
+      }
+}
+
+TEST_CASE("beyond the largest block, shares of the uplinks stand for them within a few per cent") {
+  const Run run(layout_of(10, 64, 4));
+  ClusterSpec cluster = small_cluster(160, 3);
+  cluster.nodes_per_leaf = 160;
+  CHECK(!run.replay(small_cluster(160), FakeCost{}).uplink_shares);
+  CHECK(run.replay(cluster, FakeCost{}).uplink_shares);
+  cluster.nodes_per_leaf = 12;
+  const auto shares = run.replay(cluster, FakeCost{}, {0, true, false, {}});
+  const auto all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
+  CHECK(shares.uplink_shares);
+  CHECK(shares.simulated_ranks == 4);
+  CHECK(shares.step_s == Approx(all.step_s).epsilon(0.1));
 }
 
 TEST_CASE("the shape of a ring in closed form is that of its listed members") {
@@ -185,6 +215,9 @@ TEST_CASE("a slow node slows the step, folded as unfolded") {
   const auto all = run.replay(small_cluster(8), FakeCost{}, {0, false, true, slow});
   CHECK(folded.simulated_ranks == 8);
   CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
+  const auto behind_uplinks = run.replay(small_cluster(8, 4), FakeCost{}, {0, true, true, slow});
+  CHECK(behind_uplinks.step_s ==
+        Approx(run.replay(small_cluster(8, 4), FakeCost{}, {0, false, true, slow}).step_s).epsilon(1e-6));
   CHECK(folded.step_s > 1.3 * run.replay(small_cluster(8), FakeCost{}).step_s);
 }
 
@@ -220,7 +253,9 @@ TEST_CASE("a rank's step is what its compute lane did and what it stood still fo
     CHECK(r.low_s < r.step_s);
     CHECK(r.high_s > r.step_s);
     for (const StepTimeline& t : r.timelines) {
-      CHECK(t.peak_bytes == std::max_element(t.ops.begin(), t.ops.end(), [](auto& a, auto& b) { return a.peak_bytes < b.peak_bytes; })->peak_bytes);
+      CHECK(t.peak_bytes == std::max_element(t.ops.begin(), t.ops.end(), [](auto& a, auto& b) {
+                              return a.peak_bytes < b.peak_bytes;
+                            })->peak_bytes);
       CHECK(t.ops.size() == instances.size());
       for (std::size_t i = 0; i < t.ops.size(); ++i) {
         CHECK(t.ops[i].done_s >= t.ops[i].issued_s);
@@ -228,6 +263,38 @@ TEST_CASE("a rank's step is what its compute lane did and what it stood still fo
       }
     }
   }
+}
+
+TEST_CASE("no pool carries more than its capacity allows in the step's time") {
+  for (const Layout& layout : kLayouts) {
+    const Run run(layout);
+    const ClusterSpec cluster = small_cluster(layout.world() / 4, 2);
+    const auto all = every_rank(layout);
+    const auto bound = bind_step(run.set, layout, cluster, FakeCost{}, *run.routing, 0, all, {});
+    std::vector<double> carried(bound->tasks.capacity.size());
+    for (const CollectiveTask& task : bound->tasks.collectives) {
+      if (task.load < 0) continue;
+      const PoolLoad& load = bound->tasks.loads[static_cast<std::size_t>(task.load)];
+      for (std::size_t i = 0; i < load.pools.size(); ++i)
+        carried[static_cast<std::size_t>(load.pools[i])] += task.scale * load.amounts[i];
+    }
+    const double step_s = run.replay(cluster, FakeCost{}).step_s;
+    double fullest = 0;
+    for (std::size_t p = 0; p < carried.size(); ++p)
+      fullest = std::max(fullest, carried[p] / bound->tasks.capacity[p] / step_s);
+    INFO(layout.name());
+    CHECK(fullest < 1);
+    CHECK(fullest > 0.05);
+  }
+}
+
+TEST_CASE("an exchange delivers to every rank what the others sent it, there and back") {
+  Op there, back;
+  there.action = Action::dispatch, there.collective.bytes = {800, 0};
+  back.action = Action::collect, back.collective.bytes = {0, 100};
+  const std::vector<double> sends{6, 2, 1, 7};  // rows of sources 0 and 1
+  CHECK(exchange_bytes(there, sends, {800, 800}) == std::vector<double>{600, 200, 100, 700});
+  CHECK(exchange_bytes(back, sends, {700, 900}) == std::vector<double>{600, 100, 200, 700});
 }
 
 TEST_CASE("the same step gives the same times bit by bit") {
@@ -246,7 +313,9 @@ TEST_CASE("the fullest expert rank sets the pace") {
 
 TEST_CASE("programs that disagree on a collective are refused by name") {
   ProgramSet set = same_on_all({collective_op("ag", OpKind::all_gather, Lane::all_gather, Axis::shard, 1e6)}, 8);
-  set.programs.push_back(same_on_all({collective_op("rs", OpKind::reduce_scatter, Lane::reduce_scatter, Axis::shard, 1e6)}, 8).programs[0]);
+  set.programs.push_back(
+      same_on_all({collective_op("rs", OpKind::reduce_scatter, Lane::reduce_scatter, Axis::shard, 1e6)}, 8)
+          .programs[0]);
   set.class_of_rank[5] = 1;
   const auto routing = balanced_routing(small_model(), 1);
   CHECK_THROWS_WITH(replay(set, layout_of(1, 8, 1), small_model(), small_cluster(2), FakeCost{}, *routing),

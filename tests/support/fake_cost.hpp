@@ -2,9 +2,9 @@
 #pragma once
 #include <algorithm>
 
+#include "configs/spec/cluster.hpp"
 #include "sim/machine/op_cost.hpp"
 #include "sim/program/build.hpp"
-#include "configs/spec/cluster.hpp"
 
 namespace wt::test {
 
@@ -36,7 +36,8 @@ struct FakeCost : OpCost {
 inline ModelSpec small_model(std::int64_t layers = 3) {
   ModelSpec m;
   m.name = "small";
-  m.layers = layers, m.d_model = 512, m.heads = 8, m.kv_heads = 2, m.head_dim = 64, m.ffn = 1024, m.experts = 16, m.top_k = 4;
+  m.layers = layers, m.d_model = 512, m.heads = 8, m.kv_heads = 2, m.head_dim = 64, m.ffn = 1024, m.experts = 16,
+  m.top_k = 4;
   m.vocab = 4096;
   return m;
 }
@@ -45,7 +46,8 @@ inline ClusterSpec small_cluster(std::int64_t nodes, double oversubscription = 1
   ClusterSpec c;
   c.name = "small";
   c.nodes = nodes, c.gpus_per_node = 4;
-  c.nvswitch_Bps = 400e9, c.nic_count = 4, c.nic_Bps = 50e9, c.nodes_per_leaf = 2, c.oversubscription = oversubscription;
+  c.nvswitch_Bps = 400e9, c.nic_count = 4, c.nic_Bps = 50e9, c.nodes_per_leaf = 2,
+  c.oversubscription = oversubscription;
   return c;
 }
 

@@ -51,7 +51,8 @@ TEST_CASE("NICs are shared by the GPUs of a node") {
 }
 
 TEST_CASE("impossible clusters are refused with file, line and key") {
-  CHECK_THROWS_WITH(parse(kGpu, "oversubscription: 3", "oversubscription: 0.5"), Catch::Contains("c.yaml:8: leaf.oversubscription"));
+  CHECK_THROWS_WITH(parse(kGpu, "oversubscription: 3", "oversubscription: 0.5"),
+                    Catch::Contains("c.yaml:8: leaf.oversubscription"));
   CHECK_THROWS_WITH(parse(kGpu, "usable_memory: 70GB", "usable_memory: 90GB"), Catch::Contains("gpu.usable_memory"));
   CHECK_THROWS_WITH(parse(kGpu, "count: 4", "count: 0"), Catch::Contains("nic.count"));
   CHECK_THROWS_WITH(parse(kGpu, ", leaf: d", ""), Catch::Contains("sources.leaf"));

@@ -30,7 +30,9 @@ double no_rows(int, int) { return 0; }
 }  // namespace
 
 TEST_CASE("a segment's transient counts while it runs, its frees after it") {
-  const auto m = replay_memory(program_of({segment("a", {{"x", {10, 0}}}, {}, 5), segment("b", {{"y", {3, 0}}}, {{"x"}, {"absent"}}, 4)}), no_rows);
+  const auto m = replay_memory(
+      program_of({segment("a", {{"x", {10, 0}}}, {}, 5), segment("b", {{"y", {3, 0}}}, {{"x"}, {"absent"}}, 4)}),
+      no_rows);
   CHECK(m.peak_bytes == 117);
   CHECK(m.peak_id == "b");
   CHECK(m.peak_op == 1);
@@ -54,7 +56,11 @@ TEST_CASE("buffers of a layer loop are bound to their layer's rows") {
   fwd.group = bwd.group = Group::expert;
   Program p;
   p.layers = 3, p.microbatches = 1;
-  Loop mb{Loop::Index::microbatch, 0, 0, false, {Loop{Loop::Index::layer, 0, 2, false, {fwd}}, Loop{Loop::Index::layer, 2, 0, true, {bwd}}}};
+  Loop mb{Loop::Index::microbatch,
+          0,
+          0,
+          false,
+          {Loop{Loop::Index::layer, 0, 2, false, {fwd}}, Loop{Loop::Index::layer, 2, 0, true, {bwd}}}};
   p.nodes.push_back(mb);
   const auto m = replay_memory(p, [](int, int layer) { return 10.0 * (layer + 1); });
   CHECK(m.live_bytes == std::vector<double>{21, 62, 123, 62, 21, 0});
@@ -62,8 +68,9 @@ TEST_CASE("buffers of a layer loop are bound to their layer's rows") {
 }
 
 TEST_CASE("allocating what is live is refused") {
-  CHECK_THROWS_WITH(replay_memory(program_of({segment("a", {{"x", {1, 0}}}, {}), segment("b", {{"x", {1, 0}}}, {})}), no_rows),
-                    Catch::Contains("b allocates x"));
+  CHECK_THROWS_WITH(
+      replay_memory(program_of({segment("a", {{"x", {1, 0}}}, {}), segment("b", {{"x", {1, 0}}}, {})}), no_rows),
+      Catch::Contains("b allocates x"));
 }
 
 TEST_CASE("a real step gives everything back, and needs more with more rows, sequences and less recompute") {
