@@ -209,7 +209,7 @@ class Binder {
 }  // namespace
 
 const Price& PriceCache::segment(const Op& op, double rows) {
-  const auto [it, fresh] = segments_.try_emplace({&op, rows});
+  const auto [it, fresh] = segments_[&op].try_emplace(rows);
   if (fresh) it->second = cost_.segment(op, rows);
   return it->second;
 }

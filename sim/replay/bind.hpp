@@ -29,7 +29,8 @@ class PriceCache {
 
  private:
   const OpCost& cost_;
-  std::map<std::pair<const Op*, double>, Price> segments_;
+  /// Layers with balanced routing ask for few different rows, and mostly for the last ones again.
+  std::unordered_map<const Op*, std::map<double, Price>> segments_;
   std::map<std::tuple<OpKind, double, std::int64_t, std::int64_t>, CollectivePrice> collectives_;
 };
 
