@@ -258,7 +258,7 @@ void Executor::execute(const OpInstance& instance) {
         activation_ = segments_.embed(embedding_, batch_.tokens);
         embedding_ = Slot{};
       } else {
-        embedding_ = Slot::make(groups_[0].layout, type_, true);
+        embedding_ = Slot::gradient_only(groups_[0].layout);
         segments_.embed_backward(embedding_, batch_.tokens, activation_gradient_);
         activation_gradient_.reset();
       }

@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
 
 #include <atomic>
 
@@ -10,43 +11,38 @@ namespace {
 
 std::atomic<std::int64_t> live{0}, peak{0};
 
-struct Counted {
-  void* context;
-  c10::DeleterFnPtr deleter;
-  std::int64_t bytes;
-};
+/// In front of every block: its size. 64 bytes keep LibTorch's alignment.
+constexpr std::size_t kHeader = 64;
 
 void give_back(void* pointer) {
-  auto* counted = static_cast<Counted*>(pointer);
-  live.fetch_sub(counted->bytes, std::memory_order_relaxed);
-  counted->deleter(counted->context);
-  delete counted;
+  if (!pointer) return;
+  char* block = static_cast<char*>(pointer) - kHeader;
+  live.fetch_sub(*reinterpret_cast<std::int64_t*>(block), std::memory_order_relaxed);
+  c10::free_cpu(block);
 }
 
+/// The pointer itself is the context, as raw_allocate (oneDNN's scratch) demands.
 class CountingAllocator final : public c10::Allocator {
  public:
-  explicit CountingAllocator(c10::Allocator* inner) : inner_(inner) {}
   c10::DataPtr allocate(std::size_t n) override {
-    c10::DataPtr data = inner_->allocate(n);
+    const c10::Device cpu(c10::DeviceType::CPU);
+    if (n == 0) return {nullptr, nullptr, &give_back, cpu};
+    char* block = static_cast<char*>(c10::alloc_cpu(n + kHeader));
     const std::int64_t bytes = static_cast<std::int64_t>(n);
+    *reinterpret_cast<std::int64_t*>(block) = bytes;
     const std::int64_t now = live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     for (std::int64_t seen = peak.load(); now > seen && !peak.compare_exchange_weak(seen, now);) {
     }
-    void* pointer = data.get();
-    const c10::DeleterFnPtr deleter = data.get_deleter();
-    auto* counted = new Counted{data.release_context(), deleter ? deleter : [](void*) {}, bytes};
-    return {pointer, counted, &give_back, c10::Device(c10::DeviceType::CPU)};
+    return {block + kHeader, block + kHeader, &give_back, cpu};
   }
+  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
   void copy_data(void* to, const void* from, std::size_t n) const override { default_copy_data(to, from, n); }
-
- private:
-  c10::Allocator* inner_;
 };
 
 }  // namespace
 
 void install_memory_counter() {
-  static CountingAllocator counting(c10::GetDefaultCPUAllocator());
+  static CountingAllocator counting;
   c10::SetCPUAllocator(&counting, 100);  // above the default's priority
 }
 

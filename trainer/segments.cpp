@@ -162,7 +162,7 @@ Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
 
 void Segments::embed_backward(Slot& embedding, const Tensor& tokens, const Tensor& gradient) const {
   const at::NoGradGuard no_grad;
-  embedding.leaves[0].mutable_grad().index_add_(0, tokens, gradient.to(at::kFloat));
+  embedding.leaves[0].index_add_(0, tokens, gradient.to(at::kFloat));
 }
 
 std::pair<double, Tensor> Segments::head(const Slot& head, const Tensor& input, const Tensor& targets) const {

@@ -123,6 +123,13 @@ Slot Slot::make(const GroupLayout& layout, at::ScalarType type, bool with_gradie
   return slot;
 }
 
+Slot Slot::gradient_only(const GroupLayout& layout) {
+  Slot slot;
+  slot.gradient = at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
+  slot.leaves = views(slot.gradient, layout);
+  return slot;
+}
+
 void Slot::add_gradient(const GroupLayout& layout) {
   gradient = at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
   const auto parts = views(gradient, layout);

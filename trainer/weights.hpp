@@ -62,6 +62,8 @@ struct Slot {
   /// With `with_gradient` the gradient buffer is there and zero.
   static Slot make(const GroupLayout& layout, at::ScalarType type, bool with_gradient);
   void add_gradient(const GroupLayout& layout);
+  /// The gradient buffer alone, for a group whose weights backward does not read (embedding).
+  static Slot gradient_only(const GroupLayout& layout);
 };
 
 }  // namespace wt

@@ -37,6 +37,12 @@ class Replayer {
     return amount.at(amount.per_row != 0 && inside ? rows_(instance.microbatch, instance.layer) : 0);
   }
 
+  double transient_of(const OpInstance& instance) const {
+    double highest = 0;
+    for (const Amount& moment : instance.op->transient) highest = std::max(highest, bound(moment, instance));
+    return highest;
+  }
+
   void issue(int i) {
     const OpInstance& instance = ops_[static_cast<std::size_t>(i)];
     const Op& op = *instance.op;
@@ -50,7 +56,7 @@ class Replayer {
       live_ += bytes;
       by_name_[buffer.name] += bytes;
     }
-    const double transient = bound(op.transient, instance);
+    const double transient = transient_of(instance);
     live_ += transient;
     by_name_["transient"] += transient;
     running_[static_cast<std::size_t>(i)] = true;
@@ -69,7 +75,7 @@ class Replayer {
     if (!running_[static_cast<std::size_t>(i)]) return;
     running_[static_cast<std::size_t>(i)] = false;
     const OpInstance& instance = ops_[static_cast<std::size_t>(i)];
-    const double transient = bound(instance.op->transient, instance);
+    const double transient = transient_of(instance);
     live_ -= transient;
     by_name_["transient"] -= transient;
     for (const Ref& ref : instance.op->frees) free(instance, ref);

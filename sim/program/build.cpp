@@ -8,6 +8,7 @@ namespace {
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 Amount fixed(double bytes) { return {bytes, 0}; }
 Amount sum(const Amount& a, const Amount& b) { return {a.fixed + b.fixed, a.per_row + b.per_row}; }
+Amount difference(const Amount& a, const Amount& b) { return {a.fixed - b.fixed, a.per_row - b.per_row}; }
 
 std::string suffix(Direction direction) {
   return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
@@ -85,7 +86,13 @@ class Builder {
   Op unshard(Group group, Direction direction, std::vector<Ref> waits, int layer_delta = 0) const {
     Op o = op(to_string(group) + ".unshard" + suffix(direction), Action::unshard, direction, group);
     o.kind = OpKind::copy;
-    if (sharded(group)) collective(o, OpKind::all_gather, shard_axis(group), fixed(padded(group) * sizes_.word));
+    if (sharded(group)) {
+      collective(o, OpKind::all_gather, shard_axis(group), fixed(padded(group) * sizes_.word));
+      if (options_.transport_scratch) {
+        o.allocates = {{o.name + ".scratch", o.collective.bytes}};
+        o.frees = {{o.name + ".scratch", layer_delta}};
+      }
+    }
     o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(shard_elements(model_, layout_, group))))};
     o.waits = std::move(waits);
     o.layer_delta = layer_delta;
@@ -97,7 +104,7 @@ class Builder {
     collective(o, OpKind::reduce_scatter, shard_axis(group), fixed(padded(group) * 4));
     o.waits = std::move(waits);
     o.allocates = {{to_string(group) + ".reduced", fixed(4 * as_double(shard_elements(model_, layout_, group)))}};
-    if (options_.reduce_scatter_scratch) o.allocates.push_back({to_string(group) + ".scratch", fixed(padded(group) * 4)});
+    if (options_.transport_scratch) o.allocates.push_back({to_string(group) + ".scratch", fixed(padded(group) * 4)});
     out.push_back(o);
   }
   /// Reduced gradients of `layer_delta` layers away into their shard; then, once a step, the sum over replicas.
@@ -145,13 +152,14 @@ class Builder {
     if (direction == Direction::backward) {
       o.waits = {{local ? "experts.bwd" : "dispatch.bwd"}, {unshard_name(Group::dense, direction)}};
       o.allocates = {{"gx", fixed(sizes_.x)}};
-      o.transient = fixed(2 * sizes_.x + sizes_.qkv + sizes_.largest_dense_weight);
-      o.frees = {{"attn.saved"}, {"routing"}, {"gout"}, {"gy"}, {"gx", 1}, {"out", -1}};
+      o.transient = {fixed(2 * sizes_.x + sizes_.qkv + sizes_.largest_dense_weight)};
+      // Layer 0's input is the embedding's output: a buffer without a layer, found where "out" of layer -1 is not.
+      o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {"y"}, {"gy"}, {"gx", 1}, {"out", -1}};
     } else {
       o.waits = {{unshard_name(Group::dense, direction)}};
       o.allocates = {{"attn.saved", fixed(sizes_.attention)}, {"y", fixed(sizes_.routed)}};
       if (direction == Direction::forward) o.allocates.push_back({"routing", fixed(sizes_.routing)});
-      o.transient = fixed(sizes_.qkv);
+      o.transient = {fixed(sizes_.qkv - sizes_.routed)};
     }
     return o;
   }
@@ -173,13 +181,18 @@ class Builder {
     if (direction == Direction::backward) {
       o.waits.push_back({local ? "combine.bwd" : "collect.bwd"});
       o.allocates = {{"gre", sizes_.row_block}};
-      o.transient = sum(sum(sizes_.activated, sizes_.gate_up), fixed(std::max(sizes_.expert_gate_up_weight, sizes_.expert_down_weight)));
-      o.frees = {{"experts.saved"}, {"y"}, {"go"}, {"gco"}};
+      // Through the down projection, through SwiGLU, through gate and up; what each has used is given back after it.
+      o.transient = {difference(sum(sizes_.activated, fixed(sizes_.expert_down_weight)), sizes_.row_block),
+                     difference(sizes_.gate_up, sizes_.row_block),
+                     difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated)};
+      o.frees = {{"experts.saved"}, {"expert.rows"}, {"go"}, {"gco"}};
     } else {
       o.waits.push_back({(local ? "attn" : "dispatch") + suffix(direction)});
-      o.allocates = {{"experts.saved", sum(local ? Amount{} : sizes_.row_block, sum(sizes_.gate_up, sizes_.activated))},
-                     {"eo", sizes_.row_block}};
-      if (!local) o.transient = sizes_.row_block;
+      o.allocates = {{"experts.saved", sum(sizes_.row_block, sum(sizes_.gate_up, sizes_.activated))}};
+      if (!local) {  // rows sorted by expert, and outputs sorted back for sending
+        o.allocates.push_back({"expert.rows", sizes_.row_block});
+        o.allocates.push_back({"eo", sizes_.row_block});
+      }
       o.frees = {{"recv"}};
     }
     return o;
@@ -192,7 +205,7 @@ class Builder {
               item(Kernel::add, direction, fixed(sizes_.tokens), {model_.d_model})};
     if (direction == Direction::backward) {
       o.allocates = {{"go", fixed(sizes_.routed)}};
-      o.frees = {{"co"}, {"eo"}};
+      o.frees = {{"co"}};
     } else {
       o.waits = {{(layout_.expert == 1 ? "experts" : "collect") + suffix(direction)}};
       if (direction == Direction::forward) o.allocates = {{"out", fixed(sizes_.x)}};
@@ -218,7 +231,7 @@ class Builder {
       Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
                                {{direction == Direction::forward ? "counts" + s : "attn" + s}});
       dispatch.allocates = {{"recv", sizes_.row_block}};
-      dispatch.frees = {{"y"}};
+      if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
       out.push_back(dispatch);
     }
     out.push_back(experts(direction));
@@ -247,7 +260,7 @@ class Builder {
     }
     add_block(out, Direction::forward);
     if (layout_.recompute == Recompute::block)
-      std::get<Op>(out.back()).frees = {{"attn.saved"}, {"y"}, {"experts.saved"}, {"co"}, {"eo"}};
+      std::get<Op>(out.back()).frees = {{"attn.saved"}, {"y"}, {"experts.saved"}, {"expert.rows"}, {"co"}};
     return out;
   }
 
@@ -294,7 +307,7 @@ class Builder {
 
   void add_head_unshard(Nodes& out) const {
     Op o = unshard(Group::head, Direction::forward, {});
-    o.allocates = {{"head.weights", fixed(padded(Group::head) * sizes_.word)}};
+    o.allocates.push_back({"head.weights", fixed(padded(Group::head) * sizes_.word)});
     out.push_back(o);
   }
 
@@ -306,14 +319,14 @@ class Builder {
     load.lane = Lane::host;
     out.push_back(load);
     Op embedding = unshard(Group::embedding, Direction::forward, {});
-    embedding.allocates = {{"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)}};
+    embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
     out.push_back(embedding);
     Nodes first{unshard(Group::dense, Direction::forward, {}), unshard(Group::expert, Direction::forward, {})};
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     Op embed = op("embed.fwd", Action::embed, Direction::forward, Group::embedding);
     embed.work = {item(Kernel::embedding, Direction::forward, fixed(sizes_.tokens), {model_.d_model})};
     embed.waits = {{"embedding.unshard.fwd"}, {"data"}};
-    embed.allocates = {{"embedded", fixed(sizes_.x)}};
+    embed.allocates = {{"out", fixed(sizes_.x)}};
     embed.frees = {{"embedding.weights"}};
     out.push_back(embed);
 
@@ -329,7 +342,7 @@ class Builder {
     back.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
     back.waits = {{"attn.bwd", 0, 0}};
     back.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
-    back.frees = {{"embedded"}, {"gx", 0, 0}};
+    back.frees = {{"gx", 0, 0}};
     out.push_back(back);
     add_reduce(out, Group::embedding, {{"embed.bwd"}});
     Nodes rest;
@@ -351,7 +364,8 @@ class Builder {
     }
     o.waits = {{"head.unshard.fwd"}, {"data"}};
     o.allocates = {{"gx", fixed(sizes_.x)}, {"head.gradient", fixed(padded(Group::head) * 4)}};
-    o.transient = fixed(sizes_.logits + sizes_.logits_fp32 + 2 * sizes_.x);
+    // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
+    o.transient = {fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.head_weight))};
     o.frees = {{"head.weights"}, {"out", 0, program_.layers - 1}};
     return o;
   }
@@ -402,7 +416,7 @@ ProgramOptions program_options(const RunSpec& run) {
   options.seq = run.seq;
   options.microbatches = run.microbatches();
   options.precision = run.precision;
-  options.reduce_scatter_scratch = true;
+  options.transport_scratch = true;
   return options;
 }
 

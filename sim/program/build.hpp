@@ -13,7 +13,7 @@ struct ProgramOptions {
   std::int64_t seq = 0;
   std::int64_t microbatches = 1;
   Precision precision = Precision::fp32;
-  bool reduce_scatter_scratch = false;  ///< the transport's reduce-scatter takes a full-size scratch buffer (Gloo)
+  bool transport_scratch = false;  ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
 };
 
 ProgramOptions program_options(const RunSpec& run);

@@ -78,7 +78,7 @@ struct Op {
   std::vector<Ref> waits;       ///< must be done before this op starts; a Ref to a layer outside the model is void
   std::vector<Buffer> allocates;
   std::vector<Ref> frees;       ///< buffers given back when this op is done
-  Amount transient;             ///< bytes needed only while the op runs, at its peak, beyond what it allocates
+  std::vector<Amount> transient; ///< bytes beyond what is held, at each moment of the op that may be its peak
   bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
 };
 

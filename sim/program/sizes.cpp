@@ -18,13 +18,15 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   qkv = tokens * (q + 2 * kv) * word;
   const double rstd = 2 * tokens * 4, logsumexp = tokens * f(m.heads) * 4;
   const double normed_fp32 = half ? tokens * d * 4 : 0;  // the router's product is in fp32
-  attention = rstd + 3 * x + (2 * q + 2 * kv) * tokens * word + logsumexp + normed_fp32;
-  routing = tokens * f(m.experts) * 4 + tokens * f(m.top_k) * (8 + 4 + 8 + 8);
+  // The attention kernel keeps its output by head; the projection keeps it by token: a copy.
+  attention = rstd + 3 * x + (3 * q + 2 * kv) * tokens * word + logsumexp + normed_fp32;
+  routing = tokens * f(m.experts) * 4 * (m.z_loss_weight > 0 ? 2 : 1) + tokens * f(m.top_k) * (8 + 4 + 8 + 8);
+  if (layout.expert > 1) row_orders = {0, 16};
   row_block = per_row(d * word);
   gate_up = per_row(2 * f(m.ffn) * word);
   activated = per_row(f(m.ffn) * word);
   logits = tokens * f(m.vocab) * word;
-  logits_fp32 = tokens * f(m.vocab) * 4;
+  head_weight = f(m.vocab) * d * word;
   const double local_experts = f(m.experts / layout.expert);
   expert_gate_up_weight = local_experts * 2 * f(m.ffn) * d * word;
   expert_down_weight = local_experts * f(m.ffn) * d * word;

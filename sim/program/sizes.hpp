@@ -16,14 +16,15 @@ struct Sizes {
   Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
   double x;              ///< one (tokens, d_model) activation
   double routed;         ///< (tokens * top_k, d_model): permuted rows, before dispatch and after collect
-  double attention;      ///< saved by attention besides its input: norms, q, k, v, output, logsumexp, residual
+  double attention;      ///< saved by attention besides its input: norms, q, k, v, output twice, logsumexp, residual
   double routing;        ///< router probabilities, top-k choice, weights, permutation
+  Amount row_orders;     ///< orders of the received rows, where experts live elsewhere
   double qkv;            ///< the fused projection before rope
   Amount row_block;      ///< (rows, d_model)
   Amount gate_up;        ///< (rows, 2 ffn)
   Amount activated;      ///< (rows, ffn)
   double logits;         ///< (tokens, vocab) in the compute type
-  double logits_fp32;
+  double head_weight;    ///< gradient temporary of the output projection
   double expert_gate_up_weight;  ///< fp32 gradient temporary of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;   ///< likewise, q/k/v or output projection

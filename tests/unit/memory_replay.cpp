@@ -13,7 +13,7 @@ Op segment(const std::string& name, std::vector<Buffer> allocates, std::vector<R
   op.name = name;
   op.allocates = std::move(allocates);
   op.frees = std::move(frees);
-  op.transient = {transient, 0};
+  op.transient = {{transient, 0}};
   return op;
 }
 
