@@ -1,0 +1,186 @@
+#include "configs/spec/study.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/quantity.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+namespace {
+
+/// A list of whole numbers >= 1, one such number, or "auto" (empty).
+std::vector<std::int64_t> choices(YamlMap& map, const std::string& key) {
+  if (!map.has(key)) return {};
+  if (map.node(key).IsScalar()) {
+    if (map.text(key) == "auto") return {};
+    return {map.integer(key, 1)};
+  }
+  std::vector<std::int64_t> values = map.integers(key);
+  for (std::int64_t value : values)
+    if (value < 1) map.fail(key, fmt::format("found {}, needs whole numbers >= 1 or auto", value));
+  if (values.empty()) map.fail(key, "found an empty list, needs whole numbers >= 1 or auto");
+  return values;
+}
+
+std::vector<std::string> words(YamlMap& map, const std::string& key, std::vector<std::string> fallback) {
+  if (!map.has(key)) return fallback;
+  return map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
+}
+
+void read_search(YamlMap& study, SearchSpec& s) {
+  if (!study.has("search")) return;
+  YamlMap map = study.map("search");
+  s.shard_sizes = choices(map, "shard_sizes");
+  s.expert_degrees = choices(map, "expert_degrees");
+  s.microbatches = choices(map, "microbatch");
+  for (const std::string& word : words(map, "recompute", {"auto"})) {
+    if (word == "auto") continue;
+    if (word != "none" && word != "block")
+      map.fail("recompute", fmt::format("found '{}', allowed none, block, auto", word));
+    s.recompute.push_back(recompute_from_string(word));
+  }
+  s.simulations = map.integer_or("simulations", s.simulations, 1);
+  s.tie = map.number_or("tie", s.tie, 0.0, 1.0);
+  map.finish();
+}
+
+void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
+  c.evidence = {Evidence::assumed, "Windtunnel: PCIe 5 x16 gives 50 GB/s at best, half of it while eight GPUs copy"};
+  if (!study.has("checkpoint")) return;
+  YamlMap map = study.map("checkpoint");
+  c.bytes_per_parameter = map.number_or("bytes_per_parameter", c.bytes_per_parameter, 1.0, 64.0);
+  const bool given = map.has("copy_bandwidth");
+  if (given) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
+  if (given || map.has("source")) {
+    const std::string source = map.text("source");  // "published: ...", required for a number of one's own
+    const std::size_t colon = source.find(':');
+    if (colon == std::string::npos)
+      map.fail("source", fmt::format("found '{}', needs 'measured: ...', 'published: ...', 'derived: ...' or "
+                                     "'assumed: ...'", source));
+    c.evidence = {evidence_from_string(source.substr(0, colon)), source.substr(source.find_first_not_of(' ', colon + 1))};
+  }
+  map.finish();
+}
+
+void read_scale(YamlMap& study, ScaleSpec& s) {
+  if (!study.has("scale")) return;
+  YamlMap map = study.map("scale");
+  for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate}, {"network_bandwidth", &s.network_bandwidth},
+                            {"network_latency", &s.network_latency}, {"mtbf", &s.mtbf},
+                            {"storage_bandwidth", &s.storage_bandwidth}})
+    *value = map.number_or(key, *value, 1e-3, 1e3);
+  s.imbalance = map.number_or("imbalance", s.imbalance, 0.0, 1e3);
+  map.finish();
+}
+
+StudySpec read(YamlMap& map, const std::string& text) {
+  StudySpec s;
+  s.text = text;
+  s.name = map.text("name", map.file().stem().string());
+  s.model = read_model(map.text("model"));
+  s.cluster = read_cluster(map.text("cluster"));
+  s.gpus = map.integer("gpus", 1);
+  const std::int64_t per_node = s.cluster.gpus_per_node;
+  if (s.gpus > per_node && s.gpus % per_node != 0)
+    map.fail("gpus", fmt::format("found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name));
+  if (s.cluster.shared_cores() && s.gpus > per_node)
+    map.fail("gpus", fmt::format("found {}, cluster {} has {} ranks", s.gpus, s.cluster.name, per_node));
+  s.cluster.nodes = std::max<std::int64_t>(1, s.gpus / per_node);
+  if (map.has("oversubscription")) s.cluster.oversubscription = map.number("oversubscription", 1.0, 1e3);
+  s.profiles = words(map, "profiles", {});
+  if (s.profiles.empty()) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
+  if (s.profiles.empty())
+    map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "
+                                     "or a training run writes one", s.cluster.gpu_name));
+  s.tokens = map.quantity("tokens", parse_count);
+  s.seq = map.integer("max_seq_len", 1);
+  s.global_batch = map.integer("global_train_batch_size", 1);
+  if (s.global_batch % s.gpus != 0)
+    map.fail("global_train_batch_size", fmt::format("found {} sequences, needs a multiple of gpus = {}", s.global_batch,
+                                                    s.gpus));
+  if (s.tokens < 1) map.fail("tokens", "needs at least one");
+  s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
+  s.routing = words(map, "routing", {"balanced"});
+  s.failures = map.text("failures", "rsc1");
+  read_checkpoint(map, s.checkpoint);
+  read_search(map, s.search);
+  read_scale(map, s.scale);
+  s.memory_reserve = map.number_or("memory_reserve", s.memory_reserve, 0.0, 0.9);
+  s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
+  s.runs = map.integer_or("runs", s.runs, 1);
+  s.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
+  s.data = map.text("data", "");
+  map.finish();
+  return s;
+}
+
+}  // namespace
+
+std::int64_t StudySpec::steps() const {
+  return static_cast<std::int64_t>(std::ceil(tokens / static_cast<double>(tokens_per_step())));
+}
+
+StudySpec study_from_text(const std::string& text, const std::string& origin) {
+  YamlMap map = YamlMap::from_text(text, origin);
+  return read(map, text);
+}
+
+StudySpec read_study(const std::string& name_or_file) {
+  const std::filesystem::path file = find_config("studies", name_or_file);
+  std::ifstream in(file);
+  std::stringstream bytes;
+  if (!(bytes << in.rdbuf())) throw_error(Code::usage, "{}: cannot be read; needs a study file", file.string());
+  return study_from_text(bytes.str(), file.string());
+}
+
+std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
+                          const std::string& origin) {
+  YAML::Node root, parsed;
+  try {
+    root = YAML::Load(text);
+    parsed = YAML::Load(value);
+  } catch (const YAML::Exception& e) {
+    throw_error(Code::usage, "{}: {}={}: not valid YAML: {}", origin, key, value, e.msg);
+  }
+  YAML::Node at = root;  // a handle on the same tree; reset() moves it without writing
+  std::stringstream split(key);
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(split, part, '.');) parts.push_back(part);
+  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
+    throw_error(Code::usage, "{}: found key '{}', needs dotted study keys such as search.tie", origin, key);
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (!at.IsMap()) throw_error(Code::usage, "{}: {}: '{}' is inside no map", origin, key, parts[i]);
+    if (!at[parts[i]].IsDefined() || at[parts[i]].IsNull()) at[parts[i]] = YAML::Node(YAML::NodeType::Map);
+    at.reset(at[parts[i]]);
+  }
+  if (!at.IsMap())
+    throw_error(Code::usage, "{}: {}: the key before '{}' holds a value, needs a map", origin, key, parts.back());
+  at[parts.back()] = parsed;
+  YAML::Emitter out;
+  out << root;
+  return std::string(out.c_str()) + "\n";
+}
+
+std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {
+  std::string word = gpu_name.substr(0, gpu_name.find('-'));
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::vector<std::string> found;
+  for (const std::string& name : preset_names("profiles"))
+    if (name.starts_with(word + "-")) found.push_back(name);
+  return found;
+}
+
+std::vector<std::string> routing_for_model(const ModelSpec& model) {
+  if (model.experts == 16 && model.top_k == 4) return {"dbrx-proxy"};
+  if (model.experts == 8 && model.top_k == 2) return {"mixtral"};
+  if (model.experts == 64 && model.top_k == 8) return {"olmoe"};
+  return {"balanced"};
+}
+
+}  // namespace wt

@@ -1,0 +1,86 @@
+// A study: a question to the planner. Which model, on which cluster, for how many tokens, and what the search may vary.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/evidence.hpp"
+#include "configs/spec/layout.hpp"
+#include "configs/spec/model.hpp"
+
+namespace wt {
+
+/// What a save costs. One replica writes; its ranks copy their shards to host memory (which blocks training) and write
+/// them in the background at what the cluster's storage gives.
+struct CheckpointSpec {
+  double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments
+  double copy_Bps = 25e9;           ///< one GPU to host memory
+  Provenance evidence;              ///< of the copy bandwidth
+};
+
+/// What the search may choose from. An empty list = everything that divides.
+struct SearchSpec {
+  std::vector<std::int64_t> shard_sizes, expert_degrees, microbatches;
+  std::vector<Recompute> recompute;
+  std::int64_t simulations = 24;  ///< budget; the search ends earlier when its bound proves the answer
+  /// Layouts this close to the fastest are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it
+  /// by the error validated on your machine.
+  double tie = 0.02;
+};
+
+/// Factors on what was measured, 1 = as it is: the inputs of sensitivities and what-ifs.
+struct ScaleSpec {
+  double compute_rate = 1;
+  double network_bandwidth = 1;  ///< NICs
+  double network_latency = 1;    ///< of every collective
+  double imbalance = 1;          ///< of expert shares around their mean; 0 = balanced
+  double mtbf = 1;
+  double storage_bandwidth = 1;
+};
+
+struct StudySpec {
+  std::string name;
+  ModelSpec model;
+  ClusterSpec cluster;  ///< with nodes = gpus / gpus_per_node
+  std::int64_t gpus = 0;
+  std::vector<std::string> profiles;  ///< files or names in configs/profiles
+  double tokens = 0;
+  std::int64_t seq = 0;
+  std::int64_t global_batch = 0;  ///< sequences a step
+  Precision precision = Precision::bf16;
+  std::vector<std::string> routing;  ///< histograms, families of them, or "balanced"
+  std::string failures;
+  CheckpointSpec checkpoint;
+  SearchSpec search;
+  ScaleSpec scale;
+  double memory_reserve = 0.05;  ///< of usable memory, kept free for fragmentation
+  double repair_s = 86400;       ///< a failed node is away so long
+  std::int64_t runs = 1000;      ///< simulated runs behind the finish date
+  std::uint64_t seed = 1;
+  std::filesystem::path data;  ///< MDS folder, for the plan file; may be empty
+  std::string text;            ///< the file's bytes: what a hash of the configuration covers
+
+  std::int64_t tokens_per_step() const { return global_batch * seq; }
+  std::int64_t steps() const;  ///< rounded up
+};
+
+/// Strict; throws Error{usage} with file, line, found, allowed: unknown keys and presets, gpus that are no whole nodes,
+/// a batch that the GPUs do not divide.
+StudySpec read_study(const std::string& name_or_file);
+/// Relative names inside are looked up as read_study does.
+StudySpec study_from_text(const std::string& text, const std::string& origin);
+
+/// The text of a study with `key` (dotted) set to a YAML value. Keys are checked when the text is read. Throws
+/// Error{usage} where the key passes through something that is no map, or the value is no YAML.
+std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
+                          const std::string& origin);
+
+/// Profiles in configs/profiles for a GPU, by its first word: "H100-SXM-80GB" -> "h100-*". Empty when none is there.
+std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
+/// Routing families that fit a model by experts and top-k ({"dbrx-proxy"} for 16 and 4), else {"balanced"}.
+std::vector<std::string> routing_for_model(const ModelSpec& model);
+
+}  // namespace wt

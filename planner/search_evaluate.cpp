@@ -1,0 +1,143 @@
+// What the search asks about one layout: memory, bounds, simulated step.
+#include "planner/search_evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "configs/spec/error.hpp"
+#include "sim/estimate/bounds.hpp"
+#include "sim/machine/fit.hpp"
+#include "sim/memory/memory.hpp"
+
+namespace wt {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+/// Max/mean over the expert ranks of one layer's shares, experts in their slots.
+double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
+  const std::vector<double> rows = rows_received({shares}, layout, layer);
+  return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
+         std::accumulate(rows.begin(), rows.end(), 0.0);
+}
+
+/// Shares of a scenario's layer, summing to 1; a model with more layers reuses the rows in order.
+std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer) {
+  std::vector<double> shares = scenario.counts[static_cast<std::size_t>(layer) % scenario.counts.size()];
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
+  // Two microbatches pass through every state of the buffers; more repeat them.
+  const std::int64_t microbatches =
+      std::min<std::int64_t>(2, problem.global_batch / (layout.world() * layout.microbatch));
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout, microbatches));
+  const double rows = as_double(layout.microbatch * problem.seq * problem.model.top_k) * p99_imbalance(problem, layout);
+  return replay_memory(set.programs[0], [&](int, int) { return rows; });
+}
+
+}  // namespace
+
+ProgramOptions program_options(const SearchProblem& problem, const Layout& layout, std::int64_t microbatches) {
+  ProgramOptions options;
+  options.seq = problem.seq;
+  options.microbatches =
+      microbatches > 0 ? microbatches : problem.global_batch / (layout.world() * layout.microbatch);
+  options.precision = problem.precision;
+  options.transport_scratch = problem.cluster.shared_cores();  // Gloo's; NCCL reduces in place
+  return options;
+}
+
+std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
+  const std::int64_t tokens = layout.microbatch * problem.seq;
+  if (problem.scenarios.empty()) return balanced_routing(problem.model, tokens);
+  std::size_t rows = 0;
+  for (const LoadScenario& scenario : problem.scenarios) rows = std::max(rows, scenario.counts.size());
+  std::vector<std::vector<double>> mean(rows, std::vector<double>(static_cast<std::size_t>(problem.model.experts), 0.0));
+  for (std::size_t layer = 0; layer < rows; ++layer)
+    for (const LoadScenario& scenario : problem.scenarios) {
+      const std::vector<double> shares = shares_of(scenario, static_cast<std::int64_t>(layer));
+      for (std::size_t e = 0; e < mean[layer].size(); ++e) mean[layer][e] += shares.at(e);
+    }
+  return histogram_routing(problem.model, tokens, std::move(mean),
+                           problem.scenarios.size() == 1 ? "histogram " + problem.scenarios[0].name
+                                                         : fmt::format("mean of {} histograms", problem.scenarios.size()));
+}
+
+std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  std::vector<double> load(static_cast<std::size_t>(layout.expert), 0.0);
+  for (std::int64_t layer = 0; layer < problem.model.layers; ++layer) {
+    const std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
+    for (std::size_t e = 0; e < load.size(); ++e) load[e] += rows[e];
+  }
+  return std::max_element(load.begin(), load.end()) - load.begin();
+}
+
+double mean_imbalance(const SearchProblem& problem, const Layout& layout) {
+  if (problem.scenarios.empty() || layout.expert == 1) return 1;
+  const auto routing = routing_of(problem, layout);
+  double sum = 0;
+  for (std::int64_t layer = 0; layer < problem.model.layers; ++layer)
+    sum += imbalance(routing->counts(0, 0, layer, 0), layout, layer);
+  return sum / as_double(problem.model.layers);
+}
+
+double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
+  if (problem.scenarios.empty() || layout.expert == 1) return 1;
+  std::vector<double> all;
+  for (const LoadScenario& scenario : problem.scenarios)
+    for (std::int64_t layer = 0; layer < problem.model.layers; ++layer)
+      all.push_back(imbalance(shares_of(scenario, layer), layout, layer));
+  return quantile(std::move(all), 0.99);
+}
+
+double peak_memory(const SearchProblem& problem, const Layout& layout) {
+  return memory_of(problem, layout).peak_bytes;
+}
+
+std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout) {
+  return memory_of(problem, layout).at_peak;
+}
+
+double first_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  const Program& program = set.programs[0];
+  const std::int64_t rank = busiest_rank(problem, layout, routing);
+  const RoutingFloor floor = routing_floor(program, layout, problem.cluster, routing, 0, rank);
+  return bound0(program, layout, problem.cluster, problem.cost, floor, rank);
+}
+
+double second_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  return bound1(set, layout, problem.cluster, problem.cost, routing, 0, busiest_rank(problem, layout, routing));
+}
+
+Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  const auto routing = routing_of(problem, layout);
+  ReplayOptions options;
+  options.timelines = timeline;
+  const ReplayResult replayed =
+      replay(set, layout, problem.model, problem.cluster, problem.cost, *routing, options);
+  Simulated out;
+  out.step_s = replayed.step_s;
+  out.low_s = replayed.low_s;
+  out.high_s = replayed.high_s;
+  out.exposed_s = replayed.exposed_s;
+  out.tokens_per_s_per_gpu =
+      as_double(problem.global_batch * problem.seq) / (replayed.step_s * as_double(problem.gpus));
+  if (problem.peak_flops > 0)
+    out.mfu = out.tokens_per_s_per_gpu * problem.model.flops_per_token(problem.seq) / problem.peak_flops;
+  const double sum = std::accumulate(replayed.evidence_s.begin(), replayed.evidence_s.end(), 0.0);
+  for (std::size_t i = 0; i < out.evidence.size(); ++i) out.evidence[i] = sum > 0 ? replayed.evidence_s[i] / sum : 0;
+  out.totals = replayed.totals;
+  out.wall_s = replayed.wall_s;
+  for (const StepTimeline& one : replayed.timelines)
+    if (one.rank == replayed.critical_rank) out.critical = one;
+  return out;
+}
+
+}  // namespace wt
