@@ -1,0 +1,44 @@
+// windtunnel train, windtunnel bench: the arguments go as they are to windtunnel-train, which has LibTorch.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "configs/spec/error.hpp"
+#include "planner/cli/command.hpp"
+
+namespace wt {
+namespace {
+
+[[noreturn]] void hand_over(const std::string& subcommand, const std::vector<std::string>& arguments) {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
+  if (!std::filesystem::exists(program))
+    throw_error(Code::usage,
+                "windtunnel {}: {} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs "
+                "both and builds it",
+                subcommand, program.string());
+  std::string name = program.string(), word = subcommand;
+  std::vector<std::string> rest = arguments;
+  std::vector<char*> argv{name.data(), word.data()};
+  for (std::string& argument : rest) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execv(name.c_str(), argv.data());
+  throw_error(Code::runtime, "{}: cannot be run ({}); needs an executable of this machine; run ./windtunnel setup",
+              name, std::strerror(errno));
+}
+
+void add_handover(CLI::App& app, const std::string& name, const std::string& description) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->set_help_flag();  // --help too is windtunnel-train's to answer
+  command->prefix_command();
+  command->callback([command, name] { hand_over(name, command->remaining()); });
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) { add_handover(app, "train", "Train a MoE model on local ranks; records a profile, routing and a trace"); }
+void add_bench(CLI::App& app) { add_handover(app, "bench", "Measure kernels and collectives on this machine; records a profile"); }
+
+}  // namespace wt
