@@ -1,0 +1,43 @@
+// Runs one work item again and again, and says whether what it computes is right.
+#pragma once
+#include <memory>
+
+#include "bench/suites/problems.hpp"
+
+namespace wt {
+
+class ItemRunner {
+ public:
+  ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal);
+
+  /// Fresh inputs and, for a backward pass through autograd, the graph.
+  void prepare();
+  /// Once, as the trainer executes it; the results of the last call.
+  Tensors call();
+  /// Gives the inputs back.
+  void release();
+
+  /// prepare(), one call, and the comparison below.
+  double check();
+  /// Largest error over the largest value, against fp64. Throws Error{runtime} beyond the precision's limit, naming item,
+  /// output, error and limit: times of a kernel that computes something else are worth nothing.
+  double compare(const Tensors& outputs, const Tensors& expected) const;
+  /// What call() must give for the prepared inputs; they must not have been used yet.
+  Tensors expected() const;
+
+  double share() const { return problem_.share; }
+
+ private:
+  bool backward() const { return problem_.through_autograd && item_.pass == Pass::backward; }
+
+  WorkItem item_;
+  const RunSpec& run_;
+  NormalPool& normal_;
+  KernelProblem problem_;
+  Tensors outputs_, gradients_;
+};
+
+/// fp32 1e-4, bf16 3e-2: rounding of results and of sums over a few thousand terms, with room.
+double largest_allowed_error(Precision precision);
+
+}  // namespace wt

@@ -1,0 +1,289 @@
+#include "bench/suites/problems.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "configs/spec/error.hpp"
+#include "kernels/kernels.h"
+#include "trainer/functions.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using at::Tensor;
+
+constexpr std::int64_t kPool = 1 << 22;
+
+std::int64_t rows_of(const WorkItem& item) { return std::llround(item.rows.fixed); }
+at::ScalarType type_of(const WorkItem& item) { return item.precision == Precision::fp32 ? at::kFloat : at::kBFloat16; }
+
+Tensor random_integers(std::int64_t bound, std::int64_t count, std::uint64_t seed) {
+  return at::randint(bound, {count}, at::make_generator<at::CPUGeneratorImpl>(seed), at::TensorOptions().dtype(at::kLong));
+}
+
+KernelProblem gemm(const WorkItem& item, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), item.dims[1]}, type_of(item)), normal.take({item.dims[0], item.dims[1]}, type_of(item))};
+  p.run = p.reference = [](const Tensors& in) { return Tensors{at::mm(in[0], in[1].t())}; };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal) {
+  const std::int64_t n = item.dims[0], k = item.dims[1], groups = item.dims[2];
+  const auto counts = skewed_rows(rows_of(item), groups, normal.seed());
+  std::vector<std::int32_t> ends(counts.size());
+  std::partial_sum(counts.begin(), counts.end(), ends.begin());
+  const Tensor offsets = at::tensor(ends, at::TensorOptions().dtype(at::kInt));
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), k}, type_of(item)), normal.take({groups, n, k}, type_of(item))};
+  p.run = [offsets](const Tensors& in) { return Tensors{at::_grouped_mm(in[0], in[1].transpose(-2, -1), offsets)}; };
+  p.reference = [counts](const Tensors& in) {
+    Tensors parts;
+    std::int64_t begin = 0;
+    for (std::size_t g = 0; g < counts.size(); begin += counts[g++])
+      parts.push_back(at::mm(in[0].narrow(0, begin, counts[g]), in[1].select(0, static_cast<std::int64_t>(g)).t()));
+    return Tensors{at::cat(parts)};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem attention(const WorkItem& item, NormalPool& normal) {
+  const std::int64_t batch = rows_of(item), seq = item.dims[0], heads = item.dims[1], kv = item.dims[2], hd = item.dims[3];
+  KernelProblem p;
+  p.inputs = {normal.take({batch, heads, seq, hd}, type_of(item)), normal.take({batch, kv, seq, hd}, type_of(item)),
+              normal.take({batch, kv, seq, hd}, type_of(item))};
+  p.run = [heads, kv](const Tensors& in) {
+    return Tensors{at::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true, std::nullopt, heads != kv)};
+  };
+  p.reference = [=](const Tensors& in) {
+    const Tensor k = in[1].repeat_interleave(heads / kv, 1), v = in[2].repeat_interleave(heads / kv, 1);
+    const Tensor later = at::ones({seq, seq}, in[0].options().dtype(at::kBool)).triu(1);
+    const Tensor scores = at::matmul(in[0], k.transpose(-2, -1)) / std::sqrt(static_cast<double>(hd));
+    return Tensors{at::matmul(scores.masked_fill(later, -INFINITY).softmax(-1), v)};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem rmsnorm(const WorkItem& item, const ModelSpec& model, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), item.dims[0]}, type_of(item)), normal.take({item.dims[0]}, type_of(item))};
+  p.run = [eps = model.norm_eps](const Tensors& in) { return Tensors{rms_norm(in[0], in[1], eps)}; };
+  p.reference = [eps = model.norm_eps](const Tensors& in) {
+    return Tensors{in[0] * (in[0].square().mean(1, true) + eps).rsqrt() * in[1]};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+  const ModelSpec& m = run.model;
+  const std::int64_t rows = rows_of(item), heads = m.heads, kv = m.kv_heads, hd = m.head_dim;
+  if (item.dims[0] != (heads + kv) * hd)
+    throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}", item.dims[0],
+                heads + kv, hd, (heads + kv) * hd);
+  const std::int64_t seq = rows % run.seq == 0 ? run.seq : rows, batch = rows / seq;
+  const RopeTable table = RopeTable::make(seq, hd, m.rope_theta);
+  KernelProblem p;
+  p.inputs = {normal.take({rows, (heads + 2 * kv) * hd}, type_of(item))};
+  p.run = [=](const Tensors& in) { return rope_split(in[0], table, batch, heads, kv); };
+  p.reference = [=](const Tensors& in) {
+    const Tensor all = in[0].view({batch, seq, heads + 2 * kv, hd}).transpose(1, 2);
+    const Tensor turned = all.narrow(1, 0, heads + kv), cosine = table.cosine.to(at::kDouble), sine = table.sine.to(at::kDouble);
+    const Tensor a = turned.narrow(3, 0, hd / 2), b = turned.narrow(3, hd / 2, hd / 2);
+    const Tensor out = at::cat({a * cosine - b * sine, b * cosine + a * sine}, 3);
+    return Tensors{out.narrow(1, 0, heads), out.narrow(1, heads, kv), all.narrow(1, heads + kv, kv)};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+  const std::int64_t rows = rows_of(item), experts = item.dims[0], k = item.dims[1];
+  const bool normalize = run.model.normalize_top_k;
+  const RouterLossScale scale{0.01 / static_cast<double>(rows), run.model.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
+                              rows % run.seq == 0 ? run.seq : rows};
+  KernelProblem p;
+  p.inputs = {normal.take({rows, experts}, at::kFloat)};
+  p.run = [=](const Tensors& in) {
+    RouterChoice choice;
+    RouterLoss loss;
+    return Tensors{route(in[0], k, normalize, scale, {}, choice, loss)};
+  };
+  p.reference = [=](const Tensors& in) {
+    const Tensor probabilities = in[0].softmax(1);
+    const auto [values, index] = probabilities.topk(k, 1);
+    const Tensor chosen = at::zeros_like(probabilities).scatter_(1, index, 1.0);
+    const Tensor counts = chosen.view({rows / scale.seq, scale.seq, experts}).sum(1, true);
+    const Tensor aux = (probabilities.view({rows / scale.seq, scale.seq, experts}) * counts).sum() * scale.aux;
+    const Tensor z = in[0].logsumexp(1).square().sum() * scale.z;
+    return Tensors{normalize ? values / values.sum(1, true) : values, aux + z};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem permute_rows(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+  const std::int64_t rows = rows_of(item), k = rows % run.model.top_k == 0 ? run.model.top_k : 1;
+  RouterChoice choice;  // rows in the order that sorting random choices by expert gives
+  choice.index = random_integers(run.model.experts, rows, normal.seed());
+  choice.order = at::empty({rows}, at::kLong);
+  choice.inverse = at::empty({rows}, at::kLong);
+  if (wt_sort_by_expert({-1, nullptr}, choice.index.data_ptr<std::int64_t>(), nullptr, rows, run.model.experts,
+                        choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(), nullptr) != WT_OK)
+    throw_error(Code::runtime, "{}", wt_kernel_error());
+  KernelProblem p;
+  p.inputs = {normal.take({rows / k, item.dims[0]}, type_of(item))};
+  p.run = [=](const Tensors& in) { return Tensors{permute(in[0], choice, k)}; };
+  p.reference = [=](const Tensors& in) { return Tensors{in[0].index_select(0, choice.order.floor_divide(k))}; };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem swiglu_rows(const WorkItem& item, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), 2 * item.dims[0]}, type_of(item))};
+  p.run = [](const Tensors& in) { return Tensors{swiglu(in[0])}; };
+  p.reference = [](const Tensors& in) {
+    const auto halves = in[0].chunk(2, 1);
+    return Tensors{halves[0] * halves[0].sigmoid() * halves[1]};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
+/// The residual, gradient accumulation, and what autograd does for the residual's gradient: all in place.
+KernelProblem add(const WorkItem& item, NormalPool& normal) {
+  KernelProblem p;
+  for (int i = 0; i < 2; ++i) p.inputs.push_back(normal.take({rows_of(item), item.dims[0]}, type_of(item)));
+  p.run = [](const Tensors& in) { return Tensors{in[0].add_(in[1])}; };
+  p.reference = [](const Tensors& in) { return Tensors{in[0] + in[1]}; };
+  return p;
+}
+
+KernelProblem embedding(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+  const std::int64_t rows = rows_of(item), width = item.dims[0], vocab = run.model.vocab;
+  const Tensor tokens = random_integers(vocab, rows, normal.seed());
+  KernelProblem p;
+  if (item.pass == Pass::forward) {
+    p.inputs = {normal.take({vocab, width}, type_of(item))};
+    p.run = [tokens](const Tensors& in) { return Tensors{in[0].index_select(0, tokens)}; };
+    p.reference = [tokens, vocab](const Tensors& in) {
+      return Tensors{at::mm(at::one_hot(tokens, vocab).to(at::kDouble), in[0])};
+    };
+  } else {
+    p.inputs = {normal.take({vocab, width}, at::kFloat), normal.take({rows, width}, type_of(item))};
+    p.run = [tokens](const Tensors& in) { return Tensors{in[0].index_add_(0, tokens, in[1].to(at::kFloat))}; };
+    p.reference = [tokens, vocab](const Tensors& in) {
+      return Tensors{in[0] + at::mm(at::one_hot(tokens, vocab).to(at::kDouble).t(), in[1])};
+    };
+  }
+  return p;
+}
+
+KernelProblem cross_entropy(const WorkItem& item, NormalPool& normal) {
+  const std::int64_t rows = rows_of(item), vocab = item.dims[0];
+  const Tensor targets = random_integers(vocab, rows, normal.seed());
+  KernelProblem p;
+  p.inputs = {normal.take({rows, vocab}, type_of(item))};
+  p.run = [=](const Tensors& in) {
+    Tensor logits = in[0];
+    const double loss = cross_entropy_in_place(logits, targets, 1.0 / static_cast<double>(rows));
+    return Tensors{logits, at::scalar_tensor(loss, at::kDouble)};
+  };
+  p.reference = [=](const Tensors& in) {
+    const Tensor hot = at::one_hot(targets, vocab).to(at::kDouble);
+    return Tensors{(in[0].softmax(1) - hot) / static_cast<double>(rows), -(in[0].log_softmax(1) * hot).sum()};
+  };
+  p.share = 0.5;
+  return p;
+}
+
+KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+  const OptimizerSpec o = run.optimizer;
+  const std::int64_t n = rows_of(item);
+  KernelProblem p;
+  for (int i = 0; i < 4; ++i) p.inputs.push_back(normal.take({n}, at::kFloat));
+  p.inputs[2].square_();
+  p.run = [=](const Tensors& in) {
+    const WtStatus status = wt_adamw({-1, nullptr}, in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
+                                     in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f);
+    if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+    return Tensors{in[0], in[1], in[2]};
+  };
+  p.reference = [=](const Tensors& in) {
+    const Tensor g = 0.5 * in[3], m = o.beta1 * in[1] + (1 - o.beta1) * g, v = o.beta2 * in[2] + (1 - o.beta2) * g * g;
+    const Tensor step = m / (1 - std::pow(o.beta1, 10)) / ((v / (1 - std::pow(o.beta2, 10))).sqrt() + o.eps);
+    return Tensors{in[0] * (1 - o.lr * o.weight_decay) - o.lr * step, m, v};
+  };
+  return p;
+}
+
+/// The cast of a master shard into the gathered buffer.
+KernelProblem copy(const WorkItem& item, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item)}, at::kFloat), normal.take({rows_of(item)}, type_of(item))};
+  p.run = [](const Tensors& in) { return Tensors{in[1].copy_(in[0])}; };
+  p.reference = [](const Tensors& in) { return Tensors{in[0]}; };
+  return p;
+}
+
+}  // namespace
+
+NormalPool::NormalPool(std::uint64_t seed, at::Device device) : seed_(seed) {
+  values_ = at::randn({kPool}, at::make_generator<at::CPUGeneratorImpl>(seed), at::TensorOptions().dtype(at::kFloat)).to(device);
+}
+
+Tensor NormalPool::take(std::vector<std::int64_t> shape, at::ScalarType type) {
+  Tensor out = at::empty(shape, values_.options().dtype(type)), flat = out.view({-1});
+  for (std::int64_t done = 0; done < flat.numel();) {
+    const std::int64_t n = std::min(flat.numel() - done, kPool - at_);
+    flat.narrow(0, done, n).copy_(values_.narrow(0, at_, n));
+    done += n;
+    at_ = (at_ + n) % kPool;
+  }
+  return out;
+}
+
+std::vector<std::int64_t> skewed_rows(std::int64_t rows, std::int64_t groups, std::uint64_t seed) {
+  std::vector<double> share;
+  for (std::int64_t g = 0; g < groups; ++g) share.push_back(1 / std::sqrt(static_cast<double>(g + 2)));
+  std::mt19937_64 random(seed);
+  std::shuffle(share.begin(), share.end(), random);
+  const double sum = std::accumulate(share.begin(), share.end(), 0.0);
+  std::vector<std::int64_t> out;
+  double passed = 0;
+  std::int64_t given = 0;
+  for (double s : share) {
+    passed += s;
+    out.push_back(std::llround(static_cast<double>(rows) * passed / sum) - given);
+    given += out.back();
+  }
+  return out;
+}
+
+KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+  switch (item.kernel) {
+    case Kernel::gemm: return gemm(item, normal);
+    case Kernel::grouped_gemm: return grouped_gemm(item, normal);
+    case Kernel::attention: return attention(item, normal);
+    case Kernel::rmsnorm: return rmsnorm(item, run.model, normal);
+    case Kernel::rope: return rope(item, run, normal);
+    case Kernel::router: return router(item, run, normal);
+    case Kernel::permute: return permute_rows(item, run, normal);
+    case Kernel::swiglu: return swiglu_rows(item, normal);
+    case Kernel::add: return add(item, normal);
+    case Kernel::embedding: return embedding(item, run, normal);
+    case Kernel::cross_entropy: return cross_entropy(item, normal);
+    case Kernel::adamw: return adamw(item, run, normal);
+    case Kernel::copy: return copy(item, normal);
+  }
+  throw_error(Code::usage, "work item {}: no benchmark for it", to_string(item.kernel));
+}
+
+}  // namespace wt

@@ -1,0 +1,27 @@
+// Samples of CPU time through Google Benchmark: repetitions of all cases in random order, so that a slow phase of the
+// machine meets all of them; every repetition is kept as one sample.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+struct TimedCase {
+  std::string name;
+  std::function<void()> prepare;  ///< before every sample, not timed
+  std::function<void()> call;
+  std::function<void()> release;  ///< after every sample, not timed
+};
+
+struct SamplerOptions {
+  int samples = 9;       ///< fewer than 7 leave the gate's test without power (notes of bench/gate)
+  double sample_s = 2e-3;  ///< a sample is as many calls as take about this long, at least one
+  int most_calls = 1000;
+};
+
+/// Thread-CPU seconds of one call: result[i] are the samples of cases[i]. Exceptions of a case are passed on.
+std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options,
+                                                   const std::function<void(int done, int total)>& progress = {});
+
+}  // namespace wt
