@@ -1,0 +1,176 @@
+#include "planner/plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/quantity.hpp"
+#include "planner/scaled_cost.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kDay = 86400;
+
+/// The weakest kind of evidence that a citation names ("published: ... assumed: ...").
+Evidence weakest_in(const std::string& source) {
+  for (Evidence kind : {Evidence::assumed, Evidence::derived, Evidence::published, Evidence::measured})
+    if (source.find(to_string(kind) + ":") != std::string::npos) return kind;
+  return Evidence::assumed;
+}
+
+/// Experts to other slots where that makes the simulated step faster and the layout still fits.
+void place(const SearchProblem& problem, Plan& plan) {
+  if (plan.layout.expert == 1) {
+    plan.placement_note = "Every rank gathers all experts of a layer (expert degree 1), so that there is nothing to place.";
+    return;
+  }
+  if (problem.scenarios.empty()) {
+    plan.placement_note = "Without recorded loads there is nothing to place experts by; they stay where they are.";
+    return;
+  }
+  plan.placement = study_placements(problem.scenarios, problem.model.layers, plan.layout.expert);
+  const PlacementCandidate& best = plan.placement->candidates[plan.placement->chosen];
+  if (best.plan.placement.empty()) {
+    plan.placement_note = "No placement is better than leaving the experts where they are on loads it was not planned on.";
+    return;
+  }
+  Layout placed = plan.layout;
+  placed.placement = best.plan.placement;
+  const Simulated step = simulate_layout(problem, placed, true);
+  const double memory = peak_memory(problem, placed);
+  const double change = 1 - step.step_s / plan.step.step_s;
+  if (step.step_s >= plan.step.step_s || memory > problem.memory_limit_bytes) {
+    plan.placement_note = fmt::format("The placement {} changes the simulated step by {:+.2f} % and is not used.",
+                                      best.name, -100 * change);
+    return;
+  }
+  plan.placement_note = fmt::format("Experts placed by {}: the simulated step is {:.2f} % shorter.", best.name, 100 * change);
+  plan.layout = placed;
+  plan.step = step;
+  plan.memory_bytes = memory;
+}
+
+/// Days at one end of the step's interval: `quantile` of simulated runs with that step time.
+double days_at(const RunScenario& scenario, double step_s, double quantile, std::int64_t runs, std::uint64_t seed) {
+  RunScenario other = scenario;
+  other.step_s = step_s;
+  const RunDistribution d = simulate_runs(other, runs, seed);
+  const double last = static_cast<double>(d.wall_s.size() - 1);
+  return d.wall_s[static_cast<std::size_t>(std::llround(quantile * last))] / kDay;
+}
+
+}  // namespace
+
+CheckpointTimes checkpoint_times(const StudySpec& s, const Layout& layout) {
+  const ClusterSpec& c = s.cluster;
+  if (c.storage_write_Bps <= 0)
+    throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
+  CheckpointTimes t;
+  t.total_bytes = s.checkpoint.bytes_per_parameter * static_cast<double>(s.model.total_parameters());
+  t.bytes_per_rank = t.total_bytes / static_cast<double>(layout.shard);
+  const double writers = std::max(1.0, static_cast<double>(layout.shard) / static_cast<double>(c.gpus_per_node));
+  const double scale = s.scale.storage_bandwidth;
+  const double write = scale * std::min(c.storage_write_Bps, writers * c.storage_node_write_Bps);
+  const double read = scale * std::min(c.storage_read_Bps, writers * c.storage_node_read_Bps);
+  const auto at = [](double Bps) { return fmt::format("{:.1f} GB/s", Bps / 1e9); };
+  const auto source = c.sources.find("storage");
+  const std::string storage = source == c.sources.end() ? "assumed: not described" : source->second;
+  t.blocking_s = {t.bytes_per_rank / s.checkpoint.copy_Bps,
+                  {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})",
+                                                           format_bytes(t.bytes_per_rank), at(s.checkpoint.copy_Bps),
+                                                           s.checkpoint.evidence.source)}};
+  t.persist_s = {t.total_bytes / write,
+                 {weakest_in(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
+                                                   format_bytes(t.total_bytes), writers, at(write), storage)}};
+  const double spread = layout.replicate > 1 && !c.shared_cores() ? t.bytes_per_rank / c.nic_per_gpu_Bps() : 0;
+  t.reload_s = {t.total_bytes / read + spread,
+                {weakest_in(storage), fmt::format("one replica reads {} at {} and sends its shards on",
+                                                  format_bytes(t.total_bytes), at(read))}};
+  return t;
+}
+
+double Schedule::days() const {
+  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay;
+}
+
+Schedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
+  const StudySpec& s = inputs.study;
+  Schedule out;
+  out.steps = s.steps();
+  out.checkpoint = checkpoint_times(s, layout);
+  out.input = cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}},
+                            out.checkpoint.blocking_s, out.checkpoint.persist_s,
+                            {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
+  out.input.mtbf_s.value *= s.scale.mtbf;
+  if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
+    out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
+  out.cadence = choose_cadence(out.input);
+  return out;
+}
+
+Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
+  const StudySpec& s = inputs.study;
+  const ScaledCost cost(inputs.machine, s.scale);
+  const SearchProblem problem = search_problem(inputs, cost);
+  Plan plan;
+  const auto begin = std::chrono::steady_clock::now();
+  plan.search = search_layouts(problem, progress);
+  plan.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Candidate& chosen = plan.search.candidates[plan.search.chosen];
+  plan.layout = chosen.layout;
+  plan.memory_bytes = chosen.memory_bytes;
+  plan.memory_limit_bytes = problem.memory_limit_bytes;
+  plan.step = simulate_layout(problem, plan.layout, true);
+  place(problem, plan);
+  plan.memory_parts = memory_at_peak(problem, plan.layout);
+  plan.imbalance = mean_imbalance(problem, plan.layout);
+  plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
+
+  plan.schedule = make_schedule(inputs, plan.layout, plan.step.step_s, inputs.failures);
+  plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
+  plan.days_low = days_at(plan.runs.scenario, plan.step.low_s, 0.05, s.runs, s.seed);
+  plan.days_high = days_at(plan.runs.scenario, plan.step.high_s, 0.95, s.runs, s.seed);
+  for (const std::string& name : preset_names("faults/rates")) {
+    const FailurePreset preset = read_failures(name);
+    const Schedule schedule = make_schedule(inputs, plan.layout, plan.step.step_s, preset);
+    plan.presets.push_back({name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
+                            schedule.cadence.goodput.value, schedule.days()});
+  }
+  return plan;
+}
+
+std::vector<Sensitivity> sensitivities(const PlanInputs& inputs, const Plan& plan) {
+  struct Input {
+    const char* name;
+    double ScaleSpec::*factor;
+    double low, high;
+  };
+  const std::vector<Input> varied{{"NIC bandwidth", &ScaleSpec::network_bandwidth, 0.5, 1.5},
+                                  {"collective latency", &ScaleSpec::network_latency, 0.5, 8},
+                                  {"compute rate", &ScaleSpec::compute_rate, 0.9, 1.1},
+                                  {"routing imbalance", &ScaleSpec::imbalance, 0, 2},
+                                  {"time between failures", &ScaleSpec::mtbf, 0.5, 2},
+                                  {"storage bandwidth", &ScaleSpec::storage_bandwidth, 0.5, 2}};
+  std::vector<Sensitivity> out;
+  for (const Input& input : varied) {
+    if (input.factor == &ScaleSpec::imbalance && inputs.scenarios.empty()) continue;
+    if (input.factor == &ScaleSpec::network_bandwidth && inputs.study.cluster.shared_cores()) continue;
+    const auto days = [&](double factor) {
+      PlanInputs other = inputs;
+      other.study.scale.*input.factor *= factor;
+      const ScaledCost cost(other.machine, other.study.scale);
+      const bool same_step = input.factor == &ScaleSpec::mtbf || input.factor == &ScaleSpec::storage_bandwidth;
+      const double step_s =
+          same_step ? plan.step.step_s : simulate_layout(search_problem(other, cost), plan.layout).step_s;
+      return make_schedule(other, plan.layout, step_s, other.failures).days();
+    };
+    out.push_back({fmt::format("{}, x {:g} to x {:g}", input.name, input.low, input.high), days(input.low),
+                   days(input.high)});
+  }
+  return out;
+}
+
+}  // namespace wt

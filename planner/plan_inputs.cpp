@@ -1,0 +1,78 @@
+// Reads what a study refers to.
+#include <algorithm>
+#include <numeric>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/profile.hpp"
+#include "planner/load_scenario.hpp"
+#include "planner/plan.hpp"
+#include "sim/machine/calibrate.hpp"
+
+namespace wt {
+namespace {
+
+/// Shares around their mean times `factor`, none below 0.
+void scale_imbalance(LoadScenario& scenario, double factor) {
+  for (auto& row : scenario.counts) {
+    const double mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
+    for (double& count : row) count = std::max(0.0, mean + factor * (count - mean));
+  }
+}
+
+double peak_of(const MachineModel& machine, Precision precision) {
+  const auto& facts = machine.data().fingerprint;
+  const auto found = facts.find(precision == Precision::bf16 ? "peak_bf16_flops" : "peak_fp32_flops");
+  if (found == facts.end()) return 0;
+  try {
+    return std::stod(found->second);
+  } catch (const std::exception&) {
+    throw_error(Code::usage, "profile: fingerprint.{}: found '{}', needs FLOP/s as a number", found->first,
+                found->second);
+  }
+}
+
+}  // namespace
+
+std::vector<LoadScenario> read_scenarios(const StudySpec& study) {
+  std::vector<LoadScenario> out;
+  for (const std::string& name : study.routing) {
+    if (name == "balanced") {
+      if (study.routing.size() > 1)
+        throw_error(Code::usage, "routing: found balanced beside other loads; give balanced alone or none of it");
+      return {};
+    }
+    std::vector<std::string> family;
+    for (const std::string& preset : preset_names("routing"))
+      if (preset.starts_with(name + "-")) family.push_back(preset);
+    if (family.empty()) family = {name};
+    for (const std::string& one : family) out.push_back(read_load_scenario(one, study.model.experts));
+  }
+  return out;
+}
+
+PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
+  std::vector<Profile> profiles;
+  for (const std::string& name : study.profiles) profiles.push_back(read_profile(find_config("profiles", name)));
+  MachineModel machine = calibrate(profiles, {allow_assumed}).model;
+  PlanInputs inputs{std::move(study), std::move(machine), {}, {}, {}, 0};
+  inputs.scenarios = read_scenarios(inputs.study);
+  inputs.failures = read_failures(inputs.study.failures);
+  inputs.profile_names = inputs.study.profiles;
+  inputs.peak_flops = peak_of(inputs.machine, inputs.study.precision);
+  return inputs;
+}
+
+SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
+  const StudySpec& s = inputs.study;
+  SearchProblem p{s.model, s.cluster, cost, s.gpus, s.seq, s.global_batch, s.precision, s.search, 0, {}, 0};
+  p.cluster.nic_Bps *= s.scale.network_bandwidth;
+  p.memory_limit_bytes = s.cluster.usable_memory_bytes * (1 - s.memory_reserve);
+  p.scenarios = inputs.scenarios;
+  if (s.scale.imbalance != 1)
+    for (LoadScenario& scenario : p.scenarios) scale_imbalance(scenario, s.scale.imbalance);
+  p.peak_flops = inputs.peak_flops;
+  return p;
+}
+
+}  // namespace wt
