@@ -1,0 +1,88 @@
+// windtunnel gate: did the new profile get slower than the base? windtunnel gate selftest: how good is the answer?
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/gate/gate.hpp"
+#include "bench/gate/selftest.hpp"
+#include "configs/spec/error.hpp"
+#include "planner/cli/command.hpp"
+#include "reports/gate_report.hpp"
+#include "reports/render.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string base, current, junit;
+  std::vector<std::string> ignore;
+  bool strict = false, allow_missing = false, all = false, json = false, markdown = false;
+};
+
+/// A file, or every .json of a folder: one a process, merged.
+std::vector<std::filesystem::path> profiles_in(const std::string& place) {
+  if (!std::filesystem::is_directory(place)) return {place};
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(place))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  if (files.empty()) throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void compare_profiles(const Options& o) {
+  if (o.base.empty() || o.current.empty())
+    throw_error(Code::usage, "gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
+                o.base.empty() ? 0 : 1);
+  GateOptions options;
+  options.strict = o.strict;
+  options.allow_missing = o.allow_missing;
+  options.ignored_facts = o.ignore;
+  const GateResult result = compare(read_gate_input(profiles_in(o.base)), read_gate_input(profiles_in(o.current)), options);
+  if (!o.junit.empty()) put_document(gate_junit(result), o.junit);
+  if (o.junit != "-")
+    put_document(o.json ? json_text(gate_json(result)) : o.markdown ? gate_markdown(result) : gate_text(result, o.all), "");
+  set_status(result.exit_status());
+}
+
+void add_selftest(CLI::App& gate) {
+  struct SelftestCommand {
+    std::uint64_t seed = 1;
+    bool json = false;
+  };
+  CLI::App* command = gate.add_subcommand(
+      "selftest", "How often the gate cries wolf and what it finds, on recorded H100 timings\nExample: windtunnel gate selftest");
+  auto o = std::make_shared<SelftestCommand>();
+  command->add_option("--seed", o->seed, "Seed of the draws")->capture_default_str();
+  command->add_flag("--json", o->json, "Print one JSON document");
+  command->callback([o] {
+    SelftestOptions options;
+    options.seed = o->seed;
+    const SelftestResult result = selftest(read_recorded_runs(default_recorded_runs()), options);
+    put_document(o->json ? json_text(selftest_json(result)) : selftest_text(result), "");
+  });
+}
+
+}  // namespace
+
+void add_gate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "gate",
+      "Block a merge on a real performance regression, and on nothing else\n"
+      "Example: windtunnel gate base.json new.json --junit gate.xml");
+  auto o = std::make_shared<Options>();
+  command->add_option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
+  command->add_option("NEW", o->current, "The same after the change");
+  command->add_flag("--strict", o->strict, "Benchmarks that cannot be decided give exit status 3");
+  command->add_flag("--allow-missing", o->allow_missing, "Benchmarks that vanished are no finding");
+  command->add_option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)")->allow_extra_args(false);
+  command->add_flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
+  CLI::Option* json = command->add_flag("--json", o->json, "Print one JSON document");
+  command->add_flag("--markdown", o->markdown, "Print Markdown for a pull request")->excludes(json);
+  command->add_option("--junit", o->junit, "Also write JUnit XML to this file ('-': only that, to standard output)");
+  add_selftest(*command);
+  command->callback([o, command] {
+    if (command->get_subcommands().empty()) compare_profiles(*o);
+  });
+}
+
+}  // namespace wt

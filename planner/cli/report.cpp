@@ -1,0 +1,26 @@
+// windtunnel report: a kept report in another format.
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/json_reader.hpp"
+#include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
+#include "reports/render.hpp"
+
+namespace wt {
+
+void add_report(CLI::App& app) {
+  struct Options {
+    std::string result, output = "-";
+  };
+  CLI::App* command = app.add_subcommand(
+      "report",
+      "Draw a kept report (JSON) as HTML, Markdown or text\n"
+      "Example: windtunnel report out/simulate/report.json -o report.html");
+  auto o = std::make_shared<Options>();
+  command->add_option("RESULT", o->result, "Report written with --json or -o by another subcommand")->required();
+  command->add_option("-o,--output", o->output, "File; its ending says the format: .html, .md, .json, .txt; '-': text")
+      ->capture_default_str();
+  command->callback([o] { write_report_file(report_from_json(read_json(o->result), o->result), o->output); });
+}
+
+}  // namespace wt

@@ -1,0 +1,112 @@
+// windtunnel simulate: one step of a run on a cluster, replayed op by op.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
+#include "planner/cli/simulate_report.hpp"
+#include "planner/load_scenario.hpp"
+#include "reports/chrome_trace.hpp"
+#include "reports/render.hpp"
+#include "reports/text.hpp"
+#include "reports/write.hpp"
+#include "sim/machine/calibrate.hpp"
+#include "sim/program/timeline_json.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string run, cluster, machine, routing = "balanced", output;
+  std::vector<std::string> profiles;
+  bool allow_assumed = false, json = false;
+};
+
+MachineModel prices(const Options& o) {
+  if (o.machine.empty() == o.profiles.empty())
+    throw_error(Code::usage, "simulate: found {}; needs either --machine machine.json (see windtunnel calibrate) or --profile "
+                "PROFILE, for instance --profile h100-published", o.machine.empty() ? "no prices" : "both --machine and --profile");
+  if (!o.machine.empty()) {
+    MachineModel model(read_machine(o.machine));
+    if (o.allow_assumed) model.allow_assumed(true);
+    return model;
+  }
+  std::vector<Profile> profiles;
+  for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
+  return calibrate(profiles, {o.allow_assumed}).model;
+}
+
+/// A trainer's routing.csv has one column an expert; a histogram has the columns layer, expert, count.
+bool is_recording(const std::string& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && line.front() != '#') return line.starts_with("step,microbatch,layer,rank");
+  return false;
+}
+
+std::unique_ptr<RoutingSource> routing_of(const std::string& word, SimulatedStep& step) {
+  const std::int64_t tokens = step.run.layout.microbatch * step.run.seq;  // of one rank in one microbatch
+  const ModelSpec& model = step.run.model;
+  if (word == "balanced") return step.routing_evidence = Evidence::assumed, balanced_routing(model, tokens);
+  if (is_recording(word)) return step.routing_evidence = Evidence::measured, recorded_routing(word, model, tokens);
+  LoadScenario scenario = read_load_scenario(word, model.experts);
+  step.routing_evidence = scenario.evidence.kind;
+  return histogram_routing(model, tokens, std::move(scenario.counts), "histogram " + scenario.name);
+}
+
+void write_folder(const SimulatedStep& step, const Report& report, const std::string& output) {
+  const std::filesystem::path folder = make_folder(output);
+  nlohmann::json timelines = nlohmann::json::array();
+  for (const StepTimeline& t : step.replay.timelines) timelines.push_back(to_json(t));
+  write_file_atomically(folder / "timeline.json", timelines.dump() + "\n");
+  write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", step.replay.timelines}}));
+  for (const auto& file : write_report(report, folder, "report")) fmt::print(stderr, "wrote {}\n", file.string());
+  fmt::print(stderr, "wrote {}\nwrote {}\n", (folder / "timeline.json").string(), (folder / "trace.json").string());
+}
+
+void simulate(const Options& o) {
+  SimulatedStep step;
+  step.run = read_run(find_config("runs", o.run));
+  step.cluster = read_cluster(o.cluster);
+  const MachineModel model = prices(o);
+  const auto routing = routing_of(o.routing, step);
+  step.routing = routing->description();
+  ProgramOptions options = program_options(step.run);
+  options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
+  step.programs = build_program_set(step.run.model, step.run.layout, options);
+  step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, model, *routing);
+
+  Report report = simulate_report(step);
+  std::string sources = o.machine;
+  for (const std::string& profile : o.profiles) sources += (sources.empty() ? "" : ", ") + profile;
+  report.provenance = provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", sources}, {"routing", step.routing}});
+  if (!o.output.empty()) write_folder(step, report, o.output);
+  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
+  put_report(report, o.json);
+  if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "simulate",
+      "Replay one step of a run on a cluster, op by op\n"
+      "Example: windtunnel simulate run.yaml --cluster hgx-h100 --profile h100-published -o out/simulate");
+  auto o = std::make_shared<Options>();
+  command->add_option("RUN", o->run, "Run file (YAML), or a preset of configs/runs")->required();
+  command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
+  command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate");
+  command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")->allow_extra_args(false);
+  command->add_option("--routing", o->routing, "Which experts tokens go to: a recording (routing.csv), a histogram, or 'balanced'")
+      ->capture_default_str();
+  command->add_option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
+  command->add_flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
+  command->add_flag("--json", o->json, "Print one JSON document");
+  command->callback([o] { simulate(*o); });
+}
+
+}  // namespace wt

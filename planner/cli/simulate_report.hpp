@@ -1,0 +1,30 @@
+// What `windtunnel simulate` says of a replayed step.
+#pragma once
+#include <string>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/run.hpp"
+#include "reports/report.hpp"
+#include "sim/program/build.hpp"
+#include "sim/replay/replay.hpp"
+
+namespace wt {
+
+struct SimulatedStep {
+  RunSpec run;
+  ClusterSpec cluster;
+  ProgramSet programs;
+  ReplayResult replay;
+  std::string routing;                          ///< RoutingSource::description()
+  Evidence routing_evidence = Evidence::assumed;
+
+};
+
+/// Highest memory of any simulated rank, with the step's timelines; bytes.
+double peak_bytes(const SimulatedStep& step);
+/// What one rank may allocate on this cluster; 0 where the cluster does not say.
+double usable_bytes(const SimulatedStep& step);
+
+Report simulate_report(const SimulatedStep& step);
+
+}  // namespace wt
