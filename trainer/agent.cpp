@@ -65,6 +65,7 @@ void stop_all(std::map<pid_t, std::int64_t>& running) {
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
 constexpr double kGraceSeconds = 0.3;
+constexpr useconds_t kPollMicroseconds = 5000;
 
 }  // namespace
 
@@ -98,7 +99,7 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
       }
       if (pid <= 0 || !running.count(pid)) {
         if (failure.rank >= 0 && Clocks::now().wall_s - started - failure.detected_s > kGraceSeconds) break;
-        usleep(5000);
+        usleep(kPollMicroseconds);
         continue;
       }
       const std::int64_t rank = running[pid];
@@ -106,7 +107,10 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
       const bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
       // A rank that was killed, or refused its configuration, explains more than one that lost its peer.
       if (!ended_well && (failure.rank < 0 || WIFSIGNALED(status) || WEXITSTATUS(status) == 2)) {
-        if (failure.rank < 0) failure.detected_s = Clocks::now().wall_s - started;
+        if (failure.rank < 0) {
+          failure.detected_s = Clocks::now().wall_s - started;
+          failure.detected_unix_s = Clocks::read(CLOCK_REALTIME);
+        }
         failure.rank = rank;
         failure.cause = cause_of(status);
         failed_status = status;
@@ -117,7 +121,8 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
     failure.generation = generation;
     failure.stopped_s = Clocks::now().wall_s - started;
     result.restarts.push_back(failure);
-    const std::string reached = options.progress ? options.progress() : "";
+    if (options.progress) result.restarts.back().reached = options.progress();
+    const std::string& reached = result.restarts.back().reached.checkpoint;
     const bool stuck = generation > 0 && options.progress && reached == reached_before;
     reached_before = reached;
     const bool refused = WIFEXITED(failed_status) && WEXITSTATUS(failed_status) == static_cast<int>(Code::usage);

@@ -8,12 +8,18 @@
 
 namespace wt {
 
+/// What a run has safely reached: its newest checkpoint, and the last step whose metrics were written.
+struct RunProgress {
+  std::string checkpoint;
+  std::int64_t steps_done = 0;
+};
+
 struct AgentOptions {
   std::int64_t ranks = 1;
   int max_restarts = 0;
-  /// What the run has safely reached (its newest checkpoint). Two failures in a row without a change end the run: a
-  /// fault that comes back at the same place is not cured by starting again.
-  std::function<std::string()> progress;
+  /// Asked at each failure. Two failures in a row with the same checkpoint end the run: a fault that comes back at the
+  /// same place is not cured by starting again.
+  std::function<RunProgress()> progress;
 };
 
 struct RestartRecord {
@@ -21,7 +27,9 @@ struct RestartRecord {
   std::int64_t rank = -1;    ///< first rank seen to fail
   std::string cause;         ///< "signal 9 (Killed)", "exit status 4"
   double detected_s = 0;     ///< from the start of the generation to the detection
+  double detected_unix_s = 0;
   double stopped_s = 0;      ///< until all other ranks were gone
+  RunProgress reached;
 };
 
 struct AgentResult {

@@ -100,7 +100,7 @@ std::string newest_valid(const fs::path& folder) {
 
 }  // namespace
 
-CheckpointTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSpec& run, const SamplerState& sampler,
+SaveTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSpec& run, const SamplerState& sampler,
                                 const std::vector<ShardedGroup>& groups, Communicators& communicators) {
   const double begin = Clocks::now().wall_s;
   const Mesh mesh(run.layout);
@@ -115,7 +115,7 @@ CheckpointTimes save_checkpoint(const fs::path& folder, std::int64_t step, const
   }
   store.get(key + "/begin");
 
-  CheckpointTimes times;
+  SaveTimes times;
   const bool writer = mesh.coordinate(Axis::replicate, rank) == 0;
   if (writer) {
     const std::string name = fmt::format("shard-{:05}-of-{:05}.safetensors", rank + 1, run.layout.shard);

@@ -14,14 +14,14 @@
 
 namespace wt {
 
-struct CheckpointTimes {
+struct SaveTimes {
   double blocking_s = 0;  ///< training stood still for so long (writing is synchronous for now: all of it)
   double total_s = 0;
   double bytes = 0;  ///< written by this rank
 };
 
 /// Collective over all ranks. Throws Error{runtime} on every rank when one could not write; then nothing is left behind.
-CheckpointTimes save_checkpoint(const std::filesystem::path& folder, std::int64_t step, const RunSpec& run,
+SaveTimes save_checkpoint(const std::filesystem::path& folder, std::int64_t step, const RunSpec& run,
                                 const SamplerState& sampler, const std::vector<ShardedGroup>& groups,
                                 Communicators& communicators);
 

@@ -14,6 +14,7 @@
 #include "configs/spec/quantity.hpp"
 #include "reports/chrome_trace.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "trainer/clocks.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -68,7 +69,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   metrics_ << json{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},
                    {"grad_norm", r.gradient_norm}, {"lr", learning_rate}, {"step_s", r.timeline.step_s},
                    {"tokens_per_s", tokens_per_s}, {"exposed_communication_s", r.timeline.exposed_s},
-                   {"peak_tensor_bytes", r.timeline.peak_bytes}, {"samples", samples}}.dump()
+                   {"peak_tensor_bytes", r.timeline.peak_bytes}, {"unix_s", Clocks::read(CLOCK_REALTIME)}, {"samples", samples}}.dump()
            << std::endl;
   if (!metrics_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
   const std::string line =
@@ -78,7 +79,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", line);
 }
 
-void Recorder::checkpoint(std::int64_t step, const CheckpointTimes& times) {
+void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   checkpoints_.push_back(times);
   if (rank_ == 0 && isatty(STDERR_FILENO))
     fmt::print(stderr, "step {:>4}  checkpoint {} in {}\n", step, format_bytes(times.bytes), format_seconds(times.blocking_s));
@@ -116,7 +117,6 @@ void Recorder::write_profile_of_run(const Program& program) const {
   const auto instances = unroll(program);
   Profile profile;
   profile.fingerprint = host_facts();
-  profile.fingerprint["host"] = "synchronous";
   profile.fingerprint["torch"] = "2.11.0";
   profile.fingerprint["device"] = "cpu";
   profile.fingerprint["run.layout"] = run_.layout.name();
@@ -186,7 +186,7 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
     compute_s.push_back(compute);
     peak = std::max(peak, t.peak_bytes);
   }
-  for (const CheckpointTimes& c : checkpoints_) block_s.push_back(c.blocking_s);
+  for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s);
   const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(),
                                               {median(step_s), median(exposed_s), peak, median(compute_s), median(block_s),
                                                checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes});

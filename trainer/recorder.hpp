@@ -21,7 +21,7 @@ class Recorder {
   /// Rank 0 cuts metrics.jsonl back to `resumed_step`.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step);
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
-  void checkpoint(std::int64_t step, const CheckpointTimes& times);
+  void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Collective: gathers what the other ranks measured and writes the files of the run.
   void finish(const Program& program, Communicators& communicators);
 
@@ -35,7 +35,7 @@ class Recorder {
   std::int64_t rank_;
   std::ofstream metrics_;
   std::vector<StepTimeline> timelines_;  ///< of this process, warm-up included
-  std::vector<CheckpointTimes> checkpoints_;
+  std::vector<SaveTimes> checkpoints_;
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps
 };
 

@@ -11,7 +11,7 @@ namespace wt {
 
 struct WorkerOptions {
   std::filesystem::path folder;
-  std::optional<FaultPoint> fault;  ///< armed only in the first generation (restart_count 0)
+  std::optional<FaultCase> fault;  ///< armed only in the first generation (restart_count 0)
 };
 
 /// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints.

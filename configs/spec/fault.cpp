@@ -1,5 +1,7 @@
 #include "configs/spec/fault.hpp"
 
+#include <sstream>
+#include <stdexcept>
 #include <algorithm>
 #include <regex>
 
@@ -91,6 +93,32 @@ void check_fault_spec(const FaultSpec& spec, const RunSpec& run, const std::vect
 std::string inject_text(const FaultCase& c) {
   if (c.at_checkpoint) return fmt::format("rank={},step={},at=checkpoint,after={}", c.rank, c.step, c.after);
   return fmt::format("rank={},step={},at={}", c.rank, c.step, c.op);
+}
+
+FaultCase parse_inject(const std::string& text) {
+  FaultCase fault;
+  fault.rank = fault.step = -1;
+  fault.after = 0.5;
+  std::stringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::size_t equals = part.find('=');
+    const std::string key = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    try {
+      if (key == "rank") fault.rank = std::stoll(value);
+      else if (key == "step") fault.step = std::stoll(value);
+      else if (key == "at") fault.op = value;
+      else if (key == "after") fault.after = std::stod(value);
+      else throw std::invalid_argument(key);
+    } catch (const std::exception&) {
+      throw_error(Code::usage, "fault '{}': found '{}', needs rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]", text, part);
+    }
+  }
+  if (fault.rank < 0 || fault.step < 1 || fault.op.empty())
+    throw_error(Code::usage, "fault '{}': needs rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]", text);
+  fault.at_checkpoint = fault.op == "checkpoint";
+  if (fault.at_checkpoint) fault.op.clear();
+  fault.name = text;
+  return fault;
 }
 
 }  // namespace wt

@@ -46,5 +46,7 @@ void check_fault_spec(const FaultSpec& spec, const RunSpec& run, const std::vect
 /// The case as the trainer's --inject takes it: "rank=1,step=7,at=mb0.L1.experts.bwd" or
 /// "rank=1,step=8,at=checkpoint,after=0.5".
 std::string inject_text(const FaultCase& fault);
+/// Its inverse; throws Error{usage}.
+FaultCase parse_inject(const std::string& text);
 
 }  // namespace wt

@@ -1,0 +1,93 @@
+#include "planner/comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/json_reader.hpp"
+#include "sim/program/timeline_json.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+bool same_op_ids(const std::vector<StepTimeline>& a, const std::vector<StepTimeline>& b) {
+  if (a.size() != b.size() || a.empty()) return false;
+  for (std::size_t r = 0; r < a.size(); ++r)
+    if (a[r].rank != b[r].rank || !std::equal(a[r].ops.begin(), a[r].ops.end(), b[r].ops.begin(), b[r].ops.end(),
+                                              [](const OpRecord& x, const OpRecord& y) { return x.id == y.id; }))
+      return false;
+  return true;
+}
+
+double slowest(const std::vector<RankFigures>& ranks) {
+  double out = 0;
+  for (const RankFigures& rank : ranks) out = std::max(out, rank.step_s);
+  return out;
+}
+
+double mean_exposed(const std::vector<RankFigures>& ranks) {
+  double sum = 0;
+  for (const RankFigures& rank : ranks) sum += rank.exposed_s;
+  return sum / static_cast<double>(ranks.size());
+}
+
+json to_json(const RankFigures& f) {
+  return {{"step_s", f.step_s}, {"exposed_communication_s", f.exposed_s}, {"peak_tensor_bytes", f.peak_bytes}};
+}
+
+}  // namespace
+
+double RunComparison::predicted_step_s() const { return slowest(predicted); }
+double RunComparison::measured_step_s() const { return slowest(measured); }
+double RunComparison::step_error() const { return predicted_step_s() / measured_step_s() - 1; }
+double RunComparison::exposed_error() const { return (mean_exposed(predicted) - mean_exposed(measured)) / measured_step_s(); }
+double RunComparison::peak_error() const {
+  double worst = 0;
+  for (std::size_t r = 0; r < measured.size(); ++r)
+    if (const double error = predicted[r].peak_bytes / measured[r].peak_bytes - 1; std::abs(error) > std::abs(worst)) worst = error;
+  return worst;
+}
+
+RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folder, const ClusterSpec& cluster,
+                          const MachineModel& machine) {
+  RunComparison out;
+  out.name = run.name;
+  out.layout = run.layout.name();
+  const json summary = read_json(folder / "summary.json"), timelines = read_json(folder / "timeline.json");
+  out.measured_steps = summary.at("measured_steps");
+  for (const json& rank : summary.at("ranks"))
+    out.measured.push_back({rank.at("step_s"), rank.at("exposed_communication_s"), rank.at("peak_tensor_bytes")});
+  for (const json& timeline : timelines)
+    out.measured_timelines.push_back(timeline_from_json(timeline, (folder / "timeline.json").string()));
+
+  const auto routing = recorded_routing(folder / "routing.csv", run.model, run.layout.microbatch * run.seq);
+  const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
+  ReplayOptions options;
+  options.fold = false;  // every rank has its own figures to compare
+  options.step = out.measured_timelines.front().step;
+  const ReplayResult result = replay(programs, run.layout, run.model, cluster, machine, *routing, options);
+  out.predicted_timelines = result.timelines;
+  out.predicted_low_s = result.low_s, out.predicted_high_s = result.high_s;
+  out.evidence_s = result.evidence_s;
+  for (const StepTimeline& t : result.timelines) out.predicted.push_back({t.step_s, t.exposed_s, t.peak_bytes});
+  if (out.predicted.size() != out.measured.size())
+    throw_error(Code::runtime, "{}: simulated {} ranks, measured {}; the run folder is of another layout", run.name,
+                out.predicted.size(), out.measured.size());
+  out.same_ops = same_op_ids(out.predicted_timelines, out.measured_timelines);
+  return out;
+}
+
+json to_json(const RunComparison& c) {
+  json predicted = json::array(), measured = json::array();
+  for (const RankFigures& f : c.predicted) predicted.push_back(to_json(f));
+  for (const RankFigures& f : c.measured) measured.push_back(to_json(f));
+  return {{"run", c.name}, {"layout", c.layout}, {"calibrated_on", c.calibrated_on}, {"measured_steps", c.measured_steps},
+          {"predicted_step_s", c.predicted_step_s()}, {"predicted_low_s", c.predicted_low_s}, {"predicted_high_s", c.predicted_high_s},
+          {"measured_step_s", c.measured_step_s()}, {"step_error", c.step_error()}, {"exposed_error", c.exposed_error()},
+          {"peak_error", c.peak_error()}, {"same_op_ids", c.same_ops}, {"predicted", predicted}, {"measured", measured}};
+}
+
+}  // namespace wt

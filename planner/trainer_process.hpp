@@ -1,0 +1,15 @@
+// Running windtunnel-train, the executable with LibTorch, as a child process.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+/// windtunnel-train beside this executable (or $WINDTUNNEL_TRAIN). Throws Error{usage} with the line that builds it.
+std::filesystem::path trainer_program();
+
+/// Runs it to its end, output into `log`. Throws an Error with the child's own status and the end of its output.
+void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log);
+
+}  // namespace wt
