@@ -64,7 +64,7 @@ struct Plan {
   Simulated step;                           ///< of that layout, with the critical rank's timeline
   double memory_bytes = 0, memory_limit_bytes = 0;
   std::map<std::string, double> memory_parts;  ///< live at the peak, by buffer
-  std::optional<PlacementStudy> placement;  ///< where the expert axis is over 1 and loads are known
+  std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
   std::string placement_note;               ///< what became of it
   double imbalance = 1, imbalance_p99 = 1;
   Schedule schedule;
@@ -79,8 +79,18 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {});
 /// With the study's factors put on prices, cluster and loads. `inputs` and `cost` must outlive it.
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
 
-/// Days of the plan's layout with one input at a time at its low and its high end, cadence chosen anew.
-std::vector<Sensitivity> sensitivities(const PlanInputs& inputs, const Plan& plan);
+/// One input at an end of its range.
+struct SensitivityEnd {
+  double days = 0;    ///< of the plan's layout, cadence chosen anew
+  double regret = 0;  ///< its step over the best layout's there, minus 1; 0 for inputs that do not touch the step
+  std::string best;   ///< that layout, "" where the plan's is within the tie
+};
+struct SensitivityRow {
+  std::string input;
+  SensitivityEnd low, high;
+};
+/// One input at a time at its low and its high end. Searches again at each end that changes the step: seconds.
+std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan);
 
 /// The run file: layout, cadence, model; comments say what the plan expects.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);

@@ -34,7 +34,7 @@ json step_json(const Simulated& s) {
 json layout_json(const Layout& l) {
   json out{{"replicate", l.replicate}, {"shard", l.shard}, {"expert", l.expert}, {"microbatch", l.microbatch},
            {"recompute", to_string(l.recompute)}};
-  if (!l.placement.empty()) out["placement"] = l.placement;
+  out["placed"] = !l.placement.empty();
   return out;
 }
 
@@ -129,6 +129,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"answer", plan_answer(inputs, plan)},
       {"range", plan_range(inputs, plan)},
       {"layout", layout_json(plan.layout)},
+      {"expert_placement", plan.layout.placement},
       {"step", step_json(plan.step)},
       {"mfu_definition", {{"flops_per_token", s.model.flops_per_token(s.seq)}, {"peak_flops", inputs.peak_flops},
                           {"what", "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "

@@ -22,9 +22,11 @@ std::string config_hash(const std::string& text) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string counted(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
 std::string layout_words(const Layout& l) {
-  return fmt::format("{} replicas of {} GPUs, expert degree {}, recompute {}, microbatch {}", l.replicate, l.shard,
-                     l.expert, to_string(l.recompute), l.microbatch);
+  return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
+                     l.shard, l.expert, to_string(l.recompute), l.microbatch);
 }
 
 Section layout_section(const PlanInputs& inputs, const Plan& plan) {
@@ -99,7 +101,7 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "step", .title = "One simulated step"};
   s.paragraphs.push_back(evidence_sentence(plan.step.evidence) + ".");
   Table work{.title = "Where the critical rank's time goes",
-             .columns = {{"work"}, {"lane"}, {"operations", "", Align::right}, {"busy", "ms", Align::right},
+             .columns = {{"work"}, {"operations", "", Align::right}, {"busy", "ms", Align::right},
                          {"exposed", "ms", Align::right}}};
   std::vector<OpClassTotal> totals = plan.step.totals;
   std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
@@ -108,7 +110,7 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
     const char* direction = t.direction == Direction::forward ? "forward" : t.direction == Direction::recompute ? "recompute" : "backward";
     work.rows.push_back({fmt::format("{}{}{}, {}", to_string(t.action), t.group == Group::none ? "" : " of ",
                                      t.group == Group::none ? "" : to_string(t.group), direction),
-                         to_string(t.lane), Cell(as_double(t.count), std::to_string(t.count)), Cell(1e3 * t.busy_s),
+                         Cell(as_double(t.count), std::to_string(t.count)), Cell(1e3 * t.busy_s),
                          Cell(1e3 * t.exposed_s)});
   }
   s.items.push_back(work);
@@ -157,6 +159,14 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
                                 {"time between failures", &plan.schedule.input.mtbf_s}})
     saves.entries.emplace_back(name, Cell(n->value, format_seconds(n->value) + ": " + n->evidence.source, n->evidence.kind));
   s.items.push_back(saves);
+  Table cadence{.title = "Other intervals",
+                .columns = {{"case"}, {"save every", "min", Align::right}, {"goodput", "%", Align::right}},
+                .note = "Closed form. The optimum is flat: a longer interval spares storage for little goodput."};
+  cadence.rows.push_back({"chosen", Cell(c.interval_s.value / 60), Cell(100 * c.goodput.value)});
+  for (double minutes : {10.0, 30.0, 60.0})
+    cadence.rows.push_back({fmt::format("every {:.0f} minutes", minutes), Cell(minutes),
+                            Cell(100 * goodput_at(plan.schedule.input, 60 * minutes, plan.schedule.input.mtbf_s.value))});
+  s.items.push_back(cadence);
   std::vector<std::pair<std::string, double>> losses;
   for (std::size_t b = 1; b < kBuckets; ++b)
     if (d.bucket_mean_s[b] > 0)
@@ -175,11 +185,24 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
 
 Section sensitivity_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "sensitivity", .title = "What it depends on"};
-  s.paragraphs.push_back("One input at a time, this layout kept and simulated again, the cadence chosen anew. The "
-                         "sensitivity to a cluster that is not InfiniBand is mostly that of latency: a real EFA fleet "
-                         "reached 28 and 11 GB/s in all-gathers over 32 and 64 nodes, of which the profile's fabric "
-                         "reaches several times more.");
-  s.items.push_back(tornado("Expected days", "days", {plan.schedule.days(), "plan"}, sensitivities(inputs, plan)));
+  s.paragraphs.push_back("One input at a time: this layout simulated again with the cadence chosen anew, and beside it "
+                         "the layout that would then be best. A cluster that is not InfiniBand may lie outside these "
+                         "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
+                         "64 nodes (HF Ultrascale Playbook).");
+  const std::vector<SensitivityRow> rows = sensitivities(inputs, plan);
+  std::vector<Sensitivity> bars;
+  Table table{.title = "Would another layout be better?",
+              .columns = {{"input"}, {"end"}, {"this layout", "days", Align::right}, {"regret", "%", Align::right},
+                          {"better layout"}},
+              .note = "Regret: how much longer this layout's step takes than the best one's at that end. Days: closed form."};
+  for (const SensitivityRow& row : rows) {
+    bars.push_back({row.input, row.low.days, row.high.days});
+    for (const auto& [name, end] : {std::pair{"low", &row.low}, {"high", &row.high}})
+      table.rows.push_back({row.input, name, Cell(end->days), Cell(100 * end->regret),
+                            end->best.empty() ? Cell("none", Status::good) : Cell(end->best, Status::warn)});
+  }
+  s.items.push_back(tornado("Expected days", "days", {plan.schedule.days(), "plan"}, std::move(bars)));
+  s.items.push_back(table);
   return s;
 }
 
@@ -211,11 +234,12 @@ std::string evidence_sentence(const std::array<double, 4>& shares) {
 
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
-  return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {:.0f} spare nodes.",
+  return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.",
                      s.model.name, s.gpus, s.cluster.name,
                      s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
                      plan.runs.chosen.p50_s / kDay, layout_words(plan.layout),
-                     format_seconds(plan.schedule.cadence.interval_s.value), plan.schedule.cadence.spares.value);
+                     format_seconds(plan.schedule.cadence.interval_s.value),
+                     counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
 }
 
 std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
@@ -273,8 +297,8 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
                               derived ? "These are a proxy, not recordings of this model, and recorded at inference."
                                       : "Recorded at inference of a trained model; training is more skewed."));
   if (!inputs.study.cluster.shared_cores())
-    out.push_back(fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {} nodes; a "
-                              "fleet on EFA or with oversubscribed uplinks has to be measured.", inputs.study.cluster.nodes));
+    out.push_back(fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
+                              "fleet on EFA or with oversubscribed uplinks has to be measured.", counted(inputs.study.cluster.nodes, "node")));
   for (const auto& [section, source] : inputs.study.cluster.sources)
     if (source.find("assumed:") != std::string::npos) out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
   if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)

@@ -51,10 +51,12 @@ std::string indivisible(const SearchProblem& p, const Layout& layout) {
               format_bytes(nearest->memory_bytes), format_bytes(p.memory_limit_bytes));
 }
 
+constexpr double kRoomy = 0.9;  ///< of the memory limit: what the model of memory leaves out has to fit in the rest
+
 /// More robust first: room in memory for what the model of it leaves out, then the smaller failure domain (the ranks
 /// whose state a lost node takes along), then more room.
 bool more_robust(const Candidate& a, const Candidate& b, double limit) {
-  const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= 0.9 * limit; };
+  const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
   if (roomy(a) != roomy(b)) return roomy(a);
   if (a.layout.shard != b.layout.shard) return a.layout.shard < b.layout.shard;
   if (a.memory_bytes != b.memory_bytes) return a.memory_bytes < b.memory_bytes;
@@ -75,9 +77,9 @@ void choose(const SearchProblem& p, SearchResult& r) {
   const Candidate &c = r.candidates[r.chosen], &f = r.candidates[r.fastest];
   r.tie_break = fmt::format(
       "{} layouts are within {:.1f} % of the fastest, which is less than the model can tell apart; of these the one "
-      "with room in memory and the smallest failure domain was taken ({} GPUs hold a copy of the model, {:.0f} % of the "
-      "memory limit used)",
-      r.ties.size(), 100 * p.space.tie, c.layout.shard, 100 * c.memory_bytes / p.memory_limit_bytes);
+      "with the smallest failure domain was taken among those that leave {:.0f} % of the memory limit free ({} GPUs hold a "
+      "copy of the model, {:.0f} % of the limit used)",
+      r.ties.size(), 100 * p.space.tie, 100 * (1 - kRoomy), c.layout.shard, 100 * c.memory_bytes / p.memory_limit_bytes);
   if (r.chosen != r.fastest)
     r.tie_break += fmt::format("; the fastest, {} with recompute {} and microbatch {}, takes {:.2f} % less time",
                                f.layout.name(), to_string(f.layout.recompute), f.layout.microbatch,
@@ -123,8 +125,13 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
           c.layout.recompute = policy;
           c.layout.replicate = std::max<std::int64_t>(1, p.gpus / shard);
           c.reason = indivisible(p, c.layout);
-          if (!c.reason.empty()) c.fate = Fate::infeasible;
-          else c.microbatches = p.global_batch / (p.gpus * microbatch);
+          if (!c.reason.empty()) {
+            c.fate = Fate::infeasible;
+          } else {
+            c.microbatches = p.global_batch / (p.gpus * microbatch);
+            if (const auto placed = p.placements.find(expert); placed != p.placements.end())
+              c.layout.placement = placed->second;
+          }
           out.push_back(std::move(c));
         }
   return out;

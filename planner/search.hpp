@@ -31,6 +31,7 @@ struct SearchProblem {
   double memory_limit_bytes = 0;        ///< of one rank
   std::vector<LoadScenario> scenarios;  ///< step times: their mean; memory: p99 over layers and scenarios. None = balanced
   double peak_flops = 0;                ///< of one GPU, for MFU; 0 = unknown
+  std::map<std::int64_t, Placement> placements;  ///< by expert degree; a degree without one keeps the identity
 };
 
 struct Simulated {

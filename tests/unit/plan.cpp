@@ -1,0 +1,149 @@
+// Plans: what the trainer, machines and people get from the same result.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/error.hpp"
+#include "planner/plan.hpp"
+#include "planner/whatif.hpp"
+#include "reports/text.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+const std::string kStudy =
+    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nprofiles: [h100-published]\ntokens: 20B\n"
+    "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: [olmoe-c4, olmoe-arxiv]\nfailures: llama3\nruns: 50\n"
+    "search: {expert_degrees: [1, 8], microbatch: [1, 2], shard_sizes: [8, 16]}\n";
+
+PlanInputs inputs_of(const std::string& text) { return read_plan_inputs(study_from_text(text, "study.yaml"), false); }
+
+}  // namespace
+
+TEST_CASE("plan.yaml is a run file that reads back to the plan") {
+  const PlanInputs inputs = inputs_of(kStudy);
+  const Plan plan = make_plan(inputs);
+  const TempDirectory folder;
+  write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
+  const RunSpec run = read_run(folder / "plan.yaml");
+  CHECK(run.layout.world() == 16);
+  CHECK(run.layout.shard == plan.layout.shard);
+  CHECK(run.layout.placement == plan.layout.placement);
+  CHECK(run.steps == inputs.study.steps());
+  CHECK(run.save_interval == plan.schedule.cadence.interval_steps);
+  CHECK(run.precision == Precision::bf16);
+  CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
+}
+
+TEST_CASE("placed experts reach the run file where the expert degree is fixed") {
+  const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.expert_degrees", "8", "s"));
+  const Plan plan = make_plan(inputs);
+  REQUIRE_FALSE(plan.layout.placement.empty());
+  const TempDirectory folder;
+  write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
+  CHECK(read_run(folder / "plan.yaml").layout.placement == plan.layout.placement);
+  CHECK(plan.memory_bytes <= plan.memory_limit_bytes);
+}
+
+TEST_CASE("DBRX state on a rank is 16 bytes a parameter over the shard size") {
+  const StudySpec s = read_study("dbrx-3072-h100");
+  Layout layout;
+  layout.replicate = 24, layout.shard = 128, layout.expert = 8;
+  const ProgramSet set = build_program_set(s.model, layout, {s.seq, 1, Precision::bf16, false});
+  double state = 0;
+  for (const Buffer& buffer : set.programs[0].resident)
+    if (buffer.name == "masters" || buffer.name == "moments" || buffer.name == "gradient shards") state += buffer.bytes.fixed;
+  CHECK(state == Approx(16.0 * static_cast<double>(s.model.total_parameters()) / 128).epsilon(1e-6));
+}
+
+TEST_CASE("checkpoint times follow from bytes and bandwidths") {
+  StudySpec s = read_study("dbrx-3072-h100");
+  Layout layout;
+  layout.replicate = 48, layout.shard = 64;
+  const CheckpointTimes t = checkpoint_times(s, layout);
+  const double total = 12.0 * static_cast<double>(s.model.total_parameters());
+  CHECK(t.total_bytes == total);
+  CHECK(t.blocking_s.value == Approx(total / 64 / 25e9));
+  CHECK(t.persist_s.value == Approx(total / 32e9));  // 8 nodes at 4 GB/s, less than the file system's 80
+  CHECK(t.reload_s.value == Approx(total / 64e9 + total / 64 / 50e9));
+  CHECK(t.persist_s.evidence.kind == Evidence::assumed);
+  s.scale.storage_bandwidth = 2;
+  CHECK(checkpoint_times(s, layout).persist_s.value == Approx(total / 64e9));
+}
+
+TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
+  const PlanInputs inputs = read_plan_inputs(read_study("dbrx-3072-h100"), false);
+  const Plan plan = make_plan(inputs);
+  CHECK(plan.search.certificate.proved);
+  CHECK(check_certificate(plan.search).empty());
+  CHECK(plan.memory_bytes <= plan.memory_limit_bytes);
+  CHECK(plan.step.mfu > 0.3);  // published: above 40 %; the interval of the prices is a quarter either way
+  CHECK(plan.step.mfu < 0.6);
+  CHECK(plan.step.mfu * 989e12 == Approx(plan.step.tokens_per_s_per_gpu * inputs.study.model.flops_per_token(4096)));
+  CHECK(plan.days_low < plan.runs.chosen.p50_s / 86400);
+  CHECK(plan.days_high > plan.runs.chosen.p95_s / 86400);
+}
+
+TEST_CASE("plan, document and report say the same, twice") {
+  const PlanInputs inputs = inputs_of(kStudy);
+  const Plan first = make_plan(inputs), second = make_plan(inputs);
+  const nlohmann::json document = plan_json(inputs, first);
+  CHECK(document == plan_json(inputs, second));
+  CHECK(document["certificate"]["enumerated"] == first.search.candidates.size());
+  const Report report = plan_report(inputs, first, "test");
+  check(report);
+  CHECK(report.answer == document["answer"]);
+  CHECK(report.payload == document);
+  const std::string text = text_report(report);
+  for (const char* said : {"Overlap:", "Routing:", "Fabric:", "assumed:", "Would another layout be better?"})
+    CHECK(text.find(said) != std::string::npos);
+}
+
+TEST_CASE("all files of a plan are written") {
+  const PlanInputs inputs = inputs_of(kStudy);
+  const TempDirectory folder;
+  const auto files = write_plan(inputs, make_plan(inputs), "test", folder / "plan");
+  CHECK(files.size() == 6);
+  for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 100);
+  CHECK(read_bytes(folder / "plan/study.yaml") == kStudy);
+}
+
+TEST_CASE("what-if plans each combination of values") {
+  const WhatIf r = what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1, 8]", false)},
+                           {parse_assignment("scale.compute_rate=0.5,1", true), parse_assignment("scale.mtbf=1,2", true)},
+                           false);
+  REQUIRE(r.rows.size() == 4);
+  CHECK(r.rows[1].values == std::vector<std::string>{"0.5", "2"});
+  CHECK(r.rows[0].plan->step.step_s > 1.5 * r.rows[2].plan->step.step_s);
+  CHECK(r.rows[0].plan->step.step_s == r.rows[1].plan->step.step_s);
+  CHECK(r.rows[0].plan->schedule.cadence.goodput.value < r.rows[1].plan->schedule.cadence.goodput.value);
+  const Table table = what_if_table(r);
+  CHECK(table.rows.size() == 4);
+  for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
+  CHECK(what_if_json(r)["rows"].size() == 4);
+}
+
+TEST_CASE("what-if refuses keys that a study does not have, before it plans") {
+  const auto with = [](const std::string& sweep) { return what_if(kStudy, "s", {}, {parse_assignment(sweep, true)}, false); };
+  CHECK_THROWS_WITH(with("scale.network_bandwith=1"), Catch::Contains("did you mean 'network_bandwidth'?"));
+  CHECK_THROWS_WITH(with("tokns=1T"), Catch::Contains("tokns: unknown key; did you mean 'tokens'?"));
+  CHECK_THROWS_WITH(with("gpus=16,17"), Catch::Contains("whole nodes"));
+  CHECK_THROWS_WITH(parse_assignment("gpus", true), Catch::Contains("needs key=a,b,c"));
+  CHECK_THROWS_WITH(parse_assignment("gpus=8,,16", true), Catch::Contains("empty value"));
+  CHECK(parse_assignment("a=[1,2],3", true).values == std::vector<std::string>{"[1,2]", "3"});
+}
+
+TEST_CASE("a row that does not fit says so and the others are planned") {
+  const WhatIf r = what_if(kStudy, "s", {}, {parse_assignment("memory_reserve=0.05,0.9", true)}, false);
+  CHECK(r.rows[0].plan.has_value());
+  CHECK_FALSE(r.rows[1].plan.has_value());
+  CHECK(r.rows[1].misfit.find("nearest miss") != std::string::npos);
+}
+
+TEST_CASE("balanced stands alone among the loads") {
+  CHECK(inputs_of(set_study_key(kStudy, "routing", "balanced", "s")).scenarios.empty());
+  CHECK(inputs_of(set_study_key(kStudy, "routing", "olmoe", "s")).scenarios.size() == 6);
+  CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy, "routing", "[balanced, olmoe-c4]", "s")), Catch::Contains("balanced alone"));
+}

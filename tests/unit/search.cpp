@@ -1,0 +1,181 @@
+// The search against brute force: every layout simulated, on machines small enough for it.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "planner/search.hpp"
+#include "tests/support/fake_cost.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+struct Small {
+  ModelSpec model = small_model(4);
+  FakeCost cost;
+  SearchProblem problem{model, small_cluster(4), cost, 16, 512, 32, Precision::bf16, {}, 1e18, {}, 1e15, {}};
+  Small() {
+    LoadScenario a{"a", {}, {}}, b{"b", {}, {}};
+    for (int layer = 0; layer < 2; ++layer) {
+      a.counts.emplace_back();
+      b.counts.emplace_back();
+      for (int e = 0; e < 16; ++e) {
+        a.counts.back().push_back(1 + (e * 7 + layer * 5) % 11);
+        b.counts.back().push_back(1 + (e * 3 + layer) % 5);
+      }
+    }
+    problem.scenarios = {a, b};
+    problem.space.simulations = 1000;
+  }
+};
+
+double brute_force(const SearchProblem& p) {
+  double best = 1e300;
+  for (const Candidate& c : enumerate_layouts(p))
+    if (c.fate != Fate::infeasible && peak_memory(p, c.layout) <= p.memory_limit_bytes)
+      best = std::min(best, simulate_layout(p, c.layout).step_s);
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("the search finds what simulating every layout finds, on fast and slow networks") {
+  std::int64_t bounded = 0;
+  for (double nic_Bps : {5e8, 5e9, 50e9})
+    for (double limit : {1e18, 2.5e8}) {
+      Small s;
+      s.problem.cluster.nic_Bps = nic_Bps;
+      s.problem.memory_limit_bytes = limit;
+      const SearchResult r = search_layouts(s.problem);
+      CHECK(r.certificate.incumbent_s == brute_force(s.problem));
+      CHECK(r.certificate.proved);
+      CHECK(r.certificate.violations == 0);
+      CHECK(check_certificate(r).empty());
+      bounded += r.certificate.bounded;
+    }
+  CHECK(bounded > 100);  // of 6 x 60: the bound spares simulations
+}
+
+TEST_CASE("everything that divides is enumerated once") {
+  Small s;
+  // shard 1 2 4 8 16, expert 1 2 4 8 16 dividing it: 1 + 2 + 3 + 4 + 5 = 15; microbatch 1 2; recompute 2
+  std::int64_t possible = 0, impossible = 0;
+  for (const Candidate& c : enumerate_layouts(s.problem)) {
+    (c.fate == Fate::infeasible ? impossible : possible) += 1;
+    if (c.fate != Fate::infeasible) CHECK(c.layout.world() == 16);
+  }
+  CHECK(possible == 60);
+  CHECK(impossible == 40);
+}
+
+TEST_CASE("lists that do not divide are infeasible with their reason") {
+  Small s;
+  s.problem.space.shard_sizes = {3, 4, 16};
+  s.problem.space.expert_degrees = {1, 3, 8};
+  s.problem.space.microbatches = {1, 5};
+  s.problem.space.recompute = {Recompute::none};
+  const SearchResult r = search_layouts(s.problem);
+  CHECK(r.certificate.infeasible == std::map<std::string, std::int64_t>{
+                                        {"shard size does not divide the GPUs", 6},
+                                        {"expert degree does not divide the shard size", 6},
+                                        {"microbatch does not divide the batch", 3}});
+  CHECK(r.certificate.enumerated == 18);
+}
+
+TEST_CASE("a tight memory limit drops layouts, and when nothing fits the nearest miss is named") {
+  Small s;
+  const SearchResult all = search_layouts(s.problem);
+  double least = 1e300;
+  for (const Candidate& c : all.candidates)
+    if (c.fate != Fate::infeasible) least = std::min(least, c.memory_bytes);
+  s.problem.memory_limit_bytes = least;
+  const SearchResult one = search_layouts(s.problem);
+  CHECK(one.certificate.infeasible.at("memory") == 59);
+  s.problem.memory_limit_bytes = least * 0.999;
+  CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("nearest miss") && Catch::Contains("1x16"));
+  try {
+    search_layouts(s.problem);
+  } catch (const Error& e) {
+    CHECK(e.code() == Code::finding);
+  }
+}
+
+TEST_CASE("a small budget leaves a gap that the certificate admits") {
+  Small s;
+  s.problem.cluster.nic_Bps = 1e9;
+  s.problem.space.simulations = 1;
+  const SearchResult r = search_layouts(s.problem);
+  CHECK(r.certificate.simulated == 1);
+  CHECK(check_certificate(r).empty());
+  CHECK(r.certificate.bound_s <= brute_force(s.problem));
+  CHECK(r.certificate.proved == (r.certificate.incumbent_s == r.certificate.bound_s));
+}
+
+TEST_CASE("the checker sees a certificate that claims too much") {
+  Small s;
+  const SearchResult good = search_layouts(s.problem);
+  SearchResult r = good;
+  r.certificate.incumbent_s *= 0.9;
+  CHECK_FALSE(check_certificate(r).empty());
+  r = good;
+  r.certificate.bounded += 1;
+  CHECK_FALSE(check_certificate(r).empty());
+  r = good;
+  for (Candidate& c : r.candidates)
+    if (c.fate == Fate::bounded) c.bound0_s = c.bound1_s = 0.5 * r.certificate.incumbent_s;
+  CHECK_FALSE(check_certificate(r).empty());
+}
+
+TEST_CASE("ties go to the smaller failure domain that leaves room in memory") {
+  Small s;
+  s.problem.space.tie = 1e6;  // everything is a tie
+  const SearchResult r = search_layouts(s.problem);
+  CHECK(r.certificate.ties_complete);
+  CHECK(r.ties.size() == 60);
+  CHECK(r.candidates[r.chosen].layout.shard == 1);
+  CHECK_FALSE(r.tie_break.empty());
+  s.problem.space.tie = 0;
+  const SearchResult exact = search_layouts(s.problem);
+  CHECK(exact.candidates[exact.chosen].result->step_s == exact.certificate.incumbent_s);
+}
+
+TEST_CASE("memory is sized for the p99 load, step times for the mean of the scenarios") {
+  Small s;
+  Layout layout;
+  layout.shard = 16, layout.expert = 8;
+  CHECK(p99_imbalance(s.problem, layout) > mean_imbalance(s.problem, layout));
+  const double skewed = peak_memory(s.problem, layout);
+  s.problem.scenarios.clear();
+  CHECK(p99_imbalance(s.problem, layout) == 1);
+  CHECK(peak_memory(s.problem, layout) < skewed);
+}
+
+TEST_CASE("a placement given for an expert degree is used by its layouts") {
+  Small s;
+  Placement reversed(4);
+  for (auto& row : reversed)
+    for (std::int64_t e = 15; e >= 0; --e) row.push_back(e);
+  s.problem.placements[4] = reversed;
+  for (const Candidate& c : enumerate_layouts(s.problem))
+    if (c.fate != Fate::infeasible) CHECK(c.layout.placement.empty() == (c.layout.expert != 4));
+}
+
+TEST_CASE("the same problem gives the same search") {
+  Small s;
+  const SearchResult a = search_layouts(s.problem), b = search_layouts(s.problem);
+  CHECK(a.chosen == b.chosen);
+  CHECK(a.certificate.incumbent_s == b.certificate.incumbent_s);
+  for (std::size_t i = 0; i < a.candidates.size(); ++i) CHECK(a.candidates[i].bound_s() == b.candidates[i].bound_s());
+}
+
+TEST_CASE("MFU and tokens per second follow from the step") {
+  Small s;
+  Layout layout;
+  layout.shard = 16;
+  const Simulated r = simulate_layout(s.problem, layout);
+  CHECK(r.tokens_per_s_per_gpu * 16 * r.step_s == Approx(32 * 512));
+  CHECK(r.mfu * 1e15 == Approx(r.tokens_per_s_per_gpu * s.model.flops_per_token(512)));
+  CHECK(r.evidence[0] + r.evidence[1] + r.evidence[2] + r.evidence[3] == Approx(1));
+  CHECK(r.low_s <= r.step_s);
+  CHECK(r.high_s >= r.step_s);
+}

@@ -1,0 +1,93 @@
+// Studies: what is read, what is refused, and the model presets behind them.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/study.hpp"
+
+using namespace wt;
+
+namespace {
+
+const std::string kStudy =
+    "model: dbrx\ncluster: hgx-h100\ngpus: 64\nprofiles: [h100-published]\ntokens: 1T\nmax_seq_len: 4096\n"
+    "global_train_batch_size: 128\n";
+
+std::string error_of(const std::string& text) {
+  try {
+    study_from_text(text, "study.yaml");
+  } catch (const Error& e) {
+    CHECK(e.code() == Code::usage);
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("the DBRX study asks for 12T tokens on 384 nodes") {
+  const StudySpec s = read_study("dbrx-3072-h100");
+  CHECK(s.tokens == 12e12);
+  CHECK(s.cluster.nodes == 384);
+  CHECK(s.cluster.nic_count * 8 * static_cast<std::int64_t>(s.cluster.nic_Bps) == 3'200'000'000'000);  // bits
+  CHECK(s.tokens_per_step() == 6144 * 4096);
+  CHECK(s.steps() == 476838);  // 12e12 / 25,165,824, rounded up
+  CHECK(s.checkpoint.evidence.kind == Evidence::assumed);
+}
+
+TEST_CASE("model presets have the parameter counts of their sources") {
+  // Weight matrices as counted independently, plus two norms a layer and the last one.
+  for (const auto& [name, weights] : {std::pair{"dbrx", 131596025856}, {"mixtral-8x7b", 46702526464},
+                                      {"olmoe-1b-7b", 6919028736}, {"qwen3-30b-a3b", 30531911680}}) {
+    const ModelSpec m = read_model(name);
+    CHECK(m.total_parameters() == weights + (2 * m.layers + 1) * m.d_model);
+    CHECK(m.source.find("published") == 0);
+  }
+  CHECK(read_model("dbrx").flops_per_token(0) == 6.0 * 35852648448);
+}
+
+TEST_CASE("a Hugging Face config.json gives the same shape as the preset") {
+  const ModelSpec hf = read_model("tests/data/models/dbrx_config.json"), ours = read_model("dbrx");
+  CHECK(hf.total_parameters() == ours.total_parameters());
+  CHECK(hf.flops_per_token(4096) == ours.flops_per_token(4096));
+  CHECK(hf.kv_heads == 8);
+  CHECK(hf.aux_loss_weight == 0.05);
+}
+
+TEST_CASE("search lists take auto, a number or a list") {
+  const auto search = [](const std::string& text) { return study_from_text(kStudy + "search: " + text, "s").search; };
+  CHECK(search("{shard_sizes: auto}").shard_sizes.empty());
+  CHECK(search("{shard_sizes: 64}").shard_sizes == std::vector<std::int64_t>{64});
+  CHECK(search("{expert_degrees: [1, 8]}").expert_degrees == std::vector<std::int64_t>{1, 8});
+  CHECK(search("{recompute: block}").recompute == std::vector<Recompute>{Recompute::block});
+}
+
+TEST_CASE("studies are read strictly, and errors name the nearest key") {
+  CHECK(error_of(kStudy + "serch: {}").find("did you mean 'search'?") != std::string::npos);
+  CHECK(error_of(kStudy + "search: {shard_size: 8}").find("did you mean 'shard_sizes'?") != std::string::npos);
+  CHECK(error_of(kStudy + "search: {recompute: [full]}").find("allowed none, block, auto") != std::string::npos);
+  CHECK(error_of(kStudy + "search: {microbatch: [0]}").find("needs whole numbers >= 1") != std::string::npos);
+  CHECK(error_of(kStudy + "checkpoint: {copy_bandwidth: 50GB/s}").find("source") != std::string::npos);
+  CHECK(error_of("model: dbrx\ncluster: hgx-h100\ngpus: 63\n").find("whole nodes of 8") != std::string::npos);
+}
+
+TEST_CASE("a batch that the GPUs do not divide is refused") {
+  std::string text = kStudy;
+  text.replace(text.find("128"), 3, "100");
+  CHECK(error_of(text).find("needs a multiple of gpus = 64") != std::string::npos);
+}
+
+TEST_CASE("keys are set by dotted name, and maps are made on the way") {
+  std::string text = set_study_key(kStudy, "scale.mtbf", "0.5", "s");
+  text = set_study_key(text, "search.shard_sizes", "[32, 64]", "s");
+  const StudySpec s = study_from_text(text, "s");
+  CHECK(s.scale.mtbf == 0.5);
+  CHECK(s.search.shard_sizes == std::vector<std::int64_t>{32, 64});
+  CHECK_THROWS_WITH(set_study_key(kStudy, "gpus.count", "1", "s"), Catch::Contains("holds a value, needs a map"));
+  CHECK_THROWS_WITH(set_study_key(kStudy, "search..tie", "1", "s"), Catch::Contains("needs dotted study keys"));
+}
+
+TEST_CASE("a GPU without a profile is an error that says where one comes from") {
+  CHECK(profiles_for_gpu("H100-SXM-80GB") == std::vector<std::string>{"h100-published"});
+  CHECK(profiles_for_gpu("B999").empty());
+}
