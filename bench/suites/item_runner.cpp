@@ -29,6 +29,12 @@ Tensors ItemRunner::call() {
   return torch::autograd::grad(outputs_, problem_.inputs, gradients_, /*retain_graph=*/true);
 }
 
+void ItemRunner::touch() const {
+  volatile double keep = 0;
+  for (std::size_t input : problem_.still_warm) keep = problem_.inputs[input].sum().item<double>();
+  (void)keep;
+}
+
 void ItemRunner::release() {
   problem_ = {};
   outputs_.clear();

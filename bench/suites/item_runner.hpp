@@ -25,6 +25,9 @@ class ItemRunner {
   /// What call() must give for the prepared inputs; they must not have been used yet.
   Tensors expected() const;
 
+  bool cold() const { return problem_.cold; }
+  /// Reads the inputs that are in the caches when the trainer comes to this item.
+  void touch() const;
   double share() const { return problem_.share; }
 
  private:

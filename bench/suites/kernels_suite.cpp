@@ -53,10 +53,12 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
     m.counters["max_rel_error"] = checked.check();
     const double share = checked.share();
     m.evidence = {share == 1 ? Evidence::measured : Evidence::derived,
-                  fmt::format("{} samples{}", options.samples, share == 1 ? "" : ", half of a call that does both passes")};
+                  fmt::format("{} samples, {} caches{}", options.samples, checked.cold() ? "cold" : "warm",
+                              share == 1 ? "" : ", half of a call that does both passes")};
     runners.push_back(std::make_unique<ItemRunner>(item, run, normal));
     ItemRunner& runner = *runners.back();
-    cases.push_back({m.name(), [&runner] { runner.prepare(); }, [&runner] { runner.call(); }, [&runner] { runner.release(); }});
+    cases.push_back({m.name(), [&runner] { runner.prepare(); }, [&runner] { runner.call(); }, [&runner] { runner.release(); }, {}});
+    if (checked.cold()) cases.back().touch = [&runner] { runner.touch(); };
     m.counters["share"] = share;
     out.push_back(std::move(m));
   }
@@ -66,6 +68,7 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
   SamplerOptions sampler;
   sampler.samples = options.samples;
   sampler.sample_s = options.quick ? 2e-3 : 10e-3;
+  sampler.cold_calls = options.quick ? 1 : 3;
   const auto samples = sample_thread_cpu(cases, sampler, [&](int done, int) { timing.update(done); });
   for (std::size_t i = 0; i < out.size(); ++i)
     for (double sample : samples[i]) out[i].samples.push_back(sample * out[i].counters["share"]);

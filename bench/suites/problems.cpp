@@ -163,6 +163,8 @@ KernelProblem add(const WorkItem& item, NormalPool& normal) {
   for (int i = 0; i < 2; ++i) p.inputs.push_back(normal.take({rows_of(item), item.dims[0]}, type_of(item)));
   p.run = [](const Tensors& in) { return Tensors{in[0].add_(in[1])}; };
   p.reference = [](const Tensors& in) { return Tensors{in[0] + in[1]}; };
+  p.cold = true;
+  p.still_warm = {1};  // what is added was just made; what it is added to is older
   return p;
 }
 
@@ -170,6 +172,8 @@ KernelProblem embedding(const WorkItem& item, const RunSpec& run, NormalPool& no
   const std::int64_t rows = rows_of(item), width = item.dims[0], vocab = run.model.vocab;
   const Tensor tokens = random_integers(vocab, rows, normal.seed());
   KernelProblem p;
+  p.cold = true;
+  if (item.pass == Pass::forward) p.still_warm = {0};  // gathered by the op before
   if (item.pass == Pass::forward) {
     p.inputs = {normal.take({vocab, width}, type_of(item))};
     p.run = [tokens](const Tensors& in) { return Tensors{in[0].index_select(0, tokens)}; };
@@ -210,6 +214,7 @@ KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal
   KernelProblem p;
   for (int i = 0; i < 4; ++i) p.inputs.push_back(normal.take({n}, at::kFloat));
   p.inputs[2].square_();
+  p.cold = true;
   p.run = [=](const Tensors& in) {
     const WtStatus status = wt_adamw({-1, nullptr}, in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
                                      in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f);
@@ -228,6 +233,8 @@ KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal
 KernelProblem copy(const WorkItem& item, NormalPool& normal) {
   KernelProblem p;
   p.inputs = {normal.take({rows_of(item)}, at::kFloat), normal.take({rows_of(item)}, type_of(item))};
+  p.cold = true;
+  p.still_warm = {1};  // the slot that every layer is gathered into
   p.run = [](const Tensors& in) { return Tensors{in[1].copy_(in[0])}; };
   p.reference = [](const Tensors& in) { return Tensors{in[0]}; };
   return p;

@@ -34,6 +34,10 @@ struct KernelProblem {
   /// those of `run` are scalars whose gradient is one (the balancing losses, which `run` adds in its backward).
   std::function<Tensors(const Tensors&)> reference;
   bool through_autograd = false;  ///< the backward pass is autograd's of `run`; else `run` is the pass itself
+  /// Sizes of parameters: a step comes by once, with everything else in between. They are timed with cold caches but for
+  /// the inputs that the op before left there.
+  bool cold = false;
+  std::vector<std::size_t> still_warm;  ///< inputs
   double share = 1;               ///< of the call's time that belongs to this pass: the loss kernel does both at once
 };
 

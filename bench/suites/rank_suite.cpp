@@ -51,18 +51,19 @@ Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std:
   m.dtype = "fp32";
   m.shape = {{"bytes", bytes}, {"ranks", world}};
   m.clock = "wall";
-  double process = 0, thread = 0, count = 0;
+  Measurement process, thread;  // means over the ranks
   for (std::size_t i = 0; i < by_rank.front().size(); ++i) {
-    double longest = 0;
+    double longest = 0, process_s = 0, thread_s = 0;
     for (const auto& samples : by_rank) {
       longest = std::max(longest, samples[i].wall_s);
-      process += samples[i].process_cpu_s;
-      thread += samples[i].thread_cpu_s;
-      count += 1;
+      process_s += samples[i].process_cpu_s / static_cast<double>(world);
+      thread_s += samples[i].thread_cpu_s / static_cast<double>(world);
     }
     m.samples.push_back(longest);
+    process.samples.push_back(process_s);
+    thread.samples.push_back(thread_s);
   }
-  m.counters = {{"cpu_s", process / count}, {"issuing_thread_cpu_s", thread / count}};
+  m.counters = {{"cpu_s", process.median()}, {"issuing_thread_cpu_s", thread.median()}};
   m.evidence = {Evidence::measured, fmt::format("{} samples, longest of {} rank(s)", m.samples.size(), world)};
   return m;
 }

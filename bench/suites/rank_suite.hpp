@@ -31,7 +31,7 @@ std::vector<std::int64_t> collective_sizes(bool quick);
 /// all_gather, reduce_scatter, all_reduce and all_to_all of fp32 over all ranks of this world, each result checked.
 /// Sample = the longest wall time among the ranks, after a barrier. Counter cpu_s = what the collective costs a rank in
 /// CPU: its whole process between issue and the end of wait, transport threads and the issuing thread's part, mean over
-/// ranks and samples; issuing_thread_cpu_s is that part alone. Empty on ranks other than 0.
+/// ranks and median over samples; issuing_thread_cpu_s is that part alone. Empty on ranks other than 0.
 /// Throws Error{runtime} when a result is wrong.
 std::vector<Measurement> bench_collectives(Communicators& communicators, std::int64_t world, const RankSuiteOptions& options);
 

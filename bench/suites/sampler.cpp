@@ -1,6 +1,7 @@
 #include "bench/suites/sampler.hpp"
 
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +16,17 @@ namespace {
 
 double thread_cpu_s() { return Clocks::read(CLOCK_THREAD_CPUTIME_ID); }
 
+/// Writes twice the last-level cache (64 MiB where the system does not tell its size).
+void flush_caches() {
+  static std::vector<char> buffer(std::max<std::size_t>(64 << 20, 2 * static_cast<std::size_t>(std::max(0L, sysconf(_SC_LEVEL3_CACHE_SIZE)))));
+  static char value = 0;
+  std::fill(buffer.begin(), buffer.end(), ++value);
+  benchmark::DoNotOptimize(buffer.data());
+}
+
 /// Calls in one sample, from a call that found its caches warm.
 std::int64_t calls_per_sample(const TimedCase& timed, const SamplerOptions& options) {
+  if (timed.touch) return options.cold_calls;
   timed.prepare();
   timed.call();
   const double begin = thread_cpu_s();
@@ -65,9 +75,17 @@ std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>&
         timed.prepare();
         timed.call();  // warm
         while (state.KeepRunningBatch(calls)) {
-          const double begin = thread_cpu_s();
-          for (std::int64_t i = 0; i < calls; ++i) timed.call();
-          state.SetIterationTime(thread_cpu_s() - begin);
+          double spent_s = 0;
+          for (std::int64_t batch = timed.touch ? calls : 1; batch > 0; --batch) {
+            if (timed.touch) {
+              flush_caches();
+              timed.touch();
+            }
+            const double begin = thread_cpu_s();
+            for (std::int64_t i = timed.touch ? 1 : calls; i > 0; --i) timed.call();
+            spent_s += thread_cpu_s() - begin;
+          }
+          state.SetIterationTime(spent_s);
         }
         timed.release();
       } catch (...) {  // the library's own threads and C callers know no exceptions

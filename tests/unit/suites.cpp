@@ -1,0 +1,190 @@
+// The suites of windtunnel-train: which items they find, that a wrong kernel is caught, and that what they measure is
+// what calibration wants.
+#include "bench/suites/cases.hpp"
+#include "bench/suites/item_runner.hpp"
+#include "bench/suites/kernels_suite.hpp"
+#include "bench/suites/rank_suite.hpp"
+#include "bench/suites/sampler.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <set>
+
+#include "configs/spec/error.hpp"
+#include "sim/machine/calibrate.hpp"
+#include "sim/program/build.hpp"
+#include "tests/support/temp_directory.hpp"
+#include "trainer/pch.hpp"
+
+#undef CHECK  // LibTorch's logging takes the name
+#define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
+
+using namespace wt;
+
+namespace {
+
+RunSpec tiny_run() {
+  RunSpec run;
+  run.name = "tiny";
+  ModelSpec& m = run.model;
+  m.layers = 2, m.d_model = 32, m.heads = 4, m.kv_heads = 2, m.head_dim = 8, m.ffn = 48;
+  m.experts = 4, m.top_k = 2, m.vocab = 40;
+  m.z_loss_weight = 0.001;
+  run.layout.shard = 2;
+  run.layout.expert = 2;
+  run.layout.microbatch = 2;
+  run.seq = 16;
+  run.global_batch = 4;
+  run.steps = 1;
+  return run;
+}
+
+std::set<std::int64_t> rows_of(const std::vector<WorkItem>& cases, Kernel kernel, std::array<std::int64_t, 4> dims) {
+  std::set<std::int64_t> out;
+  for (const WorkItem& item : cases)
+    if (item.kernel == kernel && item.pass == Pass::forward && item.dims == dims) out.insert(std::llround(item.rows.fixed));
+  return out;
+}
+
+void collect(const std::vector<Node>& nodes, std::vector<WorkItem>& out) {
+  for (const Node& node : nodes)
+    if (const Op* op = std::get_if<Op>(&node)) out.insert(out.end(), op->work.begin(), op->work.end());
+    else collect(std::get<Loop>(node).body, out);
+}
+
+}  // namespace
+
+TEST_CASE("rows that routing decides are measured around the balanced load") {
+  // 2 sequences of 16 tokens to 2 experts each: 64 rows; experts live on 2 ranks, so 2 groups
+  const auto cases = kernel_cases(tiny_run(), true);
+  CHECK(rows_of(cases, Kernel::grouped_gemm, {96, 32, 2, 0}) == std::set<std::int64_t>{16, 32, 64, 128});
+}
+
+TEST_CASE("other items are measured at their rows, and without quick at half and double") {
+  CHECK(rows_of(kernel_cases(tiny_run(), true), Kernel::rmsnorm, {32}) == std::set<std::int64_t>{32});
+  CHECK(rows_of(kernel_cases(tiny_run(), false), Kernel::rmsnorm, {32}) == std::set<std::int64_t>{16, 32, 64});
+}
+
+TEST_CASE("every case is listed once") {
+  std::set<std::string> names;
+  const auto cases = kernel_cases(tiny_run(), true);
+  for (const WorkItem& item : cases) {
+    std::string name = to_string(item.kernel) + to_string(item.pass) + to_string(item.precision);
+    for (const auto& [key, value] : item.shape(0)) name += key + std::to_string(value) + ",";
+    CHECK(names.insert(name).second);
+  }
+}
+
+TEST_CASE("products span half to twice the model's widths") {
+  std::set<std::array<std::int64_t, 4>> shapes;
+  for (const WorkItem& item : kernel_cases(tiny_run(), true))
+    if (item.kernel == Kernel::gemm && item.pass == Pass::backward) shapes.insert(item.dims);
+  CHECK(shapes.size() >= 6);
+  CHECK(shapes.count({16, 16, 0, 0}) == 1);
+  CHECK(shapes.count({64, 64, 0, 0}) == 1);
+}
+
+TEST_CASE("skewed rows keep the total and are not uniform") {
+  const auto rows = skewed_rows(1000, 8, 3);
+  CHECK(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) == 1000);
+  const auto largest = *std::max_element(rows.begin(), rows.end());
+  CHECK(largest > 180);
+  CHECK(largest < 200);
+}
+
+TEST_CASE("every item computes what its reference says, in both precisions") {
+  for (Precision precision : {Precision::fp32, Precision::bf16}) {
+    RunSpec run = tiny_run();
+    run.precision = precision;
+    NormalPool normal(5);
+    for (const WorkItem& item : kernel_cases(run, true)) {
+      ItemRunner runner(item, run, normal);
+      INFO(to_string(item.kernel) << " " << to_string(item.pass) << " " << to_string(precision) << " rows " << item.rows.fixed);
+      double error = -1;
+      REQUIRE_NOTHROW(error = runner.check());
+      CHECK(error >= 0);
+    }
+  }
+}
+
+TEST_CASE("a wrong result of any item is an error") {
+  const RunSpec run = tiny_run();
+  NormalPool normal(5);
+  for (const WorkItem& item : kernel_cases(run, true)) {
+    ItemRunner runner(item, run, normal);
+    runner.prepare();
+    const Tensors expected = runner.expected();
+    Tensors outputs = runner.call();
+    for (at::Tensor& output : outputs) output = output.detach().clone(at::MemoryFormat::Contiguous);
+    REQUIRE_NOTHROW(runner.compare(outputs, expected));
+    outputs[0].view({-1})[0] += 0.01 * expected[0].abs().max().item<double>();
+    INFO(to_string(item.kernel) << " " << to_string(item.pass));
+    CHECK_THROWS_AS(runner.compare(outputs, expected), Error);
+    outputs[0].view({-1})[0] = NAN;
+    CHECK_THROWS_AS(runner.compare(outputs, expected), Error);
+  }
+}
+
+TEST_CASE("a wrong result names the kernel, the error and the limit") {
+  const RunSpec run = tiny_run();
+  NormalPool normal(5);
+  ItemRunner runner(make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {8, 0}, {48}), run, normal);
+  runner.prepare();
+  const Tensors expected = runner.expected();
+  CHECK_THROWS_WITH(runner.compare({expected[0] * 2}, expected), Catch::Contains("swiglu forward fp32, 8 rows") &&
+                                                                     Catch::Contains("allowed 0.0001"));
+}
+
+TEST_CASE("samples: one a repetition, every case, and prepare and release around each") {
+  int prepared = 0, released = 0, calls = 0, touched = 0;
+  const std::vector<TimedCase> cases{{"a", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, {}},
+                                     {"b", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, [&] { ++touched; }}};
+  SamplerOptions options;
+  options.samples = 5;
+  options.most_calls = 10;
+  const auto samples = sample_thread_cpu(cases, options);
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[0].size() == 5);
+  CHECK(samples[1].size() == 5);
+  CHECK(prepared == released);
+  CHECK(touched == 5 * options.cold_calls);
+  CHECK(calls == 2 + 5 * (1 + 10) + 5 * (1 + options.cold_calls));
+}
+
+TEST_CASE("an exception in a case reaches the caller") {
+  const std::vector<TimedCase> cases{{"a", [] {}, [n = 0]() mutable { if (++n > 3) throw_error(Code::runtime, "broken kernel"); }, [] {}, {}}};
+  CHECK_THROWS_WITH(sample_thread_cpu(cases, {}), Catch::Contains("broken kernel"));
+}
+
+TEST_CASE("the kernel suite's profile reads back, and calibration prices every item of the run") {
+  const RunSpec run = tiny_run();
+  SuiteOptions options;
+  options.quick = true;
+  options.samples = 3;
+  Profile profile;
+  profile.fingerprint = {{"cores", "2"}};
+  profile.measurements = bench_kernels(run, options);
+  const test::TempDirectory folder;
+  write_profile(profile, folder.path() / "profile.json");
+  const CalibrationResult result = calibrate({read_profile(folder.path() / "profile.json")});
+  CHECK(result.notes == std::vector<std::string>{});
+  CHECK(result.model.synchronous_host());
+  std::vector<WorkItem> items;
+  collect(build_program_set(run.model, run.layout, program_options(run)).programs.front().nodes, items);
+  for (const WorkItem& item : items) CHECK(result.model.item(item, 64).seconds > 0);
+}
+
+TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
+  const Measurement m = rank_measurement("all_gather", 4096, 2, {{{1.0, 0.4, 0.1}, {2.0, 0.4, 0.1}}, {{3.0, 0.2, 0.1}, {1.0, 0.2, 0.1}}});
+  CHECK(m.samples == std::vector<double>{3.0, 2.0});
+  CHECK(m.counters.at("cpu_s") == Approx(0.3));
+  CHECK(m.counters.at("issuing_thread_cpu_s") == Approx(0.1));
+}
+
+TEST_CASE("ranks agree on the order of samples") {
+  const auto order = sample_order(4, 3, 7);
+  CHECK(order == sample_order(4, 3, 7));
+  for (std::size_t round = 0; round < 3; ++round)
+    CHECK(std::set<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(4 * round), order.begin() + static_cast<std::ptrdiff_t>(4 * round + 4)).size() == 4);
+}
