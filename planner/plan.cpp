@@ -42,11 +42,13 @@ void plan_placements(SearchProblem& problem, Plan& plan) {
 /// The chosen layout against itself with the experts left where they are: a placement has to earn its place.
 void judge_placement(const SearchProblem& problem, Plan& plan) {
   if (plan.layout.expert == 1) {
-    plan.placement_note = "Every rank gathers all experts of a layer (expert degree 1), so that there is nothing to place.";
+    plan.placement_note =
+        "Every rank gathers all experts of a layer (expert degree 1), so that there is nothing to place.";
   } else if (problem.scenarios.empty()) {
     plan.placement_note = "Without recorded loads there is nothing to place experts by; they stay where they are.";
   } else if (plan.layout.placement.empty()) {
-    plan.placement_note = "No placement is better than leaving the experts where they are on loads it was not planned on.";
+    plan.placement_note =
+        "No placement is better than leaving the experts where they are on loads it was not planned on.";
   } else {
     const PlacementStudy& study = plan.placements.at(plan.layout.expert);
     Layout identity = plan.layout;
@@ -92,10 +94,10 @@ CheckpointTimes checkpoint_times(const StudySpec& s, const Layout& layout) {
   const auto at = [](double Bps) { return fmt::format("{:.1f} GB/s", Bps / 1e9); };
   const auto source = c.sources.find("storage");
   const std::string storage = source == c.sources.end() ? "assumed: not described" : source->second;
-  t.blocking_s = {t.bytes_per_rank / s.checkpoint.copy_Bps,
-                  {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})",
-                                                           format_bytes(t.bytes_per_rank), at(s.checkpoint.copy_Bps),
-                                                           s.checkpoint.evidence.source)}};
+  t.blocking_s = {
+      t.bytes_per_rank / s.checkpoint.copy_Bps,
+      {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})", format_bytes(t.bytes_per_rank),
+                                               at(s.checkpoint.copy_Bps), s.checkpoint.evidence.source)}};
   t.persist_s = {t.total_bytes / write,
                  {weakest_in(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
                                                    format_bytes(t.total_bytes), writers, at(write), storage)}};
@@ -106,18 +108,16 @@ CheckpointTimes checkpoint_times(const StudySpec& s, const Layout& layout) {
   return t;
 }
 
-double Schedule::days() const {
-  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay;
-}
+double Schedule::days() const { return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay; }
 
 Schedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
   const StudySpec& s = inputs.study;
   Schedule out;
   out.steps = s.steps();
   out.checkpoint = checkpoint_times(s, layout);
-  out.input = cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}},
-                            out.checkpoint.blocking_s, out.checkpoint.persist_s,
-                            {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
+  out.input =
+      cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
+                    out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
   out.input.mtbf_s.value *= s.scale.mtbf;
   if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
     out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
@@ -179,7 +179,10 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
       const ScaledCost cost(other.machine, other.study.scale);
       SearchProblem problem = search_problem(other, cost);
       for (const auto& [degree, study] : plan.placements)
-        if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty()) problem.placements[degree] = p;
+        if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())
+          problem.placements[degree] = p;
+      if (input.factor != &ScaleSpec::imbalance)
+        for (const Candidate& c : plan.search.candidates) problem.known_memory.push_back(c.memory_bytes);
       step_s = simulate_layout(problem, plan.layout).step_s;
       const SearchResult found = search_layouts(problem);
       const Candidate& best = found.candidates[found.fastest];

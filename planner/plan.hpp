@@ -50,8 +50,7 @@ struct Schedule {
   double days() const;  ///< expected, by the closed form's goodput
   std::int64_t steps = 0;
 };
-Schedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s,
-                       const FailurePreset& preset);
+Schedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset);
 
 struct PresetRow {
   std::string name, title;
@@ -60,15 +59,15 @@ struct PresetRow {
 
 struct Plan {
   SearchResult search;
-  Layout layout;                            ///< chosen, with its expert placement
-  Simulated step;                           ///< of that layout, with the critical rank's timeline
+  Layout layout;   ///< chosen, with its expert placement
+  Simulated step;  ///< of that layout, with the critical rank's timeline
   double memory_bytes = 0, memory_limit_bytes = 0;
-  std::map<std::string, double> memory_parts;  ///< live at the peak, by buffer
+  std::map<std::string, double> memory_parts;         ///< live at the peak, by buffer
   std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
-  std::string placement_note;               ///< what became of it
+  std::string placement_note;                         ///< what became of it
   double imbalance = 1, imbalance_p99 = 1;
   Schedule schedule;
-  CadenceRuns runs;             ///< thousand runs with the chosen cadence
+  CadenceRuns runs;                    ///< thousand runs with the chosen cadence
   double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
   std::vector<PresetRow> presets;
   double search_s = 0;  ///< wall time of the search

@@ -25,14 +25,21 @@ json evidence_json(const std::array<double, 4>& shares) {
 }
 
 json step_json(const Simulated& s) {
-  json out{{"step_s", s.step_s}, {"low_s", s.low_s}, {"high_s", s.high_s}, {"exposed_communication_s", s.exposed_s},
-           {"tokens_per_s_per_gpu", s.tokens_per_s_per_gpu}, {"evidence", evidence_json(s.evidence)}};
+  json out{{"step_s", s.step_s},
+           {"low_s", s.low_s},
+           {"high_s", s.high_s},
+           {"exposed_communication_s", s.exposed_s},
+           {"tokens_per_s_per_gpu", s.tokens_per_s_per_gpu},
+           {"evidence", evidence_json(s.evidence)}};
   out["mfu"] = s.mfu > 0 ? json(s.mfu) : json(nullptr);
   return out;
 }
 
 json layout_json(const Layout& l) {
-  json out{{"replicate", l.replicate}, {"shard", l.shard}, {"expert", l.expert}, {"microbatch", l.microbatch},
+  json out{{"replicate", l.replicate},
+           {"shard", l.shard},
+           {"expert", l.expert},
+           {"microbatch", l.microbatch},
            {"recompute", to_string(l.recompute)}};
   out["placed"] = !l.placement.empty();
   return out;
@@ -94,14 +101,15 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
 }
 
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
-  std::string out = comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
-                            inputs.study.cluster.name + ", by windtunnel plan. windtunnel train runs this file as it is.");
+  std::string out =
+      comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
+              inputs.study.cluster.name + ", by windtunnel plan. windtunnel train runs this file as it is.");
   out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs, plan) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
-  out += comment(fmt::format("Spare nodes: {:.0f}. A save every {} of work; why, and what this rests on: plan.json and "
-                             "report.html beside this file.",
-                             plan.schedule.cadence.spares.value,
-                             format_seconds(plan.schedule.cadence.interval_s.value)));
+  out +=
+      comment(fmt::format("Spare nodes: {:.0f}. A save every {} of work; why, and what this rests on: plan.json and "
+                          "report.html beside this file.",
+                          plan.schedule.cadence.spares.value, format_seconds(plan.schedule.cadence.interval_s.value)));
   out += comment("Learning rate, schedule and clipping are the trainer's defaults: set your own.");
   if (inputs.study.data.empty())
     out += comment("The study names no data: set train_loader.dataset.local to a folder of MDS shards.");
@@ -115,43 +123,78 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
   const RunDistribution& runs = plan.runs.chosen;
   json presets = json::array(), buckets = json::object();
   for (const PresetRow& row : plan.presets)
-    presets.push_back({{"name", row.name}, {"mtbf_s", row.mtbf_s}, {"interval_s", row.interval_s},
-                       {"goodput", row.goodput}, {"days", row.days}});
-  for (std::size_t b = 0; b < kBuckets; ++b)
-    buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
+    presets.push_back({{"name", row.name},
+                       {"mtbf_s", row.mtbf_s},
+                       {"interval_s", row.interval_s},
+                       {"goodput", row.goodput},
+                       {"days", row.days}});
+  for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
   json ties = json::array();
   for (std::size_t i : plan.search.ties) ties.push_back(i);
   return {
       {"schema", "windtunnel.plan/1"},
-      {"study", {{"name", s.name}, {"model", s.model.name}, {"cluster", s.cluster.name}, {"gpus", s.gpus},
-                 {"tokens", s.tokens}, {"max_seq_len", s.seq}, {"global_train_batch_size", s.global_batch},
-                 {"profiles", s.profiles}, {"routing", s.routing}, {"failures", s.failures}, {"seed", s.seed}}},
+      {"study",
+       {{"name", s.name},
+        {"model", s.model.name},
+        {"cluster", s.cluster.name},
+        {"gpus", s.gpus},
+        {"tokens", s.tokens},
+        {"max_seq_len", s.seq},
+        {"global_train_batch_size", s.global_batch},
+        {"profiles", s.profiles},
+        {"routing", s.routing},
+        {"failures", s.failures},
+        {"seed", s.seed}}},
       {"answer", plan_answer(inputs, plan)},
       {"range", plan_range(inputs, plan)},
       {"layout", layout_json(plan.layout)},
       {"expert_placement", plan.layout.placement},
       {"step", step_json(plan.step)},
-      {"mfu_definition", {{"flops_per_token", s.model.flops_per_token(s.seq)}, {"peak_flops", inputs.peak_flops},
-                          {"what", "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
-                                   "half, no recompute; over the GPU's dense peak"}}},
-      {"memory", {{"peak_bytes", plan.memory_bytes}, {"limit_bytes", plan.memory_limit_bytes},
-                  {"at_peak", plan.memory_parts}}},
-      {"routing", {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99},
-                   {"placement", plan.placement_note}}},
-      {"cadence", {{"interval_steps", cadence.interval_steps}, {"interval_s", sourced(cadence.interval_s)},
-                   {"goodput", sourced(cadence.goodput)}, {"blocking_s", sourced(plan.schedule.input.blocking_s)},
-                   {"persist_s", sourced(plan.schedule.input.persist_s)},
-                   {"reload_s", sourced(plan.schedule.input.recovery.reload_s)},
-                   {"mtbf_s", sourced(plan.schedule.input.mtbf_s)}, {"spares", sourced(cadence.spares)},
-                   {"persist_bound", cadence.persist_bound}}},
-      {"finish", {{"steps", plan.schedule.steps}, {"runs", runs.runs}, {"finished", runs.finished},
-                  {"p50_s", runs.p50_s}, {"p90_s", runs.p90_s}, {"p95_s", runs.p95_s}, {"mean_s", runs.mean_s},
-                  {"goodput", runs.goodput}, {"failures", runs.failures}, {"buckets_s", buckets},
-                  {"days_low", plan.days_low}, {"days_high", plan.days_high}}},
+      {"mfu_definition",
+       {{"flops_per_token", s.model.flops_per_token(s.seq)},
+        {"peak_flops", inputs.peak_flops},
+        {"what",
+         "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
+         "half, no recompute; over the GPU's dense peak"}}},
+      {"memory",
+       {{"peak_bytes", plan.memory_bytes}, {"limit_bytes", plan.memory_limit_bytes}, {"at_peak", plan.memory_parts}}},
+      {"routing",
+       {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
+      {"cadence",
+       {{"interval_steps", cadence.interval_steps},
+        {"interval_s", sourced(cadence.interval_s)},
+        {"goodput", sourced(cadence.goodput)},
+        {"blocking_s", sourced(plan.schedule.input.blocking_s)},
+        {"persist_s", sourced(plan.schedule.input.persist_s)},
+        {"reload_s", sourced(plan.schedule.input.recovery.reload_s)},
+        {"mtbf_s", sourced(plan.schedule.input.mtbf_s)},
+        {"spares", sourced(cadence.spares)},
+        {"persist_bound", cadence.persist_bound}}},
+      {"finish",
+       {{"steps", plan.schedule.steps},
+        {"runs", runs.runs},
+        {"finished", runs.finished},
+        {"p50_s", runs.p50_s},
+        {"p90_s", runs.p90_s},
+        {"p95_s", runs.p95_s},
+        {"mean_s", runs.mean_s},
+        {"goodput", runs.goodput},
+        {"failures", runs.failures},
+        {"buckets_s", buckets},
+        {"days_low", plan.days_low},
+        {"days_high", plan.days_high}}},
       {"failure_presets", presets},
-      {"certificate", {{"bound_s", c.bound_s}, {"incumbent_s", c.incumbent_s}, {"gap", c.gap}, {"proved", c.proved},
-                       {"ties_complete", c.ties_complete}, {"enumerated", c.enumerated}, {"infeasible", c.infeasible},
-                       {"bounded", c.bounded}, {"simulated", c.simulated}, {"violations", c.violations}}},
+      {"certificate",
+       {{"bound_s", c.bound_s},
+        {"incumbent_s", c.incumbent_s},
+        {"gap", c.gap},
+        {"proved", c.proved},
+        {"ties_complete", c.ties_complete},
+        {"enumerated", c.enumerated},
+        {"infeasible", c.infeasible},
+        {"bounded", c.bounded},
+        {"simulated", c.simulated},
+        {"violations", c.violations}}},
       {"fastest", plan.search.fastest},
       {"chosen", plan.search.chosen},
       {"ties", ties},

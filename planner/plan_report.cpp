@@ -22,13 +22,6 @@ std::string config_hash(const std::string& text) {
   return fmt::format("{:016x}", hash);
 }
 
-std::string counted(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
-
-std::string layout_words(const Layout& l) {
-  return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
-                     l.shard, l.expert, to_string(l.recompute), l.microbatch);
-}
-
 Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
@@ -47,24 +40,27 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
   s.paragraphs.push_back(plan.placement_note);
   KeyValues chosen{.title = "Chosen"};
-  chosen.entries = {{"mesh", fmt::format("replicate {} x shard {} (expert {} inside)", plan.layout.replicate,
-                                         plan.layout.shard, plan.layout.expert)},
-                    {"recompute", to_string(plan.layout.recompute)},
-                    {"microbatch", fmt::format("{} sequences, {} a step", plan.layout.microbatch,
-                                               inputs.study.global_batch / (inputs.study.gpus * plan.layout.microbatch))},
-                    {"step", Cell(plan.step.step_s, fmt::format("{} ({} to {}, 80 % of the prices)",
-                                                                format_seconds(plan.step.step_s),
-                                                                format_seconds(plan.step.low_s),
-                                                                format_seconds(plan.step.high_s)), Evidence::derived)},
-                    {"exposed communication", Cell(plan.step.exposed_s, format_seconds(plan.step.exposed_s), Evidence::derived)},
-                    {"expert load, max/mean", Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99)",
-                                                                               plan.imbalance, plan.imbalance_p99))}};
+  chosen.entries = {
+      {"mesh", fmt::format("replicate {} x shard {} (expert {} inside)", plan.layout.replicate, plan.layout.shard,
+                           plan.layout.expert)},
+      {"recompute", to_string(plan.layout.recompute)},
+      {"microbatch", fmt::format("{} sequences, {} a step", plan.layout.microbatch,
+                                 inputs.study.global_batch / (inputs.study.gpus * plan.layout.microbatch))},
+      {"step", Cell(plan.step.step_s,
+                    fmt::format("{} ({} to {}, 80 % of the prices)", format_seconds(plan.step.step_s),
+                                format_seconds(plan.step.low_s), format_seconds(plan.step.high_s)),
+                    Evidence::derived)},
+      {"exposed communication", Cell(plan.step.exposed_s, format_seconds(plan.step.exposed_s), Evidence::derived)},
+      {"expert load, max/mean", Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99)",
+                                                                 plan.imbalance, plan.imbalance_p99))}};
   if (plan.step.mfu > 0)
     chosen.entries.emplace_back(
-        "MFU", Cell(plan.step.mfu, fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {:.0f} "
-                                               "tokens/s/GPU over {:.0f} TFLOP/s", 100 * plan.step.mfu,
-                                               inputs.study.model.flops_per_token(inputs.study.seq) / 1e9,
-                                               plan.step.tokens_per_s_per_gpu, inputs.peak_flops / 1e12), Evidence::derived));
+        "MFU", Cell(plan.step.mfu,
+                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {:.0f} "
+                                "tokens/s/GPU over {:.0f} TFLOP/s",
+                                100 * plan.step.mfu, inputs.study.model.flops_per_token(inputs.study.seq) / 1e9,
+                                plan.step.tokens_per_s_per_gpu, inputs.peak_flops / 1e12),
+                    Evidence::derived));
   s.items.push_back(chosen);
   s.items.push_back(candidate_table(inputs, plan, 12));
   return s;
@@ -100,14 +96,17 @@ Chart layers_chart(const StepTimeline& timeline, std::int64_t layers, bool forwa
 Section step_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "step", .title = "One simulated step"};
   s.paragraphs.push_back(evidence_sentence(plan.step.evidence) + ".");
-  Table work{.title = "Where the critical rank's time goes",
-             .columns = {{"work"}, {"operations", "", Align::right}, {"busy", "ms", Align::right},
-                         {"exposed", "ms", Align::right}}};
+  Table work{
+      .title = "Where the critical rank's time goes",
+      .columns = {
+          {"work"}, {"operations", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}}};
   std::vector<OpClassTotal> totals = plan.step.totals;
   std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (std::size_t i = 0; i < std::min<std::size_t>(10, totals.size()); ++i) {
     const OpClassTotal& t = totals[i];
-    const char* direction = t.direction == Direction::forward ? "forward" : t.direction == Direction::recompute ? "recompute" : "backward";
+    const char* direction = t.direction == Direction::forward     ? "forward"
+                            : t.direction == Direction::recompute ? "recompute"
+                                                                  : "backward";
     work.rows.push_back({fmt::format("{}{}{}, {}", to_string(t.action), t.group == Group::none ? "" : " of ",
                                      t.group == Group::none ? "" : to_string(t.group), direction),
                          Cell(as_double(t.count), std::to_string(t.count)), Cell(1e3 * t.busy_s),
@@ -129,12 +128,18 @@ Section memory_section(const Plan& plan) {
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [name, bytes] : plan.memory_parts) parts.emplace_back(-bytes, name);
   std::sort(parts.begin(), parts.end());
-  Chart chart{.kind = ChartKind::stacked_bar, .title = "Live at the peak", .unit = "GiB", .labels = {"a rank"},
-              .line = ReferenceLine{plan.memory_limit_bytes / kGiB, "limit"}, .horizontal = true};
+  Chart chart{.kind = ChartKind::stacked_bar,
+              .title = "Live at the peak",
+              .unit = "GiB",
+              .labels = {"a rank"},
+              .line = ReferenceLine{plan.memory_limit_bytes / kGiB, "limit"},
+              .horizontal = true};
   double others = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i < 9) chart.series.push_back({.name = parts[i].second, .values = {-parts[i].first / kGiB}});
-    else others -= parts[i].first / kGiB;
+    if (i < 9)
+      chart.series.push_back({.name = parts[i].second, .values = {-parts[i].first / kGiB}});
+    else
+      others -= parts[i].first / kGiB;
   }
   if (others > 0) chart.series.push_back({.name = "others", .values = {others}});
   s.items.push_back(chart);
@@ -147,25 +152,28 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "goodput", .title = "Finish date and goodput"};
   s.paragraphs.push_back(fmt::format(
       "{} simulated runs of {} steps with the failures of {}: half are done after {:.1f} days, 90 % after {:.1f}, 95 % "
-      "after {:.1f}; {:.0f} failures a run. A save every {} steps ({}), {:.0f} spare nodes.", d.runs, plan.schedule.steps,
-      inputs.failures.name, d.p50_s / kDay, d.p90_s / kDay, d.p95_s / kDay, d.failures, c.interval_steps,
-      format_seconds(c.interval_s.value), c.spares.value));
+      "after {:.1f}; {:.0f} failures a run. A save every {} steps ({}), {:.0f} spare nodes.",
+      d.runs, plan.schedule.steps, inputs.failures.name, d.p50_s / kDay, d.p90_s / kDay, d.p95_s / kDay, d.failures,
+      c.interval_steps, format_seconds(c.interval_s.value), c.spares.value));
   if (c.persist_bound)
-    s.paragraphs.push_back("The interval is as long as a save takes to reach storage: faster storage would allow a shorter one.");
+    s.paragraphs.push_back(
+        "The interval is as long as a save takes to reach storage: faster storage would allow a shorter one.");
   KeyValues saves{.title = "A save and a restore"};
   for (const auto& [name, n] : {std::pair{"blocks training", &plan.schedule.input.blocking_s},
                                 {"reaches storage", &plan.schedule.input.persist_s},
                                 {"reload", &plan.schedule.input.recovery.reload_s},
                                 {"time between failures", &plan.schedule.input.mtbf_s}})
-    saves.entries.emplace_back(name, Cell(n->value, format_seconds(n->value) + ": " + n->evidence.source, n->evidence.kind));
+    saves.entries.emplace_back(name,
+                               Cell(n->value, format_seconds(n->value) + ": " + n->evidence.source, n->evidence.kind));
   s.items.push_back(saves);
   Table cadence{.title = "Other intervals",
                 .columns = {{"case"}, {"save every", "min", Align::right}, {"goodput", "%", Align::right}},
                 .note = "Closed form. The optimum is flat: a longer interval spares storage for little goodput."};
   cadence.rows.push_back({"chosen", Cell(c.interval_s.value / 60), Cell(100 * c.goodput.value)});
   for (double minutes : {10.0, 30.0, 60.0})
-    cadence.rows.push_back({fmt::format("every {:.0f} minutes", minutes), Cell(minutes),
-                            Cell(100 * goodput_at(plan.schedule.input, 60 * minutes, plan.schedule.input.mtbf_s.value))});
+    cadence.rows.push_back(
+        {fmt::format("every {:.0f} minutes", minutes), Cell(minutes),
+         Cell(100 * goodput_at(plan.schedule.input, 60 * minutes, plan.schedule.input.mtbf_s.value))});
   s.items.push_back(cadence);
   std::vector<std::pair<std::string, double>> losses;
   for (std::size_t b = 1; b < kBuckets; ++b)
@@ -173,8 +181,11 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
       losses.emplace_back(to_string(static_cast<Bucket>(b)), -100 * d.bucket_mean_s[b] / d.mean_s);
   s.items.push_back(waterfall("Goodput", "% of wall time", {"wall time", 100}, losses, "goodput"));
   Table table{.title = "With other clusters' failure rates",
-              .columns = {{"preset"}, {"time between failures", "h", Align::right}, {"save every", "min", Align::right},
-                          {"goodput", "%", Align::right}, {"expected", "days", Align::right}},
+              .columns = {{"preset"},
+                          {"time between failures", "h", Align::right},
+                          {"save every", "min", Align::right},
+                          {"goodput", "%", Align::right},
+                          {"expected", "days", Align::right}},
               .note = "Expected days by the closed form; the interval is chosen anew for each."};
   for (const PresetRow& row : plan.presets)
     table.rows.push_back({Cell(row.title), Cell(row.mtbf_s / 3600, Evidence::published), Cell(row.interval_s / 60),
@@ -185,16 +196,18 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
 
 Section sensitivity_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "sensitivity", .title = "What it depends on"};
-  s.paragraphs.push_back("One input at a time: this layout simulated again with the cadence chosen anew, and beside it "
-                         "the layout that would then be best. A cluster that is not InfiniBand may lie outside these "
-                         "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
-                         "64 nodes (HF Ultrascale Playbook).");
+  s.paragraphs.push_back(
+      "One input at a time: this layout simulated again with the cadence chosen anew, and beside it "
+      "the layout that would then be best. A cluster that is not InfiniBand may lie outside these "
+      "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
+      "64 nodes (HF Ultrascale Playbook).");
   const std::vector<SensitivityRow> rows = sensitivities(inputs, plan);
   std::vector<Sensitivity> bars;
-  Table table{.title = "Would another layout be better?",
-              .columns = {{"input"}, {"end"}, {"this layout", "days", Align::right}, {"regret", "%", Align::right},
-                          {"better layout"}},
-              .note = "Regret: how much longer this layout's step takes than the best one's at that end. Days: closed form."};
+  Table table{
+      .title = "Would another layout be better?",
+      .columns =
+          {{"input"}, {"end"}, {"this layout", "days", Align::right}, {"regret", "%", Align::right}, {"better layout"}},
+      .note = "Regret: how much longer this layout's step takes than the best one's at that end. Days: closed form."};
   for (const SensitivityRow& row : rows) {
     bars.push_back({row.input, row.low.days, row.high.days});
     for (const auto& [name, end] : {std::pair{"low", &row.low}, {"high", &row.high}})
@@ -210,7 +223,11 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "evidence", .title = "What it rests on"};
   s.paragraphs.push_back(evidence_sentence(plan.step.evidence) + ".");
   for (const std::string& assumption : plan_assumptions(inputs, plan)) s.paragraphs.push_back(assumption);
-  Chart chart{.kind = ChartKind::bar, .title = "Share of the step time", .unit = "%", .labels = {}, .series = {{.name = "share"}}};
+  Chart chart{.kind = ChartKind::bar,
+              .title = "Share of the step time",
+              .unit = "%",
+              .labels = {},
+              .series = {{.name = "share"}}};
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed}) {
     chart.labels.push_back(to_string(kind));
     chart.series[0].values.push_back(100 * plan.step.evidence[static_cast<std::size_t>(kind)]);
@@ -224,102 +241,19 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
 
 }  // namespace
 
-std::string evidence_sentence(const std::array<double, 4>& shares) {
-  std::string out = "Step time rests on";
-  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
-    out += fmt::format("{} {:.0f} % {}", kind == Evidence::measured ? "" : ",",
-                       100 * shares[static_cast<std::size_t>(kind)], to_string(kind));
-  return out;
-}
-
-std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
-  const StudySpec& s = inputs.study;
-  return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.",
-                     s.model.name, s.gpus, s.cluster.name,
-                     s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
-                     plan.runs.chosen.p50_s / kDay, layout_words(plan.layout),
-                     format_seconds(plan.schedule.cadence.interval_s.value),
-                     counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
-}
-
-std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
-  return fmt::format("{:.1f} to {:.1f} days: 80 % interval of the prices behind the step, then 90 % of {} simulated runs",
-                     plan.days_low, plan.days_high, inputs.study.runs);
-}
-
-Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
-  Table table{.title = "Fastest layouts",
-              .columns = {{"layout"}, {"recompute"}, {"microbatch", "", Align::right}, {"step", "s", Align::right},
-                          {"low", "s", Align::right}, {"high", "s", Align::right}, {"bound", "s", Align::right},
-                          {"exposed", "s", Align::right}, {"tokens/s/GPU", "", Align::right}, {"MFU", "%", Align::right},
-                          {"memory", "GiB", Align::right}, {""}}};
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
-    if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
-  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
-    const Candidate& c = plan.search.candidates[i];
-    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  for (std::size_t i : order) {
-    if (table.rows.size() == rows) break;
-    const Candidate& c = plan.search.candidates[i];
-    const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
-    const Simulated r = c.result.value_or(Simulated{});
-    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
-                          Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
-                          number(r.low_s), number(r.high_s), Cell(c.bound_s()), number(r.exposed_s),
-                          number(r.tokens_per_s_per_gpu), r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"),
-                          Cell(c.memory_bytes / kGiB),
-                          i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
-  }
-  table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB);
-  if (inputs.peak_flops > 0)
-    table.note += fmt::format("MFU: {:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s.",
-                              inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
-  return table;
-}
-
-std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
-  std::vector<std::string> out{
-      "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, one layer "
-      "ahead as in the step program; what communication kernels take from computation, clocks that fall under load, and "
-      "stragglers are not in the step time."};
-  if (inputs.scenarios.empty()) out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
-  std::string names;
-  bool derived = false;
-  for (const LoadScenario& scenario : inputs.scenarios) {
-    names += (names.empty() ? "" : ", ") + scenario.name;
-    derived = derived || scenario.evidence.kind == Evidence::derived || scenario.evidence.kind == Evidence::assumed;
-  }
-  if (!names.empty())
-    out.push_back(fmt::format("Routing: the mean of {} (memory at p99 over them). {}", names,
-                              derived ? "These are a proxy, not recordings of this model, and recorded at inference."
-                                      : "Recorded at inference of a trained model; training is more skewed."));
-  if (!inputs.study.cluster.shared_cores())
-    out.push_back(fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
-                              "fleet on EFA or with oversubscribed uplinks has to be measured.", counted(inputs.study.cluster.nodes, "node")));
-  for (const auto& [section, source] : inputs.study.cluster.sources)
-    if (source.find("assumed:") != std::string::npos) out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
-  if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
-    out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
-  out.push_back(fmt::format("Ties within {:.1f} %: the error of this model on this machine is not validated.",
-                            100 * inputs.study.search.tie));
-  return out;
-}
-
 Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command) {
   Report report;
   report.title = "Plan of " + inputs.study.name;
   report.answer = plan_answer(inputs, plan);
   report.answer_range = plan_range(inputs, plan);
   report.status = plan.search.certificate.proved ? Status::good : Status::warn;
-  report.sections = {layout_section(inputs, plan), step_section(inputs, plan), memory_section(plan),
-                     time_section(inputs, plan), sensitivity_section(inputs, plan), evidence_section(inputs, plan)};
+  report.sections = {layout_section(inputs, plan), step_section(inputs, plan),        memory_section(plan),
+                     time_section(inputs, plan),   sensitivity_section(inputs, plan), evidence_section(inputs, plan)};
   report.provenance.title = "Provenance";
-  report.provenance.entries = {{"command", command},
-                               {"configuration", "study " + inputs.study.name + ", hash " + config_hash(inputs.study.text)},
-                               {"seed", std::to_string(inputs.study.seed)}};
+  report.provenance.entries = {
+      {"command", command},
+      {"configuration", "study " + inputs.study.name + ", hash " + config_hash(inputs.study.text)},
+      {"seed", std::to_string(inputs.study.seed)}};
   std::string profiles;
   for (const std::string& name : inputs.profile_names) profiles += (profiles.empty() ? "" : ", ") + name;
   report.provenance.entries.emplace_back("profiles", profiles);

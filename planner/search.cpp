@@ -41,9 +41,10 @@ std::string indivisible(const SearchProblem& p, const Layout& layout) {
   for (const Candidate& c : result.candidates)
     if (c.reason == "memory" && (!nearest || c.memory_bytes < nearest->memory_bytes)) nearest = &c;
   if (!nearest)
-    throw_error(Code::usage, "search: none of {} combinations divides {} GPUs, {} experts and a batch of {}; set "
-                "shard_sizes, expert_degrees and microbatch to auto", result.candidates.size(), p.gpus,
-                p.model.experts, p.global_batch);
+    throw_error(Code::usage,
+                "search: none of {} combinations divides {} GPUs, {} experts and a batch of {}; set "
+                "shard_sizes, expert_degrees and microbatch to auto",
+                result.candidates.size(), p.gpus, p.model.experts, p.global_batch);
   throw_error(Code::finding,
               "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use more "
               "GPUs, GPUs with more memory, a shorter sequence, or a smaller memory_reserve",
@@ -77,9 +78,11 @@ void choose(const SearchProblem& p, SearchResult& r) {
   const Candidate &c = r.candidates[r.chosen], &f = r.candidates[r.fastest];
   r.tie_break = fmt::format(
       "{} layouts are within {:.1f} % of the fastest, which is less than the model can tell apart; of these the one "
-      "with the smallest failure domain was taken among those that leave {:.0f} % of the memory limit free ({} GPUs hold a "
+      "with the smallest failure domain was taken among those that leave {:.0f} % of the memory limit free ({} GPUs "
+      "hold a "
       "copy of the model, {:.0f} % of the limit used)",
-      r.ties.size(), 100 * p.space.tie, 100 * (1 - kRoomy), c.layout.shard, 100 * c.memory_bytes / p.memory_limit_bytes);
+      r.ties.size(), 100 * p.space.tie, 100 * (1 - kRoomy), c.layout.shard,
+      100 * c.memory_bytes / p.memory_limit_bytes);
   if (r.chosen != r.fastest)
     r.tie_break += fmt::format("; the fastest, {} with recompute {} and microbatch {}, takes {:.2f} % less time",
                                f.layout.name(), to_string(f.layout.recompute), f.layout.microbatch,
@@ -145,7 +148,7 @@ SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progre
   for (std::size_t i = 0; i < r.candidates.size(); ++i) {
     Candidate& c = r.candidates[i];
     if (c.fate == Fate::infeasible) continue;
-    c.memory_bytes = peak_memory(p, c.layout);
+    c.memory_bytes = i < p.known_memory.size() && p.known_memory[i] > 0 ? p.known_memory[i] : peak_memory(p, c.layout);
     if (c.memory_bytes > p.memory_limit_bytes) {
       c.fate = Fate::infeasible;
       c.reason = "memory";
@@ -210,7 +213,8 @@ std::vector<std::string> check_certificate(const SearchResult& r) {
       c.enumerated != static_cast<std::int64_t>(r.candidates.size()))
     wrong.push_back("the counts are not those of the candidates");
   if (!reached) wrong.push_back("no simulated layout has the incumbent's time");
-  if (std::abs(c.gap - (c.incumbent_s / c.bound_s - 1)) > 1e-12) wrong.push_back("the gap is not incumbent / bound - 1");
+  if (std::abs(c.gap - (c.incumbent_s / c.bound_s - 1)) > 1e-12)
+    wrong.push_back("the gap is not incumbent / bound - 1");
   if (c.proved && c.gap != 0) wrong.push_back("proved with a gap");
   return wrong;
 }

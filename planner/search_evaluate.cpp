@@ -44,8 +44,7 @@ MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout, std::int64_t microbatches) {
   ProgramOptions options;
   options.seq = problem.seq;
-  options.microbatches =
-      microbatches > 0 ? microbatches : problem.global_batch / (layout.world() * layout.microbatch);
+  options.microbatches = microbatches > 0 ? microbatches : problem.global_batch / (layout.world() * layout.microbatch);
   options.precision = problem.precision;
   options.transport_scratch = problem.cluster.shared_cores();  // Gloo's; NCCL reduces in place
   return options;
@@ -56,15 +55,17 @@ std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const La
   if (problem.scenarios.empty()) return balanced_routing(problem.model, tokens);
   std::size_t rows = 0;
   for (const LoadScenario& scenario : problem.scenarios) rows = std::max(rows, scenario.counts.size());
-  std::vector<std::vector<double>> mean(rows, std::vector<double>(static_cast<std::size_t>(problem.model.experts), 0.0));
+  std::vector<std::vector<double>> mean(rows,
+                                        std::vector<double>(static_cast<std::size_t>(problem.model.experts), 0.0));
   for (std::size_t layer = 0; layer < rows; ++layer)
     for (const LoadScenario& scenario : problem.scenarios) {
       const std::vector<double> shares = shares_of(scenario, static_cast<std::int64_t>(layer));
       for (std::size_t e = 0; e < mean[layer].size(); ++e) mean[layer][e] += shares.at(e);
     }
   return histogram_routing(problem.model, tokens, std::move(mean),
-                           problem.scenarios.size() == 1 ? "histogram " + problem.scenarios[0].name
-                                                         : fmt::format("mean of {} histograms", problem.scenarios.size()));
+                           problem.scenarios.size() == 1
+                               ? "histogram " + problem.scenarios[0].name
+                               : fmt::format("mean of {} histograms", problem.scenarios.size()));
 }
 
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
@@ -94,9 +95,7 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   return quantile(std::move(all), 0.99);
 }
 
-double peak_memory(const SearchProblem& problem, const Layout& layout) {
-  return memory_of(problem, layout).peak_bytes;
-}
+double peak_memory(const SearchProblem& problem, const Layout& layout) { return memory_of(problem, layout).peak_bytes; }
 
 std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout) {
   return memory_of(problem, layout).at_peak;
@@ -120,8 +119,7 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   const auto routing = routing_of(problem, layout);
   ReplayOptions options;
   options.timelines = timeline;
-  const ReplayResult replayed =
-      replay(set, layout, problem.model, problem.cluster, problem.cost, *routing, options);
+  const ReplayResult replayed = replay(set, layout, problem.model, problem.cluster, problem.cost, *routing, options);
   Simulated out;
   out.step_s = replayed.step_s;
   out.low_s = replayed.low_s;

@@ -91,9 +91,15 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
 Table what_if_table(const WhatIf& result) {
   Table table{.title = "What if: " + result.study.name, .columns = {}};
   for (const std::string& key : result.keys) table.columns.push_back({key, "", Align::right});
-  for (const auto& [name, unit] :
-       {std::pair{"step", "s"}, {"tokens/s/GPU", ""}, {"MFU", "%"}, {"exposed", "s"}, {"memory", "GiB"},
-        {"save every", "min"}, {"goodput", "%"}, {"P50", "days"}, {"P95", "days"}})
+  for (const auto& [name, unit] : {std::pair{"step", "s"},
+                                   {"tokens/s/GPU", ""},
+                                   {"MFU", "%"},
+                                   {"exposed", "s"},
+                                   {"memory", "GiB"},
+                                   {"save every", "min"},
+                                   {"goodput", "%"},
+                                   {"P50", "days"},
+                                   {"P95", "days"}})
     table.columns.push_back({name, unit, Align::right});
   table.columns.push_back({"layout"});
   for (const WhatIfRow& row : result.rows) {
@@ -125,12 +131,20 @@ nlohmann::json what_if_json(const WhatIf& result) {
     for (std::size_t k = 0; k < result.keys.size(); ++k) one["values"][result.keys[k]] = row.values[k];
     if (row.plan) {
       const Plan& p = *row.plan;
-      one.update({{"step_s", p.step.step_s}, {"low_s", p.step.low_s}, {"high_s", p.step.high_s},
-                  {"tokens_per_s_per_gpu", p.step.tokens_per_s_per_gpu}, {"mfu", p.step.mfu},
-                  {"exposed_communication_s", p.step.exposed_s}, {"memory_bytes", p.memory_bytes},
-                  {"interval_s", p.schedule.cadence.interval_s.value}, {"goodput", p.runs.chosen.goodput},
-                  {"p50_s", p.runs.chosen.p50_s}, {"p95_s", p.runs.chosen.p95_s}, {"layout", p.layout.name()},
-                  {"recompute", to_string(p.layout.recompute)}, {"microbatch", p.layout.microbatch},
+      one.update({{"step_s", p.step.step_s},
+                  {"low_s", p.step.low_s},
+                  {"high_s", p.step.high_s},
+                  {"tokens_per_s_per_gpu", p.step.tokens_per_s_per_gpu},
+                  {"mfu", p.step.mfu > 0 ? nlohmann::json(p.step.mfu) : nlohmann::json(nullptr)},
+                  {"exposed_communication_s", p.step.exposed_s},
+                  {"memory_bytes", p.memory_bytes},
+                  {"interval_s", p.schedule.cadence.interval_s.value},
+                  {"goodput", p.runs.chosen.goodput},
+                  {"p50_s", p.runs.chosen.p50_s},
+                  {"p95_s", p.runs.chosen.p95_s},
+                  {"layout", p.layout.name()},
+                  {"recompute", to_string(p.layout.recompute)},
+                  {"microbatch", p.layout.microbatch},
                   {"proved", p.search.certificate.proved}});
     } else {
       one["reason"] = row.misfit;

@@ -62,8 +62,10 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
     const std::size_t colon = source.find(':');
     if (colon == std::string::npos)
       map.fail("source", fmt::format("found '{}', needs 'measured: ...', 'published: ...', 'derived: ...' or "
-                                     "'assumed: ...'", source));
-    c.evidence = {evidence_from_string(source.substr(0, colon)), source.substr(source.find_first_not_of(' ', colon + 1))};
+                                     "'assumed: ...'",
+                                     source));
+    c.evidence = {evidence_from_string(source.substr(0, colon)),
+                  source.substr(source.find_first_not_of(' ', colon + 1))};
   }
   map.finish();
 }
@@ -71,8 +73,10 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
 void read_scale(YamlMap& study, ScaleSpec& s) {
   if (!study.has("scale")) return;
   YamlMap map = study.map("scale");
-  for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate}, {"network_bandwidth", &s.network_bandwidth},
-                            {"network_latency", &s.network_latency}, {"mtbf", &s.mtbf},
+  for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate},
+                            {"network_bandwidth", &s.network_bandwidth},
+                            {"network_latency", &s.network_latency},
+                            {"mtbf", &s.mtbf},
                             {"storage_bandwidth", &s.storage_bandwidth}})
     *value = map.number_or(key, *value, 1e-3, 1e3);
   s.imbalance = map.number_or("imbalance", s.imbalance, 0.0, 1e3);
@@ -97,13 +101,14 @@ StudySpec read(YamlMap& map, const std::string& text) {
   if (s.profiles.empty()) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
   if (s.profiles.empty())
     map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "
-                                     "or a training run writes one", s.cluster.gpu_name));
+                                     "or a training run writes one",
+                                     s.cluster.gpu_name));
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1);
   s.global_batch = map.integer("global_train_batch_size", 1);
   if (s.global_batch % s.gpus != 0)
-    map.fail("global_train_batch_size", fmt::format("found {} sequences, needs a multiple of gpus = {}", s.global_batch,
-                                                    s.gpus));
+    map.fail("global_train_batch_size",
+             fmt::format("found {} sequences, needs a multiple of gpus = {}", s.global_batch, s.gpus));
   if (s.tokens < 1) map.fail("tokens", "needs at least one");
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", {"balanced"});

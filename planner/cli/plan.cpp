@@ -21,14 +21,23 @@ struct Options {
 /// The study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's family.
 StudySpec quick_study(const Options& o) {
   if (o.model.empty() || o.cluster.empty() || o.gpus < 1)
-    throw Error(Code::usage, "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
-                             "--model config.json --cluster hgx-h100 --gpus 256");
+    throw Error(Code::usage,
+                "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
+                "--model config.json --cluster hgx-h100 --gpus 256");
   const ModelSpec model = read_model(o.model);
   const std::int64_t seq = 4096, wanted = 4'194'304;  // tokens a step: usual for models of this size
-  const std::int64_t batch = o.gpus * std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * o.gpus)));
-  std::string text = "# Made by windtunnel plan from --model, --cluster and --gpus. Assumed: tokens, batch, sequence, failures.\n";
-  text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name, o.gpus, o.model,
-                      o.cluster, o.gpus, seq);
+  const std::int64_t batch =
+      o.gpus * std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * o.gpus)));
+  // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
+  // YAML.
+  const auto named = [](const std::string& given) {
+    return nlohmann::json(std::filesystem::is_regular_file(given) ? std::filesystem::absolute(given).string() : given)
+        .dump();
+  };
+  std::string text =
+      "# Made by windtunnel plan from --model, --cluster and --gpus. Assumed: tokens, batch, sequence, failures.\n";
+  text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name,
+                      o.gpus, named(o.model), named(o.cluster), o.gpus, seq);
   text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\nfailures: llama3\n", batch,
                       routing_for_model(model)[0]);
   return study_from_text(text, "--model " + o.model);
@@ -41,8 +50,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
-  fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible, c.bounded,
-             c.simulated, plan.search_s, c.proved ? "the fastest is proved" : fmt::format("gap {:.2f} %", 100 * c.gap));
+  fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
+             c.bounded, c.simulated, plan.search_s,
+             c.proved ? "the fastest is proved" : fmt::format("gap {:.2f} %", 100 * c.gap));
   if (!plan.search.tie_break.empty()) fmt::print("Tie: {}.\n", plan.search.tie_break);
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
@@ -61,19 +71,22 @@ void plan_command(const Options& o) {
   bar.finish();
   std::vector<std::filesystem::path> files;
   if (!o.output.empty())
-    files = write_plan(inputs, plan, command + " -o " + o.output + (o.allow_assumed ? " --allow-assumed" : ""), o.output);
-  if (o.json) fmt::print("{}\n", plan_json(inputs, plan).dump(1));
-  else print_text(inputs, plan, files);
+    files =
+        write_plan(inputs, plan, command + " -o " + o.output + (o.allow_assumed ? " --allow-assumed" : ""), o.output);
+  if (o.json)
+    fmt::print("{}\n", plan_json(inputs, plan).dump(1));
+  else
+    print_text(inputs, plan, files);
 }
 
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "plan",
-      "Choose layout, checkpoint cadence and spares for a study, and say when the run is done\n"
-      "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
-      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256");
+  CLI::App* command =
+      app.add_subcommand("plan",
+                         "Choose layout, checkpoint cadence and spares for a study, and say when the run is done\n"
+                         "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
+                         "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256");
   auto o = std::make_shared<Options>();
   command->add_option("study", o->study, "Study file, or a name in configs/studies");
   command->add_option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");

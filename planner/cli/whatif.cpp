@@ -30,11 +30,14 @@ void what_if_command(const Options& o) {
   for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
   Progress bar("planning");
-  const WhatIf result = what_if(text.str(), file.string() + " with --set and --sweep", settings, sweeps, o.allow_assumed,
-                                [&](std::int64_t done, std::int64_t total) { bar.update(done, fmt::format("of {}", total)); });
+  const WhatIf result =
+      what_if(text.str(), file.string() + " with --set and --sweep", settings, sweeps, o.allow_assumed,
+              [&](std::int64_t done, std::int64_t total) { bar.update(done, fmt::format("of {}", total)); });
   bar.finish();
-  if (o.json) fmt::print("{}\n", what_if_json(result).dump(1));
-  else fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
+  if (o.json)
+    fmt::print("{}\n", what_if_json(result).dump(1));
+  else
+    fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
   if (std::none_of(result.rows.begin(), result.rows.end(), [](const WhatIfRow& row) { return row.plan.has_value(); })) {
     fmt::print(stderr, "windtunnel: {}\n", result.rows.front().misfit);
     set_status(static_cast<int>(Code::finding));
@@ -52,7 +55,8 @@ void add_whatif(CLI::App& app) {
   auto o = std::make_shared<Options>();
   command->add_option("study", o->study, "Study file, or a name in configs/studies")->required();
   command->add_option("--set", o->set, "key=value, a dotted study key; may be repeated")->allow_extra_args(false);
-  command->add_option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination")->allow_extra_args(false);
+  command->add_option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination")
+      ->allow_extra_args(false);
   command->add_flag("--json", o->json, "Print one JSON document");
   command->add_flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
   command->callback([o] { what_if_command(*o); });

@@ -54,7 +54,8 @@ TEST_CASE("DBRX state on a rank is 16 bytes a parameter over the shard size") {
   const ProgramSet set = build_program_set(s.model, layout, {s.seq, 1, Precision::bf16, false});
   double state = 0;
   for (const Buffer& buffer : set.programs[0].resident)
-    if (buffer.name == "masters" || buffer.name == "moments" || buffer.name == "gradient shards") state += buffer.bytes.fixed;
+    if (buffer.name == "masters" || buffer.name == "moments" || buffer.name == "gradient shards")
+      state += buffer.bytes.fixed;
   CHECK(state == Approx(16.0 * static_cast<double>(s.model.total_parameters()) / 128).epsilon(1e-6));
 }
 
@@ -111,9 +112,9 @@ TEST_CASE("all files of a plan are written") {
 }
 
 TEST_CASE("what-if plans each combination of values") {
-  const WhatIf r = what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1, 8]", false)},
-                           {parse_assignment("scale.compute_rate=0.5,1", true), parse_assignment("scale.mtbf=1,2", true)},
-                           false);
+  const WhatIf r =
+      what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1, 8]", false)},
+              {parse_assignment("scale.compute_rate=0.5,1", true), parse_assignment("scale.mtbf=1,2", true)}, false);
   REQUIRE(r.rows.size() == 4);
   CHECK(r.rows[1].values == std::vector<std::string>{"0.5", "2"});
   CHECK(r.rows[0].plan->step.step_s > 1.5 * r.rows[2].plan->step.step_s);
@@ -126,7 +127,9 @@ TEST_CASE("what-if plans each combination of values") {
 }
 
 TEST_CASE("what-if refuses keys that a study does not have, before it plans") {
-  const auto with = [](const std::string& sweep) { return what_if(kStudy, "s", {}, {parse_assignment(sweep, true)}, false); };
+  const auto with = [](const std::string& sweep) {
+    return what_if(kStudy, "s", {}, {parse_assignment(sweep, true)}, false);
+  };
   CHECK_THROWS_WITH(with("scale.network_bandwith=1"), Catch::Contains("did you mean 'network_bandwidth'?"));
   CHECK_THROWS_WITH(with("tokns=1T"), Catch::Contains("tokns: unknown key; did you mean 'tokens'?"));
   CHECK_THROWS_WITH(with("gpus=16,17"), Catch::Contains("whole nodes"));
@@ -145,5 +148,6 @@ TEST_CASE("a row that does not fit says so and the others are planned") {
 TEST_CASE("balanced stands alone among the loads") {
   CHECK(inputs_of(set_study_key(kStudy, "routing", "balanced", "s")).scenarios.empty());
   CHECK(inputs_of(set_study_key(kStudy, "routing", "olmoe", "s")).scenarios.size() == 6);
-  CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy, "routing", "[balanced, olmoe-c4]", "s")), Catch::Contains("balanced alone"));
+  CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy, "routing", "[balanced, olmoe-c4]", "s")),
+                    Catch::Contains("balanced alone"));
 }

@@ -13,7 +13,7 @@ namespace {
 struct Small {
   ModelSpec model = small_model(4);
   FakeCost cost;
-  SearchProblem problem{model, small_cluster(4), cost, 16, 512, 32, Precision::bf16, {}, 1e18, {}, 1e15, {}};
+  SearchProblem problem{model, small_cluster(4), cost, 16, 512, 32, Precision::bf16, {}, 1e18, {}, 1e15, {}, {}};
   Small() {
     LoadScenario a{"a", {}, {}}, b{"b", {}, {}};
     for (int layer = 0; layer < 2; ++layer) {
@@ -56,6 +56,19 @@ TEST_CASE("the search finds what simulating every layout finds, on fast and slow
   CHECK(bounded > 100);  // of 6 x 60: the bound spares simulations
 }
 
+TEST_CASE("the search finds the fastest layout of ranks that share two cores") {
+  Small s;
+  s.problem.cluster = shared_host(4, 2);
+  s.problem.gpus = 4;
+  s.problem.precision = Precision::fp32;
+  s.cost.host_computes = true;
+  s.cost.cpu_per_byte = 1e-10;
+  const SearchResult r = search_layouts(s.problem);
+  CHECK(r.certificate.incumbent_s == brute_force(s.problem));
+  CHECK(r.certificate.proved);
+  CHECK(check_certificate(r).empty());
+}
+
 TEST_CASE("everything that divides is enumerated once") {
   Small s;
   // shard 1 2 4 8 16, expert 1 2 4 8 16 dividing it: 1 + 2 + 3 + 4 + 5 = 15; microbatch 1 2; recompute 2
@@ -75,10 +88,10 @@ TEST_CASE("lists that do not divide are infeasible with their reason") {
   s.problem.space.microbatches = {1, 5};
   s.problem.space.recompute = {Recompute::none};
   const SearchResult r = search_layouts(s.problem);
-  CHECK(r.certificate.infeasible == std::map<std::string, std::int64_t>{
-                                        {"shard size does not divide the GPUs", 6},
-                                        {"expert degree does not divide the shard size", 6},
-                                        {"microbatch does not divide the batch", 3}});
+  CHECK(r.certificate.infeasible ==
+        std::map<std::string, std::int64_t>{{"shard size does not divide the GPUs", 6},
+                                            {"expert degree does not divide the shard size", 6},
+                                            {"microbatch does not divide the batch", 3}});
   CHECK(r.certificate.enumerated == 18);
 }
 

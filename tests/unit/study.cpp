@@ -37,8 +37,10 @@ TEST_CASE("the DBRX study asks for 12T tokens on 384 nodes") {
 
 TEST_CASE("model presets have the parameter counts of their sources") {
   // Weight matrices as counted independently, plus two norms a layer and the last one.
-  for (const auto& [name, weights] : {std::pair{"dbrx", 131596025856}, {"mixtral-8x7b", 46702526464},
-                                      {"olmoe-1b-7b", 6919028736}, {"qwen3-30b-a3b", 30531911680}}) {
+  for (const auto& [name, weights] : {std::pair{"dbrx", 131596025856},
+                                      {"mixtral-8x7b", 46702526464},
+                                      {"olmoe-1b-7b", 6919028736},
+                                      {"qwen3-30b-a3b", 30531911680}}) {
     const ModelSpec m = read_model(name);
     CHECK(m.total_parameters() == weights + (2 * m.layers + 1) * m.d_model);
     CHECK(m.source.find("published") == 0);

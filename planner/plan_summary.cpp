@@ -1,0 +1,122 @@
+// What a plan says in sentences and its table of candidates: for the terminal, the run file and the report alike.
+#include <algorithm>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
+#include "planner/plan.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kDay = 86400, kGiB = 1024.0 * 1024 * 1024;
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+std::string counted(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+std::string layout_words(const Layout& l) {
+  return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
+                     l.shard, l.expert, to_string(l.recompute), l.microbatch);
+}
+
+}  // namespace
+
+std::string evidence_sentence(const std::array<double, 4>& shares) {
+  std::string out = "Step time rests on";
+  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
+    out += fmt::format("{} {:.0f} % {}", kind == Evidence::measured ? "" : ",",
+                       100 * shares[static_cast<std::size_t>(kind)], to_string(kind));
+  return out;
+}
+
+std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
+  const StudySpec& s = inputs.study;
+  return fmt::format(
+      "{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name, s.gpus,
+      s.cluster.name, s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
+      plan.runs.chosen.p50_s / kDay, layout_words(plan.layout), format_seconds(plan.schedule.cadence.interval_s.value),
+      counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
+}
+
+std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
+  return fmt::format(
+      "{:.1f} to {:.1f} days: 80 % interval of the prices behind the step, then 90 % of {} simulated runs",
+      plan.days_low, plan.days_high, inputs.study.runs);
+}
+
+Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
+  Table table{.title = "Fastest layouts",
+              .columns = {{"layout"},
+                          {"recompute"},
+                          {"microbatch", "", Align::right},
+                          {"step", "s", Align::right},
+                          {"low", "s", Align::right},
+                          {"high", "s", Align::right},
+                          {"bound", "s", Align::right},
+                          {"exposed", "s", Align::right},
+                          {"tokens/s/GPU", "", Align::right},
+                          {"MFU", "%", Align::right},
+                          {"memory", "GiB", Align::right},
+                          {""}}};
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
+    if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
+  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
+    const Candidate& c = plan.search.candidates[i];
+    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  for (std::size_t i : order) {
+    if (table.rows.size() == rows) break;
+    const Candidate& c = plan.search.candidates[i];
+    const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
+    const Simulated r = c.result.value_or(Simulated{});
+    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
+                          Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
+                          number(r.low_s), number(r.high_s), Cell(c.bound_s()), number(r.exposed_s),
+                          number(r.tokens_per_s_per_gpu), r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"),
+                          Cell(c.memory_bytes / kGiB),
+                          i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
+  }
+  table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB);
+  if (inputs.peak_flops > 0)
+    table.note += fmt::format("MFU: {:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s.",
+                              inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
+  return table;
+}
+
+std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
+  std::vector<std::string> out{
+      "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, one "
+      "layer "
+      "ahead as in the step program; what communication kernels take from computation, clocks that fall under load, "
+      "and "
+      "stragglers are not in the step time."};
+  if (inputs.scenarios.empty())
+    out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
+  std::string names;
+  bool derived = false;
+  for (const LoadScenario& scenario : inputs.scenarios) {
+    names += (names.empty() ? "" : ", ") + scenario.name;
+    derived = derived || scenario.evidence.kind == Evidence::derived || scenario.evidence.kind == Evidence::assumed;
+  }
+  if (!names.empty())
+    out.push_back(fmt::format("Routing: the mean of {} (memory at p99 over them). {}", names,
+                              derived ? "These are a proxy, not recordings of this model, and recorded at inference."
+                                      : "Recorded at inference of a trained model; training is more skewed."));
+  if (!inputs.study.cluster.shared_cores())
+    out.push_back(
+        fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
+                    "fleet on EFA or with oversubscribed uplinks has to be measured.",
+                    counted(inputs.study.cluster.nodes, "node")));
+  for (const auto& [section, source] : inputs.study.cluster.sources)
+    if (source.find("assumed:") != std::string::npos)
+      out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
+  if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
+    out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
+  out.push_back(fmt::format("Ties within {:.1f} %: the error of this model on this machine is not validated.",
+                            100 * inputs.study.search.tie));
+  return out;
+}
+
+}  // namespace wt
