@@ -82,8 +82,8 @@ void add_ladder(const RunSpec& run, Cases& cases) {
       cases[{kernel, pass, run.precision, {width(n), width(k), groups, 0}}].wanted.insert(std::llround(rows));
   };
   const double d = static_cast<double>(m.d_model), ffn = static_cast<double>(m.ffn);
-  const std::pair<double, double> products[] = {{d / 2, d / 2}, {d, d / 2}, {d / 2, d}, {2 * d, d},
-                                                {d, 2 * d},     {2 * d, 2 * d}, {ffn, d}, {d, ffn}};
+  const std::pair<double, double> products[] = {{d / 2, d / 2}, {d, d / 2},     {d / 2, d}, {2 * d, d},
+                                                {d, 2 * d},     {2 * d, 2 * d}, {ffn, d},   {d, ffn}};
   for (const auto& [n, k] : products) add(Kernel::gemm, tokens, n, k, 0);
   for (double scale : {0.5, 2.0}) {
     const double rows = tokens * static_cast<double>(m.top_k);

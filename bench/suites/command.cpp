@@ -33,7 +33,8 @@ struct BenchOptions {
 class ScratchFolder {
  public:
   explicit ScratchFolder(const fs::path& beside) {
-    path_ = (beside.has_parent_path() ? beside.parent_path() : fs::current_path()) / fmt::format(".windtunnel-bench-{}", getpid());
+    path_ = (beside.has_parent_path() ? beside.parent_path() : fs::current_path()) /
+            fmt::format(".windtunnel-bench-{}", getpid());
     fs::create_directories(path_);
   }
   ~ScratchFolder() {
@@ -49,25 +50,33 @@ class ScratchFolder {
 };
 
 /// Runs a suite of several processes and adds what it measured.
-void bench_ranks(const std::string& suite, std::int64_t ranks, const std::vector<std::int64_t>& bytes, const BenchOptions& o,
-                 const fs::path& folder, Profile& profile) {
+void bench_ranks(const std::string& suite, std::int64_t ranks, const std::vector<std::int64_t>& bytes,
+                 const BenchOptions& o, const fs::path& folder, Profile& profile) {
   const fs::path output = folder / fmt::format("{}-{}.json", suite, ranks);
   // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
   const int samples = suite == "collectives" ? 2 * o.suite_options.samples + 1 : o.suite_options.samples;
-  std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "bench-rank", suite, "-o", output.string(),
-                                   "--folder", folder.string(), "--samples", std::to_string(samples),
-                                   "--seed", std::to_string(o.suite_options.seed)};
+  std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(),
+                                   "bench-rank",
+                                   suite,
+                                   "-o",
+                                   output.string(),
+                                   "--folder",
+                                   folder.string(),
+                                   "--samples",
+                                   std::to_string(samples),
+                                   "--seed",
+                                   std::to_string(o.suite_options.seed)};
   for (std::int64_t size : bytes) command.insert(command.end(), {"--bytes", std::to_string(size)});
   run_ranks(command, {ranks, 0, {}});
   const Profile part = read_profile(output);
   profile.measurements.insert(profile.measurements.end(), part.measurements.begin(), part.measurements.end());
 }
 
-/// 1 and 8 MiB, and the run's whole checkpoint (fp32 masters and two moments) up to 256 MiB.
+/// 1 and 8 MiB, and the run's whole checkpoint (fp32 masters and two moments) up to 256 MiB, 64 MiB if quick.
 std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   std::vector<std::int64_t> out{1 << 20, 8 << 20};
   if (!quick) out.push_back(64 << 20);
-  out.push_back(std::min<std::int64_t>(12 * run.model.total_parameters(), 256 << 20));
+  out.push_back(std::min<std::int64_t>(12 * run.model.total_parameters(), (quick ? 64 : 256) << 20));
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -78,8 +87,12 @@ void bench(const BenchOptions& o) {
   const bool all = o.suite == "all";
   Profile profile;
   profile.fingerprint = host_facts();
-  for (const auto& [key, value] : Fingerprint{{"device", "cpu"}, {"torch", "2.11.0"}, {"isa", wt_kernel_isa()}, {"threads", "1"},
-                                              {"run.name", run.name}, {"run.seed", std::to_string(o.suite_options.seed)},
+  for (const auto& [key, value] : Fingerprint{{"device", "cpu"},
+                                              {"torch", "2.11.0"},
+                                              {"isa", wt_kernel_isa()},
+                                              {"threads", "1"},
+                                              {"run.name", run.name},
+                                              {"run.seed", std::to_string(o.suite_options.seed)},
                                               {"run.data", "standard normal"}})
     profile.fingerprint[key] = value;
   if (all || o.suite == "kernels") profile.measurements = bench_kernels(run, o.suite_options);
@@ -110,15 +123,19 @@ void bench(const BenchOptions& o) {
 
 void add_bench_command(CLI::App& app) {
   const auto o = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Time and check the kernels, collectives and storage that a run uses\n"
-                                                  "Example: windtunnel bench --quick -o out/profile.json");
+  CLI::App* command = app.add_subcommand("bench",
+                                         "Time and check the kernels, collectives and storage that a run uses\n"
+                                         "Example: windtunnel bench --quick -o out/profile.json");
   command->add_option("SUITE", o->suite, "kernels | collectives | storage | all")
       ->check(CLI::IsMember({"kernels", "collectives", "storage", "all"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
   command->add_flag("--quick", o->suite_options.quick, "Fewer shapes and sizes, shorter samples");
-  command->add_option("--samples", o->suite_options.samples, "Samples of each benchmark")->check(CLI::Range(3, 1000))->capture_default_str();
-  command->add_option("--seed", o->suite_options.seed, "Of the input data and the order of samples")->capture_default_str();
+  command->add_option("--samples", o->suite_options.samples, "Samples of each benchmark")
+      ->check(CLI::Range(3, 1000))
+      ->capture_default_str();
+  command->add_option("--seed", o->suite_options.seed, "Of the input data and the order of samples")
+      ->capture_default_str();
   command->add_option("-o,--output", o->output, "Profile (JSON) to write; storage is measured in its folder");
   command->add_flag("--json", o->json, "The profile on standard output instead of the table");
   command->callback([o] { bench(*o); });

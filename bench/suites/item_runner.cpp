@@ -9,7 +9,8 @@ using at::Tensor;
 
 double largest_allowed_error(Precision precision) { return precision == Precision::fp32 ? 1e-4 : 3e-2; }
 
-ItemRunner::ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal) : item_(item), run_(run), normal_(normal) {}
+ItemRunner::ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal)
+    : item_(item), run_(run), normal_(normal) {}
 
 void ItemRunner::prepare() {
   problem_ = make_problem(item_, run_, normal_);
@@ -43,7 +44,8 @@ void ItemRunner::release() {
 
 Tensors ItemRunner::expected() const {
   Tensors inputs;
-  for (const Tensor& input : problem_.inputs) inputs.push_back(input.detach().to(at::kDouble).requires_grad_(backward()));
+  for (const Tensor& input : problem_.inputs)
+    inputs.push_back(input.detach().to(at::kDouble).requires_grad_(backward()));
   const at::AutoGradMode mode(backward());
   const Tensors outputs = problem_.reference(inputs);
   if (!backward()) return outputs;
@@ -62,9 +64,11 @@ double ItemRunner::compare(const Tensors& outputs, const Tensors& expected) cons
     const double error = (got - want).abs().max().item<double>() / std::max(largest, 1e-30);
     if (!(error <= limit))
       throw_error(Code::runtime,
-                  "{} {} {}, {} rows: output {} is off by {:.2g} of its largest value, allowed {:.2g}; the kernel is wrong on this "
+                  "{} {} {}, {} rows: output {} is off by {:.2g} of its largest value, allowed {:.2g}; the kernel is "
+                  "wrong on this "
                   "machine, its time is not kept",
-                  to_string(item_.kernel), to_string(item_.pass), to_string(item_.precision), item_.rows.fixed, i, error, limit);
+                  to_string(item_.kernel), to_string(item_.pass), to_string(item_.precision), item_.rows.fixed, i,
+                  error, limit);
     worst = std::max(worst, error);
   }
   return worst;

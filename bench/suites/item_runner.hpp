@@ -19,8 +19,8 @@ class ItemRunner {
 
   /// prepare(), one call, and the comparison below.
   double check();
-  /// Largest error over the largest value, against fp64. Throws Error{runtime} beyond the precision's limit, naming item,
-  /// output, error and limit: times of a kernel that computes something else are worth nothing.
+  /// Largest error over the largest value, against fp64. Throws Error{runtime} beyond the precision's limit, naming
+  /// item, output, error and limit: times of a kernel that computes something else are worth nothing.
   double compare(const Tensors& outputs, const Tensors& expected) const;
   /// What call() must give for the prepared inputs; they must not have been used yet.
   Tensors expected() const;

@@ -57,7 +57,8 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
                               share == 1 ? "" : ", half of a call that does both passes")};
     runners.push_back(std::make_unique<ItemRunner>(item, run, normal));
     ItemRunner& runner = *runners.back();
-    cases.push_back({m.name(), [&runner] { runner.prepare(); }, [&runner] { runner.call(); }, [&runner] { runner.release(); }, {}});
+    cases.push_back(
+        {m.name(), [&runner] { runner.prepare(); }, [&runner] { runner.call(); }, [&runner] { runner.release(); }, {}});
     if (checked.cold()) cases.back().touch = [&runner] { runner.touch(); };
     m.counters["share"] = share;
     out.push_back(std::move(m));

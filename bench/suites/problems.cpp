@@ -21,12 +21,14 @@ std::int64_t rows_of(const WorkItem& item) { return std::llround(item.rows.fixed
 at::ScalarType type_of(const WorkItem& item) { return item.precision == Precision::fp32 ? at::kFloat : at::kBFloat16; }
 
 Tensor random_integers(std::int64_t bound, std::int64_t count, std::uint64_t seed) {
-  return at::randint(bound, {count}, at::make_generator<at::CPUGeneratorImpl>(seed), at::TensorOptions().dtype(at::kLong));
+  return at::randint(bound, {count}, at::make_generator<at::CPUGeneratorImpl>(seed),
+                     at::TensorOptions().dtype(at::kLong));
 }
 
 KernelProblem gemm(const WorkItem& item, NormalPool& normal) {
   KernelProblem p;
-  p.inputs = {normal.take({rows_of(item), item.dims[1]}, type_of(item)), normal.take({item.dims[0], item.dims[1]}, type_of(item))};
+  p.inputs = {normal.take({rows_of(item), item.dims[1]}, type_of(item)),
+              normal.take({item.dims[0], item.dims[1]}, type_of(item))};
   p.run = p.reference = [](const Tensors& in) { return Tensors{at::mm(in[0], in[1].t())}; };
   p.through_autograd = true;
   return p;
@@ -53,7 +55,8 @@ KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal) {
 }
 
 KernelProblem attention(const WorkItem& item, NormalPool& normal) {
-  const std::int64_t batch = rows_of(item), seq = item.dims[0], heads = item.dims[1], kv = item.dims[2], hd = item.dims[3];
+  const std::int64_t batch = rows_of(item), seq = item.dims[0], heads = item.dims[1], kv = item.dims[2],
+                     hd = item.dims[3];
   KernelProblem p;
   p.inputs = {normal.take({batch, heads, seq, hd}, type_of(item)), normal.take({batch, kv, seq, hd}, type_of(item)),
               normal.take({batch, kv, seq, hd}, type_of(item))};
@@ -85,8 +88,8 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
   const ModelSpec& m = run.model;
   const std::int64_t rows = rows_of(item), heads = m.heads, kv = m.kv_heads, hd = m.head_dim;
   if (item.dims[0] != (heads + kv) * hd)
-    throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}", item.dims[0],
-                heads + kv, hd, (heads + kv) * hd);
+    throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}",
+                item.dims[0], heads + kv, hd, (heads + kv) * hd);
   const std::int64_t seq = rows % run.seq == 0 ? run.seq : rows, batch = rows / seq;
   const RopeTable table = RopeTable::make(seq, hd, m.rope_theta);
   KernelProblem p;
@@ -94,7 +97,8 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
   p.run = [=](const Tensors& in) { return rope_split(in[0], table, batch, heads, kv); };
   p.reference = [=](const Tensors& in) {
     const Tensor all = in[0].view({batch, seq, heads + 2 * kv, hd}).transpose(1, 2);
-    const Tensor turned = all.narrow(1, 0, heads + kv), cosine = table.cosine.to(at::kDouble), sine = table.sine.to(at::kDouble);
+    const Tensor turned = all.narrow(1, 0, heads + kv), cosine = table.cosine.to(at::kDouble),
+                 sine = table.sine.to(at::kDouble);
     const Tensor a = turned.narrow(3, 0, hd / 2), b = turned.narrow(3, hd / 2, hd / 2);
     const Tensor out = at::cat({a * cosine - b * sine, b * cosine + a * sine}, 3);
     return Tensors{out.narrow(1, 0, heads), out.narrow(1, heads, kv), all.narrow(1, heads + kv, kv)};
@@ -106,7 +110,8 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
 KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), experts = item.dims[0], k = item.dims[1];
   const bool normalize = run.model.normalize_top_k;
-  const RouterLossScale scale{0.01 / static_cast<double>(rows), run.model.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
+  const RouterLossScale scale{0.01 / static_cast<double>(rows),
+                              run.model.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
                               rows % run.seq == 0 ? run.seq : rows};
   KernelProblem p;
   p.inputs = {normal.take({rows, experts}, at::kFloat)};
@@ -135,7 +140,8 @@ KernelProblem permute_rows(const WorkItem& item, const RunSpec& run, NormalPool&
   choice.order = at::empty({rows}, at::kLong);
   choice.inverse = at::empty({rows}, at::kLong);
   if (wt_sort_by_expert({-1, nullptr}, choice.index.data_ptr<std::int64_t>(), nullptr, rows, run.model.experts,
-                        choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(), nullptr) != WT_OK)
+                        choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
+                        nullptr) != WT_OK)
     throw_error(Code::runtime, "{}", wt_kernel_error());
   KernelProblem p;
   p.inputs = {normal.take({rows / k, item.dims[0]}, type_of(item))};
@@ -216,8 +222,9 @@ KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal
   p.inputs[2].square_();
   p.cold = true;
   p.run = [=](const Tensors& in) {
-    const WtStatus status = wt_adamw({-1, nullptr}, in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
-                                     in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f);
+    const WtStatus status =
+        wt_adamw({-1, nullptr}, in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
+                 in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f);
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
     return Tensors{in[0], in[1], in[2]};
   };
@@ -243,7 +250,8 @@ KernelProblem copy(const WorkItem& item, NormalPool& normal) {
 }  // namespace
 
 NormalPool::NormalPool(std::uint64_t seed, at::Device device) : seed_(seed) {
-  values_ = at::randn({kPool}, at::make_generator<at::CPUGeneratorImpl>(seed), at::TensorOptions().dtype(at::kFloat)).to(device);
+  values_ = at::randn({kPool}, at::make_generator<at::CPUGeneratorImpl>(seed), at::TensorOptions().dtype(at::kFloat))
+                .to(device);
 }
 
 Tensor NormalPool::take(std::vector<std::int64_t> shape, at::ScalarType type) {
@@ -276,19 +284,32 @@ std::vector<std::int64_t> skewed_rows(std::int64_t rows, std::int64_t groups, st
 
 KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   switch (item.kernel) {
-    case Kernel::gemm: return gemm(item, normal);
-    case Kernel::grouped_gemm: return grouped_gemm(item, normal);
-    case Kernel::attention: return attention(item, normal);
-    case Kernel::rmsnorm: return rmsnorm(item, run.model, normal);
-    case Kernel::rope: return rope(item, run, normal);
-    case Kernel::router: return router(item, run, normal);
-    case Kernel::permute: return permute_rows(item, run, normal);
-    case Kernel::swiglu: return swiglu_rows(item, normal);
-    case Kernel::add: return add(item, normal);
-    case Kernel::embedding: return embedding(item, run, normal);
-    case Kernel::cross_entropy: return cross_entropy(item, normal);
-    case Kernel::adamw: return adamw(item, run, normal);
-    case Kernel::copy: return copy(item, normal);
+    case Kernel::gemm:
+      return gemm(item, normal);
+    case Kernel::grouped_gemm:
+      return grouped_gemm(item, normal);
+    case Kernel::attention:
+      return attention(item, normal);
+    case Kernel::rmsnorm:
+      return rmsnorm(item, run.model, normal);
+    case Kernel::rope:
+      return rope(item, run, normal);
+    case Kernel::router:
+      return router(item, run, normal);
+    case Kernel::permute:
+      return permute_rows(item, run, normal);
+    case Kernel::swiglu:
+      return swiglu_rows(item, normal);
+    case Kernel::add:
+      return add(item, normal);
+    case Kernel::embedding:
+      return embedding(item, run, normal);
+    case Kernel::cross_entropy:
+      return cross_entropy(item, normal);
+    case Kernel::adamw:
+      return adamw(item, run, normal);
+    case Kernel::copy:
+      return copy(item, normal);
   }
   throw_error(Code::usage, "work item {}: no benchmark for it", to_string(item.kernel));
 }

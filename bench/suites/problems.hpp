@@ -29,16 +29,16 @@ using Tensors = std::vector<at::Tensor>;
 
 struct KernelProblem {
   Tensors inputs;
-  std::function<Tensors(const Tensors&)> run;        ///< as the trainer executes it; may change its inputs
+  std::function<Tensors(const Tensors&)> run;  ///< as the trainer executes it; may change its inputs
   /// The same from ATen's basic operations on fp64 copies of the inputs; must not read `run`'s outputs. Outputs beyond
   /// those of `run` are scalars whose gradient is one (the balancing losses, which `run` adds in its backward).
   std::function<Tensors(const Tensors&)> reference;
   bool through_autograd = false;  ///< the backward pass is autograd's of `run`; else `run` is the pass itself
-  /// Sizes of parameters: a step comes by once, with everything else in between. They are timed with cold caches but for
-  /// the inputs that the op before left there.
+  /// Sizes of parameters: a step comes by once, with everything else in between. They are timed with cold caches but
+  /// for the inputs that the op before left there.
   bool cold = false;
   std::vector<std::size_t> still_warm;  ///< inputs
-  double share = 1;               ///< of the call's time that belongs to this pass: the loss kernel does both at once
+  double share = 1;  ///< of the call's time that belongs to this pass: the loss kernel does both at once
 };
 
 /// Rows per expert with the skew of recorded routing (largest over mean 1.5 at 8 and 1.7 at 16 experts, as in

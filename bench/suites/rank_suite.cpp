@@ -34,7 +34,8 @@ std::vector<std::vector<std::vector<RankSample>>> gather_samples(Communicators& 
   }
   communicators.store().set(fmt::format("bench/{}/{}", key, communicators.rank()), mine.dump());
   if (communicators.rank() != 0) return {};
-  std::vector<std::vector<std::vector<RankSample>>> out(own.size(), std::vector<std::vector<RankSample>>(static_cast<std::size_t>(world)));
+  std::vector<std::vector<std::vector<RankSample>>> out(
+      own.size(), std::vector<std::vector<RankSample>>(static_cast<std::size_t>(world)));
   for (std::int64_t rank = 0; rank < world; ++rank) {
     const json theirs = json::parse(communicators.store().get(fmt::format("bench/{}/{}", key, rank)));
     for (std::size_t c = 0; c < own.size(); ++c)
@@ -72,7 +73,8 @@ void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, co
   const RankEnvironment environment = RankEnvironment::read();
   at::set_num_threads(1);
   // One axis over all ranks for every kind: `shard` for gathers and sums, `expert` for the exchange.
-  const auto communicators = make_gloo_communicators(environment, Mesh(1, environment.world, environment.world), std::chrono::seconds(120));
+  const auto communicators =
+      make_gloo_communicators(environment, Mesh(1, environment.world, environment.world), std::chrono::seconds(120));
   Profile profile;
   profile.measurements = suite == "storage" ? bench_storage(*communicators, environment.world, options)
                                             : bench_collectives(*communicators, environment.world, options);

@@ -11,11 +11,10 @@
 namespace wt {
 
 struct RankSuiteOptions {
-  bool quick = false;
   int samples = 9;
-  std::uint64_t seed = 17;             ///< of the order of samples, the same on every rank
-  std::vector<std::int64_t> bytes;     ///< sizes to measure
-  std::filesystem::path folder;        ///< storage only: where the files go; what is made there is removed again
+  std::uint64_t seed = 17;          ///< of the order of samples, the same on every rank
+  std::vector<std::int64_t> bytes;  ///< sizes to measure
+  std::filesystem::path folder;     ///< storage only: where the files go; what is made there is removed again
 };
 
 /// What one rank saw of one sample.
@@ -33,11 +32,13 @@ std::vector<std::int64_t> collective_sizes(bool quick);
 /// CPU: its whole process between issue and the end of wait, transport threads and the issuing thread's part, mean over
 /// ranks and median over samples; issuing_thread_cpu_s is that part alone. Empty on ranks other than 0.
 /// Throws Error{runtime} when a result is wrong.
-std::vector<Measurement> bench_collectives(Communicators& communicators, std::int64_t world, const RankSuiteOptions& options);
+std::vector<Measurement> bench_collectives(Communicators& communicators, std::int64_t world,
+                                           const RankSuiteOptions& options);
 
 /// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read" (pages dropped from the cache first,
 /// which the kernel may refuse), bytes / ranks on each rank. Sample = the longest among the ranks.
-std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_t world, const RankSuiteOptions& options);
+std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_t world,
+                                       const RankSuiteOptions& options);
 
 /// Shared by the two: every rank's samples [case][sample], on rank 0 by rank; empty elsewhere.
 std::vector<std::vector<std::vector<RankSample>>> gather_samples(Communicators& communicators, std::int64_t world,
@@ -47,8 +48,9 @@ std::vector<std::vector<std::vector<RankSample>>> gather_samples(Communicators& 
 Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t world,
                              const std::vector<std::vector<RankSample>>& by_rank);
 
-/// The order in which ranks take samples: every (case, sample) once, shuffled alike everywhere, sample by sample, so that
-/// a slow phase of the machine meets all cases. (Google Benchmark's own interleaving draws another order in each process.)
+/// The order in which ranks take samples: every (case, sample) once, shuffled alike everywhere, sample by sample, so
+/// that a slow phase of the machine meets all cases. (Google Benchmark's own interleaving draws another order in each
+/// process.)
 std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint64_t seed);
 
 /// In a rank started by the agent: runs `suite` ("collectives" | "storage"), rank 0 writes the profile to `output`.

@@ -18,7 +18,8 @@ double thread_cpu_s() { return Clocks::read(CLOCK_THREAD_CPUTIME_ID); }
 
 /// Writes twice the last-level cache (64 MiB where the system does not tell its size).
 void flush_caches() {
-  static std::vector<char> buffer(std::max<std::size_t>(64 << 20, 2 * static_cast<std::size_t>(std::max(0L, sysconf(_SC_LEVEL3_CACHE_SIZE)))));
+  static std::vector<char> buffer(
+      std::max<std::size_t>(64 << 20, 2 * static_cast<std::size_t>(std::max(0L, sysconf(_SC_LEVEL3_CACHE_SIZE)))));
   static char value = 0;
   std::fill(buffer.begin(), buffer.end(), ++value);
   benchmark::DoNotOptimize(buffer.data());
@@ -95,7 +96,10 @@ std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>&
       if (progress) progress(++done, total);
     };
     // Manual time has no cap on wall time, so the number of calls is bounded here.
-    benchmark::RegisterBenchmark(timed.name.c_str(), body)->UseManualTime()->Iterations(calls)->Repetitions(options.samples);
+    benchmark::RegisterBenchmark(timed.name.c_str(), body)
+        ->UseManualTime()
+        ->Iterations(calls)
+        ->Repetitions(options.samples);
   }
   Collector collector;
   benchmark::RunSpecifiedBenchmarks(&collector);
@@ -105,8 +109,8 @@ std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>&
   for (const TimedCase& timed : cases) {
     out.push_back(collector.samples[timed.name]);
     if (out.back().size() != static_cast<std::size_t>(options.samples))
-      throw_error(Code::runtime, "benchmark {}: {} samples of {}; its name is not unique or the library dropped some", timed.name,
-                  out.back().size(), options.samples);
+      throw_error(Code::runtime, "benchmark {}: {} samples of {}; its name is not unique or the library dropped some",
+                  timed.name, out.back().size(), options.samples);
   }
   return out;
 }

@@ -12,13 +12,13 @@ struct TimedCase {
   std::function<void()> prepare;  ///< before every sample, not timed
   std::function<void()> call;
   std::function<void()> release;  ///< after every sample, not timed
-  /// Where given, every call finds nothing in the caches but what this touches, and a sample is the mean of few calls: for
-  /// what a step comes by once, with megabytes of other things in between.
+  /// Where given, every call finds nothing in the caches but what this touches, and a sample is the mean of few calls:
+  /// for what a step comes by once, with megabytes of other things in between.
   std::function<void()> touch;
 };
 
 struct SamplerOptions {
-  int samples = 9;       ///< fewer than 7 leave the gate's test without power (bench/gate)
+  int samples = 9;         ///< fewer than 7 leave the gate's test without power (bench/gate)
   double sample_s = 2e-3;  ///< a sample is as many calls as take about this long, at least one
   int most_calls = 1000;
   int cold_calls = 3;

@@ -31,13 +31,16 @@ RankSample timed(Communicators& communicators, const std::function<void()>& call
 
 }  // namespace
 
-std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_t world, const RankSuiteOptions& options) {
+std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_t world,
+                                       const RankSuiteOptions& options) {
   const auto file = options.folder / fmt::format("rank-{}.safetensors", communicators.rank());
   const std::size_t sizes = options.bytes.size();
   std::vector<std::vector<RankSample>> own(2 * sizes);  // writes, then reads
+  const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
+  const at::Tensor pattern = at::arange(largest / 4, at::TensorOptions().dtype(at::kFloat)).remainder_(1021);
   for (std::size_t i : sample_order(sizes, options.samples, options.seed)) {
     const std::int64_t count = std::max<std::int64_t>(1, options.bytes[i] / 4 / world);
-    const at::Tensor values = at::arange(count, at::TensorOptions().dtype(at::kFloat)).remainder_(1021);
+    const at::Tensor values = pattern.narrow(0, 0, count);
     const SafetensorsSlice slice{"bench", values.data_ptr<float>(), count, 0, {count}};
     own[i].push_back(timed(communicators, [&] { write_safetensors(file, {slice}); }));
     drop_from_cache(file);
@@ -46,13 +49,15 @@ std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_
       read_slice(read_safetensors_header(file).at("bench"), 0, count, back.data_ptr<float>());
     }));
     if (!at::equal(back, values))
-      throw_error(Code::runtime, "{}: read back other values than were written; this storage loses data", file.string());
+      throw_error(Code::runtime, "{}: read back other values than were written; this storage loses data",
+                  file.string());
   }
   std::filesystem::remove(file);
   const auto all = gather_samples(communicators, world, "storage", own);
   std::vector<Measurement> out;
   for (std::size_t i = 0; i < all.size(); ++i)
-    out.push_back(rank_measurement(i < sizes ? "checkpoint_write" : "checkpoint_read", options.bytes[i % sizes], world, all[i]));
+    out.push_back(
+        rank_measurement(i < sizes ? "checkpoint_write" : "checkpoint_read", options.bytes[i % sizes], world, all[i]));
   return out;
 }
 

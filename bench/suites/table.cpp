@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "configs/spec/quantity.hpp"
 #include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
 
 namespace wt {
 namespace {
@@ -34,7 +34,8 @@ std::string bench_table(const Profile& profile) {
     std::sort(sorted.begin(), sorted.end());
     const double low = sorted[sorted.size() / 10], high = sorted[sorted.size() - 1 - sorted.size() / 10];
     const double spread = m.median() > 0 ? 50 * (high - low) / m.median() : 0;
-    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}\n", m.name(), width, format_seconds(m.median()), spread, rate(m));
+    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}\n", m.name(), width, format_seconds(m.median()), spread,
+                       rate(m));
   }
   return out;
 }

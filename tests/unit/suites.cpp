@@ -43,14 +43,17 @@ RunSpec tiny_run() {
 std::set<std::int64_t> rows_of(const std::vector<WorkItem>& cases, Kernel kernel, std::array<std::int64_t, 4> dims) {
   std::set<std::int64_t> out;
   for (const WorkItem& item : cases)
-    if (item.kernel == kernel && item.pass == Pass::forward && item.dims == dims) out.insert(std::llround(item.rows.fixed));
+    if (item.kernel == kernel && item.pass == Pass::forward && item.dims == dims)
+      out.insert(std::llround(item.rows.fixed));
   return out;
 }
 
 void collect(const std::vector<Node>& nodes, std::vector<WorkItem>& out) {
   for (const Node& node : nodes)
-    if (const Op* op = std::get_if<Op>(&node)) out.insert(out.end(), op->work.begin(), op->work.end());
-    else collect(std::get<Loop>(node).body, out);
+    if (const Op* op = std::get_if<Op>(&node))
+      out.insert(out.end(), op->work.begin(), op->work.end());
+    else
+      collect(std::get<Loop>(node).body, out);
 }
 
 }  // namespace
@@ -100,7 +103,8 @@ TEST_CASE("every item computes what its reference says, in both precisions") {
     NormalPool normal(5);
     for (const WorkItem& item : kernel_cases(run, true)) {
       ItemRunner runner(item, run, normal);
-      INFO(to_string(item.kernel) << " " << to_string(item.pass) << " " << to_string(precision) << " rows " << item.rows.fixed);
+      INFO(to_string(item.kernel) << " " << to_string(item.pass) << " " << to_string(precision) << " rows "
+                                  << item.rows.fixed);
       double error = -1;
       REQUIRE_NOTHROW(error = runner.check());
       CHECK(error >= 0);
@@ -132,14 +136,15 @@ TEST_CASE("a wrong result names the kernel, the error and the limit") {
   ItemRunner runner(make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {8, 0}, {48}), run, normal);
   runner.prepare();
   const Tensors expected = runner.expected();
-  CHECK_THROWS_WITH(runner.compare({expected[0] * 2}, expected), Catch::Contains("swiglu forward fp32, 8 rows") &&
-                                                                     Catch::Contains("allowed 0.0001"));
+  CHECK_THROWS_WITH(runner.compare({expected[0] * 2}, expected),
+                    Catch::Contains("swiglu forward fp32, 8 rows") && Catch::Contains("allowed 0.0001"));
 }
 
 TEST_CASE("samples: one a repetition, every case, and prepare and release around each") {
   int prepared = 0, released = 0, calls = 0, touched = 0;
-  const std::vector<TimedCase> cases{{"a", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, {}},
-                                     {"b", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, [&] { ++touched; }}};
+  const std::vector<TimedCase> cases{
+      {"a", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, {}},
+      {"b", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, [&] { ++touched; }}};
   SamplerOptions options;
   options.samples = 5;
   options.most_calls = 10;
@@ -153,7 +158,13 @@ TEST_CASE("samples: one a repetition, every case, and prepare and release around
 }
 
 TEST_CASE("an exception in a case reaches the caller") {
-  const std::vector<TimedCase> cases{{"a", [] {}, [n = 0]() mutable { if (++n > 3) throw_error(Code::runtime, "broken kernel"); }, [] {}, {}}};
+  const std::vector<TimedCase> cases{{"a",
+                                      [] {},
+                                      [n = 0]() mutable {
+                                        if (++n > 3) throw_error(Code::runtime, "broken kernel");
+                                      },
+                                      [] {},
+                                      {}}};
   CHECK_THROWS_WITH(sample_thread_cpu(cases, {}), Catch::Contains("broken kernel"));
 }
 
@@ -176,7 +187,8 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
 }
 
 TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
-  const Measurement m = rank_measurement("all_gather", 4096, 2, {{{1.0, 0.4, 0.1}, {2.0, 0.4, 0.1}}, {{3.0, 0.2, 0.1}, {1.0, 0.2, 0.1}}});
+  const Measurement m =
+      rank_measurement("all_gather", 4096, 2, {{{1.0, 0.4, 0.1}, {2.0, 0.4, 0.1}}, {{3.0, 0.2, 0.1}, {1.0, 0.2, 0.1}}});
   CHECK(m.samples == std::vector<double>{3.0, 2.0});
   CHECK(m.counters.at("cpu_s") == Approx(0.3));
   CHECK(m.counters.at("issuing_thread_cpu_s") == Approx(0.1));
@@ -186,5 +198,7 @@ TEST_CASE("ranks agree on the order of samples") {
   const auto order = sample_order(4, 3, 7);
   CHECK(order == sample_order(4, 3, 7));
   for (std::size_t round = 0; round < 3; ++round)
-    CHECK(std::set<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(4 * round), order.begin() + static_cast<std::ptrdiff_t>(4 * round + 4)).size() == 4);
+    CHECK(std::set<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(4 * round),
+                                order.begin() + static_cast<std::ptrdiff_t>(4 * round + 4))
+              .size() == 4);
 }
