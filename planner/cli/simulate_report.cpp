@@ -27,11 +27,11 @@ std::string op_name(const OpClassTotal& total) {
 
 Table time_table(const ReplayResult& r) {
   Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
-  table.columns = {{"op"}, {"lane"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
+  table.columns = {{"op"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
   std::vector<OpClassTotal> totals = r.totals;
   std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (const OpClassTotal& t : totals)
-    table.rows.push_back({op_name(t), to_string(t.lane), {static_cast<double>(t.count), fmt::format("{}", t.count)},
+    table.rows.push_back({op_name(t), {static_cast<double>(t.count), fmt::format("{}", t.count)},
                           seconds(t.busy_s), seconds(t.exposed_s)});
   table.note = "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it.";
   return table;
@@ -84,7 +84,7 @@ nlohmann::json payload(const SimulatedStep& step) {
   nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
   for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
   for (const OpClassTotal& t : r.totals)
-    ops.push_back({{"op", op_name(t)}, {"lane", to_string(t.lane)}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    ops.push_back({{"op", op_name(t)}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
   for (const auto& [index, peak] : class_peaks(step))
     memory.push_back({{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   return {{"step_s", r.step_s}, {"low_s", r.low_s}, {"high_s", r.high_s}, {"exposed_s", r.exposed_s},
@@ -108,9 +108,9 @@ Report simulate_report(const SimulatedStep& step) {
   const bool fits = usable_bytes(step) <= 0 || peak_bytes(step) <= usable_bytes(step);
   Report report;
   report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
-  report.answer = fmt::format("A step takes {} on {} ranks ({}), {:.0f} tokens/s{}.", format_seconds(r.step_s),
+  report.answer = fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s),
                               step.run.layout.world(), step.run.layout.name(),
-                              static_cast<double>(step.run.tokens_per_step()) / r.step_s,
+                              format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
                               fits ? "" : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(peak_bytes(step)),
                                                       format_bytes(usable_bytes(step))));
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
@@ -121,7 +121,7 @@ Report simulate_report(const SimulatedStep& step) {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
       {"exposed communication", {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
       {"peak memory of a rank", {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
-      {"routing", {fmt::format("{} ({})", step.routing, to_string(step.routing_evidence))}},
+      {"routing", {step.routing + (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
       {"simulated", {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
                                  r.uplink_shares ? ", shared uplinks approximated" : r.folded ? "; the others are their twins" : "")}}};
   report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
