@@ -1,0 +1,130 @@
+// The command line stays what its pages say: every long flag of every --help stands in a table row of docs/<name>.md
+// and in flags.txt, and the other way round; every help opens with an example.
+// After an intended change: WT_UPDATE_GOLDEN=1 golden_cli_help
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace {
+
+using Flags = std::set<std::string>;
+const char* const kFile = "tests/golden/flags.txt";
+
+std::string output_of(const std::string& arguments) {
+  std::FILE* pipe = popen(("'" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  INFO(arguments << ": " << text);
+  REQUIRE(pclose(pipe) == 0);
+  return text;
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  INFO(file);
+  REQUIRE(in);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void add_flags(const std::string& line, Flags& flags) {
+  static const std::regex flag("--[a-z][a-z-]*");
+  for (std::sregex_iterator it(line.begin(), line.end(), flag), end; it != end; ++it)
+    if (it->str() != "--help" && it->str() != "--help-all") flags.insert(it->str());
+}
+
+/// What CLI11 prints: a line of two blanks and a name for each option or subcommand, descriptions from column 30 on.
+struct Help {
+  Flags flags;
+  std::vector<std::string> subcommands;
+  std::string text;
+};
+
+Help help_of(const std::string& command) {
+  Help help;
+  help.text = output_of(command + " --help");
+  std::istringstream lines(help.text);
+  std::string part;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(":") && line.front() != ' ') part = line;
+    if (!line.starts_with("  ") || line[2] == ' ') continue;
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    if (part == "Options:") add_flags(name, help.flags);
+    if (part == "Subcommands:") help.subcommands.push_back(name);
+  }
+  return help;
+}
+
+/// Long flags of each command that has help of its own: "gate", "gate selftest".
+void collect(const std::string& command, std::map<std::string, Flags>& found) {
+  const Help help = help_of(command);
+  found[command] = help.flags;
+  if (help.subcommands.empty() && command != "train") {  // trainer/main.cpp has none yet
+    INFO(command << " --help:\n" << help.text);
+    CHECK(help.text.find("Example: windtunnel " + command) != std::string::npos);
+  }
+  for (const std::string& name : help.subcommands) collect(command + " " + name, found);
+}
+
+/// train and bench are answered by windtunnel-train, which is built only where LibTorch is.
+bool answers(const std::string& command) {
+  const bool trainer = std::filesystem::exists(std::filesystem::path(WT_PROGRAM).parent_path() / "windtunnel-train");
+  return trainer || (command != "train" && command != "bench");
+}
+
+std::map<std::string, Flags> all_flags() {
+  static const std::map<std::string, Flags> flags = [] {
+    std::map<std::string, Flags> found;
+    for (const std::string& name : help_of("").subcommands)
+      if (answers(name)) collect(name, found);
+    return found;
+  }();
+  return flags;
+}
+
+}  // namespace
+
+TEST_CASE("every flag stands in the page of its subcommand, and every flag of a page exists") {
+  std::map<std::string, Flags> by_page;
+  for (const auto& [command, flags] : all_flags()) by_page[command.substr(0, command.find(' '))].insert(flags.begin(), flags.end());
+  for (const auto& [name, flags] : by_page) {
+    Flags documented;
+    std::istringstream lines(text_of("docs/" + name + ".md"));
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("| `-")) add_flags(line.substr(0, line.find('|', 1)), documented);
+    INFO("docs/" << name << ".md");
+    CHECK(documented == flags);
+  }
+}
+
+TEST_CASE("a new flag is a decision: the list of flags is frozen") {
+  std::string found;
+  for (const auto& [command, flags] : all_flags()) {
+    found += command + ":";
+    for (const std::string& flag : flags) found += " " + flag;
+    found += "\n";
+  }
+  if (std::getenv("WT_UPDATE_GOLDEN") != nullptr) std::ofstream(kFile) << found;
+  std::string expected;
+  std::istringstream lines(text_of(kFile));
+  for (std::string line; std::getline(lines, line);)
+    if (answers(line.substr(0, line.find(':')))) expected += line + "\n";
+  CHECK(found == expected);
+}
+
+TEST_CASE("an unknown subcommand names the nearest one") {
+  std::FILE* pipe = popen("'" WT_PROGRAM "' simulat 2>&1", "r");
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  CHECK(WEXITSTATUS(pclose(pipe)) == 2);
+  CHECK(text.find("did you mean 'simulate'?") != std::string::npos);
+}
