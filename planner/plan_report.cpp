@@ -72,7 +72,8 @@ Chart layers_chart(const StepTimeline& timeline, std::int64_t layers, bool forwa
   const std::int64_t first = std::max<std::int64_t>(0, layers / 2 - 1);
   const auto wanted = [&](const std::string& id) {
     for (std::int64_t layer : {first, first + 1})
-      if (id.starts_with(fmt::format("mb0.L{}.", layer))) return id.ends_with(".fwd") == forward;
+      if (id.starts_with(fmt::format("mb0.L{}.", layer)))
+        return forward ? id.ends_with(".fwd") : id.ends_with(".bwd") || id.ends_with(".rec") || id.ends_with(".reduce");
     return false;
   };
   std::vector<Span>& spans = chart.series[0].spans;

@@ -50,8 +50,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           {"recompute"},
                           {"microbatch", "", Align::right},
                           {"step", "s", Align::right},
-                          {"low", "s", Align::right},
-                          {"high", "s", Align::right},
+                          {"80 % interval", "s", Align::right},
                           {"bound", "s", Align::right},
                           {"exposed", "s", Align::right},
                           {"tokens/s/GPU", "", Align::right},
@@ -73,9 +72,9 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     const Simulated r = c.result.value_or(Simulated{});
     table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
                           Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
-                          number(r.low_s), number(r.high_s), Cell(c.bound_s()), number(r.exposed_s),
-                          number(r.tokens_per_s_per_gpu), r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"),
-                          Cell(c.memory_bytes / kGiB),
+                          c.result ? Cell(fmt::format("{:.2f} to {:.2f}", r.low_s, r.high_s)) : Cell("-"),
+                          Cell(c.bound_s()), number(r.exposed_s), number(r.tokens_per_s_per_gpu),
+                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
   table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB);
@@ -92,6 +91,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
       "ahead as in the step program; what communication kernels take from computation, clocks that fall under load, "
       "and "
       "stragglers are not in the step time."};
+  out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
   if (inputs.scenarios.empty())
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
   std::string names;

@@ -120,6 +120,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);
   s.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
+  s.assumptions = words(map, "assumptions", {});
   s.data = map.text("data", "");
   map.finish();
   return s;

@@ -60,8 +60,9 @@ struct StudySpec {
   double repair_s = 86400;       ///< a failed node is away so long
   std::int64_t runs = 1000;      ///< simulated runs behind the finish date
   std::uint64_t seed = 1;
-  std::filesystem::path data;  ///< MDS folder, for the plan file; may be empty
-  std::string text;            ///< the file's bytes: what a hash of the configuration covers
+  std::vector<std::string> assumptions;  ///< sentences of the study's author that a plan has to repeat
+  std::filesystem::path data;            ///< MDS folder, for the plan file; may be empty
+  std::string text;                      ///< the file's bytes: what a hash of the configuration covers
 
   std::int64_t tokens_per_step() const { return global_batch * seq; }
   std::int64_t steps() const;  ///< rounded up

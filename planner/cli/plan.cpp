@@ -40,6 +40,9 @@ StudySpec quick_study(const Options& o) {
                       o.gpus, named(o.model), named(o.cluster), o.gpus, seq);
   text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\nfailures: llama3\n", batch,
                       routing_for_model(model)[0]);
+  text +=
+      "assumptions: [\"Made from a model, a cluster and a number of GPUs: 1T tokens, 4,096 tokens a sequence, about 4M "
+      "tokens a step and the failure rates of llama3 are assumed; write a study to say otherwise.\"]\n";
   return study_from_text(text, "--model " + o.model);
 }
 

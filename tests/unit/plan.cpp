@@ -83,6 +83,7 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
   CHECK(plan.step.mfu > 0.3);  // published: above 40 %; the interval of the prices is a quarter either way
   CHECK(plan.step.mfu < 0.6);
   CHECK(plan.step.mfu * 989e12 == Approx(plan.step.tokens_per_s_per_gpu * inputs.study.model.flops_per_token(4096)));
+  CHECK(plan_assumptions(inputs, plan).front().find("Batch: ") == 0);  // the study's own come first
   CHECK(plan.days_low < plan.runs.chosen.p50_s / 86400);
   CHECK(plan.days_high > plan.runs.chosen.p95_s / 86400);
 }
