@@ -6,6 +6,7 @@
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/json_reader.hpp"
+#include "sim/memory/memory.hpp"
 #include "sim/program/timeline_json.hpp"
 
 namespace wt {
@@ -32,6 +33,22 @@ double mean_exposed(const std::vector<RankFigures>& ranks) {
   double sum = 0;
   for (const RankFigures& rank : ranks) sum += rank.exposed_s;
   return sum / static_cast<double>(ranks.size());
+}
+
+/// Highest memory replay of a rank over the steps whose peak was measured: routing moves it from step to step.
+double highest_peak(const ProgramSet& programs, const RunSpec& run, const RoutingSource& routing, std::int64_t rank, std::int64_t steps) {
+  const Mesh mesh(run.layout);
+  const auto sources = mesh.members(Axis::expert, mesh.group_index(Axis::expert, rank));
+  const std::size_t own = static_cast<std::size_t>(mesh.coordinate(Axis::expert, rank));
+  const Program& program = programs.programs[static_cast<std::size_t>(programs.class_of_rank[static_cast<std::size_t>(rank)])];
+  double peak = 0;
+  for (std::int64_t step = run.steps - steps + 1; step <= run.steps; ++step)
+    peak = std::max(peak, replay_memory(program, [&](int microbatch, int layer) {
+                            std::vector<std::vector<double>> counts;
+                            for (std::int64_t source : sources) counts.push_back(routing.counts(step, microbatch, layer, source));
+                            return rows_received(counts, run.layout, layer)[own];
+                          }).peak_bytes);
+  return peak;
 }
 
 json to_json(const RankFigures& f) {
@@ -72,7 +89,8 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   out.predicted_timelines = result.timelines;
   out.predicted_low_s = result.low_s, out.predicted_high_s = result.high_s;
   out.evidence_s = result.evidence_s;
-  for (const StepTimeline& t : result.timelines) out.predicted.push_back({t.step_s, t.exposed_s, t.peak_bytes});
+  for (const StepTimeline& t : result.timelines)
+    out.predicted.push_back({t.step_s, t.exposed_s, highest_peak(programs, run, *routing, t.rank, out.measured_steps)});
   if (out.predicted.size() != out.measured.size())
     throw_error(Code::runtime, "{}: simulated {} ranks, measured {}; the run folder is of another layout", run.name,
                 out.predicted.size(), out.measured.size());

@@ -1,6 +1,7 @@
 #include "sim/program/routing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -31,12 +32,18 @@ class Histogram : public RoutingSource {
   std::string description_;
 };
 
-/// Shares per (step, layer), summed over microbatches and ranks.
+/// Counts as recorded where they are of the size asked for, else shares per (step, layer), summed over microbatches and
+/// ranks.
 class Recording : public RoutingSource {
  public:
-  Recording(std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps, double rows, std::string description)
-      : steps_(std::move(steps)), rows_(rows), description_(std::move(description)) {}
-  std::vector<double> counts(std::int64_t step, std::int64_t, std::int64_t layer, std::int64_t) const override {
+  using Key = std::array<std::int64_t, 4>;  ///< step, microbatch, layer, rank
+  using Exact = std::map<Key, std::vector<double>>;
+  Recording(Exact exact, std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps, double rows, std::string description)
+      : exact_(std::move(exact)), steps_(std::move(steps)), rows_(rows), description_(std::move(description)) {}
+  std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer, std::int64_t rank) const override {
+    if (const auto row = exact_.find({step, microbatch, layer, rank});
+        row != exact_.end() && std::accumulate(row->second.begin(), row->second.end(), 0.0) == rows_)
+      return row->second;
     auto it = steps_.lower_bound(step);
     if (it == steps_.end()) --it;
     const auto& layers = it->second;
@@ -46,6 +53,7 @@ class Recording : public RoutingSource {
   std::string description() const override { return description_; }
 
  private:
+  Exact exact_;
   std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps_;
   double rows_;
   std::string description_;
@@ -129,15 +137,19 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
     throw_error(Code::usage, "{}: found {} columns, needs step, microbatch, layer, rank and {} experts", csv.string(),
                 rows[0].size(), experts);
   std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps;
+  Recording::Exact exact;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size())
       throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
-    auto& shares = steps[static_cast<std::int64_t>(to_number(rows[i][0], csv, i + 1))]
-                        [static_cast<std::int64_t>(to_number(rows[i][2], csv, i + 1))];
+    Recording::Key key{};
+    for (std::size_t k = 0; k < key.size(); ++k) key[k] = static_cast<std::int64_t>(to_number(rows[i][k], csv, i + 1));
+    auto& counts = exact[key];
+    for (std::size_t e = 0; e < experts; ++e) counts.push_back(to_number(rows[i][4 + e], csv, i + 1));
+    auto& shares = steps[key[0]][key[2]];
     shares.resize(experts, 0.0);
-    for (std::size_t e = 0; e < experts; ++e) shares[e] += to_number(rows[i][4 + e], csv, i + 1);
+    for (std::size_t e = 0; e < experts; ++e) shares[e] += counts[e];
   }
-  return std::make_unique<Recording>(std::move(steps), rows_of(model, tokens), "recorded in " + csv.filename().string());
+  return std::make_unique<Recording>(std::move(exact), std::move(steps), rows_of(model, tokens), "recorded in " + csv.filename().string());
 }
 
 std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,

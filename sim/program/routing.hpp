@@ -32,8 +32,9 @@ std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, std::in
 /// Reads columns layer, expert, count (others ignored, '#' comments) as shares per layer.
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
 
-/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert), for the same model;
-/// another layout or batch is served by the shares of the recorded (step, layer), summed over ranks and scaled.
+/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert), for the same model.
+/// A (step, microbatch, layer, rank) that was recorded with the same number of tokens is given back as it was; another
+/// layout or batch is served by the shares of the nearest recorded (step, layer), summed over ranks and scaled.
 std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
                                                 std::int64_t tokens);
 
