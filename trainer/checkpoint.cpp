@@ -52,12 +52,14 @@ std::vector<SafetensorsSlice> slices_of(const std::vector<ShardedGroup>& groups)
   return out;
 }
 
-void remove_old(const fs::path& folder, std::int64_t keep) {
+/// Keeps so many, `newest` among them. What is newer was passed over as damaged: it does not count, and stays until its
+/// step comes again.
+void remove_old(const fs::path& newest, std::int64_t keep) {
   std::vector<fs::path> steps;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(newest.parent_path())) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".partial")) fs::remove_all(entry.path());
-    else if (name.starts_with("step-")) steps.push_back(entry.path());
+    else if (name.starts_with("step-") && name <= newest.filename().string()) steps.push_back(entry.path());
   }
   std::sort(steps.begin(), steps.end());
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < steps.size(); ++i) fs::remove_all(steps[i]);
@@ -145,7 +147,7 @@ SaveTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSp
       fs::remove_all(target);
       fs::rename(partial, target);
       write_file_atomically(folder / "latest", target.filename().string() + "\n");
-      remove_old(folder, run.keep_checkpoints);
+      remove_old(target, run.keep_checkpoints);
     } catch (const std::exception& e) {
       verdict = e.what();
       std::error_code none;

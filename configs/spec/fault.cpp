@@ -103,12 +103,14 @@ FaultCase parse_inject(const std::string& text) {
   for (std::string part; std::getline(parts, part, ',');) {
     const std::size_t equals = part.find('=');
     const std::string key = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    std::size_t used = value.size();
     try {
-      if (key == "rank") fault.rank = std::stoll(value);
-      else if (key == "step") fault.step = std::stoll(value);
+      if (key == "rank") fault.rank = std::stoll(value, &used);
+      else if (key == "step") fault.step = std::stoll(value, &used);
       else if (key == "at") fault.op = value;
-      else if (key == "after") fault.after = std::stod(value);
+      else if (key == "after") fault.after = std::stod(value, &used);
       else throw std::invalid_argument(key);
+      if (used != value.size() || !(fault.after >= 0 && fault.after <= 1)) throw std::invalid_argument(value);
     } catch (const std::exception&) {
       throw_error(Code::usage, "fault '{}': found '{}', needs rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]", text, part);
     }
