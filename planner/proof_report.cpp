@@ -29,26 +29,26 @@ double highest_peak(const std::vector<RankFigures>& ranks) {
 
 constexpr double kMiB = 1024.0 * 1024.0;
 
-Cell yes(bool equal) { return equal ? Cell("bitwise equal", Status::good) : Cell("differs", Status::bad); }
+Cell equal(bool same) { return same ? Cell("equal", Status::good) : Cell("differs", Status::bad); }
 
 }  // namespace
 
 Table comparison_table(const std::vector<RunComparison>& comparisons) {
   Table t;
-  t.title = "Predicted against measured";
-  t.columns = {{"run", "", Align::left}, {"layout", "", Align::left}, {"seen in calibration", "", Align::left},
-               {"step predicted", "ms", Align::right}, {"step measured", "ms", Align::right}, {"difference", "", Align::right},
-               {"exposed predicted", "ms", Align::right}, {"exposed measured", "ms", Align::right}, {"of the step", "", Align::right},
-               {"peak predicted", "MiB", Align::right}, {"peak measured", "MiB", Align::right}, {"worst rank", "", Align::right}};
+  t.title = "Run by run";
+  t.columns = {{"run", "", Align::left}, {"step predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"", "", Align::right},
+               {"exposed predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"of the step", "", Align::right},
+               {"peak predicted", "MiB", Align::right}, {"measured", "MiB", Align::right}, {"worst rank", "", Align::right}};
+  const auto number = [](double value) { return Cell(value, fmt::format("{:.1f}", value)); };
   for (const RunComparison& c : comparisons)
-    t.rows.push_back({c.name, c.layout, c.calibrated_on ? "yes" : "no", {1e3 * c.predicted_step_s(), Evidence::derived},
-                      {1e3 * c.measured_step_s(), Evidence::measured}, judged_percent(c.step_error(), kStepErrorBar),
-                      {1e3 * mean_exposed(c.predicted), Evidence::derived}, {1e3 * mean_exposed(c.measured), Evidence::measured},
-                      judged_percent(c.exposed_error(), kExposedErrorBar), {highest_peak(c.predicted) / kMiB, Evidence::derived},
-                      {highest_peak(c.measured) / kMiB, Evidence::measured}, judged_percent(c.peak_error(), kPeakErrorBar)});
-  t.note = fmt::format("Measured: medians over the steps after {} of warm-up. Exposed communication: mean over ranks of the time the "
-                       "compute lane stood still for a collective. Bars for unseen runs: step {:.0f} %, exposed {:.0f} % of the step, peak {:.0f} %.",
-                       3, 100 * kStepErrorBar, 100 * kExposedErrorBar, 100 * kPeakErrorBar);
+    t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""), number(1e3 * c.predicted_step_s()),
+                      number(1e3 * c.measured_step_s()), judged_percent(c.step_error(), kStepErrorBar), number(1e3 * mean_exposed(c.predicted)),
+                      number(1e3 * mean_exposed(c.measured)), judged_percent(c.exposed_error(), kExposedErrorBar),
+                      number(highest_peak(c.predicted) / kMiB), number(highest_peak(c.measured) / kMiB), judged_percent(c.peak_error(), kPeakErrorBar)});
+  t.note = fmt::format("Measured: medians over the steps after 3 of warm-up ({} steps). Exposed communication: mean over ranks of the time the "
+                       "compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not calibrated on: step {:.0f} %, "
+                       "exposed {:.0f} % of the step, peak {:.0f} %.",
+                       comparisons.empty() ? 0 : comparisons.front().measured_steps, 100 * kStepErrorBar, 100 * kExposedErrorBar, 100 * kPeakErrorBar);
   return t;
 }
 
@@ -115,17 +115,16 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
 Table drill_table(const DrillResult& result) {
   Table t;
   t.title = "Recovery drill: " + result.name;
-  t.columns = {{"case", "", Align::left}, {"injected", "", Align::left}, {"seen by the agent", "", Align::left}, {"resumed after step", "", Align::right},
-               {"steps replayed", "", Align::right}, {"recovery", "s", Align::right}, {"losses", "", Align::left}, {"parameters", "", Align::left},
-               {"optimizer state", "", Align::left}, {"sample order", "", Align::left}};
+  t.columns = {{"case", "", Align::left}, {"what struck", "", Align::left}, {"resumed after", "", Align::right}, {"replayed", "steps", Align::right},
+               {"recovery", "s", Align::right}, {"losses", "", Align::left}, {"parameters", "", Align::left}, {"optimizer", "", Align::left},
+               {"samples", "", Align::left}};
   for (const DrillCase& c : result.cases)
-    t.rows.push_back({c.name, c.fault, c.cause.empty() ? Cell("never struck", Status::bad) : Cell(c.cause),
-                      {static_cast<double>(c.resumed_after), fmt::format("{}", c.resumed_after)},
-                      {static_cast<double>(c.replayed), fmt::format("{}", c.replayed)},
-                      {c.recovery_s, fmt::format("{:.1f}", c.recovery_s), Evidence::measured}, yes(c.losses_equal), yes(c.parameters_equal),
-                      yes(c.optimizer_equal), yes(c.samples_equal)});
-  t.note = fmt::format("{} steps of {}; compared with the undisturbed run at the same world size. Recovery: from the agent's notice of the "
-                       "death to the end of the first step done again, process start and data included.", result.steps, result.run);
+    t.rows.push_back({c.name, c.cause.empty() ? Cell("never struck", Status::bad) : Cell(c.cause),
+                      {static_cast<double>(c.resumed_after), fmt::format("step {}", c.resumed_after)},
+                      {static_cast<double>(c.replayed), fmt::format("{}", c.replayed)}, {c.recovery_s, fmt::format("{:.1f}", c.recovery_s)},
+                      equal(c.losses_equal), equal(c.parameters_equal), equal(c.optimizer_equal), equal(c.samples_equal)});
+  t.note = fmt::format("{} steps of {}; compared bit by bit with the undisturbed run at the same world size. Recovery, measured: from the agent's "
+                       "notice of the death to the end of the first step done again, process start and data included.", result.steps, result.run);
   return t;
 }
 

@@ -15,7 +15,7 @@ void demo(const DemoOptions& options) {
   const auto begin = last;
   const DemoResult result = run_demo(options, [&](int number, const std::string& name, const std::string& text) {
     const auto now = Clock::now();
-    fmt::print("[{}/8] {:<10} {:>8}  ", number, name, format_seconds(std::chrono::duration<double>(now - last).count()));
+    fmt::print("[{}/9] {:<10} {:>8}  ", number, name, format_seconds(std::chrono::duration<double>(now - last).count()));
     std::string indented;
     for (const char c : text) indented += c == '\n' ? std::string("\n") + std::string(27, ' ') : std::string(1, c);
     fmt::print("{}\n", indented);
