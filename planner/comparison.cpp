@@ -75,6 +75,7 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   out.layout = run.layout.name();
   const json summary = read_json(folder / "summary.json"), timelines = read_json(folder / "timeline.json");
   out.measured_steps = summary.at("measured_steps");
+  out.cores_used_by_others = summary.at("cores_used_by_others");
   for (const json& rank : summary.at("ranks"))
     out.measured.push_back({rank.at("step_s"), rank.at("exposed_communication_s"), rank.at("peak_tensor_bytes")});
   for (const json& timeline : timelines)
@@ -102,7 +103,7 @@ json to_json(const RunComparison& c) {
   json predicted = json::array(), measured = json::array();
   for (const RankFigures& f : c.predicted) predicted.push_back(to_json(f));
   for (const RankFigures& f : c.measured) measured.push_back(to_json(f));
-  return {{"run", c.name}, {"layout", c.layout}, {"calibrated_on", c.calibrated_on}, {"measured_steps", c.measured_steps},
+  return {{"run", c.name}, {"layout", c.layout}, {"calibrated_on", c.calibrated_on}, {"measured_steps", c.measured_steps}, {"cores_used_by_others", c.cores_used_by_others},
           {"predicted_step_s", c.predicted_step_s()}, {"predicted_low_s", c.predicted_low_s}, {"predicted_high_s", c.predicted_high_s},
           {"measured_step_s", c.measured_step_s()}, {"step_error", c.step_error()}, {"exposed_error", c.exposed_error()},
           {"peak_error", c.peak_error()}, {"same_op_ids", c.same_ops}, {"predicted", predicted}, {"measured", measured}};

@@ -22,6 +22,7 @@ struct RunComparison {
   std::string layout;
   bool calibrated_on = false;  ///< the machine model has seen this run
   std::int64_t measured_steps = 0;
+  double cores_used_by_others = 0;  ///< by other programs of the machine while the run was measured
   std::vector<RankFigures> predicted, measured;  ///< by rank; measured are medians over the steps
   double predicted_low_s = 0, predicted_high_s = 0;
   std::vector<StepTimeline> predicted_timelines, measured_timelines;

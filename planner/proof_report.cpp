@@ -52,6 +52,13 @@ Table comparison_table(const std::vector<RunComparison>& comparisons) {
   return t;
 }
 
+std::string disturbance(const std::vector<RunComparison>& comparisons) {
+  double worst = 0;
+  for (const RunComparison& c : comparisons) worst = std::max(worst, c.cores_used_by_others);
+  if (worst < 0.1) return "";
+  return fmt::format(" (other programs kept up to {:.1f} cores busy meanwhile, which the prediction does not know)", worst);
+}
+
 std::string error_sentence(const std::vector<RunComparison>& unseen) {
   double step = 0, exposed = 0, peak = 0;
   for (const RunComparison& c : unseen) {
@@ -68,7 +75,7 @@ Section comparison_section(const std::vector<RunComparison>& comparisons) {
   std::vector<RunComparison> unseen;
   std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen), [](const auto& c) { return !c.calibrated_on; });
   s.paragraphs.push_back("The machine model was calibrated on one run of the real trainer and on kernel and collective benchmarks of this machine; " +
-                         error_sentence(unseen) + ".");
+                         error_sentence(unseen) + disturbance(comparisons) + ".");
   Chart chart{.kind = ChartKind::grouped_bar, .title = "Step time", .unit = "ms", .value_axis = "step time"};
   Series predicted{.name = "predicted", .evidence = Evidence::derived}, measured{.name = "measured", .evidence = Evidence::measured};
   for (const RunComparison& c : comparisons) {

@@ -20,6 +20,8 @@ Section timeline_section(const RunComparison& comparison);
 Section rank_memory_section(const std::vector<RunComparison>& comparisons);
 Section drill_section(const DrillResult& result);
 
+/// Says so when other programs kept more than a tenth of a core busy during a measurement; else "".
+std::string disturbance(const std::vector<RunComparison>& comparisons);
 /// "step time within 8 % (worst), exposed communication within 4 % of the step, peak memory within 0.5 %".
 std::string error_sentence(const std::vector<RunComparison>& unseen);
 

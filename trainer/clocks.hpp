@@ -16,4 +16,8 @@ struct Clocks {
   }
 };
 
+/// CPU seconds that the whole machine has worked since it started (all cores, all programs, stolen time included);
+/// 0 where /proc/stat does not say.
+double machine_cpu_s();
+
 }  // namespace wt

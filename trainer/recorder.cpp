@@ -61,6 +61,7 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {
   timelines_.push_back(r.timeline);
+  if (timelines_.size() <= kWarmUpSteps) measured_from_ = Clocks::now(), machine_from_s_ = machine_cpu_s();
   routed_.emplace_back(r.timeline.step, StepResult{});
   routed_.back().second.routing = r.routing;
   if (routed_.size() > kRoutingSteps) routed_.pop_front();
@@ -174,6 +175,8 @@ void Recorder::write_timelines(Communicators& communicators, const StepTimeline&
 
 void Recorder::finish(const Program& program, Communicators& communicators) {
   if (timelines_.empty()) return;
+  const Clocks now = Clocks::now();
+  const double machine_s = machine_cpu_s() - machine_from_s_, wall_s = now.wall_s - measured_from_.wall_s;
   write_routing(communicators);
   const std::size_t skip = std::min(kWarmUpSteps, timelines_.size() - 1);
   std::vector<double> step_s, exposed_s, block_s, compute_s, collective_cpu_s;
@@ -189,7 +192,8 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
   for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s);
   const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(),
                                               {median(step_s), median(exposed_s), peak, median(compute_s), median(block_s),
-                                               checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes});
+                                               checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
+                                               now.process_cpu_s - measured_from_.process_cpu_s});
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
   std::size_t typical = skip;
   for (std::size_t i = skip; i < timelines_.size(); ++i)
@@ -200,14 +204,16 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
   if (rank_ != 0) return;
   write_profile_of_run(program);
   json ranks = json::array();
+  double own_cpu_s = 0;
   for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
-    const double* row = all.data_ptr<double>() + 6 * r;
+    const double* row = all.data_ptr<double>() + all.size(1) * r;
+    own_cpu_s += row[6];
     ranks.push_back({{"rank", r}, {"step_s", row[0]}, {"exposed_communication_s", row[1]}, {"peak_tensor_bytes", row[2]},
                      {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_bytes", row[5]}});
   }
   const json summary = {{"schema", "windtunnel.run_summary/1"}, {"run", run_.name}, {"layout", run_.layout.name()},
                         {"steps", timelines_.size()}, {"measured_steps", timelines_.size() - skip},
-                        {"tokens_per_step", run_.tokens_per_step()}, {"median_step_s", median(step_s)},
+                        {"tokens_per_step", run_.tokens_per_step()}, {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)}, {"median_step_s", median(step_s)},
                         {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)}, {"ranks", ranks}};
   write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");
 }

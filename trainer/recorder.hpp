@@ -12,6 +12,7 @@
 
 #include "configs/spec/run.hpp"
 #include "trainer/checkpoint.hpp"
+#include "trainer/clocks.hpp"
 #include "trainer/executor.hpp"
 
 namespace wt {
@@ -36,6 +37,8 @@ class Recorder {
   std::ofstream metrics_;
   std::vector<StepTimeline> timelines_;  ///< of this process, warm-up included
   std::vector<SaveTimes> checkpoints_;
+  Clocks measured_from_;         ///< end of the warm-up
+  double machine_from_s_ = 0;    ///< machine_cpu_s() then
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps
 };
 
