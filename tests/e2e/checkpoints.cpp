@@ -1,0 +1,134 @@
+// A run that was interrupted goes on as if nothing had happened, from the newest checkpoint that is whole, on any layout.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/support/temp_directory.hpp"
+#include "tests/support/trainer_fixture.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// 2x2 expert 2, constant learning rate: the schedule must not depend on where the run ends.
+RunSpec saved_run(std::int64_t steps) {
+  RunSpec run = with_layout(small_run(), 2, 2, 2);
+  run.optimizer.final_lr_fraction = 1;
+  run.save = true, run.save_interval = 2, run.keep_checkpoints = 6, run.steps = steps;
+  return run;
+}
+
+/// A copy of the 12 steps that went straight through, to be spoilt.
+fs::path copy_of_straight_run(const std::string& name) {
+  fs::copy(trained(saved_run(12)), scratch(name), fs::copy_options::recursive);
+  return scratch(name);
+}
+
+fs::path shard(const fs::path& checkpoint, int index) {
+  return checkpoint / fmt::format("shard-{:05}-of-00002.safetensors", index);
+}
+
+void flip_byte(const fs::path& file) {
+  std::string bytes = read_bytes(file);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_bytes(file, bytes);
+}
+
+void continue_run(const fs::path& folder, const RunSpec& run, const std::string& said) {
+  const Ended ended = train(run, folder);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK_THAT(ended.said, Catch::Contains(said));
+}
+
+}  // namespace
+
+TEST_CASE("eight steps and four more are twelve steps, bit for bit") {
+  const fs::path straight = trained(saved_run(12)), folder = scratch("interrupted");
+  REQUIRE(train(saved_run(8), folder).status == 0);
+  continue_run(folder, saved_run(12), "continuing after step 8");
+  CHECK(steps_of(folder) == steps_of(straight));
+  const State expected = state_of(latest_checkpoint(straight));
+  CHECK(expected.size() == 3 * (3 + 3 * (5 + 2 * 8)));  // three states each of embedding, norm, output and the layers'
+  CHECK((state_of(latest_checkpoint(folder)) == expected));
+}
+
+TEST_CASE("retention keeps exactly so many, the newest, and latest names the last") {
+  CHECK(checkpoint_steps(trained(saved_run(12))) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
+  const fs::path folder = copy_of_straight_run("retention");
+  RunSpec run = saved_run(14);
+  run.keep_checkpoints = 3;
+  continue_run(folder, run, "continuing after step 12");
+  CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{10, 12, 14});
+  CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 14));
+  CHECK(leftovers(folder).empty());
+}
+
+TEST_CASE("damaged checkpoints are named and passed over, whatever is wrong with them") {
+  const fs::path folder = copy_of_straight_run("damaged");
+  flip_byte(shard(checkpoint_of(folder, 12), 2));
+  fs::resize_file(shard(checkpoint_of(folder, 10), 1), fs::file_size(shard(checkpoint_of(folder, 10), 1)) / 2);
+  fs::remove(checkpoint_of(folder, 8) / "manifest.json");
+  fs::remove(shard(checkpoint_of(folder, 6), 2));
+  fs::resize_file(checkpoint_of(folder, 4) / "manifest.json", 40);
+  const Ended ended = train(saved_run(12), folder);
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  for (const char* said : {"step-00000012 is damaged and passed over: shard-00002-of-00002.safetensors has another checksum",
+                           "step-00000010 is damaged and passed over: shard-00001-of-00002.safetensors has another size",
+                           "step-00000008 is damaged and passed over", "manifest.json",
+                           "step-00000006 is damaged and passed over: shard-00002-of-00002.safetensors is missing",
+                           "step-00000004 is damaged and passed over", "continuing after step 2 "})
+    CHECK_THAT(ended.said, Catch::Contains(said));
+  CHECK(steps_of(folder) == steps_of(trained(saved_run(12))));
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(saved_run(12))))));
+}
+
+TEST_CASE("damaged checkpoints do not push out the good one that is written next") {
+  const fs::path folder = copy_of_straight_run("all-damaged");
+  for (const int step : {2, 4, 6, 8, 10, 12}) flip_byte(shard(checkpoint_of(folder, step), 1));
+  RunSpec run = saved_run(2);
+  run.keep_checkpoints = 2;
+  REQUIRE(train(run, folder).status == 0);
+  CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 2));
+  continue_run(folder, saved_run(4), "continuing after step 2 ");
+}
+
+TEST_CASE("a checkpoint is continued on any other layout, with the same samples") {
+  const auto expected = steps_of(trained(saved_run(12)));
+  for (const RunSpec& run : {with_layout(saved_run(12), 1, 4, 4), with_layout(saved_run(12), 4, 1, 1), with_layout(saved_run(12), 1, 1, 1)}) {
+    INFO(run.layout.name());
+    const fs::path folder = copy_of_straight_run(fmt::format("to-{}x{}", run.layout.replicate, run.layout.shard));
+    for (const int step : {10, 12}) fs::remove_all(checkpoint_of(folder, step));
+    continue_run(folder, run, "continuing after step 8");
+    const auto found = steps_of(folder);
+    REQUIRE(found.size() == 12);
+    for (std::size_t i = 8; i < 12; ++i) {
+      CHECK(found[i].samples == expected[i].samples);
+      CHECK(found[i].loss == Approx(expected[i].loss).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("parameters survive a change of layout bit for bit") {
+  const fs::path folder = copy_of_straight_run("no-learning");
+  RunSpec run = with_layout(saved_run(13), 1, 4, 4);
+  run.optimizer.lr = 0, run.optimizer.weight_decay = 0;
+  continue_run(folder, run, "continuing after step 12");
+  const State before = state_of(checkpoint_of(folder, 12)), after = state_of(checkpoint_of(folder, 13));
+  CHECK(before.size() == after.size());
+  for (const auto& [key, bits] : before)
+    if (key.ends_with("/master")) CHECK((after.at(key) == bits));
+}
+
+TEST_CASE("a checkpoint of another model is refused") {
+  const fs::path folder = copy_of_straight_run("other-model");
+  RunSpec run = saved_run(14);
+  run.model.ffn = 96;
+  const Ended ended = train(run, folder);
+  CHECK(ended.status == 2);
+  CHECK_THAT(ended.said, Catch::Contains("checkpoint of another model") && Catch::Contains("\"ffn\":104") && Catch::Contains("\"ffn\":96"));
+  CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
+}

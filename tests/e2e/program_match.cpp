@@ -1,0 +1,75 @@
+// The trainer does what the step program says, op by op, and what it records is whole.
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "sim/program/build.hpp"
+#include "tests/support/routing_rows.hpp"
+#include "tests/support/trainer_fixture.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+std::vector<RunSpec> all_runs() {
+  std::vector<RunSpec> out{small_run(), with_layout(small_run(), 1, 1, 1, Recompute::block)};
+  for (const Recompute recompute : {Recompute::none, Recompute::block})
+    for (const RunSpec& run : sharded_runs(small_run(), recompute)) out.push_back(run);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every rank executed the ops of its program, in order") {
+  for (const RunSpec& run : all_runs()) {
+    INFO(run.layout.name() << ", recompute " << to_string(run.layout.recompute));
+    const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+    const auto timelines = timelines_of(trained(run));
+    REQUIRE(static_cast<std::int64_t>(timelines.size()) == run.layout.world());
+    for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
+      std::vector<std::string> expected, found;
+      for (const OpInstance& op : unroll(set.programs[static_cast<std::size_t>(set.class_of_rank[rank])])) expected.push_back(op.id());
+      for (const OpRecord& op : timelines[rank].ops) found.push_back(op.id);
+      CHECK(timelines[rank].rank == static_cast<std::int64_t>(rank));
+      CHECK(found == expected);
+    }
+  }
+}
+
+TEST_CASE("times of ops are in order, and waits add up to the exposed time") {
+  for (const RunSpec& run : all_runs())
+    for (const StepTimeline& t : timelines_of(trained(run))) {
+      INFO(run.layout.name() << ", rank " << t.rank);
+      double issued = 0, waited = 0;
+      for (const OpRecord& op : t.ops) {
+        INFO(op.id);
+        CHECK((op.waited_s >= 0 && op.issued_s >= issued && op.done_s >= op.issued_s && op.done_s <= t.step_s));
+        CHECK(op.peak_bytes >= op.live_bytes);
+        issued = op.issued_s, waited += op.waited_s;
+      }
+      CHECK(t.exposed_s == Approx(waited));
+      CHECK((t.exposed_s > 0) == (run.layout.world() > 1));
+    }
+}
+
+TEST_CASE("no token is lost: every rank routes top_k rows a token, in every microbatch and layer") {
+  for (const RunSpec& run : all_runs()) {
+    const RoutingRows routing(trained(run) / "routing.csv", run);
+    REQUIRE(routing.size() == static_cast<std::size_t>(run.steps * run.microbatches() * run.model.layers * run.layout.world()));
+    for (const auto& [key, counts] : routing)
+      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == static_cast<double>(run.layout.microbatch * run.seq * run.model.top_k));
+  }
+}
+
+TEST_CASE("rows that ops were bound to are those of the recorded routing") {
+  for (const RunSpec& run : sharded_runs(small_run())) {
+    if (run.layout.expert == 1) continue;
+    const RoutingRows routing(trained(run) / "routing.csv", run);
+    const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+    const auto ops = unroll(set.programs[0]);
+    for (const StepTimeline& t : timelines_of(trained(run)))
+      for (std::size_t i = 0; i < ops.size(); ++i)
+        if (ops[i].op->action == Action::experts)
+          CHECK(t.ops[i].rows == routing.received(t.step, ops[i].microbatch, ops[i].layer, t.rank));
+  }
+}

@@ -1,0 +1,189 @@
+#include "tests/support/trainer_fixture.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/json_reader.hpp"
+#include "planner/trainer_process.hpp"
+#include "sim/program/timeline_json.hpp"
+#include "tests/support/temp_directory.hpp"
+#include "trainer/data/pack.hpp"
+#include "trainer/safetensors.hpp"
+
+namespace wt::test {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+fs::path scratch(const std::string& name) {
+  static const TempDirectory directory;
+  return directory / name;
+}
+
+fs::path licence_tokens(std::int64_t seq) {
+  const fs::path folder = scratch(fmt::format("tokens-{}", seq));
+  PackOptions options;
+  options.seq_len = seq;
+  if (!fs::exists(folder)) pack_text({"LICENSE"}, folder, options);
+  return folder;
+}
+
+RunSpec small_run() {
+  RunSpec run;
+  run.name = "small";
+  ModelSpec& m = run.model;
+  m.name = "small", m.layers = 3, m.d_model = 88, m.heads = 4, m.kv_heads = 2, m.head_dim = 22, m.ffn = 104;
+  m.experts = 8, m.top_k = 2, m.vocab = 257, m.z_loss_weight = 0.001;
+  run.layout.microbatch = 2;
+  run.optimizer.lr = 0.003, run.optimizer.warmup_steps = 2;
+  run.steps = 20, run.seq = 48, run.global_batch = 24;
+  run.data = licence_tokens(run.seq);
+  run.save = false;
+  return run;
+}
+
+RunSpec with_layout(RunSpec run, std::int64_t replicate, std::int64_t shard, std::int64_t expert, Recompute recompute) {
+  run.layout.replicate = replicate, run.layout.shard = shard, run.layout.expert = expert;
+  run.layout.recompute = recompute;
+  return run;
+}
+
+std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute) {
+  std::vector<RunSpec> out;
+  for (const auto& [replicate, shard, expert] :
+       {std::array{4, 1, 1}, {2, 2, 1}, {2, 2, 2}, {1, 4, 1}, {1, 4, 2}, {1, 4, 4}, {1, 3, 1}})
+    out.push_back(with_layout(run, replicate, shard, expert, recompute));
+  return out;
+}
+
+Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch) {
+  static int count = 0;
+  const Started started{-1, scratch(fmt::format("log-{}.txt", ++count))};
+  std::string program = trainer_program().string();
+  std::vector<std::string> words = arguments;
+  std::vector<char*> argv{program.data()};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) throw_error(Code::runtime, "fork failed: {}", std::strerror(errno));
+  if (pid > 0) return {pid, started.log};
+  const int log = open(started.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  dup2(log, STDOUT_FILENO), dup2(log, STDERR_FILENO);
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "SLURM_NTASKS",
+                           "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
+    unsetenv(name);
+  for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
+  const auto limit = static_cast<rlim_t>(launch.file_limit_bytes);
+  if (const rlimit bytes{limit, limit}; limit > 0) setrlimit(RLIMIT_FSIZE, &bytes);
+  execv(program.c_str(), argv.data());
+  _exit(127);
+}
+
+Ended wait_for(const Started& started) {
+  int status = 0;
+  for (int waited_ms = 0; waitpid(started.pid, &status, WNOHANG) == 0; waited_ms += 5) {
+    if (waited_ms > 120'000) {
+      kill(started.pid, SIGTERM);  // an agent stops its ranks
+      waitpid(started.pid, &status, 0);
+      throw_error(Code::runtime, "the trainer did not end; it said: {}", read_bytes(started.log));
+    }
+    usleep(5000);
+  }
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_bytes(started.log)};
+}
+
+Ended train_file(const fs::path& run_file, const fs::path& folder, const Launch& launch) {
+  std::vector<std::string> arguments{"train", run_file.string(), "-o", folder.string()};
+  arguments.insert(arguments.end(), launch.more.begin(), launch.more.end());
+  return wait_for(start_trainer(arguments, launch));
+}
+
+Ended train(const RunSpec& run, const fs::path& folder, const Launch& launch) {
+  const fs::path file = folder.string() + ".yaml";
+  write_file_atomically(file, run_to_yaml(run));
+  return train_file(file, folder, launch);
+}
+
+fs::path trained(const RunSpec& run) {
+  static std::map<std::string, fs::path> done;
+  const std::string key = run_to_yaml(run);
+  if (const auto it = done.find(key); it != done.end()) return it->second;
+  const fs::path folder = scratch(fmt::format("run-{}", done.size() + 1));
+  const Ended ended = train(run, folder);
+  if (ended.status != 0) throw_error(Code::runtime, "training {} ended with {}: {}", run.layout.name(), ended.status, ended.said);
+  return done[key] = folder;
+}
+
+std::vector<Step> steps_of(const fs::path& folder) {
+  std::ifstream in(folder / "metrics.jsonl");
+  std::vector<Step> out;
+  for (std::string line; std::getline(in, line);) {
+    const json s = parse_json(line, (folder / "metrics.jsonl").string());
+    out.push_back({s.at("step"), s.at("loss"), s.at("aux_loss"), s.at("z_loss"), s.at("grad_norm"), s.at("lr"), s.at("samples")});
+  }
+  return out;
+}
+
+std::vector<StepTimeline> timelines_of(const fs::path& folder) {
+  std::vector<StepTimeline> out;
+  for (const json& t : read_json(folder / "timeline.json")) out.push_back(timeline_from_json(t, folder.string()));
+  return out;
+}
+
+State state_of(const fs::path& checkpoint) {
+  State state;
+  const json manifest = read_json(checkpoint / "manifest.json");
+  for (const json& file : manifest.at("files"))
+    for (const auto& [key, slice] : read_safetensors_header(checkpoint / file.at("name").get<std::string>())) {
+      std::vector<float> values(static_cast<std::size_t>(slice.count));
+      read_slice(slice, 0, slice.count, values.data());
+      auto& bits = state[key];
+      bits.resize(std::max(bits.size(), static_cast<std::size_t>(slice.begin + slice.count)));
+      std::transform(values.begin(), values.end(), bits.begin() + slice.begin, [](float v) { return std::bit_cast<std::uint32_t>(v); });
+    }
+  if (state.empty()) throw_error(Code::runtime, "{} holds no state", checkpoint.string());
+  return state;
+}
+
+fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
+  return folder / "checkpoints" / fmt::format("step-{:08}", step);
+}
+
+fs::path latest_checkpoint(const fs::path& folder) {
+  std::string name = read_bytes(folder / "checkpoints" / "latest");
+  while (name.ends_with('\n')) name.pop_back();
+  return folder / "checkpoints" / name;
+}
+
+std::vector<std::int64_t> checkpoint_steps(const fs::path& folder) {
+  std::vector<std::int64_t> out;
+  if (!fs::exists(folder / "checkpoints")) return out;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "latest") continue;
+    const bool step = name.size() == 13 && name.starts_with("step-") && entry.is_directory();
+    out.push_back(step ? std::stoll(name.substr(5)) : -1);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> leftovers(const fs::path& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (const std::string name = entry.path().filename().string(); name.ends_with(".tmp") || name.ends_with(".partial"))
+      out.push_back(entry.path().string());
+  return out;
+}
+
+}  // namespace wt::test

@@ -1,0 +1,73 @@
+// Runs the real trainer for end-to-end tests: small runs on real text, started as a person starts them, and everything
+// that they leave behind, read back.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "sim/program/timeline.hpp"
+
+namespace wt::test {
+
+/// A folder of this test program, gone when it ends.
+std::filesystem::path scratch(const std::string& name);
+/// The licence of this tree as byte tokens, seq + 1 a sample; packed at the first call.
+std::filesystem::path licence_tokens(std::int64_t seq);
+
+/// 1x1, fp32, 20 steps of 24 sequences: more than one epoch. Three layers, so that a weight slot is used twice in one
+/// pass. Writes no checkpoints.
+RunSpec small_run();
+RunSpec with_layout(RunSpec run, std::int64_t replicate, std::int64_t shard, std::int64_t expert,
+                    Recompute recompute = Recompute::none);
+/// Every way to arrange four ranks, and 1x3: three shards of the embedding are padded.
+std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute = Recompute::none);
+
+struct Launch {
+  std::vector<std::string> more;                   ///< arguments after `train RUN -o FOLDER`
+  std::map<std::string, std::string> environment;  ///< on top of this process's, without a launcher's variables
+  std::int64_t file_limit_bytes = 0;               ///< RLIMIT_FSIZE, 0 = none
+};
+struct Ended {
+  int status = -1;   ///< exit status, 128 + signal
+  std::string said;  ///< stdout and stderr
+};
+struct Started {
+  pid_t pid = -1;
+  std::filesystem::path log;
+};
+
+Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch = {});
+/// Stops it and throws after two minutes: the hang is the finding.
+Ended wait_for(const Started& started);
+Ended train_file(const std::filesystem::path& run_file, const std::filesystem::path& folder, const Launch& launch = {});
+Ended train(const RunSpec& run, const std::filesystem::path& folder, const Launch& launch = {});
+/// Output folder of the run, trained once for all tests of this program. Throws with what was said when it fails.
+std::filesystem::path trained(const RunSpec& run);
+
+/// A line of metrics.jsonl, without times.
+struct Step {
+  std::int64_t step = 0;
+  double loss = 0, aux_loss = 0, z_loss = 0, grad_norm = 0, lr = 0;
+  std::vector<std::int64_t> samples;
+  friend bool operator==(const Step&, const Step&) = default;
+};
+std::vector<Step> steps_of(const std::filesystem::path& folder);
+/// By rank.
+std::vector<StepTimeline> timelines_of(const std::filesystem::path& folder);
+
+/// Bits of every training state ("layers.0.router.weight/master"), gathered from the shards of one checkpoint.
+using State = std::map<std::string, std::vector<std::uint32_t>>;
+State state_of(const std::filesystem::path& checkpoint);
+std::filesystem::path checkpoint_of(const std::filesystem::path& folder, std::int64_t step);
+/// What `latest` points at.
+std::filesystem::path latest_checkpoint(const std::filesystem::path& folder);
+/// Steps of the checkpoint folders, ascending; -1 for anything that is neither one of them nor `latest`.
+std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& folder);
+/// Files at any depth whose names end as temporary ones do.
+std::vector<std::string> leftovers(const std::filesystem::path& folder);
+
+}  // namespace wt::test
