@@ -37,8 +37,8 @@ Table comparison_table(const std::vector<RunComparison>& comparisons) {
   Table t;
   t.title = "Run by run";
   t.columns = {{"run", "", Align::left}, {"step predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"", "", Align::right},
-               {"exposed predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"of the step", "", Align::right},
-               {"peak predicted", "MiB", Align::right}, {"measured", "MiB", Align::right}, {"worst rank", "", Align::right}};
+               {"exposed predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"", "of step", Align::right},
+               {"peak predicted", "MiB", Align::right}, {"measured", "MiB", Align::right}, {"", "", Align::right}};
   const auto number = [](double value) { return Cell(value, fmt::format("{:.1f}", value)); };
   for (const RunComparison& c : comparisons)
     t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""), number(1e3 * c.predicted_step_s()),
