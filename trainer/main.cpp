@@ -10,6 +10,8 @@
 #include "bench/suites/command.hpp"
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
+#include "configs/spec/json_reader.hpp"
+#include "configs/spec/quantity.hpp"
 #include "sim/program/build.hpp"
 #include "trainer/agent.hpp"
 #include "trainer/data/mds_reader.hpp"
@@ -62,6 +64,26 @@ FaultCase read_fault(const std::string& text, const RunSpec& run) {
   return spec.cases[0];
 }
 
+/// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest.
+void print_result(const RunSpec& run, const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder / "summary.json")) {
+    fmt::print("nothing to do: {} has all {} steps\n", folder.string(), run.steps);
+    return;
+  }
+  const auto summary = read_json(folder / "summary.json");
+  std::ifstream metrics(folder / "metrics.jsonl");
+  std::string line, last;
+  while (std::getline(metrics, line)) last = line;
+  fmt::print("{} steps of {} ({}): loss {:.4f}, median step {}, {:.0f} tokens/s\n", run.steps, run.name, run.layout.name(),
+             parse_json(last, "metrics.jsonl").at("loss").get<double>(), format_seconds(summary.at("median_step_s")),
+             summary.at("tokens_per_s").get<double>());
+  for (const auto& rank : summary.at("ranks"))
+    fmt::print("  rank {}: exposed communication {}, peak tensor memory {}\n", rank.at("rank").get<int>(),
+               format_seconds(rank.at("exposed_communication_s")), format_bytes(rank.at("peak_tensor_bytes")));
+  fmt::print("wrote metrics.jsonl, summary.json, profile.json, routing.csv, trace.json, timeline.json{} in {}\n",
+             run.save ? ", checkpoints" : "", folder.string());
+}
+
 void train(const TrainOptions& o) {
   const RunSpec run = read_run(o.run);
   check_trainable(run, o.run);
@@ -84,6 +106,7 @@ void train(const TrainOptions& o) {
                         {"detected_unix_s", r.detected_unix_s}, {"stopped_s", r.stopped_s}, {"checkpoint", r.reached.checkpoint},
                         {"resumed_after", step_of(r.reached.checkpoint)}, {"steps_done", r.reached.steps_done}});
   write_file_atomically(worker.folder / "agent.json", nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
+  print_result(run, worker.folder);
 }
 
 }  // namespace
@@ -96,7 +119,8 @@ int main(int argc, char** argv) {
   CLI::App app("Real training steps and kernel benchmarks (usually called through ./windtunnel)");
   app.require_subcommand(1);
   TrainOptions options;
-  CLI::App* train_command = app.add_subcommand("train", "Train a MoE model on local ranks, or as one rank under torchrun --no-python");
+  CLI::App* train_command = app.add_subcommand(
+      "train", "Train a MoE model on local ranks, or as one rank under torchrun --no-python\nExample: windtunnel train configs/runs/demo.yaml -o out/train");
   train_command->add_option("RUN", options.run, "Run file (YAML)")->required();
   train_command->add_option("-o,--output", options.folder, "Folder for metrics, trace, profile, routing and checkpoints")->required();
   train_command->add_option("--max-restarts", options.max_restarts, "How often failed ranks are started again")->capture_default_str();
