@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +11,6 @@
 #include "configs/spec/error.hpp"
 #include "trainer/clocks.hpp"
 #include "trainer/pch.hpp"
-
-extern char** environ;
 
 namespace wt {
 namespace {
@@ -44,7 +41,7 @@ pid_t start_rank(std::vector<std::string> command, std::int64_t rank, std::int64
       {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(world)}, {"LOCAL_RANK", std::to_string(rank)},
        {"LOCAL_WORLD_SIZE", std::to_string(world)}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)},
        {"TORCHELASTIC_RESTART_COUNT", std::to_string(generation)}, {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-       {"OMP_NUM_THREADS", "1"}});
+       {"OMP_NUM_THREADS", "1"}, {"WINDTUNNEL_PARENT", std::to_string(getpid())}});
   auto argv = pointers(command), envp = pointers(environment);
   pid_t pid = -1;
   if (const int failed = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()); failed != 0)
@@ -85,8 +82,13 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
     const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", store_options);
     const double started = Clocks::now().wall_s;
     std::map<pid_t, std::int64_t> running;
-    for (std::int64_t rank = 0; rank < options.ranks; ++rank)
-      running[start_rank(command, rank, options.ranks, store->getPort(), generation)] = rank;
+    try {
+      for (std::int64_t rank = 0; rank < options.ranks; ++rank)
+        running[start_rank(command, rank, options.ranks, store->getPort(), generation)] = rank;
+    } catch (...) {
+      stop_all(running);
+      throw;
+    }
 
     RestartRecord failure;
     int failed_status = 0;

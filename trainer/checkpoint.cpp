@@ -25,6 +25,11 @@ json model_json(const ModelSpec& m) {
           {"ffn", m.ffn}, {"experts", m.experts}, {"top_k", m.top_k}, {"vocab", m.vocab}};
 }
 
+/// What must not change silently between a save and its resume: the order of samples and what a step is.
+json data_json(const RunSpec& run) {
+  return {{"max_seq_len", run.seq}, {"global_train_batch_size", run.global_batch}, {"seed", run.seed}, {"shuffle_seed", run.shuffle_seed}};
+}
+
 fs::path step_folder(const fs::path& folder, std::int64_t step) { return folder / fmt::format("step-{:08}", step); }
 
 /// The states of a group, by the name they have in a checkpoint.
@@ -135,7 +140,7 @@ SaveTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSp
   if (rank == 0) {
     std::string verdict = "ok";
     try {
-      json manifest = {{"schema", kSchema}, {"step", step}, {"run", run.name}, {"seed", run.seed}, {"model", model_json(run.model)},
+      json manifest = {{"schema", kSchema}, {"step", step}, {"run", run.name}, {"data", data_json(run)}, {"model", model_json(run.model)},
                        {"layout", {{"replicate", run.layout.replicate}, {"shard", run.layout.shard}, {"expert", run.layout.expert}}},
                        {"sampler", to_json(sampler)}, {"files", json::array()}};
       for (std::int64_t writer_rank = 0; writer_rank < run.layout.shard; ++writer_rank) {
@@ -146,12 +151,16 @@ SaveTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSp
       write_file_atomically(partial / "manifest.json", manifest.dump(1));
       fs::remove_all(target);
       fs::rename(partial, target);
-      write_file_atomically(folder / "latest", target.filename().string() + "\n");
-      remove_old(target, run.keep_checkpoints);
     } catch (const std::exception& e) {
       verdict = e.what();
       std::error_code none;
       fs::remove_all(partial, none);
+    }
+    if (verdict == "ok") try {  // the checkpoint is valid already; what follows is convenience
+      write_file_atomically(folder / "latest", target.filename().string() + "\n");
+      remove_old(target, run.keep_checkpoints);
+    } catch (const std::exception& e) {
+      fmt::print(stderr, "checkpoint of step {} is written, but tidying up failed: {}\n", step, e.what());
     }
     store.set(key + "/verdict", verdict);
   }
@@ -171,6 +180,11 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
   if (manifest.at("model") != model_json(run.model))
     throw_error(Code::usage, "{}: checkpoint of another model: found {}, the run has {}; choose another output folder",
                 chosen, manifest.at("model").dump(), model_json(run.model).dump());
+  const json expected = data_json(run);
+  for (const auto& [key, value] : expected.items())
+    if (manifest.at("data").at(key) != value)
+      throw_error(Code::usage, "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it back or choose another output folder",
+                  chosen, key, manifest.at("data").at(key).dump(), value.dump());
 
   std::multimap<std::string, StoredSlice> stored;
   for (const json& file : manifest.at("files"))

@@ -85,20 +85,25 @@ class GlooCommunicators : public Communicators {
 
   std::int64_t rank() const override { return rank_; }
   SharedStore& store() override { return *shared_; }
+  const IssuedCollective& last_issued() const override { return last_; }
 
   Pending all_gather(Axis axis, at::Tensor full, at::Tensor part) override {
+    last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
     return issue(axis, Lane::all_gather, "all_gather", [&](auto& group) { return group._allgather_base(full, part); });
   }
   Pending reduce_scatter(Axis axis, at::Tensor part, at::Tensor full) override {
+    last_ = {OpKind::reduce_scatter, axis, static_cast<std::int64_t>(full.nbytes())};
     return issue(axis, Lane::reduce_scatter, "reduce_scatter",
                  [&](auto& group) { return group._reduce_scatter_base(part, full); });
   }
   Pending all_reduce(Axis axis, at::Tensor tensor) override {
+    last_ = {OpKind::all_reduce, axis, static_cast<std::int64_t>(tensor.nbytes())};
     std::vector<at::Tensor> tensors{tensor};
     return issue(axis, Lane::all_reduce, "all_reduce", [&](auto& group) { return group.allreduce(tensors); });
   }
   Pending all_to_all(Axis axis, at::Tensor received, at::Tensor sent, std::vector<std::int64_t> received_rows,
                      std::vector<std::int64_t> sent_rows) override {
+    last_ = {OpKind::all_to_all, axis, static_cast<std::int64_t>(sent.nbytes())};
     return issue(axis, Lane::all_to_all, "all_to_all",
                  [&](auto& group) { return group.alltoall_base(received, sent, received_rows, sent_rows); });
   }
@@ -151,6 +156,7 @@ class GlooCommunicators : public Communicators {
   c10::intrusive_ptr<c10d::Store> store_;
   std::unique_ptr<StoreView> shared_;
   std::map<Key, c10::intrusive_ptr<c10d::ProcessGroupGloo>> groups_;
+  IssuedCollective last_;
 };
 
 }  // namespace

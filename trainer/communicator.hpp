@@ -46,9 +46,18 @@ class SharedStore {
   virtual std::string get(const std::string& key) = 0;
 };
 
+/// A collective as it was really issued; bytes by the convention of sim/program's Collective.
+struct IssuedCollective {
+  OpKind kind = OpKind::host;
+  Axis axis = Axis::world;
+  std::int64_t bytes = 0;
+};
+
 class Communicators {
  public:
   virtual ~Communicators() = default;
+  /// The newest call of this rank.
+  virtual const IssuedCollective& last_issued() const = 0;
   virtual std::int64_t rank() const = 0;
   virtual SharedStore& store() = 0;
 

@@ -79,6 +79,20 @@ void Executor::wait_for(int index) {
   in_flight_[static_cast<std::size_t>(index)].reset();
 }
 
+void Executor::check_issued(const OpInstance& instance, double rows) const {
+  const Op& op = *instance.op;
+  if (static_cast<bool>(issued_) != op.asynchronous())
+    throw_error(Code::runtime, "rank {}: op {} {} a collective, the step program says otherwise", rank_, instance.id(),
+                issued_ ? "issued" : "did not issue");
+  if (!issued_) return;
+  const IssuedCollective& issued = communicators_.last_issued();
+  const double bytes = op.collective.bytes.at(rows);
+  if (issued.kind != op.kind || issued.axis != op.collective.axis || static_cast<double>(issued.bytes) != bytes)
+    throw_error(Code::runtime, "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}",
+                rank_, instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind), bytes,
+                to_string(op.collective.axis));
+}
+
 StepResult Executor::run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load) {
   step_ = step;
   learning_rate_ = learning_rate;
@@ -118,6 +132,7 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
       const LayerState& s = layers_[static_cast<std::size_t>(instance.layer)];
       record.rows = static_cast<double>(run_.layout.expert == 1 ? 0 : s.to_expert_major.defined() ? s.to_expert_major.numel() : 0);
     }
+    check_issued(instance, record.rows);
     record.live_bytes = static_cast<double>(live_tensor_bytes());
     record.peak_bytes = static_cast<double>(peak_tensor_bytes());
     peak = std::max(peak, record.peak_bytes);
@@ -189,6 +204,8 @@ void Executor::optimizer_step() {
   const OptimizerSpec& o = run_.optimizer;
   const double norm = std::sqrt(norm_.item<double>());
   result_.gradient_norm = norm;
+  if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
+    throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged", rank_, step_, norm);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
     const WtStatus status = wt_adamw({-1, nullptr}, group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),

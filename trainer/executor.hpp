@@ -45,6 +45,8 @@ class Executor {
   struct InFlight;
   void execute(const OpInstance& instance);
   void wait_for(int index);
+  /// Throws Error{runtime} when the op issued another collective than the program says: kind, axis, bytes.
+  void check_issued(const OpInstance& instance, double rows) const;
   ShardedGroup& group_of(const OpInstance& instance);
   Slot& slot_of(const OpInstance& instance);
   void unshard(const OpInstance& instance);

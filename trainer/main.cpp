@@ -1,15 +1,21 @@
 // windtunnel-train: the executable that has LibTorch. `windtunnel train` and `windtunnel bench` hand over to it.
 #include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <c10/util/Exception.h>
 #include <climits>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "bench/suites/command.hpp"
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
 #include "configs/spec/json_reader.hpp"
 #include "configs/spec/quantity.hpp"
 #include "sim/program/build.hpp"
@@ -22,6 +28,17 @@ namespace {
 using namespace wt;
 
 std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+/// More ranks than this a core only wait for each other; a plan for a cluster is not meant for this machine.
+constexpr std::int64_t kRanksPerCore = 16;
+
+/// A rank whose agent dies has nobody to stop it. WINDTUNNEL_PARENT is the agent's process id.
+void end_with_parent() {
+  const char* parent = std::getenv("WINDTUNNEL_PARENT");
+  if (!parent) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the agent {} is gone", parent);
+}
 
 struct TrainOptions {
   std::string run, folder, fault;
@@ -66,10 +83,6 @@ FaultCase read_fault(const std::string& text, const RunSpec& run) {
 
 /// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest.
 void print_result(const RunSpec& run, const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / "summary.json")) {
-    fmt::print("nothing to do: {} has all {} steps\n", folder.string(), run.steps);
-    return;
-  }
   const auto summary = read_json(folder / "summary.json");
   std::ifstream metrics(folder / "metrics.jsonl");
   std::string line, last;
@@ -85,16 +98,26 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder) {
 }
 
 void train(const TrainOptions& o) {
-  const RunSpec run = read_run(o.run);
+  const RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
   WorkerOptions worker;
   worker.folder = o.folder;
   if (!o.fault.empty()) worker.fault = read_fault(o.fault, run);
-  if (RankEnvironment::present()) return train_as_rank(run, RankEnvironment::read(), worker);
+  if (RankEnvironment::present()) {
+    end_with_parent();
+    return train_as_rank(run, RankEnvironment::read(), worker);
+  }
+  if (const std::int64_t most = kRanksPerCore * std::thread::hardware_concurrency(); run.layout.world() > most)
+    throw_error(Code::usage, "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or torchrun --no-python, "
+                "or choose a smaller layout", o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
+  if (const RunProgress progress = progress_of(worker.folder); step_of(progress.checkpoint) >= run.steps) {
+    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends with step {}\n", worker.folder.string(),
+               step_of(progress.checkpoint), run.steps);
+    return;
+  }
 
   MdsReader{run.data};  // throws before anything is made or started
   std::filesystem::create_directories(worker.folder);
-  write_file_atomically(worker.folder / "run.yaml", run_to_yaml(run));
   std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
   if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});
   AgentOptions agent{run.layout.world(), o.max_restarts, {}};
@@ -116,6 +139,7 @@ int main(int argc, char** argv) {
   // (17.5k -> 20.0k tokens/s on the tiny run).
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a death
   CLI::App app("Real training steps and kernel benchmarks (usually called through ./windtunnel)");
   app.require_subcommand(1);
   TrainOptions options;

@@ -17,6 +17,8 @@
 #include "trainer/clocks.hpp"
 #include "trainer/pch.hpp"
 
+#include <torch/version.h>
+
 namespace wt {
 namespace {
 
@@ -60,8 +62,10 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
 }
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {
+  if (++steps_ == kWarmUpSteps + 1) timelines_.clear();
   timelines_.push_back(r.timeline);
-  if (timelines_.size() <= kWarmUpSteps) measured_from_ = Clocks::now(), machine_from_s_ = machine_cpu_s();
+  if (timelines_.size() > kKeptTimelines) timelines_.pop_front();
+  if (steps_ <= kWarmUpSteps) measured_from_ = Clocks::now(), machine_from_s_ = machine_cpu_s();
   routed_.emplace_back(r.timeline.step, StepResult{});
   routed_.back().second.routing = r.routing;
   if (routed_.size() > kRoutingSteps) routed_.pop_front();
@@ -118,13 +122,12 @@ void Recorder::write_profile_of_run(const Program& program) const {
   const auto instances = unroll(program);
   Profile profile;
   profile.fingerprint = host_facts();
-  profile.fingerprint["torch"] = "2.11.0";
+  profile.fingerprint["torch"] = TORCH_VERSION;
   profile.fingerprint["device"] = "cpu";
   profile.fingerprint["run.layout"] = run_.layout.name();
   std::map<std::string, Measurement> ops;
-  const std::size_t skip = std::min(kWarmUpSteps, timelines_.size() - 1);
   std::map<std::string, std::vector<double>> rows;
-  for (std::size_t s = skip; s < timelines_.size(); ++s)
+  for (std::size_t s = 0; s < timelines_.size(); ++s)
     for (std::size_t i = 0; i < instances.size(); ++i) {
       const Op& op = *instances[i].op;
       const OpRecord& record = timelines_[s].ops[i];
@@ -178,10 +181,9 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
   const Clocks now = Clocks::now();
   const double machine_s = machine_cpu_s() - machine_from_s_, wall_s = now.wall_s - measured_from_.wall_s;
   write_routing(communicators);
-  const std::size_t skip = std::min(kWarmUpSteps, timelines_.size() - 1);
   std::vector<double> step_s, exposed_s, block_s, compute_s, collective_cpu_s;
   double peak = 0;
-  for (std::size_t i = skip; i < timelines_.size(); ++i) {
+  for (std::size_t i = 0; i < timelines_.size(); ++i) {
     const StepTimeline& t = timelines_[i];
     step_s.push_back(t.step_s), exposed_s.push_back(t.exposed_s);
     double compute = 0;
@@ -195,8 +197,8 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
                                                checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
                                                now.process_cpu_s - measured_from_.process_cpu_s});
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
-  std::size_t typical = skip;
-  for (std::size_t i = skip; i < timelines_.size(); ++i)
+  std::size_t typical = 0;
+  for (std::size_t i = 1; i < timelines_.size(); ++i)
     if (std::abs(timelines_[i].step_s - median(step_s)) < std::abs(timelines_[typical].step_s - median(step_s))) typical = i;
   SharedStore& store = communicators.store();
   if (rank_ == 0) store.set("typical", std::to_string(typical));
@@ -212,7 +214,7 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
                      {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_bytes", row[5]}});
   }
   const json summary = {{"schema", "windtunnel.run_summary/1"}, {"run", run_.name}, {"layout", run_.layout.name()},
-                        {"steps", timelines_.size()}, {"measured_steps", timelines_.size() - skip},
+                        {"steps", steps_}, {"measured_steps", timelines_.size()},
                         {"tokens_per_step", run_.tokens_per_step()}, {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)}, {"median_step_s", median(step_s)},
                         {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)}, {"ranks", ranks}};
   write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");

@@ -35,7 +35,8 @@ class Recorder {
   std::filesystem::path folder_;
   std::int64_t rank_;
   std::ofstream metrics_;
-  std::vector<StepTimeline> timelines_;  ///< of this process, warm-up included
+  std::int64_t steps_ = 0;               ///< of this process
+  std::deque<StepTimeline> timelines_;   ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
   std::vector<SaveTimes> checkpoints_;
   Clocks measured_from_;         ///< end of the warm-up
   double machine_from_s_ = 0;    ///< machine_cpu_s() then
@@ -43,6 +44,8 @@ class Recorder {
 };
 
 /// Steps at the start of a process that are left out of medians: first-touch memory, connections, caches.
-inline constexpr std::size_t kWarmUpSteps = 3;
+inline constexpr std::int64_t kWarmUpSteps = 3;
+/// Medians and the typical step come from so many of the last steps; a long run must not grow in memory.
+inline constexpr std::size_t kKeptTimelines = 256;
 
 }  // namespace wt

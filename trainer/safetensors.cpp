@@ -1,7 +1,6 @@
 #include "trainer/safetensors.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -95,7 +94,6 @@ std::string header_of(const std::vector<SafetensorsSlice>& slices) {
 WrittenFile write_safetensors(const std::filesystem::path& file, const std::vector<SafetensorsSlice>& slices,
                               const std::function<void(double)>& progress) {
   const std::filesystem::path temporary = file.string() + ".tmp";
-  signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a death
   const std::string header = header_of(slices);
   std::int64_t total = 8 + static_cast<std::int64_t>(header.size()), done = 0;
   for (const auto& s : slices) total += 4 * s.count;

@@ -1,5 +1,6 @@
 #include "trainer/worker.hpp"
 
+#include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/data/mds_reader.hpp"
@@ -59,6 +60,7 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     sampler.restore(loaded->sampler);
     if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, loaded->path.string());
   }
+  if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
   Recorder recorder(run, options.folder, environment.rank, done);
   for (std::int64_t step = done + 1; step <= run.steps; ++step) {
     const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);

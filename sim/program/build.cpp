@@ -318,10 +318,12 @@ class Builder {
     load.kind = OpKind::host;
     load.lane = Lane::host;
     out.push_back(load);
-    Op embedding = unshard(Group::embedding, Direction::forward, {});
+    // A later microbatch gathers into slots that the one before has read to its end.
+    Op embedding = unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}});
     embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
     out.push_back(embedding);
-    Nodes first{unshard(Group::dense, Direction::forward, {}), unshard(Group::expert, Direction::forward, {})};
+    const std::vector<Ref> free{{"attn.bwd", 0, 0, -1}};
+    Nodes first{unshard(Group::dense, Direction::forward, free), unshard(Group::expert, Direction::forward, free)};
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     Op embed = op("embed.fwd", Action::embed, Direction::forward, Group::embedding);
     embed.work = {item(Kernel::embedding, Direction::forward, fixed(sizes_.tokens), {model_.d_model})};

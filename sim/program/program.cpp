@@ -70,7 +70,8 @@ class Unroller {
     for (const Ref& ref : op.waits) {
       const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
       if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;
-      const int found = find(ref.name, microbatch, target);
+      if (microbatch + ref.microbatch_delta < 0 && ref.microbatch_delta != 0) continue;
+      const int found = find(ref.name, microbatch + ref.microbatch_delta, target);
       if (found < 0)
         throw_error(Code::usage, "step program: op {} waits for {} of layer {}, which no earlier op is called; fix the builder",
                     instance.id(), ref.name, target);

@@ -31,7 +31,7 @@ enum class Action {
   collect,          ///< expert outputs back to the tokens' ranks, over the expert axis
   combine,          ///< weighted sum over the top k, residual
   head_loss,        ///< final norm, output projection, cross-entropy, and their backward
-  reduce_gradients, ///< sum the group's gradients over its shard axis (copy where that is 1)
+  reduce_gradients, ///< sum the group's gradients over its shard axis; no op where that is 1
   accumulate,       ///< reduced gradients into the step's gradient shards
   reduce_replicas,  ///< sum gradient shards over the replicate axis
   gradient_norm,    ///< local sum of squares over all gradient shards
@@ -57,6 +57,7 @@ struct Ref {
   std::string name;
   int layer_delta = 0;
   int layer = -1;
+  int microbatch_delta = 0;  ///< -1: of the microbatch before, void in the first
 };
 
 /// Memory named here lives from this op's issue until the op that frees it is done.
