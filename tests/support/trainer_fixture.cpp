@@ -134,6 +134,14 @@ std::vector<Step> steps_of(const fs::path& folder) {
   return out;
 }
 
+std::vector<double> step_peaks_of(const fs::path& folder) {
+  std::ifstream in(folder / "metrics.jsonl");
+  std::vector<double> out;
+  for (std::string line; std::getline(in, line);)
+    out.push_back(parse_json(line, (folder / "metrics.jsonl").string()).at("peak_tensor_bytes").get<double>());
+  return out;
+}
+
 std::vector<StepTimeline> timelines_of(const fs::path& folder) {
   std::vector<StepTimeline> out;
   for (const json& t : read_json(folder / "timeline.json")) out.push_back(timeline_from_json(t, folder.string()));

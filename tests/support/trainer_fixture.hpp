@@ -56,6 +56,8 @@ struct Step {
   friend bool operator==(const Step&, const Step&) = default;
 };
 std::vector<Step> steps_of(const std::filesystem::path& folder);
+/// Highest tensor memory of each step on rank 0, bytes.
+std::vector<double> step_peaks_of(const std::filesystem::path& folder);
 /// By rank.
 std::vector<StepTimeline> timelines_of(const std::filesystem::path& folder);
 
