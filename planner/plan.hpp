@@ -1,5 +1,5 @@
 // A plan: the layout, the checkpoint cadence and the spare nodes of a study, when the run will be done, and what all of
-// it rests on. plan.yaml is a run file that the trainer reads as it is; plan.json has everything for machines; the
+// it rests on. plan.yaml is a run file that the trainer reads once it names data; plan.json has everything for machines; the
 // report is for the person who signs.
 #pragma once
 #include <filesystem>
@@ -100,8 +100,17 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 std::string plan_range(const PlanInputs& inputs, const Plan& plan);
 /// The fastest simulated candidates and how the rest was decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
-/// "step time: 0 % measured, 12 % published, ...".
-std::string evidence_sentence(const std::array<double, 4>& shares);
+/// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
+std::string evidence_sentence(const EvidenceShares& shares);
+/// One kernel class that the step's computation is priced by.
+struct EvidenceSource {
+  std::string name;         ///< "gemm/forward/bf16"
+  double share = 0;         ///< of the seconds of all work items of a rank's step
+  std::int64_t points = 0;  ///< measurements behind its price; 0 = none, a roofline
+  std::string source;       ///< of the first of them
+};
+/// The largest first. A backward pass counts with the class that it was derived from.
+std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan);
 /// What the answer rests on that nobody measured, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
 /// The capacity report. `command` is what was typed.

@@ -17,7 +17,7 @@ json sourced(const SourcedNumber& n) {
   return {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
 }
 
-json evidence_json(const std::array<double, 4>& shares) {
+json evidence_json(const EvidenceShares& shares) {
   json out;
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
     out[to_string(kind)] = shares[static_cast<std::size_t>(kind)];
@@ -103,7 +103,9 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
   std::string out =
       comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
-              inputs.study.cluster.name + ", by windtunnel plan. windtunnel train runs this file as it is.");
+              inputs.study.cluster.name +
+              ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
+              "launched with one rank per GPU by Slurm, MPI or torchrun; this trainer runs on CPU for now.");
   out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs, plan) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
   out +=
@@ -129,7 +131,9 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
                        {"goodput", row.goodput},
                        {"days", row.days}});
   for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
-  json ties = json::array();
+  json ties = json::array(), sources = json::array();
+  for (const EvidenceSource& e : evidence_sources(inputs, plan))
+    sources.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
   for (std::size_t i : plan.search.ties) ties.push_back(i);
   return {
       {"schema", "windtunnel.plan/1"},
@@ -200,6 +204,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"ties", ties},
       {"tie_break", plan.search.tie_break},
       {"candidates", candidates_json(plan.search.candidates)},
+      {"evidence_sources", sources},
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 

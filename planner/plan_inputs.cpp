@@ -65,6 +65,7 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
 
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   const StudySpec& s = inputs.study;
+  check_same_machine(s.cluster, cost);
   SearchProblem p{s.model, s.cluster, cost, s.gpus, s.seq, s.global_batch, s.precision, s.search, 0, {}, 0, {}, {}};
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_memory_bytes * (1 - s.memory_reserve);

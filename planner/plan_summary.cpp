@@ -21,11 +21,13 @@ std::string layout_words(const Layout& l) {
 
 }  // namespace
 
-std::string evidence_sentence(const std::array<double, 4>& shares) {
-  std::string out = "Step time rests on";
-  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
-    out += fmt::format("{} {:.0f} % {}", kind == Evidence::measured ? "" : ",",
-                       100 * shares[static_cast<std::size_t>(kind)], to_string(kind));
+std::string evidence_sentence(const EvidenceShares& shares) {
+  const auto percent = [&](Evidence kind) { return 100 * shares[static_cast<std::size_t>(kind)]; };
+  std::string out = fmt::format(
+      "Step time rests on {:.0f} % measured, {:.0f} % published (directly or by derivation), {:.0f} % assumed",
+      percent(Evidence::measured), percent(Evidence::published), percent(Evidence::assumed));
+  if (percent(Evidence::derived) >= 0.5)
+    out += fmt::format(", {:.0f} % derived from none of these", percent(Evidence::derived));
   return out;
 }
 
@@ -101,7 +103,8 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
     derived = derived || scenario.evidence.kind == Evidence::derived || scenario.evidence.kind == Evidence::assumed;
   }
   if (!names.empty())
-    out.push_back(fmt::format("Routing: the mean of {} (memory at p99 over them). {}", names,
+    out.push_back(fmt::format("Routing: the mean of {} (memory at p99 over layers and domains of corpus counts; single microbatches swing "
+                              "more). {}", names,
                               derived ? "These are a proxy, not recordings of this model, and recorded at inference."
                                       : "Recorded at inference of a trained model; training is more skewed."));
   if (!inputs.study.cluster.shared_cores())
@@ -114,7 +117,11 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
       out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
   if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
     out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
-  out.push_back(fmt::format("Ties within {:.1f} %: the error of this model on this machine is not validated.",
+  out.push_back(
+      "Checkpoints: an asynchronous save is assumed (copy to host blocks, writing does not); the trainer in this tree "
+      "saves synchronously.");
+  out.push_back(fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
+                            "not validated.",
                             100 * inputs.study.search.tie));
   return out;
 }

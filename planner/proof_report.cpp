@@ -74,7 +74,7 @@ Section comparison_section(const std::vector<RunComparison>& comparisons) {
   Section s{"predicted-measured", "Predicted against measured", {}, {}};
   std::vector<RunComparison> unseen;
   std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen), [](const auto& c) { return !c.calibrated_on; });
-  s.paragraphs.push_back("The machine model was calibrated on one run of the real trainer and on kernel and collective benchmarks of this machine; " +
+  s.paragraphs.push_back("The machine model was calibrated on one run of the real trainer and on kernel and collective benchmarks of this machine; routing is each run's own recording (an input); " +
                          error_sentence(unseen) + disturbance(comparisons) + ".");
   Chart chart{.kind = ChartKind::grouped_bar, .title = "Step time", .unit = "ms", .value_axis = "step time"};
   Series predicted{.name = "predicted", .evidence = Evidence::derived}, measured{.name = "measured", .evidence = Evidence::measured};

@@ -76,13 +76,14 @@ void choose(const SearchProblem& p, SearchResult& r) {
     if (more_robust(r.candidates[i], r.candidates[r.chosen], p.memory_limit_bytes)) r.chosen = i;
   if (r.ties.size() == 1) return;
   const Candidate &c = r.candidates[r.chosen], &f = r.candidates[r.fastest];
+  const bool roomy = c.memory_bytes <= kRoomy * p.memory_limit_bytes;
   r.tie_break = fmt::format(
-      "{} layouts are within {:.1f} % of the fastest, which is less than the model can tell apart; of these the one "
-      "with the smallest failure domain was taken among those that leave {:.0f} % of the memory limit free ({} GPUs "
-      "hold a "
-      "copy of the model, {:.0f} % of the limit used)",
-      r.ties.size(), 100 * p.space.tie, 100 * (1 - kRoomy), c.layout.shard,
-      100 * c.memory_bytes / p.memory_limit_bytes);
+      "{} layouts are within {:.1f} % of the fastest, the width that we chose to call a tie; of these the one with the "
+      "smallest failure domain was taken{} ({} GPUs hold a copy of the model, {:.0f} % of the limit used)",
+      r.ties.size(), 100 * p.space.tie,
+      roomy ? fmt::format(" among those that leave {:.0f} % of the memory limit free", 100 * (1 - kRoomy))
+            : fmt::format(", as none leaves {:.0f} % of the memory limit free", 100 * (1 - kRoomy)),
+      c.layout.shard, 100 * c.memory_bytes / p.memory_limit_bytes);
   if (r.chosen != r.fastest)
     r.tie_break += fmt::format("; the fastest, {} with recompute {} and microbatch {}, takes {:.2f} % less time",
                                f.layout.name(), to_string(f.layout.recompute), f.layout.microbatch,
@@ -141,6 +142,7 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
 }
 
 SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progress) {
+  check_same_machine(p.cluster, p.cost);
   SearchResult r;
   r.candidates = enumerate_layouts(p);
   using Entry = std::pair<double, std::size_t>;  // bound, candidate: ties of bounds go to the first enumerated

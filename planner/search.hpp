@@ -43,7 +43,7 @@ struct Simulated {
   double exposed_s = 0;                      ///< communication that computation does not hide
   double tokens_per_s_per_gpu = 0;
   double mfu = 0;                        ///< ModelSpec::flops_per_token x tokens/s / peak_flops; 0 = peak unknown
-  std::array<double, 4> evidence{};      ///< share of the step by Evidence, sums to 1
+  EvidenceShares evidence{};             ///< share of the step by the root of the evidence, sums to 1
   std::vector<OpClassTotal> totals;      ///< of the critical rank
   std::optional<StepTimeline> critical;  ///< of the critical rank, where timelines were asked for
   double wall_s = 0;                     ///< what the simulation took

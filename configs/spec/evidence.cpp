@@ -20,4 +20,10 @@ Evidence evidence_from_string(const std::string& word) {
   throw_error(Code::usage, "evidence: found '{}', allowed measured, published, derived, assumed", word);
 }
 
+EvidenceShares only(Evidence kind, double amount) {
+  EvidenceShares out{};
+  out[static_cast<std::size_t>(kind)] = amount;
+  return out;
+}
+
 }  // namespace wt

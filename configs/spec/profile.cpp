@@ -23,9 +23,12 @@ void one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
 }
 
 Provenance read_provenance(const JsonReader& in) {
-  in.allow_only({"kind", "source"});
+  in.allow_only({"kind", "source", "root"});
   one_of(in.at("kind"), {"measured", "published", "derived", "assumed"});
-  return {evidence_from_string(in.at("kind").string()), in.at("source").string()};
+  Provenance out{evidence_from_string(in.at("kind").string()), in.at("source").string()};
+  if (in.has("root")) one_of(in.at("root"), {"measured", "published", "assumed"});
+  if (in.has("root")) out.root = evidence_from_string(in.at("root").string());
+  return out;
 }
 
 Measurement read_measurement(const JsonReader& in) {
@@ -55,6 +58,12 @@ Measurement read_measurement(const JsonReader& in) {
   return m;
 }
 
+json to_json(const Provenance& evidence) {
+  json out = {{"kind", to_string(evidence.kind)}, {"source", evidence.source}};
+  if (evidence.root) out["root"] = to_string(*evidence.root);
+  return out;
+}
+
 json to_json(const Measurement& m) {
   return {{"kernel", m.kernel},
           {"pass", m.pass},
@@ -65,7 +74,7 @@ json to_json(const Measurement& m) {
           {"samples", m.samples},
           {"counters", m.counters},
           {"smaller_is_better", m.smaller_is_better},
-          {"evidence", {{"kind", to_string(m.evidence.kind)}, {"source", m.evidence.source}}}};
+          {"evidence", to_json(m.evidence)}};
 }
 
 }  // namespace

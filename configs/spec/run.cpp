@@ -68,6 +68,9 @@ void read_layout(YamlMap& map, Layout& layout) {
   m.finish();
 }
 
+/// The fewest digits that read back to the same number.
+std::string shortest(double value) { return fmt::format("{}", value); }
+
 }  // namespace
 
 void check_run(const RunSpec& run, const std::string& where) {
@@ -118,7 +121,6 @@ RunSpec read_run(const std::filesystem::path& file) {
 std::string run_to_yaml(const RunSpec& run) {
   const ModelSpec& m = run.model;
   YAML::Emitter out;
-  out.SetDoublePrecision(17);
   out << YAML::BeginMap << YAML::Key << "run_name" << YAML::Value << run.name;
   out << YAML::Key << "max_duration" << YAML::Value << fmt::format("{}ba", run.steps);
   out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
@@ -129,15 +131,15 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "model" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "name" << YAML::Value << m.name << YAML::Key << "n_layers" << YAML::Value << m.layers;
   out << YAML::Key << "d_model" << YAML::Value << m.d_model << YAML::Key << "n_heads" << YAML::Value << m.heads;
-  out << YAML::Key << "vocab_size" << YAML::Value << m.vocab << YAML::Key << "norm_eps" << YAML::Value << m.norm_eps;
+  out << YAML::Key << "vocab_size" << YAML::Value << m.vocab << YAML::Key << "norm_eps" << YAML::Value << shortest(m.norm_eps);
   out << YAML::Key << "attn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "kv_n_heads" << YAML::Value
       << m.kv_heads << YAML::Key << "head_dim" << YAML::Value << m.head_dim << YAML::Key << "rope_theta" << YAML::Value
-      << m.rope_theta << YAML::EndMap;
+      << shortest(m.rope_theta) << YAML::EndMap;
   out << YAML::Key << "ffn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "ffn_hidden_size" << YAML::Value
       << m.ffn << YAML::Key << "moe_num_experts" << YAML::Value << m.experts << YAML::Key << "moe_top_k" << YAML::Value
       << m.top_k << YAML::Key << "moe_normalize_expert_weights" << YAML::Value << m.normalize_top_k << YAML::Key
-      << "moe_loss_weight" << YAML::Value << m.aux_loss_weight << YAML::Key << "moe_zloss_weight" << YAML::Value
-      << m.z_loss_weight << YAML::EndMap << YAML::EndMap;
+      << "moe_loss_weight" << YAML::Value << shortest(m.aux_loss_weight) << YAML::Key << "moe_zloss_weight" << YAML::Value
+      << shortest(m.z_loss_weight) << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << run.layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;
@@ -151,15 +153,15 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::EndMap;
   const OptimizerSpec& o = run.optimizer;
   out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << "adamw"
-      << YAML::Key << "lr" << YAML::Value << o.lr << YAML::Key << "beta1" << YAML::Value << o.beta1 << YAML::Key
-      << "beta2" << YAML::Value << o.beta2 << YAML::Key << "eps" << YAML::Value << o.eps << YAML::Key << "weight_decay"
-      << YAML::Value << o.weight_decay << YAML::EndMap;
+      << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value << shortest(o.beta1) << YAML::Key
+      << "beta2" << YAML::Value << shortest(o.beta2) << YAML::Key << "eps" << YAML::Value << shortest(o.eps) << YAML::Key << "weight_decay"
+      << YAML::Value << shortest(o.weight_decay) << YAML::EndMap;
   out << YAML::Key << "scheduler" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
       << "cosine_with_warmup" << YAML::Key << "t_warmup" << YAML::Value << fmt::format("{}ba", o.warmup_steps)
-      << YAML::Key << "alpha_f" << YAML::Value << o.final_lr_fraction << YAML::EndMap;
+      << YAML::Key << "alpha_f" << YAML::Value << shortest(o.final_lr_fraction) << YAML::EndMap;
   out << YAML::Key << "algorithms" << YAML::Value << YAML::BeginMap << YAML::Key << "gradient_clipping" << YAML::Value
       << YAML::BeginMap << YAML::Key << "clipping_type" << YAML::Value << "norm" << YAML::Key << "clipping_threshold"
-      << YAML::Value << o.clip_norm << YAML::EndMap << YAML::EndMap;
+      << YAML::Value << shortest(o.clip_norm) << YAML::EndMap << YAML::EndMap;
   if (!run.data.empty())
     out << YAML::Key << "train_loader" << YAML::Value << YAML::BeginMap << YAML::Key << "dataset" << YAML::Value
         << YAML::BeginMap << YAML::Key << "local" << YAML::Value << run.data.string() << YAML::Key << "shuffle_seed"

@@ -137,7 +137,8 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
                 1,
                 kSparseHalfWidth,
                 m.evidence.kind,
-                m.evidence.source};
+                m.evidence.source,
+                m.evidence.root};
     if (p.nodes < 1 || p.ranks < 2 || p.bytes < 1 || !(m.median() > 0)) continue;
     if (p.nodes > 1 && !(data.nic_Bps > 0)) data.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
     const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;

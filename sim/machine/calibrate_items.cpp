@@ -27,6 +27,7 @@ TimePoint time_point(const Measurement& m, bool fp16, double rows) {
     point.high_s = point.seconds + half;
   }
   point.evidence = fp16 ? std::max(m.evidence.kind, Evidence::derived) : m.evidence.kind;
+  if (point.evidence != m.evidence.root_kind()) point.root = m.evidence.root_kind();
   point.source = (fp16 ? "fp16 taken for bf16: " : "") + m.evidence.source;
   return point;
 }
@@ -78,7 +79,7 @@ struct FitPoint {
   ItemKey key;
   WorkItem item;
   double seconds = 0;
-  Evidence evidence = Evidence::assumed;
+  Evidence evidence = Evidence::assumed, root = Evidence::assumed;
 };
 
 /// Fits one class in one of its two forms.
@@ -198,13 +199,16 @@ void fit_class(const ClassKey& key, std::vector<FitPoint> points, Calibration& o
     if (overlap_residual < sum_residual * (1 - 1e-9) - 1e-12 * static_cast<double>(points.size())) fit = overlapped;
   }
   std::vector<double> measured, predicted;
+  Evidence root = Evidence::measured;
   for (const FitPoint& p : points) {
+    root = std::max(root, p.root);
     measured.push_back(p.seconds);
     predicted.push_back(fit_seconds(fit, out.data, p.item, 0));
     fit.evidence = p.evidence == Evidence::assumed || fit.evidence != Evidence::assumed
                        ? std::max(fit.evidence, p.evidence)
                        : p.evidence;
   }
+  if (root != fit.evidence) fit.root = root;
   const std::vector<double> ratios = held_out_ratios(points, out.data, fit.overlap);
   std::tie(fit.low_ratio, fit.high_ratio) = ratio_interval(ratios);
   fit.points = static_cast<std::int64_t>(points.size());
@@ -235,7 +239,8 @@ void calibrate_items(const std::vector<Sample>& samples, Calibration& out) {
   for (const auto& [key, points] : out.data.table)
     for (const TimePoint& p : points)
       classes[{key.kernel, key.pass, key.precision}].push_back(
-          {key, make_item(key.kernel, key.pass, key.precision, {p.rows, 0}, key.dims), p.seconds, p.evidence});
+          {key, make_item(key.kernel, key.pass, key.precision, {p.rows, 0}, key.dims), p.seconds, p.evidence,
+           p.root.value_or(p.evidence)});
   for (auto& [key, points] : classes) fit_class(key, std::move(points), out);
 }
 

@@ -46,6 +46,7 @@ CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, st
   price.latency_s = nearest->latency_s * hops + nearest->latency_s_per_byte * moved;
   price.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
   price.relative_spread = nearest->relative_spread;
+  price.root = nearest->evidence;
   price.evidence = nearest->ranks == ranks ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
   return price;
 }
@@ -134,6 +135,7 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
     used = share > 0.5 ? &high : &low;
   }
   price.evidence = used->evidence;
+  price.root = used->root.value_or(used->evidence);
   price.relative_spread = used->relative_spread;
   if (source != kind || nearest != nodes) price.evidence = std::max(price.evidence, Evidence::derived);
   return price;

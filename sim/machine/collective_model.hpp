@@ -3,6 +3,7 @@
 // nominal NVLink and NIC bandwidth that a transfer of this size reaches).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct PoolPoint {
   double relative_spread = 0;  ///< half width of the 80 % interval over the time
   Evidence evidence = Evidence::assumed;
   std::string source;
+  std::optional<Evidence> root = {};  ///< of what it was derived from; none = evidence
 };
 
 /// Latency on this many nodes where measurements say: the smallest message's time, or what a transfer leaves for

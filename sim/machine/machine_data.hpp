@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct TimePoint {
   double low_s = 0, high_s = 0;  ///< 80 % of the samples
   Evidence evidence = Evidence::assumed;
   std::string source;
+  std::optional<Evidence> root = {};  ///< of the measurement it was taken from (fp16 for bf16); none = evidence
 };
 
 /// What one fit speaks for.
@@ -51,6 +53,7 @@ struct KernelFit {
   double table_low_ratio = 0, table_high_ratio = 0;  ///< the same of the staircase, on points left out of the table
   std::int64_t points = 0;
   Evidence evidence = Evidence::assumed;  ///< the weakest it was fitted on
+  std::optional<Evidence> root = {};      ///< the weakest root of those; none = evidence
 };
 
 struct OpKey {

@@ -71,6 +71,10 @@ struct Reader {
     return sources[static_cast<std::size_t>(number)];
   }
   static Evidence evidence(const JsonReader& at) { return word<Evidence>(at, kEvidences); }
+  /// Written only where it is not the evidence itself.
+  static std::optional<Evidence> root(const JsonReader& of) {
+    return of.has("root") ? std::optional(evidence(of.at("root"))) : std::nullopt;
+  }
   static std::int64_t positive(const JsonReader& at) {
     if (at.integer() < 1) at.fail(std::to_string(at.integer()), "an integer >= 1");
     return at.integer();
@@ -86,10 +90,10 @@ struct Reader {
       for (std::size_t i = 0; i < dims.size(); ++i) item.dims[i] = dims[i].integer();
       auto& points = data.table[item];
       for (const JsonReader& each : entry.at("points").elements()) {
-        each.allow_only({"rows", "seconds", "low_s", "high_s", "evidence", "source"});
+        each.allow_only({"rows", "seconds", "low_s", "high_s", "evidence", "source", "root"});
         points.push_back({each.at("rows").non_negative(), each.at("seconds").non_negative(),
                           each.at("low_s").non_negative(), each.at("high_s").non_negative(),
-                          evidence(each.at("evidence")), source(each.at("source"))});
+                          evidence(each.at("evidence")), source(each.at("source")), root(each)});
         if (points.size() > 1 && points[points.size() - 2].rows >= points.back().rows)
           each.at("rows").fail("rows that do not ascend", "each row count once, ascending");
       }
@@ -100,7 +104,7 @@ struct Reader {
     for (const JsonReader& each : in.at("fits").elements()) {
       each.allow_only({"kernel", "pass", "precision", "overlap", "launch_s", "s_per_flop", "s_per_wave_flop",
                        "s_per_byte", "low_ratio", "high_ratio", "table_low_ratio", "table_high_ratio", "points",
-                       "evidence"});
+                       "evidence", "root"});
       KernelFit& fit = data.fits[class_of(each)];
       fit.overlap = each.at("overlap").boolean();
       fit.launch_s = each.at("launch_s").non_negative();
@@ -113,6 +117,7 @@ struct Reader {
       fit.table_high_ratio = each.at("table_high_ratio").non_negative();
       fit.points = positive(each.at("points"));
       fit.evidence = evidence(each.at("evidence"));
+      fit.root = root(each);
     }
   }
 
@@ -148,11 +153,12 @@ struct Reader {
                          positive(each.at("points")), evidence(each.at("evidence"))});
     }
     for (const JsonReader& each : all.at("pools").elements()) {
-      each.allow_only({"kind", "nodes", "ranks", "bytes", "efficiency", "relative_spread", "evidence", "source"});
+      each.allow_only(
+          {"kind", "nodes", "ranks", "bytes", "efficiency", "relative_spread", "evidence", "source", "root"});
       out.pools.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")),
                            positive(each.at("ranks")), each.at("bytes").non_negative(),
                            each.at("efficiency").non_negative(), each.at("relative_spread").non_negative(),
-                           evidence(each.at("evidence")), source(each.at("source"))});
+                           evidence(each.at("evidence")), source(each.at("source")), root(each)});
       if (!(out.pools.back().efficiency > 0)) each.at("efficiency").fail("0", "a number above 0");
     }
     for (const JsonReader& each : all.at("small").elements()) {
@@ -180,7 +186,7 @@ json collectives_json(const CollectiveData& data, Sources& sources) {
                           {"relative_spread", c.relative_spread},
                           {"points", c.points},
                           {"evidence", to_string(c.evidence)}});
-  for (const PoolPoint& p : data.pools)
+  for (const PoolPoint& p : data.pools) {
     out["pools"].push_back({{"kind", to_string(p.kind)},
                             {"nodes", p.nodes},
                             {"ranks", p.ranks},
@@ -189,6 +195,8 @@ json collectives_json(const CollectiveData& data, Sources& sources) {
                             {"relative_spread", p.relative_spread},
                             {"evidence", to_string(p.evidence)},
                             {"source", sources.number(p.source)}});
+    if (p.root) out["pools"].back()["root"] = to_string(*p.root);
+  }
   for (const SmallMessage& s : data.small)
     out["small"].push_back({{"kind", to_string(s.kind)},
                             {"nodes", s.nodes},
@@ -214,13 +222,15 @@ json to_json(const MachineData& data) {
   for (const auto& [key, points] : data.table) {
     json entry = class_json({key.kernel, key.pass, key.precision});
     entry["dims"] = key.dims;
-    for (const TimePoint& p : points)
+    for (const TimePoint& p : points) {
       entry["points"].push_back({{"rows", p.rows},
                                  {"seconds", p.seconds},
                                  {"low_s", p.low_s},
                                  {"high_s", p.high_s},
                                  {"evidence", to_string(p.evidence)},
                                  {"source", sources.number(p.source)}});
+      if (p.root) entry["points"].back()["root"] = to_string(*p.root);
+    }
     table.push_back(std::move(entry));
   }
   for (const auto& [key, fit] : data.fits) {
@@ -236,6 +246,7 @@ json to_json(const MachineData& data) {
                   {"table_high_ratio", fit.table_high_ratio},
                   {"points", fit.points},
                   {"evidence", to_string(fit.evidence)}});
+    if (fit.root) entry["root"] = to_string(*fit.root);
     fits.push_back(std::move(entry));
   }
   for (const auto& [key, op] : data.ops)

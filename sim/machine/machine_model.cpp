@@ -14,12 +14,7 @@ constexpr double kOtherBackward = 2.0;
 constexpr double kBeyondTable = 2.0;  // rows beyond the measured ones that a table may still be scaled to
 constexpr double kDerivedLow = 0.7, kDerivedHigh = 1.4;  // 80 % interval of a backward pass taken from the forward one
 
-Price scaled(Price price, double factor) {
-  price.seconds *= factor;
-  price.low_s *= factor;
-  price.high_s *= factor;
-  return price;
-}
+Price scaled(Price price, double factor) { return price *= factor; }
 
 Price widened(Price price) {
   price.low_s *= kDerivedLow;
@@ -108,7 +103,8 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
 std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) const {
   const auto priced = [&](const KernelFit& fit) {
     const double seconds = fit_seconds(fit, data_, item, rows);
-    return Price{seconds, seconds * fit.low_ratio, seconds * fit.high_ratio, Lookup::fitted, fit.evidence};
+    return Price{seconds,        seconds * fit.low_ratio, seconds * fit.high_ratio,
+                 Lookup::fitted, fit.evidence,            only(fit.root.value_or(fit.evidence), seconds)};
   };
   if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end())
     return priced(own->second);
@@ -129,13 +125,16 @@ std::optional<MachineModel::Answer> MachineModel::measured(const WorkItem& item,
   const double count = item.rows.at(rows);
   const auto near = at_least(points, count);
   if (near != points.end() && std::abs(near->rows - count) < 0.5)
-    return Answer{{near->seconds, near->low_s, near->high_s, Lookup::exact, near->evidence}, near->source};
+    return Answer{{near->seconds, near->low_s, near->high_s, Lookup::exact, near->evidence,
+                   only(near->root.value_or(near->evidence), near->seconds)},
+                  near->source};
 
   const auto fit = data_.fits.find({item.kernel, item.pass, item.precision});
   const double low = fit == data_.fits.end() ? kDerivedLow : fit->second.table_low_ratio;
   const double high = fit == data_.fits.end() ? kDerivedHigh : fit->second.table_high_ratio;
   const auto answer = [&](double seconds, const TimePoint& from) {
-    return Answer{{seconds, seconds * low, seconds * high, Lookup::staircase, from.evidence},
+    return Answer{{seconds, seconds * low, seconds * high, Lookup::staircase, from.evidence,
+                   only(from.root.value_or(from.evidence), seconds)},
                   fmt::format("{}; from {:.0f} rows", from.source, from.rows)};
   };
   const double tile = tile_of(data_, item.kernel);
@@ -171,9 +170,7 @@ std::optional<MachineModel::Answer> MachineModel::from_forward(const WorkItem& i
         known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0);
     if (!input || !weight) return std::nullopt;
     Price sum = input->price;
-    sum.seconds += weight->price.seconds;
-    sum.low_s += weight->price.low_s;
-    sum.high_s += weight->price.high_s;
+    sum += weight->price;
     sum.lookup = std::max(sum.lookup, weight->price.lookup);
     sum.evidence = std::max(sum.evidence, weight->price.evidence);
     mark_derived(sum);
@@ -223,10 +220,8 @@ Price MachineModel::items_of(const Op& op, double rows) const {
   double largest = -1;
   for (const WorkItem& work : op.work) {
     const Price price = item(work, rows);
-    sum.seconds += price.seconds;
-    sum.low_s += price.low_s;
-    sum.high_s += price.high_s;
-    // The costliest item says what the sum rests on.
+    sum += price;
+    // The costliest item names look-up and evidence; by_evidence has them all.
     if (price.seconds > largest) {
       largest = price.seconds;
       sum.lookup = price.lookup;
@@ -243,11 +238,14 @@ Price MachineModel::segment(const Op& op, double rows) const {
     found = data_.ops.find({op.action, Direction::forward, op.group});
   if (found == data_.ops.end()) return price;
   const OpFactor& traced = found->second;
-  const bool bare = op.work.empty();
-  price.seconds = traced.overhead_s + traced.factor * price.seconds;
-  price.low_s = price.seconds * traced.low_ratio;
-  price.high_s = price.seconds * traced.high_ratio;
-  if (bare) price.evidence = traced.evidence;
+  // The traces' spread comes on top of the items' own: their shapes are not this one's.
+  const double own_low = price.seconds > 0 ? price.low_s / price.seconds : 1;
+  const double own_high = price.seconds > 0 ? price.high_s / price.seconds : 1;
+  price.evidence = op.work.empty() ? traced.evidence : std::max(price.evidence, traced.evidence);
+  price *= traced.factor;
+  price += Price{traced.overhead_s, 0, 0, Lookup::fitted, traced.evidence};
+  price.low_s = price.seconds * traced.low_ratio * own_low;
+  price.high_s = price.seconds * traced.high_ratio * own_high;
   return price;
 }
 

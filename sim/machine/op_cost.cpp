@@ -7,4 +7,30 @@ std::string to_string(Lookup lookup) {
   return names[static_cast<int>(lookup)];
 }
 
+EvidenceShares Price::shares() const {
+  double sum = 0;
+  for (double part : by_evidence) sum += part;
+  if (!(sum > 0)) return only(evidence);
+  EvidenceShares out = by_evidence;
+  for (double& part : out) part /= sum;
+  return out;
+}
+
+Price& Price::operator*=(double factor) {
+  seconds *= factor;
+  low_s *= factor;
+  high_s *= factor;
+  for (double& part : by_evidence) part *= factor;
+  return *this;
+}
+
+Price& Price::operator+=(const Price& other) {
+  const EvidenceShares theirs = other.shares(), own = shares();
+  for (std::size_t i = 0; i < by_evidence.size(); ++i) by_evidence[i] = own[i] * seconds + theirs[i] * other.seconds;
+  seconds += other.seconds;
+  low_s += other.low_s;
+  high_s += other.high_s;
+  return *this;
+}
+
 }  // namespace wt

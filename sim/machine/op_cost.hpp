@@ -2,6 +2,7 @@
 // it was found and on which evidence it rests.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "configs/spec/evidence.hpp"
@@ -17,7 +18,14 @@ struct Price {
   double seconds = 0;
   double low_s = 0, high_s = 0;  ///< 80 % interval
   Lookup lookup = Lookup::roofline;
-  Evidence evidence = Evidence::assumed;
+  Evidence evidence = Evidence::assumed;  ///< how the price was come by; of several items, the costliest's
+  /// Seconds by the root of their evidence, summing to `seconds`: a price that follows from a published time counts as
+  /// published, derived is only what has no root. All zero = all of it on `evidence`.
+  EvidenceShares by_evidence{};
+
+  EvidenceShares shares() const;  ///< by_evidence over its sum
+  Price& operator*=(double factor);
+  Price& operator+=(const Price& other);  ///< seconds, interval and roots; lookup and evidence stay
 };
 
 /// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
@@ -29,6 +37,7 @@ struct CollectivePrice {
   double efficiency = 1.0;  ///< share of the pools' nominal bandwidth that a transfer of this size reaches
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
   Evidence evidence = Evidence::assumed;
+  std::optional<Evidence> root = {};  ///< evidence of what it follows from; none = `evidence`
 };
 
 class OpCost {

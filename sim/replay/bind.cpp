@@ -108,7 +108,7 @@ class Binder {
         const Price& price = prices_.segment(*instance.op, rows);
         tasks.seconds[at] = price.seconds / speed;
         if (price.seconds > 0)
-          bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.evidence};
+          bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.shares()};
       }
     }
   }
@@ -154,7 +154,7 @@ class Binder {
     task.latency_s = price.latency_s;
     for (const auto& [r, i] : task.members)
       bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {
-          1 - price.relative_spread, 1 + price.relative_spread, price.evidence};
+          1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence))};
     if (cluster_.shared_cores()) {
       for (double b : bytes)
         task.cpu_s.push_back(prices_.collective(op.kind, b, group.size, group.nodes).cpu_s + preparation);

@@ -17,7 +17,7 @@ namespace wt {
 /// What an op's seconds rest on.
 struct OpEvidence {
   double low = 1, high = 1;  ///< the 80 % interval, relative to the price
-  Evidence evidence = Evidence::derived;
+  EvidenceShares shares = only(Evidence::derived);  ///< by root
 };
 
 /// Asks OpCost once for each different question: layers and ranks repeat the same ones.

@@ -96,13 +96,14 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
     if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane, 0, 0, 0});
     OpClassTotal& total = result.totals[it->second];
+    if (op.asynchronous()) total.lane = op.lane;  // some of the class may have nothing to move and be the host's
     ++total.count;
     total.busy_s += busy;
     total.exposed_s += exposure.waited[i];
     result.lane_busy_s[static_cast<std::size_t>(op.lane)] += busy;
     // Time on the critical rank is what its compute lane did, and what it stood still for.
     const double share = op.asynchronous() ? exposure.waited[i] : busy;
-    result.evidence_s[static_cast<std::size_t>(evidence.evidence)] += share;
+    for (std::size_t k = 0; k < evidence.shares.size(); ++k) result.evidence_s[k] += share * evidence.shares[k];
     result.low_s += share * evidence.low;
     result.high_s += share * evidence.high;
     explained += share;
@@ -110,7 +111,10 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
   const double rest = std::max(0.0, result.step_s - explained);  // stood still for another lane's copy
   result.low_s += rest;
   result.high_s += rest;
-  result.evidence_s[static_cast<std::size_t>(Evidence::derived)] += rest;
+  if (explained > 0)  // it waited for what the others cost
+    for (double& seconds : result.evidence_s) seconds *= 1 + rest / explained;
+  else
+    result.evidence_s[static_cast<std::size_t>(Evidence::derived)] = rest;
 }
 
 /// FNV-1a over 64-bit words.
@@ -127,12 +131,26 @@ std::uint64_t digest_of(const std::vector<OpTimes>& times) {
 
 }  // namespace
 
+void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
+  if (cost.synchronous_host() == cluster.shared_cores()) return;
+  if (cost.synchronous_host())
+    throw_error(Code::usage,
+                "prices: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is "
+                "one of that GPU; use a profile of that GPU, for instance --profile h100-published",
+                cluster.name);
+  throw_error(Code::usage,
+              "prices: found the machine model of a GPU for cluster {}, a host whose ranks share cores, allowed is one "
+              "of that host; calibrate with profiles of that host (windtunnel bench)",
+              cluster.name);
+}
+
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                     const ReplayOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   layout.check(model, "layout " + layout.name());
   cluster.check_ranks(layout.world(), "layout " + layout.name());
+  check_same_machine(cluster, cost);
   const Representatives ranks = options.fold
                                     ? representatives(programs, layout, cluster, routing, options.step, options.health)
                                     : every_rank(layout);

@@ -46,12 +46,18 @@ struct ReplayResult {
   std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
   std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
   std::array<double, 7> lane_busy_s{};  ///< of the critical rank, by Lane
-  std::array<double, 4> evidence_s{};   ///< seconds of the critical rank's step, by Evidence
+  /// Seconds of the critical rank's step by the root of their evidence: what follows from a published figure counts as
+  /// published; derived is only what has no root. They sum to step_s.
+  std::array<double, 4> evidence_s{};
   std::uint64_t digest = 0;             ///< of all simulated times, bit by bit
   double wall_s = 0;                    ///< what the replay took
 };
 
-/// Throws Error{usage}: the layout does not fit the cluster, ranks disagree on collectives, prices that are missing;
+/// Throws Error{usage} where the prices are of a host whose ranks share cores and the cluster is of GPUs, or the other
+/// way round.
+void check_same_machine(const ClusterSpec& cluster, const OpCost& cost);
+
+/// Throws Error{usage}: prices of another kind of machine than the cluster, the layout does not fit the cluster, ranks disagree on collectives, prices that are missing;
 /// Error{runtime}: the simulation failed.
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,

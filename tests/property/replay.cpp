@@ -110,6 +110,16 @@ TEST_CASE("two collectives on different lanes share the NICs; on one lane they f
   }
 }
 
+TEST_CASE("prices of a host do not price GPUs, nor those of a GPU a host") {
+  const Run run(layout_of(1, 4, 1));
+  FakeCost host;
+  host.host_computes = true;
+  CHECK_THROWS_WITH(run.replay(small_cluster(1), host),
+                    Catch::Contains("host whose ranks share cores for cluster small of GPUs"));
+  CHECK_THROWS_WITH(run.replay(shared_host(4, 2), FakeCost{}),
+                    Catch::Contains("a GPU for cluster host, a host whose ranks share cores"));
+}
+
 TEST_CASE("executions share the cores of a host, and one uses at most one core") {
   for (auto [ranks, seconds] : {std::pair{1, 1.0}, {2, 1.0}, {3, 1.5}, {4, 2.0}}) {
     Op op;
@@ -249,6 +259,9 @@ TEST_CASE("a rank's step is what its compute lane did and what it stood still fo
     double sum = 0;
     for (double seconds : r.evidence_s) sum += seconds;
     CHECK(sum == Approx(r.step_s).epsilon(1e-9));
+    CHECK(r.evidence_s[static_cast<std::size_t>(Evidence::derived)] == Approx(0).margin(1e-12));  // all prices have a root
+    for (const OpClassTotal& t : r.totals)  // gathers that move nothing are the host's, the others name the class's lane
+      if (t.action == Action::unshard && t.group == Group::dense) CHECK(t.lane == Lane::all_gather);
     CHECK(r.lane_busy_s[0] + r.exposed_s == Approx(r.step_s).epsilon(1e-6));
     CHECK(r.low_s < r.step_s);
     CHECK(r.high_s > r.step_s);

@@ -106,6 +106,10 @@ TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment'
   op.group = Group::expert;
   op.work = {gemm(256, 64, 64)};
   CHECK(model.segment(op, 0).seconds == Approx(1.7 * model.item(op.work[0], 0).seconds));
+  const Price item = model.item(op.work[0], 0), segment = model.segment(op, 0);
+  CHECK(segment.low_s / segment.seconds == Approx(factor.low_ratio * item.low_s / item.seconds));
+  CHECK(segment.high_s / segment.seconds == Approx(factor.high_ratio * item.high_s / item.seconds));
+  CHECK(segment.shares() == only(Evidence::measured));
   op.direction = Direction::recompute;
   CHECK(model.segment(op, 0).seconds == Approx(1.7 * model.item(op.work[0], 0).seconds));
   op.direction = Direction::backward;

@@ -106,6 +106,7 @@ TEST_CASE("a backward product is its two forward products") {
   const Price price = model.item(backward(item), 0);
   CHECK(price.seconds == Approx(product_s(gemm(256, 128, 64)) + product_s(gemm(128, 64, 256))).epsilon(1e-6));
   CHECK(price.evidence == Evidence::derived);
+  CHECK(price.by_evidence[static_cast<std::size_t>(Evidence::measured)] == Approx(price.seconds));
   CHECK(model.item(backward(swiglu(1000, 512)), 0).seconds == Approx(2 * moved_s(swiglu(1000, 512))));
 }
 
@@ -114,6 +115,7 @@ TEST_CASE("bf16 borrows fp16, and its own measurement wins") {
   p.measurements.push_back(timed(gemm(64, 64, 64), 2e-6, "fp16"));
   const auto priced = [&] { return calibrate({p}).model.explain(gemm(64, 64, 64, Precision::bf16), 0); };
   CHECK(priced().price.evidence == Evidence::derived);
+  CHECK(priced().price.shares() == only(Evidence::measured));  // by derivation
   CHECK(priced().source == "fp16 taken for bf16: synthetic");
   p.measurements.push_back(timed(gemm(64, 64, 64), 3e-6, "bf16"));
   CHECK(priced().price.seconds == 3e-6);
@@ -157,12 +159,25 @@ TEST_CASE("a segment is the sum of its items, and nothing for no rows") {
   CHECK(model.item(make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {0, 1}, {512}), 0).seconds == 0);
 }
 
+TEST_CASE("a small assumed item keeps its seconds beside the costly published one") {
+  const MachineModel& model = h100().model;
+  Op op;
+  op.work = {gemm(8192, 6144, 6144, Precision::bf16),
+             make_item(Kernel::permute, Pass::forward, Precision::bf16, {512, 0}, {6144})};
+  const Price sum = model.segment(op, 0), product = model.item(op.work[0], 0), moved = model.item(op.work[1], 0);
+  REQUIRE(moved.evidence == Evidence::assumed);
+  CHECK(sum.by_evidence[static_cast<std::size_t>(Evidence::published)] == Approx(product.seconds));
+  CHECK(sum.by_evidence[static_cast<std::size_t>(Evidence::assumed)] == Approx(moved.seconds));
+  CHECK(sum.shares()[static_cast<std::size_t>(Evidence::derived)] == 0);
+}
+
 TEST_CASE("machine.json gives the same model back, and refuses what it does not know") {
   const nlohmann::json document = to_json(h100().model.data());
   const MachineData back = machine_from_json(document, "test");
   CHECK(to_json(back) == document);
   const WorkItem item = gemm(8192, 6144, 6144, Precision::bf16);
   CHECK(MachineModel(back).item(item, 0).seconds == h100().model.item(item, 0).seconds);
+  CHECK(MachineModel(back).item(item, 0).shares() == only(Evidence::published));
   nlohmann::json broken = document;
   broken["fits"][0]["slope"] = 1;
   CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("m.json: /fits/0"));

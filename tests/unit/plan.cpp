@@ -34,6 +34,9 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
   CHECK(run.steps == inputs.study.steps());
   CHECK(run.save_interval == plan.schedule.cadence.interval_steps);
   CHECK(run.precision == Precision::bf16);
+  CHECK(run.model.norm_eps == inputs.study.model.norm_eps);  // to the last bit
+  CHECK(run_to_yaml(run) == run_to_yaml(plan_run(inputs, plan)));
+  CHECK_THAT(run_to_yaml(run), Catch::Contains("norm_eps: 1e-05\n") && !Catch::Contains("00000000"));
   CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
 }
 
@@ -72,6 +75,26 @@ TEST_CASE("checkpoint times follow from bytes and bandwidths") {
   CHECK(t.persist_s.evidence.kind == Evidence::assumed);
   s.scale.storage_bandwidth = 2;
   CHECK(checkpoint_times(s, layout).persist_s.value == Approx(total / 64e9));
+}
+
+TEST_CASE("a plan names what its computation rests on, grouped products on three measurements") {
+  const PlanInputs inputs = inputs_of(kStudy);
+  const Plan plan = make_plan(inputs);
+  const auto sources = evidence_sources(inputs, plan);
+  double sum = 0;
+  for (const EvidenceSource& s : sources) sum += s.share;
+  CHECK(sum == Approx(1));
+  const auto grouped = std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward/bf16"; });
+  REQUIRE(grouped != sources.end());
+  CHECK(grouped->points == 3);
+  CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::published)] > 0.5);
+  CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::derived)] < 1e-9);
+  CHECK(evidence_sentence({0, 0.95, 0, 0.05}) ==
+        "Step time rests on 0 % measured, 95 % published (directly or by derivation), 5 % assumed");
+  const std::string yaml = plan_yaml(inputs, plan);
+  CHECK_THAT(yaml, !Catch::Contains("as it is") && Catch::Contains("one rank per GPU"));
+  const auto assumptions = plan_assumptions(inputs, plan);
+  CHECK(std::any_of(assumptions.begin(), assumptions.end(), [](auto& a) { return a.find("saves synchronously") != a.npos; }));
 }
 
 TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {

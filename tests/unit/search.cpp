@@ -69,6 +69,15 @@ TEST_CASE("the search finds the fastest layout of ranks that share two cores") {
   CHECK(check_certificate(r).empty());
 }
 
+TEST_CASE("a search refuses prices of another kind of machine, both ways") {
+  Small s;
+  s.cost.host_computes = true;
+  CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("cluster small of GPUs"));
+  s.cost.host_computes = false;
+  s.problem.cluster = shared_host(16, 2);
+  CHECK_THROWS_WITH(search_layouts(s.problem), Catch::Contains("cluster host"));
+}
+
 TEST_CASE("everything that divides is enumerated once") {
   Small s;
   // shard 1 2 4 8 16, expert 1 2 4 8 16 dividing it: 1 + 2 + 3 + 4 + 5 = 15; microbatch 1 2; recompute 2
