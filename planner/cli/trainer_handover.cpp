@@ -3,23 +3,16 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "configs/spec/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/trainer_process.hpp"
 
 namespace wt {
 namespace {
 
 [[noreturn]] void hand_over(const std::string& subcommand, const std::vector<std::string>& arguments) {
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
-  if (!std::filesystem::exists(program))
-    throw_error(Code::usage,
-                "windtunnel {}: {} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs "
-                "both and builds it",
-                subcommand, program.string());
-  std::string name = program.string(), word = subcommand;
+  std::string name = trainer_program().string(), word = subcommand;
   std::vector<std::string> rest = arguments;
   std::vector<char*> argv{name.data(), word.data()};
   for (std::string& argument : rest) argv.push_back(argument.data());

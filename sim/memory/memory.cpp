@@ -28,9 +28,6 @@ class Replayer {
 
  private:
   using Key = std::tuple<std::string, int, int>;  ///< name, microbatch, layer
-  struct Live {
-    double bytes = 0;
-  };
 
   double bound(const Amount& amount, const OpInstance& instance) const {
     const bool inside = instance.microbatch >= 0 && instance.layer >= 0;
@@ -50,7 +47,7 @@ class Replayer {
     for (const Buffer& buffer : op.allocates) {
       const double bytes = bound(buffer.bytes, instance);
       const Key key{buffer.name, instance.microbatch, instance.layer};
-      if (!buffers_.try_emplace(key, Live{bytes}).second)
+      if (!buffers_.try_emplace(key, bytes).second)
         throw_error(Code::usage, "step program: {} allocates {}, which is still live; free it first", instance.id(),
                     buffer.name);
       live_ += bytes;
@@ -88,8 +85,8 @@ class Replayer {
       for (const int layer : {target, -1}) {
         const auto it = buffers_.find({ref.name, microbatch, layer});
         if (it == buffers_.end()) continue;
-        live_ -= it->second.bytes;
-        by_name_[ref.name] -= it->second.bytes;
+        live_ -= it->second;
+        by_name_[ref.name] -= it->second;
         buffers_.erase(it);
         return;
       }
@@ -98,7 +95,7 @@ class Replayer {
   const Program& program_;
   const RowsBound& rows_;
   std::vector<OpInstance> ops_;
-  std::map<Key, Live> buffers_;
+  std::map<Key, double> buffers_;  ///< bytes live
   std::map<std::string, double> by_name_;
   std::vector<bool> running_;  ///< issued and not known to be done
   double live_ = 0;

@@ -25,7 +25,7 @@ struct Sizes {
   Amount activated;      ///< (rows, ffn)
   double logits;         ///< (tokens, vocab) in the compute type
   double head_weight;    ///< gradient temporary of the output projection
-  double expert_gate_up_weight;  ///< fp32 gradient temporary of this rank's gate and up weights
+  double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;   ///< likewise, q/k/v or output projection
 };
