@@ -81,6 +81,12 @@ FaultCase read_fault(const std::string& text, const RunSpec& run) {
   return spec.cases[0];
 }
 
+/// When the ranks wrote their summary; they write none when there was no step left to do.
+std::filesystem::file_time_type summary_time(const std::filesystem::path& folder) {
+  std::error_code none;
+  return std::filesystem::last_write_time(folder / "summary.json", none);
+}
+
 /// What a finished run is worth a line for; metrics.jsonl and summary.json have the rest.
 void print_result(const RunSpec& run, const std::filesystem::path& folder) {
   const auto summary = read_json(folder / "summary.json");
@@ -110,11 +116,7 @@ void train(const TrainOptions& o) {
   if (const std::int64_t most = kRanksPerCore * std::thread::hardware_concurrency(); run.layout.world() > most)
     throw_error(Code::usage, "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or torchrun --no-python, "
                 "or choose a smaller layout", o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
-  if (const RunProgress progress = progress_of(worker.folder); step_of(progress.checkpoint) >= run.steps) {
-    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends with step {}\n", worker.folder.string(),
-               step_of(progress.checkpoint), run.steps);
-    return;
-  }
+  const auto summary_before = summary_time(worker.folder);
 
   MdsReader{run.data};  // throws before anything is made or started
   std::filesystem::create_directories(worker.folder);
@@ -129,7 +131,10 @@ void train(const TrainOptions& o) {
                         {"detected_unix_s", r.detected_unix_s}, {"stopped_s", r.stopped_s}, {"checkpoint", r.reached.checkpoint},
                         {"resumed_after", step_of(r.reached.checkpoint)}, {"steps_done", r.reached.steps_done}});
   write_file_atomically(worker.folder / "agent.json", nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
-  print_result(run, worker.folder);
+  if (summary_time(worker.folder) == summary_before)
+    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", worker.folder.string(), run.steps);
+  else
+    print_result(run, worker.folder);
 }
 
 }  // namespace
