@@ -1,8 +1,11 @@
 #include "trainer/functions.hpp"
 
 #include "configs/spec/error.hpp"
-#include "kernels/kernels.h"
 #include "trainer/pch.hpp"
+
+#ifdef WT_CUDA
+#include <c10/cuda/CUDAStream.h>
+#endif
 
 namespace wt {
 namespace {
@@ -10,8 +13,6 @@ namespace {
 using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr WtStream kCpu{-1, nullptr};
 
 void check(WtStatus status) {
   if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
@@ -23,12 +24,33 @@ WtDtype dtype(const Tensor& t) {
   throw_error(Code::runtime, "kernel input: found {}, needs fp32 or bf16", c10::toString(t.scalar_type()));
 }
 
+/// stream_of the first; the others must be on its device.
+template <class... Others>
+WtStream stream_of_all(const Tensor& first, const Others&... others) {
+  const auto same = [&first](const Tensor& other) {
+    if (other.device() != first.device())
+      throw_error(Code::runtime, "kernel inputs: found {} beside {}, allowed is one device; move them together",
+                  other.device().str(), first.device().str());
+  };
+  (same(others), ...);
+  return stream_of(first);
+}
+
+/// For what keeps counts or sums in host memory.
+void need_cpu(const Tensor& tensor, const char* function) {
+  if (!tensor.is_cpu())
+    throw_error(Code::runtime,
+                "{}: found a tensor on {}, allowed is cpu (its counts or sums are host memory); call the "
+                "kernel of kernels.h with device memory instead",
+                function, tensor.device().str());
+}
+
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& gain, double eps) {
     const std::int64_t rows = x.size(0), width = x.size(1);
     Tensor y = at::empty_like(x), rstd = at::empty({rows}, x.options().dtype(at::kFloat));
-    check(wt_rmsnorm_forward(kCpu, dtype(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps), rows, width,
-                             y.data_ptr(), rstd.data_ptr<float>()));
+    check(wt_rmsnorm_forward(stream_of_all(x, gain), dtype(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps),
+                             rows, width, y.data_ptr(), rstd.data_ptr<float>()));
     ctx->save_for_backward({x, gain, rstd});
     return y;
   }
@@ -36,8 +58,9 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     const auto saved = ctx->get_saved_variables();
     const Tensor dy = gradients[0].contiguous(), &x = saved[0];
     Tensor dx = at::empty_like(x), dgain = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
-    check(wt_rmsnorm_backward(kCpu, dtype(x), dy.data_ptr(), x.data_ptr(), saved[1].data_ptr(),
-                              saved[2].data_ptr<float>(), x.size(0), x.size(1), dx.data_ptr(), dgain.data_ptr<float>()));
+    check(wt_rmsnorm_backward(stream_of_all(dy, x), dtype(x), dy.data_ptr(), x.data_ptr(), saved[1].data_ptr(),
+                              saved[2].data_ptr<float>(), x.size(0), x.size(1), dx.data_ptr(),
+                              dgain.data_ptr<float>()));
     return {dx, dgain.to(saved[1].scalar_type()), Tensor()};
   }
 };
@@ -48,8 +71,9 @@ struct RopeSplit : torch::autograd::Function<RopeSplit> {
     const std::int64_t seq = qkv.size(0) / batch, head_dim = qkv.size(1) / (heads + 2 * kv_heads);
     Tensor q = at::empty({batch, heads, seq, head_dim}, qkv.options());
     Tensor k = at::empty({batch, kv_heads, seq, head_dim}, qkv.options()), v = at::empty_like(k);
-    check(wt_rope_split_forward(kCpu, dtype(qkv), qkv.data_ptr(), cosine.data_ptr<float>(), sine.data_ptr<float>(),
-                                batch, seq, heads, kv_heads, head_dim, q.data_ptr(), k.data_ptr(), v.data_ptr()));
+    check(wt_rope_split_forward(stream_of_all(qkv, cosine, sine), dtype(qkv), qkv.data_ptr(), cosine.data_ptr<float>(),
+                                sine.data_ptr<float>(), batch, seq, heads, kv_heads, head_dim, q.data_ptr(),
+                                k.data_ptr(), v.data_ptr()));
     ctx->saved_data["cosine"] = cosine;
     ctx->saved_data["sine"] = sine;
     return {q, k, v};
@@ -58,7 +82,7 @@ struct RopeSplit : torch::autograd::Function<RopeSplit> {
     const Tensor dq = gradients[0].contiguous(), dk = gradients[1].contiguous(), dv = gradients[2].contiguous();
     const std::int64_t batch = dq.size(0), heads = dq.size(1), seq = dq.size(2), head_dim = dq.size(3), kv = dk.size(1);
     Tensor out = at::empty({batch * seq, (heads + 2 * kv) * head_dim}, dq.options());
-    check(wt_rope_split_backward(kCpu, dtype(dq), dq.data_ptr(), dk.data_ptr(), dv.data_ptr(),
+    check(wt_rope_split_backward(stream_of_all(dq, dk, dv), dtype(dq), dq.data_ptr(), dk.data_ptr(), dv.data_ptr(),
                                  ctx->saved_data["cosine"].toTensor().data_ptr<float>(),
                                  ctx->saved_data["sine"].toTensor().data_ptr<float>(), batch, seq, heads, kv, head_dim,
                                  out.data_ptr()));
@@ -75,9 +99,11 @@ Tensor aux_gradient(const Tensor& index, std::int64_t experts, const RouterLossS
   std::vector<float> row(static_cast<std::size_t>(experts));
   for (std::int64_t s = 0; s < sequences; ++s) {
     std::fill(row.begin(), row.end(), 0.0f);
-    for (std::int64_t i = s * scale.seq * k; i < (s + 1) * scale.seq * k; ++i) row[static_cast<std::size_t>(chosen[i])] += 1.0f;
+    for (std::int64_t i = s * scale.seq * k; i < (s + 1) * scale.seq * k; ++i)
+      row[static_cast<std::size_t>(chosen[i])] += 1.0f;
     for (float& value : row) value *= static_cast<float>(scale.aux);
-    for (std::int64_t t = s * scale.seq; t < (s + 1) * scale.seq; ++t) std::copy(row.begin(), row.end(), g + t * experts);
+    for (std::int64_t t = s * scale.seq; t < (s + 1) * scale.seq; ++t)
+      std::copy(row.begin(), row.end(), g + t * experts);
   }
   return out;
 }
@@ -89,7 +115,7 @@ struct Route : torch::autograd::Function<Route> {
     Tensor probabilities = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options());
     Tensor index = at::empty({tokens, top_k}, logits.options().dtype(at::kLong));
     std::vector<std::int64_t> counts(static_cast<std::size_t>(experts));
-    check(wt_router_forward(kCpu, logits.data_ptr<float>(), tokens, experts, top_k, normalize ? 1 : 0,
+    check(wt_router_forward(stream_of(logits), logits.data_ptr<float>(), tokens, experts, top_k, normalize ? 1 : 0,
                             probabilities.data_ptr<float>(), weights.data_ptr<float>(), index.data_ptr<std::int64_t>(),
                             counts.data()));
     if (choice->index.defined()) {  // recompute: the saved choice decides
@@ -119,7 +145,7 @@ struct Route : torch::autograd::Function<Route> {
     scale.seq = ctx->saved_data["seq"].toInt();
     const Tensor dweights = gradients[0].contiguous();
     Tensor out = aux_gradient(index, probabilities.size(1), scale);
-    check(wt_router_backward(kCpu, dweights.data_ptr<float>(), probabilities.data_ptr<float>(),
+    check(wt_router_backward(stream_of(dweights), dweights.data_ptr<float>(), probabilities.data_ptr<float>(),
                              index.data_ptr<std::int64_t>(), weights.data_ptr<float>(), out.data_ptr<float>(),
                              probabilities.size(0), probabilities.size(1), index.size(1),
                              ctx->saved_data["normalize"].toBool() ? 1 : 0, out.data_ptr<float>()));
@@ -129,9 +155,11 @@ struct Route : torch::autograd::Function<Route> {
 };
 
 struct Permute : torch::autograd::Function<Permute> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& order, const Tensor& inverse, std::int64_t k) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& order, const Tensor& inverse,
+                        std::int64_t k) {
     Tensor y = at::empty({order.size(0), x.size(1)}, x.options());
-    check(wt_permute_forward(kCpu, dtype(x), x.data_ptr(), order.data_ptr<std::int64_t>(), x.size(0), k, x.size(1), y.data_ptr()));
+    check(wt_permute_forward(stream_of_all(x, order), dtype(x), x.data_ptr(), order.data_ptr<std::int64_t>(), x.size(0),
+                             k, x.size(1), y.data_ptr()));
     ctx->saved_data["inverse"] = inverse;
     ctx->saved_data["k"] = k;
     return y;
@@ -140,7 +168,8 @@ struct Permute : torch::autograd::Function<Permute> {
     const Tensor dy = gradients[0].contiguous(), inverse = ctx->saved_data["inverse"].toTensor();
     const std::int64_t k = ctx->saved_data["k"].toInt(), tokens = dy.size(0) / k;
     Tensor dx = at::empty({tokens, dy.size(1)}, dy.options());
-    check(wt_permute_backward(kCpu, dtype(dy), dy.data_ptr(), inverse.data_ptr<std::int64_t>(), tokens, k, dy.size(1), 0, dx.data_ptr()));
+    check(wt_permute_backward(stream_of_all(dy, inverse), dtype(dy), dy.data_ptr(), inverse.data_ptr<std::int64_t>(),
+                              tokens, k, dy.size(1), 0, dx.data_ptr()));
     return {dx, Tensor(), Tensor(), Tensor()};
   }
 };
@@ -148,19 +177,33 @@ struct Permute : torch::autograd::Function<Permute> {
 struct SwiGlu : torch::autograd::Function<SwiGlu> {
   static Tensor forward(AutogradContext* ctx, const Tensor& gate_up) {
     Tensor out = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
-    check(wt_swiglu_forward(kCpu, dtype(gate_up), gate_up.data_ptr(), out.size(0), out.size(1), out.data_ptr()));
+    check(wt_swiglu_forward(stream_of(gate_up), dtype(gate_up), gate_up.data_ptr(), out.size(0), out.size(1),
+                            out.data_ptr()));
     ctx->save_for_backward({gate_up});
     return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const Tensor gate_up = ctx->get_saved_variables()[0], dact = gradients[0].contiguous();
     Tensor out = at::empty_like(gate_up);
-    check(wt_swiglu_backward(kCpu, dtype(gate_up), dact.data_ptr(), gate_up.data_ptr(), dact.size(0), dact.size(1), out.data_ptr()));
+    check(wt_swiglu_backward(stream_of_all(dact, gate_up), dtype(gate_up), dact.data_ptr(), gate_up.data_ptr(),
+                             dact.size(0), dact.size(1), out.data_ptr()));
     return {out};
   }
 };
 
 }  // namespace
+
+WtStream stream_of(const Tensor& tensor) {
+  if (tensor.is_cpu()) return {-1, nullptr};
+#ifdef WT_CUDA
+  if (tensor.is_cuda()) return {tensor.get_device(), c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream()};
+  throw_error(Code::runtime, "kernel input: found a tensor on {}, allowed are cpu and cuda", tensor.device().str());
+#else
+  throw_error(Code::runtime,
+              "kernel input: found a tensor on {}, allowed is cpu; build with cmake --preset cuda for CUDA",
+              tensor.device().str());
+#endif
+}
 
 RopeTable RopeTable::make(std::int64_t seq, std::int64_t head_dim, double theta) {
   RopeTable table{at::empty({seq, head_dim / 2}, at::kFloat), at::empty({seq, head_dim / 2}, at::kFloat)};
@@ -177,6 +220,7 @@ std::vector<Tensor> rope_split(const Tensor& qkv, const RopeTable& table, std::i
 
 Tensor route(const Tensor& logits, std::int64_t top_k, bool normalize, const RouterLossScale& scale,
              const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice, RouterLoss& loss) {
+  need_cpu(logits, "route");
   const bool decided = choice.index.defined();
   Tensor weights = Route::apply(logits, top_k, normalize, &scale, &choice, &loss);
   if (!decided) {
@@ -184,8 +228,9 @@ Tensor route(const Tensor& logits, std::int64_t top_k, bool normalize, const Rou
     choice.order = at::empty({rows}, at::kLong);
     choice.inverse = at::empty({rows}, at::kLong);
     choice.slot_counts.assign(static_cast<std::size_t>(experts), 0);
-    check(wt_sort_by_expert(kCpu, choice.index.data_ptr<std::int64_t>(), slot_of_expert.empty() ? nullptr : slot_of_expert.data(),
-                            rows, experts, choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
+    check(wt_sort_by_expert(stream_of(choice.index), choice.index.data_ptr<std::int64_t>(),
+                            slot_of_expert.empty() ? nullptr : slot_of_expert.data(), rows, experts,
+                            choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
                             choice.slot_counts.data()));
   }
   return weights;
@@ -199,31 +244,35 @@ Tensor swiglu(const Tensor& gate_up) { return SwiGlu::apply(gate_up); }
 
 Tensor combine(const Tensor& rows, const RouterChoice& choice, const Tensor& weights, const Tensor& residual) {
   Tensor out = at::empty_like(residual);
-  check(wt_combine_forward(kCpu, dtype(rows), rows.data_ptr(), choice.inverse.data_ptr<std::int64_t>(),
-                           weights.data_ptr<float>(), residual.data_ptr(), residual.size(0), weights.size(1),
-                           residual.size(1), out.data_ptr()));
+  check(wt_combine_forward(stream_of_all(rows, choice.inverse, weights, residual), dtype(rows), rows.data_ptr(),
+                           choice.inverse.data_ptr<std::int64_t>(), weights.data_ptr<float>(), residual.data_ptr(),
+                           residual.size(0), weights.size(1), residual.size(1), out.data_ptr()));
   return out;
 }
 
 std::pair<Tensor, Tensor> combine_backward(const Tensor& gradient, const Tensor& rows, const RouterChoice& choice,
                                            const Tensor& weights) {
   Tensor drows = at::empty_like(rows), dweights = at::empty_like(weights);
-  check(wt_combine_backward(kCpu, dtype(rows), gradient.data_ptr(), rows.data_ptr(), choice.inverse.data_ptr<std::int64_t>(),
-                            weights.data_ptr<float>(), gradient.size(0), weights.size(1), gradient.size(1),
-                            drows.data_ptr(), dweights.data_ptr<float>()));
+  check(wt_combine_backward(stream_of_all(rows, gradient, choice.inverse, weights), dtype(rows), gradient.data_ptr(),
+                            rows.data_ptr(), choice.inverse.data_ptr<std::int64_t>(), weights.data_ptr<float>(),
+                            gradient.size(0), weights.size(1), gradient.size(1), drows.data_ptr(),
+                            dweights.data_ptr<float>()));
   return {drows, dweights};
 }
 
 Tensor gather_rows(const Tensor& x, const Tensor& index) {
   Tensor y = at::empty({index.size(0), x.size(1)}, x.options());
-  check(wt_gather_rows(kCpu, dtype(x), x.data_ptr(), index.data_ptr<std::int64_t>(), x.size(0), index.size(0), x.size(1), y.data_ptr()));
+  check(wt_gather_rows(stream_of_all(x, index), dtype(x), x.data_ptr(), index.data_ptr<std::int64_t>(), x.size(0),
+                       index.size(0), x.size(1), y.data_ptr()));
   return y;
 }
 
 double cross_entropy_in_place(Tensor& logits, const Tensor& targets, double scale) {
+  need_cpu(logits, "cross_entropy_in_place");
   double loss = 0;
-  check(wt_cross_entropy_forward_backward(kCpu, dtype(logits), logits.data_ptr(), targets.data_ptr<std::int64_t>(),
-                                          logits.size(0), logits.size(1), static_cast<float>(scale), &loss));
+  check(wt_cross_entropy_forward_backward(stream_of(logits), dtype(logits), logits.data_ptr(),
+                                          targets.data_ptr<std::int64_t>(), logits.size(0), logits.size(1),
+                                          static_cast<float>(scale), &loss));
   return loss;
 }
 

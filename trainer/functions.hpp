@@ -5,7 +5,13 @@
 
 #include <vector>
 
+#include "kernels/kernels.h"
+
 namespace wt {
+
+/// Where a kernel over this tensor runs: on the CPU, or on the tensor's device and that device's current stream.
+/// Throws Error{runtime} for a device that this build does not serve.
+WtStream stream_of(const at::Tensor& tensor);
 
 /// Rotary tables, (seq, head_dim / 2) fp32 each.
 struct RopeTable {
@@ -22,9 +28,9 @@ std::vector<at::Tensor> rope_split(const at::Tensor& qkv, const RopeTable& table
 
 /// What the router decided for one microbatch: fixed once, reused by recompute.
 struct RouterChoice {
-  at::Tensor index;    ///< (T, k) int64, logical experts
-  at::Tensor order;    ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
-  at::Tensor inverse;  ///< (T*k) int64
+  at::Tensor index;                         ///< (T, k) int64, logical experts
+  at::Tensor order;                         ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
+  at::Tensor inverse;                       ///< (T*k) int64
   std::vector<std::int64_t> expert_counts;  ///< rows per logical expert
   std::vector<std::int64_t> slot_counts;    ///< rows per slot
 };
@@ -40,8 +46,8 @@ struct RouterLoss {
   double aux = 0, z = 0;  ///< this rank's contributions to the loss
 };
 
-/// logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to `loss`.
-/// The gradient of both balancing losses is added in backward.
+/// CPU only. logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to
+/// `loss`. The gradient of both balancing losses is added in backward.
 at::Tensor route(const at::Tensor& logits, std::int64_t top_k, bool normalize, const RouterLossScale& scale,
                  const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice, RouterLoss& loss);
 
@@ -54,13 +60,14 @@ at::Tensor swiglu(const at::Tensor& gate_up);
 // Without autograd: the caller keeps what backward needs.
 
 /// out (T, D) = residual + sum over the top k of weight * rows[inverse].
-at::Tensor combine(const at::Tensor& rows, const RouterChoice& choice, const at::Tensor& weights, const at::Tensor& residual);
+at::Tensor combine(const at::Tensor& rows, const RouterChoice& choice, const at::Tensor& weights,
+                   const at::Tensor& residual);
 /// Gradients of rows (T*k, D) and weights (T, k).
 std::pair<at::Tensor, at::Tensor> combine_backward(const at::Tensor& gradient, const at::Tensor& rows,
                                                    const RouterChoice& choice, const at::Tensor& weights);
 /// y[j] = x[index[j]].
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& index);
-/// Sum over rows of -log softmax(logits)[target]; logits become scale * (softmax - onehot).
+/// CPU only. Sum over rows of -log softmax(logits)[target]; logits become scale * (softmax - onehot).
 double cross_entropy_in_place(at::Tensor& logits, const at::Tensor& targets, double scale);
 
 }  // namespace wt

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/profile/fingerprint.hpp"
+#include "bench/suites/device.hpp"
 #include "bench/suites/kernels_suite.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "bench/suites/table.hpp"
@@ -85,16 +86,17 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
 void bench(const BenchOptions& o) {
   const RunSpec run = read_run(o.run);
   const bool all = o.suite == "all";
+  const at::Device device = open_device(o.suite_options.device);
   Profile profile;
   profile.fingerprint = host_facts();
-  for (const auto& [key, value] : Fingerprint{{"device", "cpu"},
-                                              {"torch", "2.11.0"},
+  for (const auto& [key, value] : Fingerprint{{"torch", "2.11.0"},
                                               {"isa", wt_kernel_isa()},
                                               {"threads", "1"},
                                               {"run.name", run.name},
                                               {"run.seed", std::to_string(o.suite_options.seed)},
                                               {"run.data", "standard normal"}})
     profile.fingerprint[key] = value;
+  profile.fingerprint.merge(device_facts(all || o.suite == "kernels" ? device : at::Device(at::kCPU)));
   if (all || o.suite == "kernels") profile.measurements = bench_kernels(run, o.suite_options);
   if (all || o.suite != "kernels") {
     const ScratchFolder scratch(o.output);
@@ -130,6 +132,11 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::IsMember({"kernels", "collectives", "storage", "all"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
+  command
+      ->add_option("--device", o->suite_options.device,
+                   "cpu | cuda: of the kernels; collectives and storage are measured on the CPU")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   command->add_flag("--quick", o->suite_options.quick, "Fewer shapes and sizes, shorter samples");
   command->add_option("--samples", o->suite_options.samples, "Samples of each benchmark")
       ->check(CLI::Range(3, 1000))

@@ -10,8 +10,11 @@ class ItemRunner {
  public:
   ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal);
 
-  /// Fresh inputs and, for a backward pass through autograd, the graph.
-  void prepare();
+  /// Fresh inputs and, for a backward pass through autograd, the graph. With sets > 1 that many of them, which the
+  /// calls take in turn, so that caches smaller than all together do not help.
+  void prepare(int sets = 1);
+  /// Of the prepared inputs and incoming gradients of one set.
+  std::int64_t input_bytes() const;
   /// Once, as the trainer executes it; the results of the last call.
   Tensors call();
   /// Gives the inputs back.
@@ -19,25 +22,30 @@ class ItemRunner {
 
   /// prepare(), one call, and the comparison below.
   double check();
-  /// Largest error over the largest value, against fp64. Throws Error{runtime} beyond the precision's limit, naming
-  /// item, output, error and limit: times of a kernel that computes something else are worth nothing.
+  /// Largest error over the largest value, against fp64 on the CPU. Throws Error{runtime} beyond the precision's limit,
+  /// naming item, output, error and limit: times of a kernel that computes something else are worth nothing.
   double compare(const Tensors& outputs, const Tensors& expected) const;
   /// What call() must give for the prepared inputs; they must not have been used yet.
   Tensors expected() const;
 
-  bool cold() const { return problem_.cold; }
+  bool cold() const { return sets_.front().problem.cold; }
   /// Reads the inputs that are in the caches when the trainer comes to this item.
   void touch() const;
-  double share() const { return problem_.share; }
+  double share() const { return sets_.front().problem.share; }
 
  private:
-  bool backward() const { return problem_.through_autograd && item_.pass == Pass::backward; }
+  struct Set {
+    KernelProblem problem;
+    Tensors outputs, gradients;
+  };
+  Set make_set();
+  bool backward(const KernelProblem& problem) const { return problem.through_autograd && item_.pass == Pass::backward; }
 
   WorkItem item_;
   const RunSpec& run_;
   NormalPool& normal_;
-  KernelProblem problem_;
-  Tensors outputs_, gradients_;
+  std::vector<Set> sets_{1};  ///< never empty
+  std::size_t next_ = 0;
 };
 
 /// fp32 1e-4, bf16 3e-2: rounding of results and of sums over a few thousand terms, with room.

@@ -1,5 +1,7 @@
 // The kernel suite: times and checks every work item of a run.
 #pragma once
+#include <string>
+
 #include "configs/spec/profile.hpp"
 #include "configs/spec/run.hpp"
 
@@ -9,10 +11,12 @@ struct SuiteOptions {
   bool quick = false;
   std::uint64_t seed = 17;  ///< of the input data
   int samples = 9;
+  std::string device = "cpu";  ///< or "cuda"; see device.hpp
 };
 
-/// One measurement per case of kernel_cases(): clock thread_cpu, one intra-op thread, counters max_rel_error, flops and
-/// bytes. Throws Error{runtime} when a kernel's result is wrong.
+/// One measurement per case of kernel_cases(): clock thread_cpu (device on cuda), one intra-op thread, counters
+/// max_rel_error, flops and bytes. On cuda the router is left out, which stderr says: the trainer makes its choice on
+/// the host. Throws Error{runtime} when a kernel's result is wrong or the device is not there.
 std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& options);
 
 }  // namespace wt

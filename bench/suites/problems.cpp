@@ -6,7 +6,6 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
-#include "kernels/kernels.h"
 #include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
@@ -39,7 +38,7 @@ KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal) {
   const auto counts = skewed_rows(rows_of(item), groups, normal.seed());
   std::vector<std::int32_t> ends(counts.size());
   std::partial_sum(counts.begin(), counts.end(), ends.begin());
-  const Tensor offsets = at::tensor(ends, at::TensorOptions().dtype(at::kInt));
+  const Tensor offsets = at::tensor(ends, at::TensorOptions().dtype(at::kInt)).to(normal.device());
   KernelProblem p;
   p.inputs = {normal.take({rows_of(item), k}, type_of(item)), normal.take({groups, n, k}, type_of(item))};
   p.run = [offsets](const Tensors& in) { return Tensors{at::_grouped_mm(in[0], in[1].transpose(-2, -1), offsets)}; };
@@ -91,14 +90,15 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
     throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}",
                 item.dims[0], heads + kv, hd, (heads + kv) * hd);
   const std::int64_t seq = rows % run.seq == 0 ? run.seq : rows, batch = rows / seq;
-  const RopeTable table = RopeTable::make(seq, hd, m.rope_theta);
+  RopeTable table = RopeTable::make(seq, hd, m.rope_theta);
+  table = {table.cosine.to(normal.device()), table.sine.to(normal.device())};
   KernelProblem p;
   p.inputs = {normal.take({rows, (heads + 2 * kv) * hd}, type_of(item))};
   p.run = [=](const Tensors& in) { return rope_split(in[0], table, batch, heads, kv); };
   p.reference = [=](const Tensors& in) {
     const Tensor all = in[0].view({batch, seq, heads + 2 * kv, hd}).transpose(1, 2);
-    const Tensor turned = all.narrow(1, 0, heads + kv), cosine = table.cosine.to(at::kDouble),
-                 sine = table.sine.to(at::kDouble);
+    const Tensor turned = all.narrow(1, 0, heads + kv), cosine = table.cosine.to(in[0].options()),
+                 sine = table.sine.to(in[0].options());
     const Tensor a = turned.narrow(3, 0, hd / 2), b = turned.narrow(3, hd / 2, hd / 2);
     const Tensor out = at::cat({a * cosine - b * sine, b * cosine + a * sine}, 3);
     return Tensors{out.narrow(1, 0, heads), out.narrow(1, heads, kv), all.narrow(1, heads + kv, kv)};
@@ -143,10 +143,14 @@ KernelProblem permute_rows(const WorkItem& item, const RunSpec& run, NormalPool&
                         choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
                         nullptr) != WT_OK)
     throw_error(Code::runtime, "{}", wt_kernel_error());
+  choice.order = choice.order.to(normal.device());
+  choice.inverse = choice.inverse.to(normal.device());
   KernelProblem p;
   p.inputs = {normal.take({rows / k, item.dims[0]}, type_of(item))};
   p.run = [=](const Tensors& in) { return Tensors{permute(in[0], choice, k)}; };
-  p.reference = [=](const Tensors& in) { return Tensors{in[0].index_select(0, choice.order.floor_divide(k))}; };
+  p.reference = [=](const Tensors& in) {
+    return Tensors{in[0].index_select(0, choice.order.to(in[0].device()).floor_divide(k))};
+  };
   p.through_autograd = true;
   return p;
 }
@@ -176,7 +180,7 @@ KernelProblem add(const WorkItem& item, NormalPool& normal) {
 
 KernelProblem embedding(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), width = item.dims[0], vocab = run.model.vocab;
-  const Tensor tokens = random_integers(vocab, rows, normal.seed());
+  const Tensor tokens = random_integers(vocab, rows, normal.seed()).to(normal.device());
   KernelProblem p;
   p.cold = true;
   if (item.pass == Pass::forward) p.still_warm = {0};  // gathered by the op before
@@ -184,30 +188,42 @@ KernelProblem embedding(const WorkItem& item, const RunSpec& run, NormalPool& no
     p.inputs = {normal.take({vocab, width}, type_of(item))};
     p.run = [tokens](const Tensors& in) { return Tensors{in[0].index_select(0, tokens)}; };
     p.reference = [tokens, vocab](const Tensors& in) {
-      return Tensors{at::mm(at::one_hot(tokens, vocab).to(at::kDouble), in[0])};
+      return Tensors{at::mm(at::one_hot(tokens.to(in[0].device()), vocab).to(at::kDouble), in[0])};
     };
   } else {
     p.inputs = {normal.take({vocab, width}, at::kFloat), normal.take({rows, width}, type_of(item))};
     p.run = [tokens](const Tensors& in) { return Tensors{in[0].index_add_(0, tokens, in[1].to(at::kFloat))}; };
     p.reference = [tokens, vocab](const Tensors& in) {
-      return Tensors{in[0] + at::mm(at::one_hot(tokens, vocab).to(at::kDouble).t(), in[1])};
+      return Tensors{in[0] + at::mm(at::one_hot(tokens.to(in[0].device()), vocab).to(at::kDouble).t(), in[1])};
     };
   }
   return p;
 }
 
+/// The kernel with its sum in device memory: fetching it would time the host's wait too.
+Tensors cross_entropy_on_device(const Tensor& logits, const Tensor& targets) {
+  const Tensor loss = at::zeros({}, logits.options().dtype(at::kDouble));
+  const WtStatus status = wt_cross_entropy_forward_backward(
+      stream_of(logits), logits.scalar_type() == at::kFloat ? WT_FP32 : WT_BF16, logits.data_ptr(),
+      targets.data_ptr<std::int64_t>(), logits.size(0), logits.size(1), 1.0f / static_cast<float>(logits.size(0)),
+      loss.data_ptr<double>());
+  if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+  return {logits, loss};
+}
+
 KernelProblem cross_entropy(const WorkItem& item, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), vocab = item.dims[0];
-  const Tensor targets = random_integers(vocab, rows, normal.seed());
+  const Tensor targets = random_integers(vocab, rows, normal.seed()).to(normal.device());
   KernelProblem p;
   p.inputs = {normal.take({rows, vocab}, type_of(item))};
   p.run = [=](const Tensors& in) {
     Tensor logits = in[0];
+    if (!logits.is_cpu()) return cross_entropy_on_device(logits, targets);
     const double loss = cross_entropy_in_place(logits, targets, 1.0 / static_cast<double>(rows));
     return Tensors{logits, at::scalar_tensor(loss, at::kDouble)};
   };
   p.reference = [=](const Tensors& in) {
-    const Tensor hot = at::one_hot(targets, vocab).to(at::kDouble);
+    const Tensor hot = at::one_hot(targets.to(in[0].device()), vocab).to(at::kDouble);
     return Tensors{(in[0].softmax(1) - hot) / static_cast<double>(rows), -(in[0].log_softmax(1) * hot).sum()};
   };
   p.share = 0.5;
@@ -223,7 +239,7 @@ KernelProblem adamw(const WorkItem& item, const RunSpec& run, NormalPool& normal
   p.cold = true;
   p.run = [=](const Tensors& in) {
     const WtStatus status =
-        wt_adamw({-1, nullptr}, in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
+        wt_adamw(stream_of(in[0]), in[0].data_ptr<float>(), in[1].data_ptr<float>(), in[2].data_ptr<float>(),
                  in[3].data_ptr<float>(), n, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, 10, 0.5f);
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
     return Tensors{in[0], in[1], in[2]};

@@ -14,6 +14,8 @@
 namespace wt {
 namespace {
 
+constexpr double kColdIssue_s = 3e-4;  // to issue what warms inputs and one call
+
 double thread_cpu_s() { return Clocks::read(CLOCK_THREAD_CPUTIME_ID); }
 
 /// Writes twice the last-level cache (64 MiB where the system does not tell its size).
@@ -25,16 +27,36 @@ void flush_caches() {
   benchmark::DoNotOptimize(buffer.data());
 }
 
-/// Calls in one sample, from a call that found its caches warm.
-std::int64_t calls_per_sample(const TimedCase& timed, const SamplerOptions& options) {
-  if (timed.touch) return options.cold_calls;
+class ThreadCpu : public Stopwatch {
+ public:
+  void start() override { begin_s_ = thread_cpu_s(); }
+  double stop() override { return thread_cpu_s() - begin_s_; }
+  void flush_caches() override { wt::flush_caches(); }
+
+ private:
+  double begin_s_ = 0;
+};
+
+struct Batch {
+  std::int64_t calls = 1;  ///< in one sample
+  double issue_s = 0;      ///< wall time that the host takes to make them
+};
+
+/// From a call that found its caches warm.
+Batch batch_of(const TimedCase& timed, const SamplerOptions& options, Stopwatch& stopwatch) {
+  if (timed.touch) return {options.cold_calls, kColdIssue_s};
   timed.prepare();
   timed.call();
-  const double begin = thread_cpu_s();
+  stopwatch.cover(kColdIssue_s);
+  stopwatch.start();
+  const double begin_s = Clocks::read(CLOCK_MONOTONIC);
   timed.call();
-  const double call_s = thread_cpu_s() - begin;
+  const double issue_s = Clocks::read(CLOCK_MONOTONIC) - begin_s;
+  const double call_s = stopwatch.stop();
   timed.release();
-  return std::clamp<std::int64_t>(std::llround(options.sample_s / std::max(call_s, 1e-7)), 1, options.most_calls);
+  const auto calls =
+      std::clamp<std::int64_t>(std::llround(options.sample_s / std::max(call_s, 1e-7)), 1, options.most_calls);
+  return {calls, issue_s * static_cast<double>(calls)};
 }
 
 class Collector : public benchmark::BenchmarkReporter {
@@ -63,28 +85,39 @@ void initialize_once() {
 
 std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options,
                                                    const std::function<void(int, int)>& progress) {
+  ThreadCpu stopwatch;
+  return sample(cases, options, stopwatch, progress);
+}
+
+std::unique_ptr<Stopwatch> thread_cpu_stopwatch() { return std::make_unique<ThreadCpu>(); }
+
+std::vector<std::vector<double>> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
+                                        Stopwatch& stopwatch, const std::function<void(int, int)>& progress) {
   initialize_once();
   benchmark::ClearRegisteredBenchmarks();
   std::exception_ptr failure;
   int done = 0;
   const int total = static_cast<int>(cases.size()) * options.samples;
   for (const TimedCase& timed : cases) {
-    const std::int64_t calls = calls_per_sample(timed, options);
-    const auto body = [&timed, &failure, &done, &progress, calls, total](benchmark::State& state) {
+    const Batch batch = batch_of(timed, options, stopwatch);
+    const auto body = [&timed, &failure, &done, &progress, &stopwatch, batch, total](benchmark::State& state) {
       if (failure) return state.SkipWithError("an earlier case failed");
       try {
         timed.prepare();
         timed.call();  // warm
-        while (state.KeepRunningBatch(calls)) {
+        while (state.KeepRunningBatch(batch.calls)) {
           double spent_s = 0;
-          for (std::int64_t batch = timed.touch ? calls : 1; batch > 0; --batch) {
+          for (std::int64_t left = timed.touch ? batch.calls : 1; left > 0; --left) {
             if (timed.touch) {
-              flush_caches();
+              stopwatch.flush_caches();
+              stopwatch.cover(batch.issue_s);
               timed.touch();
+            } else {
+              stopwatch.cover(batch.issue_s);
             }
-            const double begin = thread_cpu_s();
-            for (std::int64_t i = timed.touch ? 1 : calls; i > 0; --i) timed.call();
-            spent_s += thread_cpu_s() - begin;
+            stopwatch.start();
+            for (std::int64_t i = timed.touch ? 1 : batch.calls; i > 0; --i) timed.call();
+            spent_s += stopwatch.stop();
           }
           state.SetIterationTime(spent_s);
         }
@@ -98,7 +131,7 @@ std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>&
     // Manual time has no cap on wall time, so the number of calls is bounded here.
     benchmark::RegisterBenchmark(timed.name.c_str(), body)
         ->UseManualTime()
-        ->Iterations(calls)
+        ->Iterations(batch.calls)
         ->Repetitions(options.samples);
   }
   Collector collector;

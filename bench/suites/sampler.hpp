@@ -1,7 +1,8 @@
-// Samples of CPU time through Google Benchmark: repetitions of all cases in random order, so that a slow phase of the
-// machine meets all of them; every repetition is kept as one sample.
+// Samples of CPU or device time through Google Benchmark: repetitions of all cases in random order, so that a slow
+// phase of the machine meets all of them; every repetition is kept as one sample.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,21 @@ struct TimedCase {
   std::function<void()> touch;
 };
 
+/// What times are read from, and how caches are emptied. One at a time is started.
+class Stopwatch {
+ public:
+  virtual ~Stopwatch() = default;
+  virtual void start() = 0;
+  virtual double stop() = 0;  ///< seconds since start(), when all that was issued since then is done
+  virtual void flush_caches() = 0;
+  /// Where calls only issue work: keeps the device busy with other work for about `issue_s`, so that what is issued
+  /// after start() waits ready behind it and gaps between issues are not timed.
+  virtual void cover([[maybe_unused]] double issue_s) {}
+};
+
+/// This thread's CPU time.
+std::unique_ptr<Stopwatch> thread_cpu_stopwatch();
+
 struct SamplerOptions {
   int samples = 9;         ///< fewer than 7 leave the gate's test without power (bench/gate)
   double sample_s = 2e-3;  ///< a sample is as many calls as take about this long, at least one
@@ -24,7 +40,11 @@ struct SamplerOptions {
   int cold_calls = 3;
 };
 
-/// Thread-CPU seconds of one call: result[i] are the samples of cases[i]. Exceptions of a case are passed on.
+/// Seconds of one call on that stopwatch: result[i] are the samples of cases[i]. Exceptions of a case are passed on.
+std::vector<std::vector<double>> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
+                                        Stopwatch& stopwatch,
+                                        const std::function<void(int done, int total)>& progress = {});
+/// The same on this thread's CPU time.
 std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options,
                                                    const std::function<void(int done, int total)>& progress = {});
 
