@@ -51,9 +51,10 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
                                 format_seconds(plan.step.low_s), format_seconds(plan.step.high_s)),
                     Evidence::derived)},
       {"exposed communication", Cell(plan.step.exposed_s, format_seconds(plan.step.exposed_s), Evidence::derived)},
-      {"expert load, max/mean", Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over layers and domains of corpus "
-                                                                 "counts; single microbatches swing more)",
-                                                                 plan.imbalance, plan.imbalance_p99))}};
+      {"expert load, max/mean",
+       Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over layers and domains of corpus "
+                                        "counts; single microbatches swing more)",
+                                        plan.imbalance, plan.imbalance_p99))}};
   if (plan.step.mfu > 0)
     chosen.entries.emplace_back(
         "MFU", Cell(plan.step.mfu,
@@ -125,9 +126,10 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
 
 Section memory_section(const Plan& plan) {
   Section s{.id = "memory", .title = "Memory"};
-  s.paragraphs.push_back(fmt::format("Peak of a rank: {} of {} that it may use, routing load at p99 over layers and domains of "
-                                     "corpus counts; single microbatches swing more.",
-                                     format_bytes(plan.memory_bytes), format_bytes(plan.memory_limit_bytes)));
+  s.paragraphs.push_back(
+      fmt::format("Peak of a rank: {} of {} that it may use, routing load at p99 over layers and domains of "
+                  "corpus counts; single microbatches swing more.",
+                  format_bytes(plan.memory_bytes), format_bytes(plan.memory_limit_bytes)));
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [name, bytes] : plan.memory_parts) parts.emplace_back(-bytes, name);
   std::sort(parts.begin(), parts.end());
@@ -229,9 +231,10 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   std::string largest;
   const std::vector<EvidenceSource> sources = evidence_sources(inputs, plan);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, sources.size()); ++i)
-    largest += fmt::format("{}{}, {:.0f} % of the computation, rests on {} figure{} ({}{})", i ? "; " : "",
-                           sources[i].name, 100 * sources[i].share, sources[i].points, sources[i].points == 1 ? "" : "s",
-                           sources[i].points > 1 ? "the first: " : "", sources[i].source);
+    largest +=
+        fmt::format("{}{}, {:.0f} % of the computation, rests on {} figure{} ({}{})", i ? "; " : "", sources[i].name,
+                    100 * sources[i].share, sources[i].points, sources[i].points == 1 ? "" : "s",
+                    sources[i].points > 1 ? "the first: " : "", sources[i].source);
   if (!largest.empty()) s.paragraphs.push_back("Largest sources: " + largest + ".");
   for (const std::string& assumption : plan_assumptions(inputs, plan)) s.paragraphs.push_back(assumption);
   Chart chart{.kind = ChartKind::bar,

@@ -103,10 +103,12 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
     derived = derived || scenario.evidence.kind == Evidence::derived || scenario.evidence.kind == Evidence::assumed;
   }
   if (!names.empty())
-    out.push_back(fmt::format("Routing: the mean of {} (memory at p99 over layers and domains of corpus counts; single microbatches swing "
-                              "more). {}", names,
-                              derived ? "These are a proxy, not recordings of this model, and recorded at inference."
-                                      : "Recorded at inference of a trained model; training is more skewed."));
+    out.push_back(fmt::format(
+        "Routing: the mean of {} (memory at p99 over layers and domains of corpus counts; single microbatches swing "
+        "more). {}",
+        names,
+        derived ? "These are a proxy, not recordings of this model, and recorded at inference."
+                : "Recorded at inference of a trained model; training is more skewed."));
   if (!inputs.study.cluster.shared_cores())
     out.push_back(
         fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
@@ -120,9 +122,10 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
   out.push_back(
       "Checkpoints: an asynchronous save is assumed (copy to host blocks, writing does not); the trainer in this tree "
       "saves synchronously.");
-  out.push_back(fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
-                            "not validated.",
-                            100 * inputs.study.search.tie));
+  out.push_back(
+      fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
+                  "not validated.",
+                  100 * inputs.study.search.tie));
   return out;
 }
 

@@ -79,7 +79,8 @@ void check_run(const RunSpec& run, const std::string& where) {
   const std::int64_t unit = run.layout.world() * run.layout.microbatch;
   if (run.global_batch < 1 || run.global_batch % unit != 0)
     throw_error(Code::usage,
-                "{}: global_train_batch_size: found {}, needs a multiple of world x device_train_microbatch_size = {} x {} = {}",
+                "{}: global_train_batch_size: found {}, needs a multiple of world x device_train_microbatch_size = {} "
+                "x {} = {}",
                 where, run.global_batch, run.layout.world(), run.layout.microbatch, unit);
 }
 
@@ -131,15 +132,16 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "model" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "name" << YAML::Value << m.name << YAML::Key << "n_layers" << YAML::Value << m.layers;
   out << YAML::Key << "d_model" << YAML::Value << m.d_model << YAML::Key << "n_heads" << YAML::Value << m.heads;
-  out << YAML::Key << "vocab_size" << YAML::Value << m.vocab << YAML::Key << "norm_eps" << YAML::Value << shortest(m.norm_eps);
+  out << YAML::Key << "vocab_size" << YAML::Value << m.vocab << YAML::Key << "norm_eps" << YAML::Value
+      << shortest(m.norm_eps);
   out << YAML::Key << "attn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "kv_n_heads" << YAML::Value
       << m.kv_heads << YAML::Key << "head_dim" << YAML::Value << m.head_dim << YAML::Key << "rope_theta" << YAML::Value
       << shortest(m.rope_theta) << YAML::EndMap;
   out << YAML::Key << "ffn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "ffn_hidden_size" << YAML::Value
       << m.ffn << YAML::Key << "moe_num_experts" << YAML::Value << m.experts << YAML::Key << "moe_top_k" << YAML::Value
       << m.top_k << YAML::Key << "moe_normalize_expert_weights" << YAML::Value << m.normalize_top_k << YAML::Key
-      << "moe_loss_weight" << YAML::Value << shortest(m.aux_loss_weight) << YAML::Key << "moe_zloss_weight" << YAML::Value
-      << shortest(m.z_loss_weight) << YAML::EndMap << YAML::EndMap;
+      << "moe_loss_weight" << YAML::Value << shortest(m.aux_loss_weight) << YAML::Key << "moe_zloss_weight"
+      << YAML::Value << shortest(m.z_loss_weight) << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << run.layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;
@@ -153,9 +155,9 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::EndMap;
   const OptimizerSpec& o = run.optimizer;
   out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << "adamw"
-      << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value << shortest(o.beta1) << YAML::Key
-      << "beta2" << YAML::Value << shortest(o.beta2) << YAML::Key << "eps" << YAML::Value << shortest(o.eps) << YAML::Key << "weight_decay"
-      << YAML::Value << shortest(o.weight_decay) << YAML::EndMap;
+      << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value << shortest(o.beta1)
+      << YAML::Key << "beta2" << YAML::Value << shortest(o.beta2) << YAML::Key << "eps" << YAML::Value
+      << shortest(o.eps) << YAML::Key << "weight_decay" << YAML::Value << shortest(o.weight_decay) << YAML::EndMap;
   out << YAML::Key << "scheduler" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
       << "cosine_with_warmup" << YAML::Key << "t_warmup" << YAML::Value << fmt::format("{}ba", o.warmup_steps)
       << YAML::Key << "alpha_f" << YAML::Value << shortest(o.final_lr_fraction) << YAML::EndMap;

@@ -103,8 +103,12 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
 std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) const {
   const auto priced = [&](const KernelFit& fit) {
     const double seconds = fit_seconds(fit, data_, item, rows);
-    return Price{seconds,        seconds * fit.low_ratio, seconds * fit.high_ratio,
-                 Lookup::fitted, fit.evidence,            only(fit.root.value_or(fit.evidence), seconds)};
+    return Price{seconds,
+                 seconds * fit.low_ratio,
+                 seconds * fit.high_ratio,
+                 Lookup::fitted,
+                 fit.evidence,
+                 only(fit.root.value_or(fit.evidence), seconds)};
   };
   if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end())
     return priced(own->second);

@@ -1,5 +1,5 @@
-// The price of an op: what the simulator and the estimator ask, and what the machine model answers. Each answer says how
-// it was found and on which evidence it rests.
+// The price of an op: what the simulator and the estimator ask, and what the machine model answers. Each answer says
+// how it was found and on which evidence it rests.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,12 +29,12 @@ struct Price {
 };
 
 /// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
-/// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the cluster
-/// model shares out, slowed by an efficiency that depends on the message size.
+/// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the
+/// cluster model shares out, slowed by an efficiency that depends on the message size.
 struct CollectivePrice {
   double latency_s = 0;
-  double cpu_s = 0;         ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
-  double efficiency = 1.0;  ///< share of the pools' nominal bandwidth that a transfer of this size reaches
+  double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
+  double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
   Evidence evidence = Evidence::assumed;
   std::optional<Evidence> root = {};  ///< evidence of what it follows from; none = `evidence`

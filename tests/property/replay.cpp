@@ -259,8 +259,10 @@ TEST_CASE("a rank's step is what its compute lane did and what it stood still fo
     double sum = 0;
     for (double seconds : r.evidence_s) sum += seconds;
     CHECK(sum == Approx(r.step_s).epsilon(1e-9));
-    CHECK(r.evidence_s[static_cast<std::size_t>(Evidence::derived)] == Approx(0).margin(1e-12));  // all prices have a root
-    for (const OpClassTotal& t : r.totals)  // gathers that move nothing are the host's, the others name the class's lane
+    CHECK(r.evidence_s[static_cast<std::size_t>(Evidence::derived)] ==
+          Approx(0).margin(1e-12));  // all prices have a root
+    for (const OpClassTotal& t :
+         r.totals)  // gathers that move nothing are the host's, the others name the class's lane
       if (t.action == Action::unshard && t.group == Group::dense) CHECK(t.lane == Lane::all_gather);
     CHECK(r.lane_busy_s[0] + r.exposed_s == Approx(r.step_s).epsilon(1e-6));
     CHECK(r.low_s < r.step_s);

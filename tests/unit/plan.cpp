@@ -84,7 +84,8 @@ TEST_CASE("a plan names what its computation rests on, grouped products on three
   double sum = 0;
   for (const EvidenceSource& s : sources) sum += s.share;
   CHECK(sum == Approx(1));
-  const auto grouped = std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward/bf16"; });
+  const auto grouped =
+      std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward/bf16"; });
   REQUIRE(grouped != sources.end());
   CHECK(grouped->points == 3);
   CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::published)] > 0.5);
@@ -94,7 +95,8 @@ TEST_CASE("a plan names what its computation rests on, grouped products on three
   const std::string yaml = plan_yaml(inputs, plan);
   CHECK_THAT(yaml, !Catch::Contains("as it is") && Catch::Contains("one rank per GPU"));
   const auto assumptions = plan_assumptions(inputs, plan);
-  CHECK(std::any_of(assumptions.begin(), assumptions.end(), [](auto& a) { return a.find("saves synchronously") != a.npos; }));
+  CHECK(std::any_of(assumptions.begin(), assumptions.end(),
+                    [](auto& a) { return a.find("saves synchronously") != a.npos; }));
 }
 
 TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
