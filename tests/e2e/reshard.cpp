@@ -46,6 +46,7 @@ class StoreOnly : public Communicators {
   StoreOnly(std::int64_t rank, ThreadStore& store) : rank_(rank), store_(store) {}
   std::int64_t rank() const override { return rank_; }
   SharedStore& store() override { return store_; }
+  const IssuedCollective& last_issued() const override { refuse(); }
   Pending all_gather(Axis, at::Tensor, at::Tensor) override { refuse(); }
   Pending reduce_scatter(Axis, at::Tensor, at::Tensor) override { refuse(); }
   Pending all_reduce(Axis, at::Tensor) override { refuse(); }
