@@ -182,7 +182,10 @@ class Builder {
       o.waits.push_back({local ? "combine.bwd" : "collect.bwd"});
       o.allocates = {{"gre", sizes_.row_block}};
       // Through the down projection, through SwiGLU, through gate and up; what each has used is given back after it.
-      o.transient = {difference(sum(sizes_.activated, fixed(sizes_.expert_down_weight)), sizes_.row_block),
+      // The CPU's bf16 product copies both of its inputs first (measured; transport_scratch marks that machine).
+      const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
+      const Amount inputs = copies ? sum(sizes_.activated, sizes_.row_block) : Amount{};
+      o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
                      difference(sizes_.gate_up, sizes_.row_block),
                      difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated)};
       o.frees = {{"experts.saved"}, {"expert.rows"}, {"go"}, {"gco"}};

@@ -55,12 +55,12 @@ double highest_error(const RunSpec& run) {
 /// once is a matter of timing, and more so where expert weights are sharded. Measured here: medians of -0.04 to 1.6 %, to
 /// 3.6 % where they are sharded; the highest of many steps varies by 3 % from
 /// run to run.
-void check_peak(const RunSpec& run) {
+void check_peak(const RunSpec& run, double allowed = 0.02) {
   const double median = median_error(run), highest = highest_error(run);
-  INFO(run.layout.name() << ", recompute " << to_string(run.layout.recompute) << ": median " << 100 * median << " %, highest "
+  INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute) << ": median " << 100 * median << " %, highest "
                          << 100 * highest << " %");
-  CHECK(median >= -0.02);
-  CHECK(median <= (run.layout.expert_shard() == 1 ? 0.02 : 0.06));
+  CHECK(median >= -allowed);
+  CHECK(median <= (run.layout.expert_shard() == 1 ? allowed : 0.06));
   CHECK(std::abs(highest) <= 0.10);
 }
 
@@ -85,9 +85,9 @@ TEST_CASE("so it is with recompute, which needs less") {
   }
 }
 
-TEST_CASE("so it is in bf16") {
+TEST_CASE("so it is in bf16, to 5 %") {
   for (RunSpec run : {small_run(), with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.precision = Precision::bf16;
-    check_peak(run);
+    check_peak(run, 0.05);
   }
 }
