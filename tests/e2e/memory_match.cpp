@@ -60,7 +60,7 @@ void check_peak(const RunSpec& run, double allowed = 0.02) {
   INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute) << ": median " << 100 * median << " %, highest "
                          << 100 * highest << " %");
   CHECK(median >= -allowed);
-  CHECK(median <= (run.layout.expert_shard() == 1 ? allowed : 0.06));
+  CHECK(median <= (run.layout.expert_shard() == 1 ? std::max(allowed, 0.03) : 0.06));  // seen to 1.9 %: scratch given back early
   CHECK(std::abs(highest) <= 0.10);
 }
 
