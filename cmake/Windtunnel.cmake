@@ -26,3 +26,15 @@ function(wt_test name)
   target_precompile_headers(${name} REUSE_FROM wt_catch_pch)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
+
+# wt_python_test(NAME SCRIPT a.py ARGS ... ENVIRONMENT A=b): one ctest entry that runs a script of tests/python with PyTorch's
+# and Hugging Face's packages (python-environment.sh), the source tree as working folder. Where they cannot be had the test is
+# reported as skipped; the test python_environment makes them first.
+function(wt_python_test name)
+  cmake_parse_arguments(arg "" "SCRIPT" "ARGS;ENVIRONMENT" ${ARGN})
+  add_test(NAME ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    COMMAND ${CMAKE_SOURCE_DIR}/cmake/python-environment.sh run "${WT_LIBTORCH}" ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED python_environment)
+  # OMP_NUM_THREADS: other tests run beside it. The bytecode cache would lie in the source tree.
+  set_property(TEST ${name} PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 ${arg_ENVIRONMENT})
+endfunction()
