@@ -1,0 +1,154 @@
+#include "sim/program/block_ops.hpp"
+
+#include "sim/program/group_ops.hpp"
+
+namespace wt {
+
+Op BlockOps::attention(Direction direction) const {
+  const auto& m = model_;
+  const Amount tokens = fixed(sizes_.tokens);
+  Op o = op("attn" + suffix(direction), Action::attention, direction, Group::dense);
+  o.work = {item(Kernel::rmsnorm, direction, tokens, {m.d_model}),
+            item(Kernel::gemm, direction, tokens, {(m.heads + 2 * m.kv_heads) * m.head_dim, m.d_model}),
+            item(Kernel::rope, direction, tokens, {(m.heads + m.kv_heads) * m.head_dim}),
+            item(Kernel::attention, direction, fixed(as_double(layout_.microbatch)), {options_.seq, m.heads, m.kv_heads, m.head_dim}),
+            item(Kernel::gemm, direction, tokens, {m.d_model, m.heads * m.head_dim}),
+            item(Kernel::add, direction, tokens, {m.d_model}),
+            item(Kernel::rmsnorm, direction, tokens, {m.d_model}),
+            make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}),
+            item(Kernel::router, direction, tokens, {m.experts, m.top_k}),
+            item(Kernel::permute, direction, fixed(sizes_.tokens * as_double(m.top_k)), {m.d_model})};
+  const bool local = layout_.expert == 1;
+  if (direction == Direction::backward) {
+    o.waits = {{local ? "experts.bwd" : "dispatch.bwd"}, {unshard_name(Group::dense, direction)}};
+    o.allocates = {{"gx", fixed(sizes_.x)}};
+    o.transient = {fixed(2 * sizes_.x + sizes_.qkv + sizes_.largest_dense_weight)};
+    // Layer 0's input is the embedding's output: a buffer without a layer, found where "out" of layer -1 is not.
+    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {"y"}, {"gy"}, {"gx", 1}, {"out", -1}};
+  } else {
+    o.waits = {{unshard_name(Group::dense, direction)}};
+    o.allocates = {{"attn.saved", fixed(sizes_.attention)}, {"y", fixed(sizes_.routed)}};
+    if (direction == Direction::forward) o.allocates.push_back({"routing", fixed(sizes_.routing)});
+    o.transient = {fixed(sizes_.qkv - sizes_.routed)};
+  }
+  return o;
+}
+
+Op BlockOps::experts(Direction direction) const {
+  const auto& m = model_;
+  const std::int64_t local_experts = m.experts / layout_.expert;
+  const Amount rows = sizes_.rows;
+  Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
+  o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
+            item(Kernel::swiglu, direction, rows, {m.ffn}),
+            item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts})};
+  const bool local = layout_.expert == 1;
+  if (!local) {
+    o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
+    o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
+  }
+  o.waits = {{unshard_name(Group::expert, direction)}};
+  if (direction == Direction::backward) {
+    o.waits.push_back({local ? "combine.bwd" : "collect.bwd"});
+    o.allocates = {{"gre", sizes_.row_block}};
+    // Through the down projection, through SwiGLU, through gate and up; what each has used is given back after it.
+    // The CPU's bf16 product copies both of its inputs first (measured; transport_scratch marks that machine).
+    const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
+    const Amount inputs = copies ? sum(sizes_.activated, sizes_.row_block) : Amount{};
+    o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
+                   difference(sizes_.gate_up, sizes_.row_block),
+                   difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated)};
+    o.frees = {{"experts.saved"}, {"expert.rows"}, {"go"}, {"gco"}};
+  } else {
+    o.waits.push_back({(local ? "attn" : "dispatch") + suffix(direction)});
+    o.allocates = {{"experts.saved", sum(sizes_.row_block, sum(sizes_.gate_up, sizes_.activated))}};
+    if (!local) {  // rows sorted by expert, and outputs sorted back for sending
+      o.allocates.push_back({"expert.rows", sizes_.row_block});
+      o.allocates.push_back({"eo", sizes_.row_block});
+    }
+    o.frees = {{"recv"}};
+  }
+  return o;
+}
+
+Op BlockOps::combine(Direction direction) const {
+  const Amount routed_rows = fixed(sizes_.tokens * as_double(model_.top_k));
+  Op o = op("combine" + suffix(direction), Action::combine, direction);
+  o.work = {item(Kernel::permute, direction, routed_rows, {model_.d_model}),
+            item(Kernel::add, direction, fixed(sizes_.tokens), {model_.d_model})};
+  if (direction == Direction::backward) {
+    o.allocates = {{"go", fixed(sizes_.routed)}};
+    o.frees = {{"co"}};
+  } else {
+    o.waits = {{(layout_.expert == 1 ? "experts" : "collect") + suffix(direction)}};
+    if (direction == Direction::forward) o.allocates = {{"out", fixed(sizes_.x)}};
+  }
+  return o;
+}
+
+Op BlockOps::all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const {
+  Op o = op(name + suffix(direction), action, direction);
+  collective(o, OpKind::all_to_all, Axis::expert, sent);
+  o.waits = std::move(waits);
+  return o;
+}
+
+void BlockOps::add_block(Nodes& out, Direction direction) const {
+  const bool local = layout_.expert == 1;
+  const std::string s = suffix(direction);
+  out.push_back(attention(direction));
+  if (!local) {
+    if (direction == Direction::forward)
+      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(model_.experts)), {{"attn" + s}}));
+    Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
+                             {{direction == Direction::forward ? "counts" + s : "attn" + s}});
+    dispatch.allocates = {{"recv", sizes_.row_block}};
+    if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
+    out.push_back(dispatch);
+  }
+  out.push_back(experts(direction));
+  if (!local) {
+    Op collect = all_to_all("collect", Action::collect, direction, sizes_.row_block, {{"experts" + s}});
+    collect.allocates = {{"co", fixed(sizes_.routed)}};
+    collect.frees = {{"eo"}};
+    out.push_back(collect);
+  }
+  out.push_back(combine(direction));
+}
+
+Op BlockOps::embed_forward() const {
+  Op o = op("embed.fwd", Action::embed, Direction::forward, Group::embedding);
+  o.work = {item(Kernel::embedding, Direction::forward, fixed(sizes_.tokens), {model_.d_model})};
+  o.waits = {{"embedding.unshard.fwd"}, {"data"}};
+  o.allocates = {{"out", fixed(sizes_.x)}};
+  o.frees = {{"embedding.weights"}};
+  return o;
+}
+
+Op BlockOps::embed_backward() const {
+  Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
+  o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
+  o.waits = {{"attn.bwd", 0, 0}};
+  o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
+  o.frees = {{"gx", 0, 0}};
+  return o;
+}
+
+Op BlockOps::head() const {
+  const auto& m = model_;
+  const Amount tokens = fixed(sizes_.tokens);
+  Op o = op("head", Action::head_loss, Direction::forward, Group::head);
+  for (Direction direction : {Direction::forward, Direction::backward}) {
+    o.work.push_back(item(Kernel::rmsnorm, direction, tokens, {m.d_model}));
+    o.work.push_back(item(Kernel::gemm, direction, tokens, {m.vocab, m.d_model}));
+    o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
+  }
+  o.waits = {{"head.unshard.fwd"}, {"data"}};
+  o.allocates = {{"gx", fixed(sizes_.x)}, {"head.gradient", fixed(padded(Group::head) * 4)}};
+  // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
+  o.transient = {fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.head_weight))};
+  o.frees = {{"head.weights"}, {"out", 0, static_cast<int>(model_.layers) - 1}};
+  return o;
+}
+
+}  // namespace wt

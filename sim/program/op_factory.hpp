@@ -1,0 +1,40 @@
+// What the makers of ops share: the model, the layout and the sizes that go with them, and ops with their fields filled in.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/program/build.hpp"
+#include "sim/program/sizes.hpp"
+
+namespace wt {
+
+using Nodes = std::vector<Node>;
+
+double as_double(std::int64_t value);
+Amount fixed(double bytes);
+Amount sum(const Amount& a, const Amount& b);
+Amount difference(const Amount& a, const Amount& b);
+/// ".fwd", ".rec" or ".bwd".
+std::string suffix(Direction direction);
+
+class OpFactory {
+ public:
+  OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
+
+ protected:
+  Op op(std::string name, Action action, Direction direction = Direction::forward, Group group = Group::none) const;
+  WorkItem item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims = {}) const;
+  /// Makes `o` a collective on the lane of its kind.
+  static void collective(Op& o, OpKind kind, Axis axis, Amount bytes);
+  /// Elements of a group's gathered buffer, padded to equal shares.
+  double padded(Group group) const;
+  bool sharded(Group group) const;
+
+  const ModelSpec& model_;
+  const Layout& layout_;
+  const ProgramOptions& options_;
+  Sizes sizes_;
+};
+
+}  // namespace wt

@@ -1,0 +1,50 @@
+// The executor's exchanges of rows between ranks that hold different experts.
+#include <algorithm>
+
+#include "trainer/executor.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+using at::Tensor;
+
+Pending Executor::counts(LayerState& s) {
+  const std::int64_t ranks = run_.layout.expert, local = run_.model.experts / ranks;
+  Tensor sent = at::empty({ranks, local}, at::kLong);
+  std::copy(s.choice.slot_counts.begin(), s.choice.slot_counts.end(), sent.data_ptr<std::int64_t>());
+  s.sent_rows.assign(static_cast<std::size_t>(ranks), 0);
+  for (std::int64_t slot = 0; slot < run_.model.experts; ++slot)
+    s.sent_rows[static_cast<std::size_t>(slot / local)] += s.choice.slot_counts[static_cast<std::size_t>(slot)];
+  s.received_counts = at::empty({ranks, local}, at::kLong);
+  return communicators_.all_to_all(Axis::expert, s.received_counts, sent, {}, {});
+}
+
+Pending Executor::dispatch(LayerState& s, bool backward) {
+  const std::int64_t width = run_.model.d_model;
+  if (backward) {
+    s.rows_gradient = at::empty({s.choice.order.size(0), width}, s.expert_input_gradient.options());
+    Pending work = communicators_.all_to_all(Axis::expert, s.rows_gradient, s.expert_input_gradient, s.sent_rows, s.received_rows);
+    s.expert_input_gradient.reset();  // c10d keeps it until the work is done
+    return work;
+  }
+  if (!s.to_expert_major.defined()) segments_.plan_rows(s);
+  const Tensor rows = s.rows.detach();
+  s.received = at::empty({s.to_expert_major.size(0), width}, rows.options());
+  return communicators_.all_to_all(Axis::expert, s.received, rows, s.received_rows, s.sent_rows);
+}
+
+Pending Executor::collect(LayerState& s, bool backward) {
+  const std::int64_t width = run_.model.d_model;
+  if (backward) {
+    s.incoming_gradient = at::empty({s.to_expert_major.size(0), width}, s.collected_gradient.options());
+    Pending work = communicators_.all_to_all(Axis::expert, s.incoming_gradient, s.collected_gradient, s.received_rows, s.sent_rows);
+    s.collected_gradient.reset();
+    return work;
+  }
+  s.collected = at::empty({s.choice.order.size(0), width}, s.outgoing.options());
+  Pending work = communicators_.all_to_all(Axis::expert, s.collected, s.outgoing, s.sent_rows, s.received_rows);
+  s.outgoing.reset();
+  return work;
+}
+
+}  // namespace wt

@@ -1,0 +1,91 @@
+// The executor's ops on parameter groups: gather, reduce, accumulate, norm, optimizer.
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/error.hpp"
+#include "kernels/kernels.h"
+#include "trainer/executor.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+using at::Tensor;
+
+ShardedGroup& Executor::group_of(const OpInstance& instance) {
+  switch (instance.op->group) {
+    case Group::embedding: return groups_[0];
+    case Group::head: return groups_[1];
+    case Group::dense: return groups_[static_cast<std::size_t>(2 + 2 * instance.layer)];
+    default: return groups_[static_cast<std::size_t>(3 + 2 * instance.layer)];
+  }
+}
+
+Slot& Executor::slot_of(const OpInstance& instance) {
+  const std::size_t slot = static_cast<std::size_t>(std::max(instance.layer, 0)) % dense_slots_.size();
+  switch (instance.op->group) {
+    case Group::embedding: return embedding_;
+    case Group::head: return head_;
+    case Group::dense: return dense_slots_[slot];
+    default: return expert_slots_[slot];
+  }
+}
+
+void Executor::unshard(const OpInstance& instance) {
+  const at::NoGradGuard no_grad;
+  ShardedGroup& group = group_of(instance);
+  Slot& slot = slot_of(instance);
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head)
+    slot = Slot::make(group.layout, type_, false);
+  const std::int64_t n = group.layout.shard_elements;
+  Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
+  own.copy_(group.master);
+  if (group.layout.shard_ranks > 1) issued_ = communicators_.all_gather(shard_axis(instance.op->group), slot.flat, own);
+}
+
+void Executor::reduce_gradients(const OpInstance& instance) {
+  ShardedGroup& group = group_of(instance);
+  Tensor& reduced = reduced_[&group];
+  reduced = at::empty({group.layout.shard_elements}, at::kFloat);
+  issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, slot_of(instance).gradient);
+}
+
+void Executor::accumulate(const OpInstance& instance) {
+  const at::NoGradGuard no_grad;
+  ShardedGroup& group = group_of(instance);
+  Slot& slot = slot_of(instance);
+  const bool sharded = group.layout.shard_ranks > 1;
+  const Tensor sum = sharded ? reduced_.at(&group) : slot.gradient;
+  if (instance.microbatch == 0) group.gradient.copy_(sum);
+  else group.gradient.add_(sum);
+  reduced_.erase(&group);
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot{};
+  else slot.gradient.zero_();
+}
+
+void Executor::gradient_norm() {
+  double sum = 0;
+  for (const ShardedGroup& group : groups_) sum += group.gradient.dot(group.gradient).item<double>();
+  norm_.fill_(static_cast<float>(sum));
+}
+
+void Executor::optimizer_step() {
+  const OptimizerSpec& o = run_.optimizer;
+  const double norm = std::sqrt(norm_.item<double>());
+  result_.gradient_norm = norm;
+  if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
+    throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged", rank_, step_, norm);
+  const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
+  for (ShardedGroup& group : groups_) {
+    const WtStatus status = wt_adamw({-1, nullptr}, group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
+                                     group.exp_avg_sq.data_ptr<float>(), group.gradient.data_ptr<float>(),
+                                     group.layout.shard_elements, learning_rate_, o.beta1, o.beta2, o.eps,
+                                     o.weight_decay, step_, static_cast<float>(scale));
+    if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+  }
+  const double tokens = static_cast<double>(run_.tokens_per_step());
+  losses_[0] = static_cast<float>(cross_entropy_ / tokens);
+  losses_[1] = static_cast<float>(router_loss_.aux);
+  losses_[2] = static_cast<float>(router_loss_.z);
+}
+
+}  // namespace wt
