@@ -35,6 +35,5 @@ function(wt_python_test name)
   add_test(NAME ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
     COMMAND ${CMAKE_SOURCE_DIR}/cmake/python-environment.sh run "${WT_LIBTORCH}" ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 FIXTURES_REQUIRED python_environment)
-  # OMP_NUM_THREADS: other tests run beside it. The bytecode cache would lie in the source tree.
-  set_property(TEST ${name} PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 ${arg_ENVIRONMENT})
+  set_property(TEST ${name} PROPERTY ENVIRONMENT OMP_NUM_THREADS=1 ${arg_ENVIRONMENT})  # other tests run beside it
 endfunction()

@@ -73,5 +73,6 @@ if [[ $verb == make ]]; then
   echo "$environment/bin/python"
 else
   [[ -e $environment/bin/python ]] || skip "$environment is missing; ./windtunnel test makes it"
-  exec "$environment/bin/python" "$@"
+  # Bytecode lies there too: not in the source tree, nor beside LibTorch.
+  PYTHONPYCACHEPREFIX=$environment/bytecode exec "$environment/bin/python" "$@"
 fi
