@@ -38,6 +38,8 @@ class StoreView : public SharedStore {
     const auto value = store_->get(key);
     return {value.begin(), value.end()};
   }
+  bool has(const std::string& key) override { return store_->check({key}); }
+  std::unique_ptr<SharedStore> connect_again() override { return std::make_unique<StoreView>(store_->clone()); }
 
  private:
   c10::intrusive_ptr<c10d::Store> store_;
@@ -106,6 +108,10 @@ class GlooCommunicators : public Communicators {
     last_ = {OpKind::all_to_all, axis, static_cast<std::int64_t>(sent.nbytes())};
     return issue(axis, Lane::all_to_all, "all_to_all",
                  [&](auto& group) { return group.alltoall_base(received, sent, received_rows, sent_rows); });
+  }
+  Pending broadcast(Axis axis, at::Tensor tensor) override {
+    std::vector<at::Tensor> tensors{tensor};
+    return issue(axis, Lane::all_reduce, "broadcast", [&](auto& group) { return group.broadcast(tensors); });
   }
   void barrier() override {
     if (mesh_.world() == 1) return;

@@ -44,6 +44,9 @@ class SharedStore {
   virtual void set(const std::string& key, const std::string& value) = 0;
   /// Waits until the key is there.
   virtual std::string get(const std::string& key) = 0;
+  virtual bool has(const std::string& key) = 0;
+  /// The same values over a connection of its own: a thread that waits on one does not hold up the other.
+  virtual std::unique_ptr<SharedStore> connect_again() = 0;
 };
 
 /// A collective as it was really issued; bytes by the convention of sim/program's Collective.
@@ -70,6 +73,8 @@ class Communicators {
   /// Rows sent to and received from each rank of the group, along dim 0.
   virtual Pending all_to_all(Axis axis, at::Tensor received, at::Tensor sent, std::vector<std::int64_t> received_rows,
                              std::vector<std::int64_t> sent_rows) = 0;
+  /// `tensor` of coordinate 0 on the axis goes to the others there.
+  virtual Pending broadcast(Axis axis, at::Tensor tensor) = 0;
   virtual void barrier() = 0;
 };
 

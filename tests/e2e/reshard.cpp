@@ -33,8 +33,21 @@ class ThreadStore : public SharedStore {
     changed_.wait(lock, [&] { return values_.count(key) > 0; });
     return values_[key];
   }
+  bool has(const std::string& key) override {
+    const std::lock_guard lock(mutex_);
+    return values_.count(key) > 0;
+  }
+  std::unique_ptr<SharedStore> connect_again() override { return std::make_unique<Connection>(*this); }
 
  private:
+  struct Connection : SharedStore {
+    explicit Connection(ThreadStore& of) : store(of) {}
+    void set(const std::string& key, const std::string& value) override { store.set(key, value); }
+    std::string get(const std::string& key) override { return store.get(key); }
+    bool has(const std::string& key) override { return store.has(key); }
+    std::unique_ptr<SharedStore> connect_again() override { return store.connect_again(); }
+    ThreadStore& store;
+  };
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, std::string> values_;
@@ -51,6 +64,7 @@ class StoreOnly : public Communicators {
   Pending reduce_scatter(Axis, at::Tensor, at::Tensor) override { refuse(); }
   Pending all_reduce(Axis, at::Tensor) override { refuse(); }
   Pending all_to_all(Axis, at::Tensor, at::Tensor, std::vector<std::int64_t>, std::vector<std::int64_t>) override { refuse(); }
+  Pending broadcast(Axis, at::Tensor) override { refuse(); }
   void barrier() override { refuse(); }
 
  private:
