@@ -1,0 +1,114 @@
+"""The trainer against plain PyTorch: same model, same data, same initial weights, 20 losses within 1e-5 in fp32.
+
+The trainer trains 20 steps; PyTorch (bench/compare_fsdp2/model.py, torch.optim.AdamW, clip_grad_norm_) starts from the
+trainer's own initial weights and takes the samples that its metrics name.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import yaml
+from safetensors.torch import load_file
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "compare_fsdp2"))
+from data import read_tokens  # noqa: E402
+from model import ModelShape, Transformer  # noqa: E402
+
+STEPS, WARM_UP, LOSS_TOLERANCE = 20, 3, 1e-5
+RUN = {
+    "run_name": "parity", "max_duration": f"{STEPS}ba", "max_seq_len": 64, "global_train_batch_size": 8,
+    "device_train_microbatch_size": 4, "precision": "fp32", "seed": 5,
+    "model": {"name": "parity", "n_layers": 3, "d_model": 64, "n_heads": 4, "vocab_size": 264, "attn_config": {"kv_n_heads": 2},
+              "ffn_config": {"ffn_hidden_size": 96, "moe_num_experts": 8, "moe_top_k": 2, "moe_zloss_weight": 0.001}},
+    "optimizer": {"name": "adamw", "lr": 0.003},
+    "scheduler": {"name": "cosine_with_warmup", "t_warmup": f"{WARM_UP}ba", "alpha_f": 0.1},
+    "algorithms": {"gradient_clipping": {"clipping_type": "norm", "clipping_threshold": 1.0}},
+}
+
+
+def train(run, folder):
+    """Runs the trainer; returns its metrics, one dictionary a step."""
+    file = Path(f"{folder}.yaml")
+    file.write_text(yaml.safe_dump(run))
+    subprocess.run([os.environ["WINDTUNNEL_TRAIN"], "train", file, "-o", folder], check=True, stdout=subprocess.DEVNULL)
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def load_weights(model, folder):
+    """Puts the weights of the newest checkpoint into the model; each of its parameters must be there, and nothing else."""
+    checkpoint = folder / "checkpoints" / (folder / "checkpoints" / "latest").read_text().strip()
+    stored = {}
+    for file in checkpoint.glob("*.safetensors"):
+        stored |= {name.removesuffix("/master"): value for name, value in load_file(file).items() if "exp_avg" not in name}
+
+    def take(name, shape):
+        return stored.pop(name).view(shape)
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            name = name.replace("ffn.", "", 1)
+            if ".experts." in name:
+                layer, kind = name.split(".experts.")
+                for expert, slice in enumerate(parameter):
+                    slice.copy_(take(f"{layer}.experts.{expert}.{kind}.weight", slice.shape))
+            else:
+                parameter.copy_(take(name, parameter.shape))
+    assert not stored, f"not in the PyTorch model: {sorted(stored)}"
+
+
+def learning_rate(step):
+    """Of a step counted from 1: LLM Foundry's cosine_with_warmup."""
+    if step <= WARM_UP:
+        return RUN["optimizer"]["lr"] * step / WARM_UP
+    done = (step - WARM_UP) / (STEPS - WARM_UP)
+    return RUN["optimizer"]["lr"] * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+def reference_steps(model, tokens, metrics):
+    """Trains on the samples of each step; yields (cross entropy, balancing loss, z loss, gradient norm)."""
+    sequence = RUN["max_seq_len"]
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    for line in metrics:
+        batch = tokens[line["samples"]]
+        optimizer.param_groups[0]["lr"] = learning_rate(line["step"])
+        losses = model(batch[:, :sequence], batch[:, 1 : sequence + 1])
+        sum(losses).backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        yield *(loss.item() for loss in losses), norm.item()
+
+
+def main(scratch):
+    subprocess.run([os.environ["WINDTUNNEL"], "data", "pack", "--text", ROOT / "LICENSE", "-o", scratch / "data", "--seq-len",
+                    str(RUN["max_seq_len"])], check=True, stdout=subprocess.DEVNULL)
+    RUN["train_loader"] = {"dataset": {"local": str(scratch / "data")}}
+    metrics = train(RUN, scratch / "run")
+    # One step at learning rate 0 leaves the initial weights in its checkpoint.
+    train(RUN | {"max_duration": "1ba", "optimizer": {"name": "adamw", "lr": 0.0}}, scratch / "initial")
+
+    model = Transformer(ModelShape.of_run(RUN), RUN["max_seq_len"])
+    load_weights(model, scratch / "initial")
+    worst = 0.0
+    print("step  loss      difference  gradient norm  difference  (relative)")
+    for line, (loss, aux, z, norm) in zip(metrics, reference_steps(model, read_tokens(scratch / "data"), metrics), strict=True):
+        off = {name: abs(line[name] / value - 1) for name, value in (("loss", loss), ("aux_loss", aux), ("z_loss", z), ("grad_norm", norm))}
+        print(f"{line['step']:4}  {loss:8.5f}  {off['loss']:10.1e}  {norm:13.5f}  {off['grad_norm']:10.1e}")
+        assert abs(line["lr"] - learning_rate(line["step"])) < 1e-12, f"step {line['step']}: the trainer's learning rate is {line['lr']}"
+        worst = max(worst, off["loss"], off["aux_loss"], off["z_loss"])
+    assert len(metrics) == STEPS and metrics[-1]["loss"] < metrics[0]["loss"] - 1, "nothing was learned: the comparison means little"
+    print(f"worst relative difference of a loss over {STEPS} steps: {worst:.1e}, allowed {LOSS_TOLERANCE:.0e}")
+    assert worst <= LOSS_TOLERANCE
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        main(Path(scratch))
