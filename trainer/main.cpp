@@ -64,6 +64,10 @@ std::int64_t step_of(const std::string& checkpoint) {
 void check_trainable(const RunSpec& run, const std::string& where) {
   if (run.data.empty() || run.steps < 1)
     throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
+  const ModelSpec& m = run.model;
+  if (m.norm != Norm::rmsnorm || m.attention.qk_norm != AttentionSpec::QkNorm::none || m.attention.clip_qkv > 0 || m.attention.alibi ||
+      m.router.score != RouterSpec::Score::softmax || m.router.groups > 1 || m.router.scale != 1 || m.router.bias_update_rate > 0)
+    throw_error(Code::usage, "{}: model {}: training needs rmsnorm, rotary positions and a plain softmax router", where, m.name);
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
   for (const auto& [key, width] : {std::pair{"d_model", run.model.d_model}, {"ffn_hidden_size", run.model.ffn}})
     if (width % unit != 0)

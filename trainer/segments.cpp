@@ -22,12 +22,12 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
       seq_(seq),
       loss_tokens_(static_cast<double>(global_sequences * seq)),
       type_(type),
-      rope_(RopeTable::make(seq, model.head_dim, model.rope_theta)) {
+      rope_(RopeTable::make(seq, model.head_dim, model.attention.rope_theta)) {
   const double layers = static_cast<double>(model.layers), sequences = static_cast<double>(global_sequences);
   router_scale_.seq = seq;
-  router_scale_.aux = model.aux_loss_weight * static_cast<double>(model.experts) /
+  router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
                       (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
-  router_scale_.z = model.z_loss_weight / (layers * loss_tokens_);
+  router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
   for (const auto& slots : layout.placement) {
     std::vector<std::int64_t> inverse(slots.size());
     for (std::size_t slot = 0; slot < slots.size(); ++slot) inverse[static_cast<std::size_t>(slots[slot])] = static_cast<std::int64_t>(slot);
@@ -52,7 +52,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, b
   normed = rms_norm(s.residual, w[3], model_.norm_eps);
   const Tensor logits = at::mm(normed.to(at::kFloat), w[4].to(at::kFloat).t());
   static const std::vector<std::int64_t> kIdentity;
-  s.weights = route(logits, model_.top_k, model_.normalize_top_k, router_scale_,
+  s.weights = route(logits, model_.top_k, model_.router.normalize, router_scale_,
                     slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
   s.rows = permute(normed, s.choice, model_.top_k);
   s.residual_value = s.residual.detach();

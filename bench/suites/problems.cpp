@@ -90,7 +90,7 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
     throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}",
                 item.dims[0], heads + kv, hd, (heads + kv) * hd);
   const std::int64_t seq = rows % run.seq == 0 ? run.seq : rows, batch = rows / seq;
-  RopeTable table = RopeTable::make(seq, hd, m.rope_theta);
+  RopeTable table = RopeTable::make(seq, hd, m.attention.rope_theta);
   table = {table.cosine.to(normal.device()), table.sine.to(normal.device())};
   KernelProblem p;
   p.inputs = {normal.take({rows, (heads + 2 * kv) * hd}, type_of(item))};
@@ -109,9 +109,9 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
 
 KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), experts = item.dims[0], k = item.dims[1];
-  const bool normalize = run.model.normalize_top_k;
+  const bool normalize = run.model.router.normalize;
   const RouterLossScale scale{0.01 / static_cast<double>(rows),
-                              run.model.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
+                              run.model.router.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
                               rows % run.seq == 0 ? run.seq : rows};
   KernelProblem p;
   p.inputs = {normal.take({rows, experts}, at::kFloat)};

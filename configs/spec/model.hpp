@@ -1,13 +1,63 @@
-// The shape of a decoder-only MoE transformer (RMSNorm, rotary grouped-query attention, SwiGLU experts), read from our
-// YAML or from a Hugging Face config.json of the DBRX, Mixtral, OLMoE and Qwen3-MoE families.
+// The shape of a decoder-only transformer, dense or mixture of experts: the families DBRX, Mixtral, OLMoE, Qwen3-MoE,
+// DeepSeek-V2/V3, MPT, Llama and Falcon. Read from our YAML or from a Hugging Face config.json.
+//
+// A layer is attention, then a feed-forward part: one FFN (dense layers), or routed experts and beside them an FFN that
+// every token takes (shared experts). The first `dense_layers` layers of an MoE model may be dense.
 #pragma once
 #include <cstdint>
 #include <filesystem>
 #include <string>
 
+namespace YAML {
+class Emitter;
+}
+
 namespace wt {
 
 class YamlMap;
+
+enum class Norm { rmsnorm, layernorm };
+enum class Activation { swiglu, gelu };  ///< of every FFN and expert: silu(gate) * up, or gelu(up)
+
+/// Multi-head latent attention (DeepSeek-V2, section 2.1): keys and values are projected up from one low-rank vector a
+/// token; a rotary part of the key is shared by the heads. ModelSpec::head_dim is then qk_nope + qk_rope.
+struct MlaSpec {
+  std::int64_t kv_lora_rank = 0;  ///< 0 = no MLA
+  std::int64_t q_lora_rank = 0;   ///< 0 = queries in one projection
+  std::int64_t qk_nope_head_dim = 0, qk_rope_head_dim = 0, v_head_dim = 0;
+  bool on() const { return kv_lora_rank > 0; }
+};
+
+struct AttentionSpec {
+  enum class QkNorm { none, head, full };  ///< RMSNorm of q and k: over each head (Qwen3), over the projection (OLMoE)
+  enum class Parallel { none, one_norm, two_norms };  ///< attention and FFN both read the block's input (Falcon)
+  QkNorm qk_norm = QkNorm::none;
+  Parallel parallel = Parallel::none;
+  double clip_qkv = 0;  ///< q, k and v are clamped to +-clip_qkv after their projection; 0 = not
+  bool alibi = false;   ///< linear biases (slopes as in Press et al. 2022) instead of rotary positions
+  double rope_theta = 10000.0;
+  std::string rope_scaling;  ///< kind that a config.json names ("yarn"); the trainer knows none and refuses
+  MlaSpec mla;
+};
+
+struct RouterSpec {
+  enum class Score { softmax, sigmoid };
+  /// For benchmarks: experts by turns, or drawn by Zipf's law (the same draw each step), whatever the scores say.
+  enum class Forced { none, balanced, zipf };
+  Score score = Score::softmax;
+  bool normalize = true;         ///< divide the chosen weights by their sum
+  double scale = 1.0;            ///< of the weights, after that
+  std::int64_t groups = 1;       ///< experts in this many groups; only the best top_groups take part, a group being worth
+  std::int64_t top_groups = 1;   ///< the sum of its two best scores
+  double aux_loss_weight = 0.01;
+  double z_loss_weight = 0.0;
+  double bias_update_rate = 0;   ///< loss-free balancing: step of the bias that choosing adds to scores; 0 = no bias
+  /// Rows that an expert takes of one microbatch of one rank, in shares of the balanced number; more are dropped (their
+  /// weight is 0, they are still moved and computed). 0 = dropless. Depends on the layout.
+  double capacity_factor = 0;
+  Forced forced = Forced::none;
+  double zipf_exponent = 1.0;
+};
 
 struct ModelSpec {
   std::string name;
@@ -15,30 +65,46 @@ struct ModelSpec {
   std::int64_t d_model = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t ffn = 0;      ///< hidden width of one expert (gate, up and down projections)
-  std::int64_t experts = 0;  ///< routed experts a layer
+  std::int64_t head_dim = 0;      ///< of queries and keys
+  std::int64_t ffn = 0;           ///< hidden width of one expert; of the FFN in a model without experts
+  std::int64_t experts = 0;       ///< routed experts a layer; 0 = dense model
   std::int64_t top_k = 0;
+  std::int64_t dense_layers = 0;  ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
+  std::int64_t dense_ffn = 0;
+  std::int64_t shared_ffn = 0;    ///< hidden width of all shared experts of a layer together; 0 = none
   std::int64_t vocab = 0;
-  double rope_theta = 10000.0;
+  Activation activation = Activation::swiglu;
+  Norm norm = Norm::rmsnorm;
+  bool norm_bias = false;         ///< layernorm only
   double norm_eps = 1e-5;
-  bool normalize_top_k = true;  ///< divide the chosen router weights by their sum
-  double aux_loss_weight = 0.01;
-  double z_loss_weight = 0.0;
+  bool tied = false;              ///< the output projection is the embedding
+  AttentionSpec attention;
+  RouterSpec router;
   std::string source;  ///< file or citation
 
+  bool moe(std::int64_t layer) const { return experts > 0 && layer >= dense_layers; }
+  std::int64_t moe_layers() const { return experts > 0 ? layers - dense_layers : 0; }
+  /// Hidden width of the FFN that every token of the layer takes: dense FFN or shared experts; 0 = none.
+  std::int64_t ffn_width(std::int64_t layer) const { return moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn; }
+  /// Rows of the first projection: gate and up, or up alone.
+  std::int64_t ffn_rows(std::int64_t width) const { return (activation == Activation::swiglu ? 2 : 1) * width; }
+  std::int64_t v_head_dim() const { return attention.mla.on() ? attention.mla.v_head_dim : head_dim; }
+  std::int64_t rope_dim() const { return attention.mla.on() ? attention.mla.qk_rope_head_dim : head_dim; }
+  std::int64_t norm_parameters() const { return d_model * (norm_bias ? 2 : 1); }
+
   // Parameter counts (elements), by FSDP group.
-  std::int64_t attention_parameters() const;  ///< q, k, v, o of one layer
-  std::int64_t dense_parameters() const;      ///< attention + two norms + router of one layer
-  std::int64_t expert_parameters() const;     ///< one expert of one layer
-  std::int64_t embedding_parameters() const;
-  std::int64_t head_parameters() const;       ///< final norm + output projection (never tied)
+  std::int64_t attention_parameters() const;  ///< projections of one layer
+  /// Attention, norms, router, FFN or shared experts of one layer.
+  std::int64_t dense_parameters(std::int64_t layer) const;
+  std::int64_t expert_parameters() const;     ///< one routed expert of one layer
+  std::int64_t embedding_parameters() const;  ///< 0 where tied: the head's group has it
+  std::int64_t head_parameters() const;       ///< final norm + output projection
   std::int64_t total_parameters() const;
   std::int64_t active_parameters() const;     ///< per token: all but the experts not chosen
 
   /// Model FLOPs a token, forward and backward, causal attention counted as half, output projection in, input
-  /// embedding out, no recompute: 6 * (weights used) + 6 * layers * heads * head_dim * seq. For DBRX this is
-  /// 215.1 GFLOP + 0.001475 GFLOP * seq.
+  /// embedding out, no recompute: 6 * (weights used) + 3 * layers * heads * (head_dim + v_head_dim) * seq. For DBRX this
+  /// is 215.1 GFLOP + 0.001475 GFLOP * seq.
   double flops_per_token(std::int64_t seq) const;
 
   /// Throws Error{usage} on impossible shapes, naming `where`.
@@ -46,9 +112,12 @@ struct ModelSpec {
 };
 
 ModelSpec model_from_yaml(YamlMap& map);
-/// Hugging Face config.json; throws Error{usage} naming the file, the model_type found and those read.
+/// The map that model_from_yaml reads back to the same model.
+void model_to_yaml(const ModelSpec& model, YAML::Emitter& out);
+/// Hugging Face config.json; throws Error{usage} naming the file, what it asks for and what is read.
 ModelSpec model_from_hugging_face(const std::filesystem::path& file);
-/// By extension: .json = Hugging Face, .yaml = ours; a bare name is looked up in configs/models.
+/// By extension: .json = Hugging Face, .yaml = ours; a folder is looked into for config.json; a bare name is looked up
+/// in configs/models.
 ModelSpec read_model(const std::string& name_or_file);
 
 }  // namespace wt

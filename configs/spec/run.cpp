@@ -120,7 +120,6 @@ RunSpec read_run(const std::filesystem::path& file) {
 }
 
 std::string run_to_yaml(const RunSpec& run) {
-  const ModelSpec& m = run.model;
   YAML::Emitter out;
   out << YAML::BeginMap << YAML::Key << "run_name" << YAML::Value << run.name;
   out << YAML::Key << "max_duration" << YAML::Value << fmt::format("{}ba", run.steps);
@@ -129,19 +128,8 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
   out << YAML::Key << "precision" << YAML::Value << (run.precision == Precision::fp32 ? "fp32" : "amp_bf16");
   out << YAML::Key << "seed" << YAML::Value << run.seed;
-  out << YAML::Key << "model" << YAML::Value << YAML::BeginMap;
-  out << YAML::Key << "name" << YAML::Value << m.name << YAML::Key << "n_layers" << YAML::Value << m.layers;
-  out << YAML::Key << "d_model" << YAML::Value << m.d_model << YAML::Key << "n_heads" << YAML::Value << m.heads;
-  out << YAML::Key << "vocab_size" << YAML::Value << m.vocab << YAML::Key << "norm_eps" << YAML::Value
-      << shortest(m.norm_eps);
-  out << YAML::Key << "attn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "kv_n_heads" << YAML::Value
-      << m.kv_heads << YAML::Key << "head_dim" << YAML::Value << m.head_dim << YAML::Key << "rope_theta" << YAML::Value
-      << shortest(m.rope_theta) << YAML::EndMap;
-  out << YAML::Key << "ffn_config" << YAML::Value << YAML::BeginMap << YAML::Key << "ffn_hidden_size" << YAML::Value
-      << m.ffn << YAML::Key << "moe_num_experts" << YAML::Value << m.experts << YAML::Key << "moe_top_k" << YAML::Value
-      << m.top_k << YAML::Key << "moe_normalize_expert_weights" << YAML::Value << m.normalize_top_k << YAML::Key
-      << "moe_loss_weight" << YAML::Value << shortest(m.aux_loss_weight) << YAML::Key << "moe_zloss_weight"
-      << YAML::Value << shortest(m.z_loss_weight) << YAML::EndMap << YAML::EndMap;
+  out << YAML::Key << "model" << YAML::Value;
+  model_to_yaml(run.model, out);
   out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << run.layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;

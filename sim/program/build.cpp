@@ -1,5 +1,6 @@
 #include "sim/program/build.hpp"
 
+#include "configs/spec/error.hpp"
 #include "sim/program/block_ops.hpp"
 #include "sim/program/group_ops.hpp"
 
@@ -183,7 +184,7 @@ Axis shard_axis(Group group) { return group == Group::expert ? Axis::expert_shar
 
 std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group) {
   switch (group) {
-    case Group::dense: return model.dense_parameters();
+    case Group::dense: return model.dense_parameters(0);
     case Group::expert: return model.experts / layout.expert * model.expert_parameters();
     case Group::embedding: return model.embedding_parameters();
     case Group::head: return model.head_parameters();
@@ -199,6 +200,9 @@ std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group 
 
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
+  if (model.experts == 0 || model.dense_layers > 0 || model.shared_ffn > 0 || model.tied || model.attention.mla.on())
+    throw_error(Code::usage, "model {}: a step program needs experts in every layer, and neither shared experts, tied embeddings nor latent attention",
+                model.name);
   ProgramSet set;
   set.programs.push_back(Builder(model, layout, options).build());
   set.class_of_rank.assign(static_cast<std::size_t>(layout.world()), 0);

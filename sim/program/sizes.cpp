@@ -20,7 +20,7 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   const double normed_fp32 = half ? tokens * d * 4 : 0;  // the router's product is in fp32
   // The attention kernel keeps its output by head; the projection keeps it by token: a copy.
   attention = rstd + 3 * x + (3 * q + 2 * kv) * tokens * word + logsumexp + normed_fp32;
-  routing = tokens * f(m.experts) * 4 * (m.z_loss_weight > 0 ? 2 : 1) + tokens * f(m.top_k) * (8 + 4 + 8 + 8);
+  routing = tokens * f(m.experts) * 4 * (m.router.z_loss_weight > 0 ? 2 : 1) + tokens * f(m.top_k) * (8 + 4 + 8 + 8);
   if (layout.expert > 1) row_orders = {0, 16};
   row_block = per_row(d * word);
   gate_up = per_row(2 * f(m.ffn) * word);

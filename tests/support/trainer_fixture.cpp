@@ -43,7 +43,7 @@ RunSpec small_run() {
   run.name = "small";
   ModelSpec& m = run.model;
   m.name = "small", m.layers = 3, m.d_model = 88, m.heads = 4, m.kv_heads = 2, m.head_dim = 22, m.ffn = 104;
-  m.experts = 8, m.top_k = 2, m.vocab = 257, m.z_loss_weight = 0.001;
+  m.experts = 8, m.top_k = 2, m.vocab = 257, m.router.z_loss_weight = 0.001;
   run.layout.microbatch = 2;
   run.optimizer.lr = 0.003, run.optimizer.warmup_steps = 2;
   run.steps = 20, run.seq = 48, run.global_batch = 24;

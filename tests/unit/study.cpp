@@ -53,7 +53,7 @@ TEST_CASE("a Hugging Face config.json gives the same shape as the preset") {
   CHECK(hf.total_parameters() == ours.total_parameters());
   CHECK(hf.flops_per_token(4096) == ours.flops_per_token(4096));
   CHECK(hf.kv_heads == 8);
-  CHECK(hf.aux_loss_weight == 0.05);
+  CHECK(hf.router.aux_loss_weight == 0.05);
 }
 
 TEST_CASE("search lists take auto, a number or a list") {

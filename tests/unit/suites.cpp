@@ -30,7 +30,7 @@ RunSpec tiny_run() {
   ModelSpec& m = run.model;
   m.layers = 2, m.d_model = 32, m.heads = 4, m.kv_heads = 2, m.head_dim = 8, m.ffn = 48;
   m.experts = 4, m.top_k = 2, m.vocab = 40;
-  m.z_loss_weight = 0.001;
+  m.router.z_loss_weight = 0.001;
   run.layout.shard = 2;
   run.layout.expert = 2;
   run.layout.microbatch = 2;

@@ -1,0 +1,169 @@
+// A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
+#include "configs/spec/error.hpp"
+#include "configs/spec/model.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+namespace {
+
+using QkNorm = AttentionSpec::QkNorm;
+using Parallel = AttentionSpec::Parallel;
+
+void read_attention(YamlMap& map, ModelSpec& m) {
+  m.kv_heads = map.integer_or("kv_n_heads", m.heads, 1);
+  AttentionSpec& a = m.attention;
+  a.mla.kv_lora_rank = map.integer_or("kv_lora_rank", 0, 0);
+  if (a.mla.on()) {
+    a.mla.q_lora_rank = map.integer_or("q_lora_rank", 0, 0);
+    a.mla.qk_nope_head_dim = map.integer("qk_nope_head_dim", 1);
+    a.mla.qk_rope_head_dim = map.integer("qk_rope_head_dim", 1);
+    a.mla.v_head_dim = map.integer("v_head_dim", 1);
+    m.head_dim = a.mla.qk_nope_head_dim + a.mla.qk_rope_head_dim;
+  } else {
+    m.head_dim = map.integer_or("head_dim", m.d_model / m.heads, 1);
+  }
+  const bool full = map.boolean("qk_ln", false), head = map.boolean("qk_gn", false);
+  if (full && head) map.fail("qk_gn", "found with qk_ln, needs one of them");
+  a.qk_norm = full ? QkNorm::full : head ? QkNorm::head : QkNorm::none;
+  a.clip_qkv = map.number_or("clip_qkv", 0, 0.0);
+  a.alibi = map.boolean("alibi", false);
+  a.rope_theta = map.number_or("rope_theta", a.rope_theta, 1.0);
+  a.rope_scaling = map.text("rope_scaling", "");
+  if (map.boolean("parallel_attn", false))
+    a.parallel = map.integer_or("num_ln_in_parallel_attn", 1, 1) == 1 ? Parallel::one_norm : Parallel::two_norms;
+  map.finish();
+}
+
+void read_router(YamlMap& map, RouterSpec& r) {
+  r.score = map.choice("moe_score_function", {"softmax", "sigmoid"}, "softmax") == "softmax" ? RouterSpec::Score::softmax
+                                                                                             : RouterSpec::Score::sigmoid;
+  r.normalize = map.boolean("moe_normalize_expert_weights", true);
+  r.scale = map.number_or("moe_route_scale", r.scale, 0.0);
+  r.groups = map.integer_or("moe_n_group", 1, 1);
+  r.top_groups = map.integer_or("moe_topk_group", r.groups, 1);
+  r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
+  r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
+  r.bias_update_rate = map.number_or("moe_bias_update_rate", 0, 0.0);
+  r.capacity_factor = map.number_or("moe_capacity_factor", 0, 0.0);
+  const std::string assignment = map.choice("expert_assignment", {"router", "balanced", "zipf"}, "router");
+  r.forced = assignment == "balanced" ? RouterSpec::Forced::balanced
+             : assignment == "zipf"   ? RouterSpec::Forced::zipf
+                                      : RouterSpec::Forced::none;
+  r.zipf_exponent = map.number_or("zipf_exponent", r.zipf_exponent, 0.0);
+}
+
+void read_ffn(YamlMap& map, ModelSpec& m) {
+  const std::string kind = map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
+  m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
+  m.ffn = map.integer("ffn_hidden_size", 1);
+  if (kind == "mb_dmoe") {
+    m.experts = map.integer("moe_num_experts", 1);
+    m.top_k = map.integer("moe_top_k", 1);
+    m.dense_layers = map.integer_or("first_k_dense", 0, 0);
+    m.dense_ffn = map.integer_or("dense_ffn_hidden_size", 0, 0);
+    m.shared_ffn = map.integer_or("shared_expert_hidden_size", 0, 0);
+    read_router(map, m.router);
+  }
+  map.finish();
+}
+
+}  // namespace
+
+ModelSpec model_from_yaml(YamlMap& map) {
+  ModelSpec m;
+  m.name = map.text("name");
+  m.layers = map.integer("n_layers", 1);
+  m.d_model = map.integer("d_model", 1);
+  m.heads = map.integer("n_heads", 1);
+  m.vocab = map.integer("vocab_size", 2);
+  m.source = map.text("source", map.file().string());
+  m.norm = map.choice("norm_type", {"rmsnorm", "layernorm"}, "rmsnorm") == "rmsnorm" ? Norm::rmsnorm : Norm::layernorm;
+  m.norm_bias = map.boolean("norm_bias", false);
+  m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
+  m.tied = map.boolean("tie_word_embeddings", false);
+  m.kv_heads = m.heads;
+  m.head_dim = m.d_model / m.heads;
+  if (map.has("attn_config")) {
+    YamlMap attention = map.map("attn_config");
+    read_attention(attention, m);
+  }
+  YamlMap ffn = map.map("ffn_config");
+  read_ffn(ffn, m);
+  m.check(map.where("name"));
+  return m;
+}
+
+void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
+  const ModelSpec usual;
+  const auto key = [&out](const char* name) -> YAML::Emitter& { return out << YAML::Key << name << YAML::Value; };
+  // The fewest digits that read back to the same number.
+  const auto number = [&key](const char* name, double value) { key(name) << fmt::format("{}", value); };
+  const auto beyond = [&number](const char* name, double value, double fallback) {
+    if (value != fallback) number(name, value);
+  };
+  const auto whole = [&key](const char* name, std::int64_t value, std::int64_t fallback) {
+    if (value != fallback) key(name) << value;
+  };
+  const auto flag = [&key](const char* name, bool value) {
+    if (value) key(name) << true;
+  };
+  out << YAML::BeginMap;
+  key("name") << m.name;
+  key("n_layers") << m.layers;
+  key("d_model") << m.d_model;
+  key("n_heads") << m.heads;
+  key("vocab_size") << m.vocab;
+  if (m.norm == Norm::layernorm) key("norm_type") << "layernorm";
+  flag("norm_bias", m.norm_bias);
+  number("norm_eps", m.norm_eps);
+  flag("tie_word_embeddings", m.tied);
+
+  const AttentionSpec& a = m.attention;
+  key("attn_config") << YAML::BeginMap;
+  key("kv_n_heads") << m.kv_heads;
+  if (a.mla.on()) {
+    key("kv_lora_rank") << a.mla.kv_lora_rank;
+    whole("q_lora_rank", a.mla.q_lora_rank, 0);
+    key("qk_nope_head_dim") << a.mla.qk_nope_head_dim;
+    key("qk_rope_head_dim") << a.mla.qk_rope_head_dim;
+    key("v_head_dim") << a.mla.v_head_dim;
+  } else {
+    key("head_dim") << m.head_dim;
+  }
+  flag("qk_ln", a.qk_norm == QkNorm::full);
+  flag("qk_gn", a.qk_norm == QkNorm::head);
+  beyond("clip_qkv", a.clip_qkv, 0);
+  flag("alibi", a.alibi);
+  number("rope_theta", a.rope_theta);
+  if (!a.rope_scaling.empty()) key("rope_scaling") << a.rope_scaling;
+  flag("parallel_attn", a.parallel != Parallel::none);
+  whole("num_ln_in_parallel_attn", a.parallel == Parallel::two_norms ? 2 : 1, 1);
+  out << YAML::EndMap;
+
+  key("ffn_config") << YAML::BeginMap;
+  if (m.experts == 0) key("ffn_type") << (m.activation == Activation::gelu ? "mptmlp" : "mptglu");
+  key("ffn_hidden_size") << m.ffn;
+  if (m.experts > 0) {
+    const RouterSpec &r = m.router, &plain = usual.router;
+    key("moe_num_experts") << m.experts;
+    key("moe_top_k") << m.top_k;
+    whole("first_k_dense", m.dense_layers, 0);
+    whole("dense_ffn_hidden_size", m.dense_ffn, 0);
+    whole("shared_expert_hidden_size", m.shared_ffn, 0);
+    if (r.score == RouterSpec::Score::sigmoid) key("moe_score_function") << "sigmoid";
+    key("moe_normalize_expert_weights") << r.normalize;
+    beyond("moe_route_scale", r.scale, plain.scale);
+    whole("moe_n_group", r.groups, 1);
+    whole("moe_topk_group", r.top_groups, r.groups);
+    number("moe_loss_weight", r.aux_loss_weight);
+    number("moe_zloss_weight", r.z_loss_weight);
+    beyond("moe_bias_update_rate", r.bias_update_rate, 0);
+    beyond("moe_capacity_factor", r.capacity_factor, 0);
+    if (r.forced != RouterSpec::Forced::none)
+      key("expert_assignment") << (r.forced == RouterSpec::Forced::balanced ? "balanced" : "zipf");
+    beyond("zipf_exponent", r.zipf_exponent, plain.zipf_exponent);
+  }
+  out << YAML::EndMap << YAML::EndMap;
+}
+
+}  // namespace wt
