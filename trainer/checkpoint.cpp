@@ -40,7 +40,7 @@ std::vector<std::pair<const char*, const at::Tensor*>> states(const ShardedGroup
 /// Calls visit(parameter, first element of it, count, position in this rank's slice) for every parameter part owned here.
 template <typename Visit>
 void for_owned_parts(const GroupLayout& layout, Visit&& visit) {
-  const std::int64_t begin = layout.shard_index * layout.shard_elements, end = begin + layout.shard_elements;
+  const std::int64_t begin = layout.state_begin(), end = begin + layout.state_elements;
   for (const ParameterInfo& p : layout.parameters) {
     const std::int64_t first = std::max(begin, p.offset), last = std::min(end, p.offset + p.elements());
     if (first < last) visit(p, first - p.offset, last - first, first - begin);
@@ -123,9 +123,9 @@ SaveTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSp
   store.get(key + "/begin");
 
   SaveTimes times;
-  const bool writer = mesh.coordinate(Axis::replicate, rank) == 0;
+  const bool writer = mesh.coordinate(state_copies_axis(run.layout), rank) == 0;
   if (writer) {
-    const std::string name = fmt::format("shard-{:05}-of-{:05}.safetensors", rank + 1, run.layout.shard);
+    const std::string name = fmt::format("shard-{:05}-of-{:05}.safetensors", rank + 1, mesh.size(Axis::state));
     try {
       const auto fault = checkpoint_fault(step);
       const WrittenFile file = write_safetensors(partial / name, slices_of(groups), [&](double share) {
@@ -143,7 +143,7 @@ SaveTimes save_checkpoint(const fs::path& folder, std::int64_t step, const RunSp
       json manifest = {{"schema", kSchema}, {"step", step}, {"run", run.name}, {"data", data_json(run)}, {"model", model_json(run.model)},
                        {"layout", {{"replicate", run.layout.replicate}, {"shard", run.layout.shard}, {"expert", run.layout.expert}}},
                        {"sampler", to_json(sampler)}, {"files", json::array()}};
-      for (std::int64_t writer_rank = 0; writer_rank < run.layout.shard; ++writer_rank) {
+      for (std::int64_t writer_rank = 0; writer_rank < mesh.size(Axis::state); ++writer_rank) {
         const json file = json::parse(store.get(fmt::format("{}/{}", key, writer_rank)));
         if (file.contains("error")) throw Error(Code::runtime, file["error"].get<std::string>());
         manifest["files"].push_back(file);

@@ -81,8 +81,9 @@ class GlooCommunicators : public Communicators {
     }
     shared_ = std::make_unique<StoreView>(store_);
     // Made in the same order on every rank, before any use: a group made later could meet another one's handshake.
+    const Axis unused = mesh_.size(Axis::optimizer_shard) == 1 ? Axis::optimizer_replicate : Axis::replicate;
     for (const auto& [axis, lane] : kUsed)
-      if (mesh_.size(axis) > 1) groups_[{axis, lane}] = make_group(axis, lane);
+      if (mesh_.size(axis) > 1 && axis != unused) groups_[{axis, lane}] = make_group(axis, lane);
   }
 
   std::int64_t rank() const override { return rank_; }
@@ -91,11 +92,11 @@ class GlooCommunicators : public Communicators {
 
   Pending all_gather(Axis axis, at::Tensor full, at::Tensor part) override {
     last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
-    return issue(axis, Lane::all_gather, "all_gather", [&](auto& group) { return group._allgather_base(full, part); });
+    return issue(axis, lane_of(last_.kind, axis), "all_gather", [&](auto& group) { return group._allgather_base(full, part); });
   }
   Pending reduce_scatter(Axis axis, at::Tensor part, at::Tensor full) override {
     last_ = {OpKind::reduce_scatter, axis, static_cast<std::int64_t>(full.nbytes())};
-    return issue(axis, Lane::reduce_scatter, "reduce_scatter",
+    return issue(axis, lane_of(last_.kind, axis), "reduce_scatter",
                  [&](auto& group) { return group._reduce_scatter_base(part, full); });
   }
   Pending all_reduce(Axis axis, at::Tensor tensor) override {
@@ -122,9 +123,10 @@ class GlooCommunicators : public Communicators {
   using Key = std::pair<Axis, Lane>;
   static constexpr Key kUsed[] = {
       {Axis::world, Lane::all_reduce},        {Axis::shard, Lane::all_gather},
-      {Axis::shard, Lane::reduce_scatter},    {Axis::shard, Lane::all_reduce},
+      {Axis::shard, Lane::reduce_scatter},    {Axis::state, Lane::all_reduce},
       {Axis::expert, Lane::all_to_all},       {Axis::expert_shard, Lane::all_gather},
       {Axis::expert_shard, Lane::reduce_scatter}, {Axis::replicate, Lane::all_reduce},
+      {Axis::optimizer_shard, Lane::all_reduce},  {Axis::optimizer_replicate, Lane::all_reduce},
   };
 
   c10::intrusive_ptr<c10d::ProcessGroupGloo> make_group(Axis axis, Lane lane) {

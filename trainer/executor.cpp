@@ -35,9 +35,19 @@ Executor::Executor(const RunSpec& run, Communicators& communicators)
   add(Group::embedding, -1);
   add(Group::head, -1);
   for (std::int64_t layer = 0; layer < run.model.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
-  for (int i = 0; i < (run.model.layers > 1 ? 2 : 1); ++i) {
-    dense_slots_.push_back(Slot::make(groups_[2].layout, type_, true));
-    expert_slots_.push_back(Slot::make(groups_[3].layout, type_, true));
+  if (run.layout.optimizer_shard > 1)
+    for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, at::TensorOptions().dtype(type_));
+  for (std::int64_t i = 0; i < weight_slots(run.model, run.layout); ++i) {
+    dense_slots_.push_back(Slot::make(groups_[2].layout, type_));
+    expert_slots_.push_back(Slot::make(groups_[3].layout, type_));
+  }
+  for (std::int64_t i = 0; i < gradient_slots(run.model, run.layout); ++i) {
+    dense_gradients_.push_back(GradientBuffer::make(groups_[2].layout));
+    expert_gradients_.push_back(GradientBuffer::make(groups_[3].layout));
+  }
+  if (!run.layout.reduce_every_microbatch) {
+    embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
+    head_gradient_ = GradientBuffer::make(groups_[1].layout);
   }
   norm_ = at::zeros({1}, at::kFloat);
   losses_ = at::zeros({3}, at::kFloat);
@@ -150,14 +160,16 @@ void Executor::execute(const OpInstance& instance) {
     case Action::load_batch: batch_ = (*load_)(instance.microbatch); break;
     case Action::unshard:
       if (op.kind != OpKind::host) unshard(instance);
+      if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
       break;
+    case Action::refresh: refresh(instance); break;
     case Action::embed:
       if (!backward) {
         activation_ = segments_.embed(embedding_, batch_.tokens);
         embedding_ = Slot{};
       } else {
-        embedding_ = Slot::gradient_only(groups_[0].layout);
-        segments_.embed_backward(embedding_, batch_.tokens, activation_gradient_);
+        if (!embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
+        segments_.embed_backward(embedding_gradient_, batch_.tokens, activation_gradient_);
         activation_gradient_.reset();
       }
       break;
@@ -193,20 +205,20 @@ void Executor::execute(const OpInstance& instance) {
       }
       break;
     case Action::head_loss: {
-      head_.add_gradient(groups_[1].layout);
+      if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout);
+      head_.accumulate_into(head_gradient_);
       auto [loss, gradient] = segments_.head(head_, activation_, batch_.targets);
       cross_entropy_ += loss;
       activation_gradient_ = gradient;
       activation_.reset();
-      head_.flat.reset();
-      head_.leaves.clear();
+      head_ = Slot{};
       break;
     }
     case Action::reduce_gradients: reduce_gradients(instance); break;
     case Action::accumulate: accumulate(instance); break;
-    case Action::reduce_replicas: issued_ = communicators_.all_reduce(Axis::replicate, group_of(instance).gradient); break;
+    case Action::reduce_replicas: reduce_replicas(instance); break;
     case Action::gradient_norm: gradient_norm(); break;
-    case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::shard, norm_); break;
+    case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::state, norm_); break;
     case Action::optimizer: optimizer_step(); break;
     case Action::reduce_loss: issued_ = communicators_.all_reduce(Axis::world, losses_); break;
   }

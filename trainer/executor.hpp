@@ -49,9 +49,12 @@ class Executor {
   void check_issued(const OpInstance& instance, double rows) const;
   ShardedGroup& group_of(const OpInstance& instance);
   Slot& slot_of(const OpInstance& instance);
+  GradientBuffer& gradient_of(const OpInstance& instance);
+  void refresh(const OpInstance& instance);
   void unshard(const OpInstance& instance);
   void reduce_gradients(const OpInstance& instance);
   void accumulate(const OpInstance& instance);
+  void reduce_replicas(const OpInstance& instance);
   void gradient_norm();
   void optimizer_step();
   Pending counts(LayerState& s);
@@ -68,6 +71,8 @@ class Executor {
   std::vector<ShardedGroup> groups_;  ///< embedding, head, then dense and expert of each layer
   Slot embedding_, head_;
   std::vector<Slot> dense_slots_, expert_slots_;
+  GradientBuffer embedding_gradient_, head_gradient_;
+  std::vector<GradientBuffer> dense_gradients_, expert_gradients_;
   std::map<const ShardedGroup*, at::Tensor> reduced_;
   Segments segments_;
 

@@ -9,11 +9,11 @@ namespace wt {
 using at::Tensor;
 
 Pending Executor::counts(LayerState& s) {
-  const std::int64_t ranks = run_.layout.expert, local = run_.model.experts / ranks;
+  const std::int64_t ranks = run_.layout.expert, local = run_.layout.slots_per_rank(run_.model);
   Tensor sent = at::empty({ranks, local}, at::kLong);
   std::copy(s.choice.slot_counts.begin(), s.choice.slot_counts.end(), sent.data_ptr<std::int64_t>());
   s.sent_rows.assign(static_cast<std::size_t>(ranks), 0);
-  for (std::int64_t slot = 0; slot < run_.model.experts; ++slot)
+  for (std::int64_t slot = 0; slot < run_.layout.slots(run_.model); ++slot)
     s.sent_rows[static_cast<std::size_t>(slot / local)] += s.choice.slot_counts[static_cast<std::size_t>(slot)];
   s.received_counts = at::empty({ranks, local}, at::kLong);
   return communicators_.all_to_all(Axis::expert, s.received_counts, sent, {}, {});

@@ -21,24 +21,41 @@ ShardedGroup& Executor::group_of(const OpInstance& instance) {
 }
 
 Slot& Executor::slot_of(const OpInstance& instance) {
-  const std::size_t slot = static_cast<std::size_t>(std::max(instance.layer, 0)) % dense_slots_.size();
+  const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
   switch (instance.op->group) {
     case Group::embedding: return embedding_;
     case Group::head: return head_;
-    case Group::dense: return dense_slots_[slot];
-    default: return expert_slots_[slot];
+    case Group::dense: return dense_slots_[layer % dense_slots_.size()];
+    default: return expert_slots_[layer % expert_slots_.size()];
   }
+}
+
+GradientBuffer& Executor::gradient_of(const OpInstance& instance) {
+  const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
+  switch (instance.op->group) {
+    case Group::embedding: return embedding_gradient_;
+    case Group::head: return head_gradient_;
+    case Group::dense: return dense_gradients_[layer % dense_gradients_.size()];
+    default: return expert_gradients_[layer % expert_gradients_.size()];
+  }
+}
+
+void Executor::refresh(const OpInstance& instance) {
+  const at::NoGradGuard no_grad;
+  ShardedGroup& group = group_of(instance);
+  Tensor own = group.weights.narrow(0, group.layout.state_index * group.layout.state_elements, group.layout.state_elements);
+  own.copy_(group.master);
+  issued_ = communicators_.all_gather(Axis::optimizer_shard, group.weights, own);
 }
 
 void Executor::unshard(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   ShardedGroup& group = group_of(instance);
   Slot& slot = slot_of(instance);
-  if (instance.op->group == Group::embedding || instance.op->group == Group::head)
-    slot = Slot::make(group.layout, type_, false);
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot::make(group.layout, type_);
   const std::int64_t n = group.layout.shard_elements;
   Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
-  own.copy_(group.master);
+  own.copy_(group.weights.defined() ? group.weights : group.master);
   if (group.layout.shard_ranks > 1) issued_ = communicators_.all_gather(shard_axis(instance.op->group), slot.flat, own);
 }
 
@@ -46,25 +63,36 @@ void Executor::reduce_gradients(const OpInstance& instance) {
   ShardedGroup& group = group_of(instance);
   Tensor& reduced = reduced_[&group];
   reduced = at::empty({group.layout.shard_elements}, at::kFloat);
-  issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, slot_of(instance).gradient);
+  issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, gradient_of(instance).flat);
 }
 
 void Executor::accumulate(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   ShardedGroup& group = group_of(instance);
-  Slot& slot = slot_of(instance);
-  const bool sharded = group.layout.shard_ranks > 1;
-  const Tensor sum = sharded ? reduced_.at(&group) : slot.gradient;
-  if (instance.microbatch == 0) group.gradient.copy_(sum);
+  GradientBuffer& gradient = gradient_of(instance);
+  const bool every = run_.layout.reduce_every_microbatch, sharded = group.layout.shard_ranks > 1;
+  const Tensor sum = sharded ? reduced_.at(&group) : gradient.flat;
+  if (instance.microbatch == 0 || !every) group.gradient.copy_(sum);
   else group.gradient.add_(sum);
   reduced_.erase(&group);
-  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot{};
-  else slot.gradient.zero_();
+  const bool outer = instance.op->group == Group::embedding || instance.op->group == Group::head;
+  if (outer && every) gradient = GradientBuffer{};
+  else gradient.flat.zero_();
+}
+
+void Executor::reduce_replicas(const OpInstance& instance) {
+  ShardedGroup& group = group_of(instance);
+  const Axis axis = instance.op->collective.axis;
+  issued_ = axis == Axis::optimizer_shard ? communicators_.reduce_scatter(axis, group.state_gradient(), group.gradient)
+                                          : communicators_.all_reduce(axis, group.state_gradient());
 }
 
 void Executor::gradient_norm() {
   double sum = 0;
-  for (const ShardedGroup& group : groups_) sum += group.gradient.dot(group.gradient).item<double>();
+  for (const ShardedGroup& group : groups_) {
+    const Tensor gradient = group.state_gradient();
+    sum += gradient.dot(gradient).item<double>();
+  }
   norm_.fill_(static_cast<float>(sum));
 }
 
@@ -77,8 +105,8 @@ void Executor::optimizer_step() {
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
     const WtStatus status = wt_adamw({-1, nullptr}, group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
-                                     group.exp_avg_sq.data_ptr<float>(), group.gradient.data_ptr<float>(),
-                                     group.layout.shard_elements, learning_rate_, o.beta1, o.beta2, o.eps,
+                                     group.exp_avg_sq.data_ptr<float>(), group.state_gradient().data_ptr<float>(),
+                                     group.layout.state_elements, learning_rate_, o.beta1, o.beta2, o.eps,
                                      o.weight_decay, step_, static_cast<float>(scale));
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
   }

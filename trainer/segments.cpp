@@ -60,7 +60,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, b
 }
 
 void Segments::plan_rows(LayerState& s) const {
-  const std::int64_t ranks = layout_.expert, local = model_.experts / ranks;
+  const std::int64_t ranks = layout_.expert, local = layout_.slots_per_rank(model_);
   const std::int64_t* counts = s.received_counts.data_ptr<std::int64_t>();
   s.received_rows.assign(static_cast<std::size_t>(ranks), 0);
   std::int64_t total = 0;
@@ -87,7 +87,7 @@ void Segments::plan_rows(LayerState& s) const {
 void Segments::experts(LayerState& s, const Slot& expert, bool keep_graph) const {
   const at::AutoGradMode mode(keep_graph);
   const bool local = layout_.expert == 1;
-  const std::int64_t local_experts = model_.experts / layout_.expert;
+  const std::int64_t local_experts = layout_.slots_per_rank(model_);
   Tensor input = local ? s.rows.detach() : gather_rows(s.received, s.to_expert_major);
   if (!local) s.received.reset();
   if (keep_graph) input = s.expert_input = leaf(input);
@@ -160,7 +160,7 @@ Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
   return embedding.leaves[0].index_select(0, tokens);
 }
 
-void Segments::embed_backward(Slot& embedding, const Tensor& tokens, const Tensor& gradient) const {
+void Segments::embed_backward(GradientBuffer& embedding, const Tensor& tokens, const Tensor& gradient) const {
   const at::NoGradGuard no_grad;
   embedding.leaves[0].index_add_(0, tokens, gradient.to(at::kFloat));
 }

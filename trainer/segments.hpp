@@ -57,8 +57,7 @@ class Segments {
   void plan_rows(LayerState& s) const;
 
   at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;
-  /// `embedding`: made by Slot::gradient_only.
-  void embed_backward(Slot& embedding, const at::Tensor& tokens, const at::Tensor& gradient) const;
+  void embed_backward(GradientBuffer& embedding, const at::Tensor& tokens, const at::Tensor& gradient) const;
   /// Loss (summed over tokens, not divided) and the gradient of the input.
   std::pair<double, at::Tensor> head(const Slot& head, const at::Tensor& input, const at::Tensor& targets) const;
 

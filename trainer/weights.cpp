@@ -66,7 +66,7 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       build.parameter(prefix + "router.weight", {m.experts, m.d_model}, base);
       break;
     case Group::expert: {
-      const std::int64_t local = m.experts / layout.expert, first = mesh.coordinate(Axis::expert, rank) * local;
+      const std::int64_t local = layout.slots_per_rank(m), first = mesh.coordinate(Axis::expert, rank) * local;
       const auto name = [&](std::int64_t slot, const char* what) {
         return fmt::format("{}experts.{}.{}", prefix, layout.expert_in_slot(layer, first + slot), what);
       };
@@ -85,7 +85,9 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
   }
   out.shard_ranks = mesh.size(shard_axis(group));
   out.shard_index = mesh.coordinate(shard_axis(group), rank);
-  out.shard_elements = (out.elements + out.shard_ranks - 1) / out.shard_ranks;
+  out.shard_elements = shard_elements(m, layout, group);
+  out.state_index = mesh.coordinate(Axis::optimizer_shard, rank);
+  out.state_elements = state_elements(m, layout, group);
   if (out.elements != group_elements(m, layout, group))
     throw_error(Code::runtime, "{} group holds {} elements, the step program says {}; mend trainer/weights.cpp",
                 to_string(group), out.elements, group_elements(m, layout, group));
@@ -96,11 +98,11 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed) {
   ShardedGroup g;
   g.layout = std::move(layout);
   const auto options = at::TensorOptions().dtype(at::kFloat);
-  const std::int64_t n = g.layout.shard_elements;
+  const std::int64_t n = g.layout.state_elements;
   g.master = at::zeros({n}, options), g.exp_avg = at::zeros({n}, options);
-  g.exp_avg_sq = at::zeros({n}, options), g.gradient = at::zeros({n}, options);
+  g.exp_avg_sq = at::zeros({n}, options), g.gradient = at::zeros({g.layout.shard_elements}, options);
   float* master = g.master.data_ptr<float>();
-  const std::int64_t begin = g.layout.shard_index * n, end = begin + n;
+  const std::int64_t begin = g.layout.state_begin(), end = begin + n;
   for (const ParameterInfo& p : g.layout.parameters) {
     if (p.offset >= end || p.offset + p.elements() <= begin) continue;
     std::mt19937_64 generator(fnv1a(p.name, seed));
@@ -113,27 +115,28 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed) {
   return g;
 }
 
-Slot Slot::make(const GroupLayout& layout, at::ScalarType type, bool with_gradient) {
+at::Tensor ShardedGroup::state_gradient() const {
+  return gradient.narrow(0, layout.state_index * layout.state_elements, layout.state_elements);
+}
+
+GradientBuffer GradientBuffer::make(const GroupLayout& layout) {
+  GradientBuffer out;
+  out.flat = at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
+  out.leaves = views(out.flat, layout);
+  return out;
+}
+
+Slot Slot::make(const GroupLayout& layout, at::ScalarType type) {
   Slot slot;
   slot.flat = at::zeros({layout.padded()}, at::TensorOptions().dtype(type));
   slot.leaves = views(slot.flat, layout);
   // A version counter of their own: the next gather writes into memory that saved tensors still name, on purpose.
   for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(true);
-  if (with_gradient) slot.add_gradient(layout);
   return slot;
 }
 
-Slot Slot::gradient_only(const GroupLayout& layout) {
-  Slot slot;
-  slot.gradient = at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
-  slot.leaves = views(slot.gradient, layout);
-  return slot;
-}
-
-void Slot::add_gradient(const GroupLayout& layout) {
-  gradient = at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
-  const auto parts = views(gradient, layout);
-  for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].mutable_grad() = parts[i];
+void Slot::accumulate_into(const GradientBuffer& gradient) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].mutable_grad() = gradient.leaves[i];
 }
 
 }  // namespace wt

@@ -1,8 +1,9 @@
 // Sharded parameters. A parameter group is one flat sequence of named tensors; every rank of its shard axis owns an equal
-// slice of it in fp32 (master, AdamW moments, gradient). To compute, the slices are gathered into a slot: a flat buffer in
+// slice of it, and keeps its state in fp32 (master, AdamW moments): all of it, or a part where replicas share the work of
+// the optimizer. To compute, the slices are gathered into a slot: a flat buffer in
 // the compute type with leaf views over it, whose .grad are views over one flat fp32 gradient buffer, so that autograd
-// accumulates in place. Layers share two slots per group; layer l always uses slot l % 2, so that tensors saved by
-// autograd find the same weights again after the backward gather.
+// accumulates in place. Layers share two slots per group (all have their own where weights stay after forward); layer l
+// always uses slot l % 2, so that tensors saved by autograd find the same weights again after the backward gather.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -37,33 +38,45 @@ struct GroupLayout {
   std::int64_t shard_elements = 0;  ///< padded share of one rank
   std::int64_t shard_ranks = 1;
   std::int64_t shard_index = 0;
+  std::int64_t state_elements = 0;  ///< part of the share whose optimizer state this rank keeps
+  std::int64_t state_index = 0;     ///< which part
   std::int64_t padded() const { return shard_elements * shard_ranks; }
+  /// First element of the flat sequence whose state this rank keeps; state_elements follow, padding included.
+  std::int64_t state_begin() const { return shard_index * shard_elements + state_index * state_elements; }
 };
 
 /// Leaves, in order: dense = attention norm, qkv, output, ffn norm, router; expert = gate_up (E_local, 2 ffn, d_model),
 /// down (E_local, d_model, ffn); embedding = (vocab, d_model); head = norm, output (vocab, d_model).
 GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer, std::int64_t rank);
 
-/// The fp32 slices of one group on this rank.
+/// The slices of one group on this rank.
 struct ShardedGroup {
   GroupLayout layout;
-  at::Tensor master, exp_avg, exp_avg_sq, gradient;  ///< (shard_elements,) fp32
+  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32
+  at::Tensor gradient;                     ///< (shard_elements,) fp32
+  at::Tensor weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
+  /// The part of the gradient that goes with the state.
+  at::Tensor state_gradient() const;
 };
 
 /// Fills the master slice so that every parameter has the same values in every layout: each is drawn whole from a
 /// generator seeded by (seed, name).
 ShardedGroup make_group(GroupLayout layout, std::uint64_t seed);
 
-/// Gathered weights in the compute type and their full-size fp32 gradients.
+/// Full-size gradients of a group, zero at first.
+struct GradientBuffer {
+  at::Tensor flat;                 ///< (padded,) fp32
+  std::vector<at::Tensor> leaves;  ///< views in the shapes of the group's leaves
+  static GradientBuffer make(const GroupLayout& layout);
+};
+
+/// Gathered weights in the compute type.
 struct Slot {
-  at::Tensor flat;      ///< (padded,) compute type
-  at::Tensor gradient;  ///< (padded,) fp32
+  at::Tensor flat;  ///< (padded,) compute type
   std::vector<at::Tensor> leaves;
-  /// With `with_gradient` the gradient buffer is there and zero.
-  static Slot make(const GroupLayout& layout, at::ScalarType type, bool with_gradient);
-  void add_gradient(const GroupLayout& layout);
-  /// The gradient buffer alone, for a group whose weights backward does not read (embedding).
-  static Slot gradient_only(const GroupLayout& layout);
+  static Slot make(const GroupLayout& layout, at::ScalarType type);
+  /// Autograd adds the leaves' gradients into this buffer from now on.
+  void accumulate_into(const GradientBuffer& gradient);
 };
 
 }  // namespace wt

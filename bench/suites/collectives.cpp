@@ -59,7 +59,7 @@ class CollectiveCase {
       case OpKind::reduce_scatter:
         return communicators_.reduce_scatter(Axis::shard, out_, in_);
       case OpKind::all_reduce:
-        return communicators_.all_reduce(Axis::shard, out_);
+        return communicators_.all_reduce(Axis::state, out_);
       default: {
         const std::vector<std::int64_t> split(static_cast<std::size_t>(world_), part_);
         return communicators_.all_to_all(Axis::expert, out_, in_, split, split);

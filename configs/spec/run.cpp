@@ -56,6 +56,13 @@ void read_layout(YamlMap& map, Layout& layout) {
   layout.replicate = m.integer_or("data_parallel_replicate_degree", 1, 1);
   layout.shard = m.integer_or("data_parallel_shard_degree", 1, 1);
   layout.expert = m.integer_or("expert_parallel_degree", 1, 1);
+  layout.context = m.integer_or("context_parallel_degree", 1, 1);
+  const std::int64_t state = m.integer_or("optimizer_shard_degree", layout.shard, 1);
+  if (state % layout.shard != 0)
+    m.fail("optimizer_shard_degree", fmt::format("needs a multiple of data_parallel_shard_degree = {}", layout.shard));
+  layout.optimizer_shard = state / layout.shard;
+  layout.reshard_after_forward = m.boolean("reshard_after_forward", true);
+  layout.reduce_every_microbatch = m.choice("gradient_reduction", {"microbatch", "step"}, "microbatch") == "microbatch";
   layout.recompute = m.boolean("activation_checkpointing", false) ? Recompute::block : Recompute::none;
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
@@ -76,12 +83,16 @@ std::string shortest(double value) { return fmt::format("{}", value); }
 void check_run(const RunSpec& run, const std::string& where) {
   run.model.check(where);
   run.layout.check(run.model, where);
-  const std::int64_t unit = run.layout.world() * run.layout.microbatch;
+  if (run.layout.context > 1 && run.seq % (2 * run.layout.context) != 0)
+    throw_error(Code::usage, "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
+                where, run.seq, run.layout.context, 2 * run.layout.context);
+  const std::int64_t unit = run.layout.data_ranks() * run.layout.microbatch;
   if (run.global_batch < 1 || run.global_batch % unit != 0)
     throw_error(Code::usage,
-                "{}: global_train_batch_size: found {}, needs a multiple of world x device_train_microbatch_size = {} "
+                "{}: global_train_batch_size: found {}, needs a multiple of {} x device_train_microbatch_size = {} "
                 "x {} = {}",
-                where, run.global_batch, run.layout.world(), run.layout.microbatch, unit);
+                where, run.global_batch, run.layout.context == 1 ? "world" : "world / context", run.layout.data_ranks(),
+                run.layout.microbatch, unit);
 }
 
 RunSpec read_run(const std::filesystem::path& file) {
@@ -135,6 +146,10 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;
   out << YAML::Key << "expert_parallel_degree" << YAML::Value << run.layout.expert;
   out << YAML::Key << "activation_checkpointing" << YAML::Value << (run.layout.recompute == Recompute::block);
+  out << YAML::Key << "context_parallel_degree" << YAML::Value << run.layout.context;
+  out << YAML::Key << "optimizer_shard_degree" << YAML::Value << run.layout.shard * run.layout.optimizer_shard;
+  out << YAML::Key << "reshard_after_forward" << YAML::Value << run.layout.reshard_after_forward;
+  out << YAML::Key << "gradient_reduction" << YAML::Value << (run.layout.reduce_every_microbatch ? "microbatch" : "step");
   if (!run.layout.placement.empty()) {
     out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;
     for (const auto& row : run.layout.placement) out << YAML::Flow << row;

@@ -36,7 +36,7 @@ struct RunSpec {
   bool save = true;
 
   /// Microbatches a rank runs each step.
-  std::int64_t microbatches() const { return global_batch / (layout.world() * layout.microbatch); }
+  std::int64_t microbatches() const { return global_batch / (layout.data_ranks() * layout.microbatch); }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
 };
 

@@ -99,7 +99,7 @@ class LaneSums {
   const Layout& layout_;
   Mesh mesh_;
   std::int64_t rank_;
-  std::array<std::optional<RingShape>, 5> groups_;
+  std::array<std::optional<RingShape>, kAxes> groups_;
   std::array<double, 7> lane_s_{};
   double cpu_s_ = 0;  ///< of one rank, on shared cores
 };

@@ -36,7 +36,7 @@ Op BlockOps::attention(Direction direction) const {
 
 Op BlockOps::experts(Direction direction) const {
   const auto& m = model_;
-  const std::int64_t local_experts = m.experts / layout_.expert;
+  const std::int64_t local_experts = layout_.slots_per_rank(m);
   const Amount rows = sizes_.rows;
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
@@ -99,7 +99,7 @@ void BlockOps::add_block(Nodes& out, Direction direction) const {
   out.push_back(attention(direction));
   if (!local) {
     if (direction == Direction::forward)
-      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(model_.experts)), {{"attn" + s}}));
+      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{"attn" + s}}));
     Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
                              {{direction == Direction::forward ? "counts" + s : "attn" + s}});
     dispatch.allocates = {{"recv", sizes_.row_block}};
@@ -129,7 +129,7 @@ Op BlockOps::embed_backward() const {
   Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
   o.waits = {{"attn.bwd", 0, 0}};
-  o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
+  if (layout_.reduce_every_microbatch) o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
   o.frees = {{"gx", 0, 0}};
   return o;
 }
@@ -144,7 +144,8 @@ Op BlockOps::head() const {
     o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
   }
   o.waits = {{"head.unshard.fwd"}, {"data"}};
-  o.allocates = {{"gx", fixed(sizes_.x)}, {"head.gradient", fixed(padded(Group::head) * 4)}};
+  o.allocates = {{"gx", fixed(sizes_.x)}};
+  if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
   o.transient = {fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.head_weight))};
   o.frees = {{"head.weights"}, {"out", 0, static_cast<int>(model_.layers) - 1}};

@@ -12,6 +12,8 @@ std::string gradient_source(Group group) {
   }
 }
 
+bool layered(Group group) { return group == Group::dense || group == Group::expert; }
+
 }  // namespace
 
 std::string unshard_name(Group group, Direction direction) {
@@ -19,19 +21,23 @@ std::string unshard_name(Group group, Direction direction) {
   return to_string(group) + ".unshard" + (backward ? ".bwd" : ".fwd");
 }
 
-Op GroupOps::unshard(Group group, Direction direction, std::vector<Ref> waits, int layer_delta) const {
+void GroupOps::add_scratch(Op& o) const {
+  if (!options_.transport_scratch) return;
+  o.allocates.push_back({o.name + ".scratch", o.collective.bytes});
+  o.frees.push_back({o.name + ".scratch", o.layer_delta});
+}
+
+Op GroupOps::unshard(Group group, Direction direction, std::vector<Ref> waits, int layer_delta, bool refreshed) const {
   Op o = op(to_string(group) + ".unshard" + suffix(direction), Action::unshard, direction, group);
   o.kind = OpKind::copy;
+  o.layer_delta = layer_delta;
   if (sharded(group)) {
     collective(o, OpKind::all_gather, shard_axis(group), fixed(padded(group) * sizes_.word));
-    if (options_.transport_scratch) {
-      o.allocates = {{o.name + ".scratch", o.collective.bytes}};
-      o.frees = {{o.name + ".scratch", layer_delta}};
-    }
+    add_scratch(o);
   }
   o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(shard_elements(model_, layout_, group))))};
   o.waits = std::move(waits);
-  o.layer_delta = layer_delta;
+  if (refreshed) o.waits.push_back({to_string(group) + ".refresh", layer_delta});
   return o;
 }
 
@@ -52,24 +58,55 @@ void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool las
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(shard_elements(model_, layout_, group))), {1})};
   o.waits = {{sharded(group) ? name + ".reduce" : gradient_source(group), layer_delta}};
   if (sharded(group)) o.frees = {{name + ".reduced", layer_delta}, {name + ".scratch", layer_delta}};
-  if (group == Group::embedding || group == Group::head) o.frees.push_back({name + ".gradient"});
+  if (!layered(group) && layout_.reduce_every_microbatch) o.frees.push_back({name + ".gradient"});
   out.push_back(o);
-  if (!last_microbatch || layout_.replicate == 1) return;
-  Op r = op(name + ".replicas", Action::reduce_replicas, Direction::backward, group);
-  r.layer_delta = layer_delta;
-  collective(r, OpKind::all_reduce, Axis::replicate, fixed(4 * as_double(shard_elements(model_, layout_, group))));
-  r.waits = {{name + ".accumulate", layer_delta}};
-  out.push_back(r);
+  if (last_microbatch && layout_.replicate > 1) add_replicas(out, group, layer_delta);
 }
 
-void GroupOps::add_head_unshard(Nodes& out) const {
-  Op o = unshard(Group::head, Direction::forward, {});
+void GroupOps::add_replicas(Nodes& out, Group group, int layer_delta) const {
+  const std::string name = to_string(group) + ".replicas";
+  const auto add = [&](const std::string& called, OpKind kind, Axis axis, std::int64_t elements, const std::string& after) {
+    Op o = op(called, Action::reduce_replicas, Direction::backward, group);
+    o.layer_delta = layer_delta;
+    collective(o, kind, axis, fixed(4 * as_double(elements)));
+    o.waits = {{after, layer_delta}};
+    if (kind == OpKind::reduce_scatter) add_scratch(o);
+    out.push_back(o);
+  };
+  const std::int64_t shard = shard_elements(model_, layout_, group), state = state_elements(model_, layout_, group);
+  const std::string before = to_string(group) + ".accumulate";
+  const Axis copies = state_copies_axis(layout_);
+  if (!state_sharded()) return add(name, OpKind::all_reduce, copies, shard, before);
+  add(name, OpKind::reduce_scatter, Axis::optimizer_shard, shard, before);
+  if (last_gradient(group) != name) add(last_gradient(group), OpKind::all_reduce, copies, state, name);
+}
+
+void GroupOps::add_refresh(Nodes& out, Group group, int layer_delta) const {
+  Op o = op(to_string(group) + ".refresh", Action::refresh, Direction::forward, group);
+  o.layer_delta = layer_delta;
+  collective(o, OpKind::all_gather, Axis::optimizer_shard, fixed(sizes_.word * as_double(shard_elements(model_, layout_, group))));
+  o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(state_elements(model_, layout_, group))))};
+  add_scratch(o);
+  out.push_back(o);
+}
+
+void GroupOps::add_first_refresh(Nodes& out) const {
+  add_refresh(out, Group::embedding, 0);
+  Nodes layer;
+  for (Group group : {Group::dense, Group::expert}) add_refresh(layer, group, 0);
+  out.push_back(Loop{Loop::Index::layer, 0, model_.layers > 1 ? 1 : 0, false, layer});
+  add_refresh(out, Group::head, 0);
+}
+
+void GroupOps::add_head_unshard(Nodes& out, bool refreshed) const {
+  Op o = unshard(Group::head, Direction::forward, {}, 0, refreshed);
   o.allocates.push_back({"head.weights", fixed(padded(Group::head) * sizes_.word)});
   out.push_back(o);
 }
 
 std::string GroupOps::last_gradient(Group group) const {
-  return to_string(group) + (layout_.replicate > 1 ? ".replicas" : ".accumulate");
+  if (layout_.replicate == 1) return to_string(group) + ".accumulate";
+  return to_string(group) + (state_sharded() && layout_.optimizer_shard < layout_.replicate ? ".replicas.sum" : ".replicas");
 }
 
 }  // namespace wt

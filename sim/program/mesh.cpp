@@ -3,14 +3,9 @@
 namespace wt {
 
 std::string to_string(Axis axis) {
-  switch (axis) {
-    case Axis::replicate: return "replicate";
-    case Axis::shard: return "shard";
-    case Axis::expert: return "expert";
-    case Axis::expert_shard: return "expert_shard";
-    case Axis::world: return "world";
-  }
-  return "world";
+  static const char* names[] = {"replicate",       "shard",               "expert", "expert_shard", "context",
+                                "optimizer_shard", "optimizer_replicate", "state",  "world"};
+  return names[static_cast<int>(axis)];
 }
 
 std::int64_t Mesh::size(Axis axis) const {
@@ -19,37 +14,37 @@ std::int64_t Mesh::size(Axis axis) const {
     case Axis::shard: return shard_;
     case Axis::expert: return expert_;
     case Axis::expert_shard: return shard_ / expert_;
+    case Axis::context: return context_;
+    case Axis::optimizer_shard: return optimizer_shard_;
+    case Axis::optimizer_replicate: return replicate_ / optimizer_shard_;
+    case Axis::state: return shard_ * optimizer_shard_;
     case Axis::world: return world();
   }
   return 1;
 }
 
-std::int64_t Mesh::coordinate(Axis axis, std::int64_t rank) const {
+std::int64_t Mesh::stride(Axis axis) const {
   switch (axis) {
-    case Axis::replicate: return rank / shard_;
-    case Axis::shard: return rank % shard_;
-    case Axis::expert: return rank % expert_;
-    case Axis::expert_shard: return rank % shard_ / expert_;
-    case Axis::world: return rank;
+    case Axis::replicate:
+    case Axis::optimizer_shard: return shard_;
+    case Axis::optimizer_replicate: return shard_ * optimizer_shard_;
+    case Axis::expert_shard: return expert_;
+    default: return 1;
   }
-  return 0;
 }
 
+// A group is `size` ranks, `stride` apart: rank = (block * size + coordinate) * stride + offset.
+std::int64_t Mesh::coordinate(Axis axis, std::int64_t rank) const { return rank / stride(axis) % size(axis); }
+
 std::int64_t Mesh::group_index(Axis axis, std::int64_t rank) const {
-  switch (axis) {
-    case Axis::replicate: return rank % shard_;
-    case Axis::shard: return rank / shard_;
-    case Axis::expert: return rank / expert_;
-    case Axis::expert_shard: return rank / shard_ * expert_ + rank % expert_;
-    case Axis::world: return 0;
-  }
-  return 0;
+  return rank / (stride(axis) * size(axis)) * stride(axis) + rank % stride(axis);
 }
 
 std::vector<std::int64_t> Mesh::members(Axis axis, std::int64_t group) const {
+  const std::int64_t n = size(axis), step = stride(axis);
+  const std::int64_t first = group / step * step * n + group % step;
   std::vector<std::int64_t> ranks;
-  for (std::int64_t rank = 0; rank < world(); ++rank)
-    if (group_index(axis, rank) == group) ranks.push_back(rank);
+  for (std::int64_t i = 0; i < n; ++i) ranks.push_back(first + i * step);
   return ranks;
 }
 

@@ -1,6 +1,8 @@
-// Mesh algebra: which ranks form a group on which axis. rank = r * shard + es * expert + e, with `expert` innermost, so
-// that expert groups are neighbours (inside a node where they fit).
+// Mesh algebra: which ranks form a group on which axis. rank = r * shard + es * expert + e = r * shard + d * context + c:
+// `expert` and `context` are two innermost views of the same shard ranks, so that their groups are neighbours (inside a
+// node where they fit). Replicas are cut alike: r = copy * optimizer_shard + o, and `state` is the (o, shard) block.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,17 +11,32 @@
 
 namespace wt {
 
-enum class Axis { replicate, shard, expert, expert_shard, world };
+enum class Axis {
+  replicate,
+  shard,
+  expert,
+  expert_shard,
+  context,
+  optimizer_shard,      ///< replicas that each keep a part of one shard's optimizer state
+  optimizer_replicate,  ///< replicas that keep the same part
+  state,                ///< ranks that together hold one optimizer state: shard x optimizer_shard
+  world
+};
+constexpr std::size_t kAxes = static_cast<std::size_t>(Axis::world) + 1;
 std::string to_string(Axis axis);
 
 class Mesh {
  public:
-  Mesh(std::int64_t replicate, std::int64_t shard, std::int64_t expert)
-      : replicate_(replicate), shard_(shard), expert_(expert) {}
-  explicit Mesh(const Layout& layout) : Mesh(layout.replicate, layout.shard, layout.expert) {}
+  Mesh(std::int64_t replicate, std::int64_t shard, std::int64_t expert, std::int64_t context = 1,
+       std::int64_t optimizer_shard = 1)
+      : replicate_(replicate), shard_(shard), expert_(expert), context_(context), optimizer_shard_(optimizer_shard) {}
+  explicit Mesh(const Layout& layout)
+      : Mesh(layout.replicate, layout.shard, layout.expert, layout.context, layout.optimizer_shard) {}
 
   std::int64_t world() const { return replicate_ * shard_; }
   std::int64_t size(Axis axis) const;
+  /// Ranks from a member of a group to the next one.
+  std::int64_t stride(Axis axis) const;
   /// Coordinate of a rank along an axis, 0..size(axis)-1.
   std::int64_t coordinate(Axis axis, std::int64_t rank) const;
   /// Which of the world/size(axis) groups of this axis the rank belongs to.
@@ -28,7 +45,7 @@ class Mesh {
   std::vector<std::int64_t> members(Axis axis, std::int64_t group) const;
 
  private:
-  std::int64_t replicate_, shard_, expert_;
+  std::int64_t replicate_, shard_, expert_, context_, optimizer_shard_;
 };
 
 }  // namespace wt

@@ -27,10 +27,7 @@ WorkItem OpFactory::item(Kernel kernel, Direction direction, Amount rows, std::a
 }
 void OpFactory::collective(Op& o, OpKind kind, Axis axis, Amount bytes) {
   o.kind = kind;
-  o.lane = kind == OpKind::all_gather       ? Lane::all_gather
-           : kind == OpKind::reduce_scatter ? Lane::reduce_scatter
-           : kind == OpKind::all_reduce     ? Lane::all_reduce
-                                            : Lane::all_to_all;
+  o.lane = lane_of(kind, axis);
   o.collective = {axis, bytes};
 }
 

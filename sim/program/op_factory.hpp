@@ -30,6 +30,8 @@ class OpFactory {
   /// Elements of a group's gathered buffer, padded to equal shares.
   double padded(Group group) const;
   bool sharded(Group group) const;
+  /// True where a replica keeps only a part of its shard's optimizer state.
+  bool state_sharded() const { return layout_.optimizer_shard > 1; }
 
   const ModelSpec& model_;
   const Layout& layout_;

@@ -17,10 +17,20 @@ std::string to_string(Lane lane) {
   return names[static_cast<int>(lane)];
 }
 
+Lane lane_of(OpKind collective, Axis axis) {
+  if (axis == Axis::replicate || axis == Axis::optimizer_shard || axis == Axis::optimizer_replicate) return Lane::all_reduce;
+  switch (collective) {
+    case OpKind::all_gather: return Lane::all_gather;
+    case OpKind::reduce_scatter: return Lane::reduce_scatter;
+    case OpKind::all_reduce: return Lane::all_reduce;
+    default: return Lane::all_to_all;
+  }
+}
+
 std::string to_string(Action action) {
   static const char* names[] = {"load_batch", "unshard",       "embed",      "attention",        "exchange_counts",
                                 "dispatch",   "experts",       "collect",    "combine",          "head_loss",
-                                "reduce_gradients", "accumulate", "reduce_replicas", "gradient_norm", "reduce_norm",
+                                "reduce_gradients", "accumulate", "reduce_replicas", "refresh", "gradient_norm", "reduce_norm",
                                 "optimizer",  "reduce_loss"};
   return names[static_cast<int>(action)];
 }
@@ -66,7 +76,9 @@ class Unroller {
 
   void add(const Op& op, int microbatch, int layer) {
     const bool layered = layer >= 0 && op.group != Group::embedding && op.group != Group::head;
-    OpInstance instance{&op, microbatch, layered ? layer + op.layer_delta : -1, {}};
+    const int own_layer = layered ? layer + op.layer_delta : -1;
+    if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
+    OpInstance instance{&op, microbatch, own_layer, {}};
     for (const Ref& ref : op.waits) {
       const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
       if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;

@@ -18,6 +18,8 @@ enum class OpKind { segment, all_gather, reduce_scatter, all_reduce, all_to_all,
 enum class Lane { compute, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host };
 std::string to_string(OpKind kind);
 std::string to_string(Lane lane);
+/// Collectives between replicas have a lane of their own, `all_reduce`, whatever their kind; others that of their kind.
+Lane lane_of(OpKind collective, Axis axis);
 
 /// What an op does: the trainer dispatches on it. With a direction and a parameter group it is complete.
 enum class Action {
@@ -33,9 +35,10 @@ enum class Action {
   head_loss,        ///< final norm, output projection, cross-entropy, and their backward
   reduce_gradients, ///< sum the group's gradients over its shard axis; no op where that is 1
   accumulate,       ///< reduced gradients into the step's gradient shards
-  reduce_replicas,  ///< sum gradient shards over the replicate axis
+  reduce_replicas,  ///< sum gradient shards over replicas: all of it, or each replica the part whose state it keeps
+  refresh,          ///< weight shards from the replicas that updated them
   gradient_norm,    ///< local sum of squares over all gradient shards
-  reduce_norm,      ///< its sum over the shard axis
+  reduce_norm,      ///< its sum over the ranks of one optimizer state
   optimizer,        ///< clip and AdamW on the shards
   reduce_loss,      ///< loss terms over the world
 };

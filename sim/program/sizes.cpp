@@ -27,7 +27,7 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   activated = per_row(f(m.ffn) * word);
   logits = tokens * f(m.vocab) * word;
   head_weight = f(m.vocab) * d * word;
-  const double local_experts = f(m.experts / layout.expert);
+  const double local_experts = f(layout.slots_per_rank(m));
   expert_gate_up_weight = local_experts * 2 * f(m.ffn) * d * word;
   expert_down_weight = local_experts * f(m.ffn) * d * word;
   largest_dense_weight = std::max((q + 2 * kv) * d, q * d) * word;

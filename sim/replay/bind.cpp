@@ -90,9 +90,9 @@ class Binder {
     tasks.collective.assign(n, -1);
     bound_->rows[index].assign(n, 0.0);
     bound_->evidence[index].resize(n);
-    std::array<int, 5> group;  // of this rank on each axis
+    std::array<int, kAxes> group;  // of this rank on each axis
     group.fill(-1);
-    std::array<std::size_t, 5> sequence{};
+    std::array<std::size_t, kAxes> sequence{};
     const double speed = compute_speed(rank);
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);

@@ -12,7 +12,7 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis) {
   const std::int64_t node = cluster.gpus_per_node;
-  const std::int64_t stride = axis == Axis::replicate ? layout.shard : axis == Axis::expert_shard ? layout.expert : 1;
+  const std::int64_t stride = Mesh(layout).stride(axis);
   RingShape shape;
   shape.size = Mesh(layout).size(axis);
   if (cluster.shared_cores() || shape.size == 1) return shape;

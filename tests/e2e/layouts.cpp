@@ -1,5 +1,6 @@
 // What is trained does not depend on how the ranks are arranged: losses, balancing losses and gradient norms of every
 // layout against one rank alone.
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
@@ -31,6 +32,22 @@ void check_same(const std::vector<Step>& expected, const std::vector<Step>& foun
   }
 }
 
+/// Largest over the parameters of |a - b| / |a|, norms over one parameter.
+double parameter_distance(const State& expected, const State& found) {
+  REQUIRE(expected.size() == found.size());
+  double worst = 0;
+  for (const auto& [name, bits] : expected) {
+    if (!name.ends_with("/master")) continue;
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      const double a = std::bit_cast<float>(bits[i]), b = std::bit_cast<float>(found.at(name).at(i));
+      difference += (a - b) * (a - b), norm += a * a;
+    }
+    worst = std::max(worst, std::sqrt(difference / norm));
+  }
+  return worst;
+}
+
 }  // namespace
 
 TEST_CASE("every layout trains as one rank does") {
@@ -39,6 +56,28 @@ TEST_CASE("every layout trains as one rank does") {
   for (const RunSpec& run : sharded_runs(small_run())) {
     INFO(run.layout.name());
     check_same(expected, steps_of(trained(run)));
+  }
+}
+
+TEST_CASE("it does not matter what is kept where, and for how long") {
+  const auto expected = steps_of(trained(small_run()));
+  for (const RunSpec& run : further_layouts(small_run())) {
+    INFO(run.layout.name());
+    check_same(expected, steps_of(trained(run)));
+  }
+}
+
+TEST_CASE("after ten steps every layout has the parameters of one rank") {
+  const auto at_ten = [](RunSpec run) {
+    run.save = true, run.steps = 10;
+    return state_of(latest_checkpoint(trained(run)));
+  };
+  const State expected = at_ten(small_run());
+  std::vector<RunSpec> runs = sharded_runs(small_run());
+  for (const RunSpec& run : further_layouts(small_run())) runs.push_back(run);
+  for (const RunSpec& run : runs) {
+    INFO(run.layout.name());
+    CHECK(parameter_distance(expected, at_ten(run)) <= 1e-5);
   }
 }
 

@@ -76,6 +76,10 @@ TEST_CASE("the replayed peak is the measured one on every layout") {
   for (const RunSpec& run : runs(Recompute::none)) check_peak(run);
 }
 
+TEST_CASE("so it is whatever is kept where, and for how long") {
+  for (const RunSpec& run : further_layouts(small_run())) check_peak(run);
+}
+
 TEST_CASE("so it is with recompute, which needs less") {
   for (const RunSpec& run : runs(Recompute::block)) {
     check_peak(run);

@@ -115,7 +115,7 @@ std::int64_t lost(const RunSpec& run, const std::filesystem::path& folder) {
     if (!loaded || loaded->step != 7 || loaded->sampler != SamplerState{1, 48, 1, 5, 1}) wrong += 1;
     for (std::size_t g = 0; g < expected.size(); ++g) {
       const GroupLayout& l = expected[g].layout;
-      const std::int64_t owned = std::clamp<std::int64_t>(l.elements - l.shard_index * l.shard_elements, 0, l.shard_elements);
+      const std::int64_t owned = std::clamp<std::int64_t>(l.elements - l.state_begin(), 0, l.state_elements);
       const auto differ = [&](const at::Tensor& a, const at::Tensor& b) {
         return at::ne(a.narrow(0, 0, owned), b.narrow(0, 0, owned)).sum().item<std::int64_t>();
       };

@@ -66,6 +66,19 @@ std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute) {
   return out;
 }
 
+std::vector<RunSpec> further_layouts(const RunSpec& run) {
+  std::vector<RunSpec> out;
+  const auto add = [&](RunSpec changed) { return &out.emplace_back(std::move(changed)).layout; };
+  add(with_layout(run, 2, 2, 2))->reshard_after_forward = false;
+  add(with_layout(run, 1, 4, 2))->reduce_every_microbatch = false;
+  add(with_layout(run, 4, 1, 1))->reduce_every_microbatch = false;
+  add(with_layout(run, 2, 2, 2))->optimizer_shard = 2;
+  add(with_layout(run, 4, 1, 1))->optimizer_shard = 2;
+  Layout* all = add(with_layout(run, 4, 1, 1));
+  all->optimizer_shard = 4, all->reduce_every_microbatch = false, all->reshard_after_forward = false;
+  return out;
+}
+
 Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch) {
   static int count = 0;
   const Started started{-1, scratch(fmt::format("log-{}.txt", ++count))};

@@ -26,6 +26,9 @@ RunSpec with_layout(RunSpec run, std::int64_t replicate, std::int64_t shard, std
 /// Every way to arrange four ranks, and 1x3: three shards of the embedding are padded.
 std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute = Recompute::none);
 
+/// Layouts that keep weights, gradients or optimizer state elsewhere or longer than plain HSDP does, on four ranks.
+std::vector<RunSpec> further_layouts(const RunSpec& run);
+
 struct Launch {
   std::vector<std::string> more;                   ///< arguments after `train RUN -o FOLDER`
   std::map<std::string, std::string> environment;  ///< on top of this process's, without a launcher's variables
