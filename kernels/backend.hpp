@@ -47,10 +47,15 @@ struct Backend {
                               void* dgate_up);
   WtStatus (*cross_entropy)(void* handle, void* logits, const int64_t* target, int64_t T, int64_t V, float scale,
                             double* loss_sum);
+  WtStatus (*quantize_blocks)(void* handle, const void* x, bool fp8, int64_t T, int64_t D, void* q, float* scale);
+  WtStatus (*dequantize_blocks)(void* handle, const void* q, const float* scale, bool fp8, int64_t T, int64_t D,
+                                void* x);
   WtStatus (*adamw)(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings);
 };
 
 inline constexpr int64_t kIgnoredTarget = -100;   // the value that PyTorch ignores by default
+inline constexpr int64_t kQuantizeBlock = WT_QUANTIZE_BLOCK;
+inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: below, 127 / max could overflow, and nothing is lost
 inline constexpr int64_t kMaxCudaExperts = 8192;  // per-expert int counters of a sorting block: 32 KiB of shared memory
 
 /// Tables indexed by WtDtype.

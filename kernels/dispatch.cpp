@@ -157,6 +157,24 @@ WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, co
   return check.backend().swiglu_backward(stream.handle, dact, gate_up, R, F, dgate_up);
 }
 
+WtStatus wt_quantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* x, int64_t T, int64_t D,
+                            void* q, float* scale) {
+  Checks check("wt_quantize_blocks", stream, dtype);
+  check.size("format", format, WT_INT8).at_most("format", format, "WT_FP8", WT_FP8).size("T", T, 0).size("D", D, 1);
+  check.array("x", x, T, D).array("q", q, T, D).array("scale", scale, T, (D + kQuantizeBlock - 1) / kQuantizeBlock);
+  if (check.done(T)) return check.status();
+  return check.backend().quantize_blocks(stream.handle, x, format == WT_FP8, T, D, q, scale);
+}
+
+WtStatus wt_dequantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* q, const float* scale,
+                              int64_t T, int64_t D, void* x) {
+  Checks check("wt_dequantize_blocks", stream, dtype);
+  check.size("format", format, WT_INT8).at_most("format", format, "WT_FP8", WT_FP8).size("T", T, 0).size("D", D, 1);
+  check.array("q", q, T, D).array("scale", scale, T, (D + kQuantizeBlock - 1) / kQuantizeBlock).array("x", x, T, D);
+  if (check.done(T)) return check.status();
+  return check.backend().dequantize_blocks(stream.handle, q, scale, format == WT_FP8, T, D, x);
+}
+
 WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void* logits, const int64_t* target,
                                            int64_t T, int64_t V, float scale, double* loss_sum) {
   Checks check("wt_cross_entropy_forward_backward", stream, dtype);

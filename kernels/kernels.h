@@ -112,6 +112,19 @@ WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, 
 WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
                             void* dgate_up);
 
+// Block quantisation: what is kept of an activation that only recompute reads.
+typedef enum { WT_INT8 = 0, WT_FP8 = 1 } WtBlockFormat;  ///< FP8: 4 exponent and 3 mantissa bits (OCP E4M3), to 448
+enum { WT_QUANTIZE_BLOCK = 128 };
+/// Every row in blocks of 128 values, the last one shorter: scale = max |x| / top of the format (127 or 448), fp32;
+/// q = x / scale, rounded to nearest even. A block that holds a NaN or an infinity gets scale NaN, one below 2^-100 scale 0;
+/// both q = 0. x (T,D) dtype; q (T,D) bytes; scale (T, ceil(D/128)) fp32.
+WtStatus wt_quantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* x, int64_t T, int64_t D,
+                            void* q, float* scale);
+/// x = q * scale, rounded to dtype: within max |x| / 254 of the block of what was quantised (INT8), or within |x| / 16
+/// or max |x| / 448 / 1024 (FP8); all NaN for a block that held a NaN or an infinity.
+WtStatus wt_dequantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* q, const float* scale,
+                              int64_t T, int64_t D, void* x);
+
 // Loss and optimiser.
 /// loss_sum += sum_t -log softmax(logits[t])[target[t]] (not scaled);  logits <- scale * (softmax(logits) - onehot).
 /// logits (T,V) dtype, overwritten by its gradient; target (T), -100 = row ignored (no loss, zero gradient), otherwise

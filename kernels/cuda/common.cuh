@@ -123,6 +123,10 @@ template <class E>
 WtStatus swiglu_backward(void*, const void*, const void*, int64_t, int64_t, void*);
 template <class E>
 WtStatus cross_entropy(void*, void*, const int64_t*, int64_t, int64_t, float, double*);
+template <class E>
+WtStatus quantize_blocks(void*, const void*, bool, int64_t, int64_t, void*, float*);
+template <class E>
+WtStatus dequantize_blocks(void*, const void*, const float*, bool, int64_t, int64_t, void*);
 WtStatus adamw(void*, float*, float*, float*, const float*, int64_t, AdamwSettings);
 
 }  // namespace wt::kernels::cuda

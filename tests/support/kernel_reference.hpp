@@ -152,4 +152,35 @@ inline Doubles cross_entropy(const Doubles& logits, const Index& target, size_t 
   return losses;
 }
 
+/// Value of an E4M3 code that is not NaN.
+inline double fp8_value(unsigned char code) {
+  const int exponent = code >> 3 & 15, mantissa = code & 7;
+  const double value = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+  return code & 0x80 ? -value : value;
+}
+
+/// Values of the codes (integers, or E4M3 numbers) and the scales; the nearest of all codes, ties to the even one.
+inline std::pair<Doubles, Doubles> quantize_blocks(const Doubles& x, size_t T, bool fp8) {
+  const size_t D = x.size() / T;
+  Doubles values(x.size()), scales;
+  for (size_t t = 0; t < T; ++t)
+    for (size_t at = 0; at < D; at += 128) {
+      double top = 0;
+      for (size_t d = at; d < std::min(D, at + 128); ++d) top = std::max(top, std::abs(x[t * D + d]));
+      const double scale = top / (fp8 ? 448 : 127);
+      scales.push_back(scale);
+      for (size_t d = at; d < std::min(D, at + 128); ++d) {
+        const double exact = scale > 0 ? x[t * D + d] / scale : 0;
+        double best = fp8 ? fp8_value(0) : std::nearbyint(exact);
+        for (int code = 0; fp8 && code < 0xff; ++code) {
+          if ((code & 0x7f) == 0x7f) continue;
+          const double value = fp8_value(static_cast<unsigned char>(code)), gain = std::abs(best - exact) - std::abs(value - exact);
+          if (gain > 0 || (gain == 0 && code % 2 == 0)) best = value;
+        }
+        values[t * D + d] = best;
+      }
+    }
+  return {values, scales};
+}
+
 }  // namespace wt::reference

@@ -21,7 +21,7 @@ bool no_gpu() {
   return true;
 }
 
-enum class Kind { fp32, bf16, int64, fp64 };
+enum class Kind { fp32, bf16, int64, fp64, bytes };
 
 struct Array {
   Kind kind;
@@ -77,6 +77,8 @@ std::vector<Array> compare(const std::vector<Array>& arrays, const Call& call, d
     CHECK(found[i].bytes == again[i].bytes);
     if (arrays[i].kind == Kind::int64) {
       CHECK(found[i].bytes == expected[i].bytes);
+    } else if (arrays[i].kind == Kind::bytes) {  // codes: one apart where a value lies between two
+      for (size_t b = 0; b < found[i].bytes.size(); ++b) CHECK(std::abs(found[i].bytes[b] - expected[i].bytes[b]) % 255 <= 1);
     } else if (arrays[i].kind == Kind::fp64) {
       double a = 0, b = 1;
       std::memcpy(&a, found[i].bytes.data(), 8);
@@ -212,6 +214,24 @@ TEST_CASE("CUDA: swiglu, cross-entropy, adamw") {
   compare({p, zero, zero, g}, [&](WtStream stream, const Pointers& at) {
     const auto f = [&](size_t i) { return static_cast<float*>(at[i]); };
     return wt_adamw(stream, f(0), f(1), f(2), f(3), 1000, 1e-2, 0.9, 0.95, 1e-8, 0.1, 3, 0.5f);
+  });
+}
+
+TEST_CASE("CUDA: block quantisation") {
+  if (no_gpu()) return;
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const WtBlockFormat format = GENERATE(WT_INT8, WT_FP8);
+  const int64_t T = GENERATE(1, 90), D = GENERATE(3, 128, 300, 1024), blocks = (D + 127) / 128;
+  std::mt19937_64 random{5};
+  Doubles values = draw(random, dtype, T * D, 3);
+  std::fill(values.begin(), values.begin() + std::min<int64_t>(D, 128), 0.0);
+  const Array x = activations(dtype, values), q{Kind::bytes, std::vector<unsigned char>(size_t(T * D))};
+  const auto f = [](void* p) { return static_cast<float*>(p); };
+  const auto packed = compare({x, q, fp32(Doubles(size_t(T * blocks)))}, [&](WtStream stream, const Pointers& p) {
+    return wt_quantize_blocks(stream, dtype, format, p[0], T, D, p[1], f(p[2]));
+  });
+  compare({packed[1], packed[2], x}, [&](WtStream stream, const Pointers& p) {
+    return wt_dequantize_blocks(stream, dtype, format, p[0], f(p[1]), T, D, p[2]);
   });
 }
 

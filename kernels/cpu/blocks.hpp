@@ -1,0 +1,111 @@
+// One byte a value and one fp32 scale for every 128 of a row: int8, and fp8 of 4 exponent and 3 mantissa bits.
+#pragma once
+#include "kernels/cpu/vec.hpp"
+
+namespace {
+
+typedef uint8_t VecB __attribute__((vector_size(kLanes)));
+
+WT_INLINE VecU bytes_of(const uint8_t* p, Full) {
+  VecB bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  return __builtin_convertvector(bytes, VecU);
+}
+WT_INLINE VecU bytes_of(const uint8_t* p, Tail tail) {
+  uint8_t lanes[kLanes] = {};
+  for (int64_t i = 0; i < tail.count; ++i) lanes[i] = p[i];
+  return bytes_of(lanes, Full{});
+}
+WT_INLINE void store_bytes(uint8_t* p, VecU code, Full) {
+  const VecB bytes = __builtin_convertvector(code, VecB);
+  memcpy(p, &bytes, sizeof bytes);
+}
+WT_INLINE void store_bytes(uint8_t* p, VecU code, Tail tail) {
+  uint8_t lanes[kLanes];
+  store_bytes(lanes, code, Full{});
+  for (int64_t i = 0; i < tail.count; ++i) p[i] = lanes[i];
+}
+
+WT_INLINE Vec magnitude(Vec v) { return (Vec)((VecU)v & 0x7fffffffu); }
+
+struct Int8 {
+  static constexpr float kLargest = 127;
+  static WT_INLINE VecU encode(Vec v) {  // |v| <= 127: adding 1.5 * 2^23 rounds to nearest even, into the low byte
+    return (VecU)(v + 12582912.0f) & 0xffu;
+  }
+  static WT_INLINE Vec decode(VecU code) { return __builtin_convertvector((VecI)(code << 24) >> 24, Vec); }
+};
+
+/// No infinity; 0x7f is NaN and never made here. Exponent bias 7; below 2^-6 in steps of 2^-9.
+struct Fp8 {
+  static constexpr float kLargest = 448;
+  static WT_INLINE VecU encode(Vec v) {
+    const VecU sign = ((VecU)v >> 24) & 0x80u, u = (VecU)magnitude(v);
+    const VecU normal = ((u + 0x7ffffu + ((u >> 20) & 1u)) >> 20) - (120u << 3);
+    const VecU small = (VecU)((Vec)u + 16384.0f) - 0x46800000u;  // at 2^14 fp32's own steps are 2^-9
+    return sign | (u < 0x3c800000u ? small : normal);             // 2^-6
+  }
+  static WT_INLINE Vec decode(VecU code) {  // an fp32 with that exponent, subnormals included, and 2^120 for the bias
+    const Vec v = (Vec)((code & 0x7fu) << 20) * 1.329227995784916e36f;
+    return (Vec)((VecU)v | ((code & 0x80u) << 24));
+  }
+};
+
+template <class E, class Code>
+WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scale) {
+  for (int64_t t = 0; t < T; ++t) {
+    for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
+      const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock;
+      const E* from = x + t * D + at;
+      uint8_t* to = q + t * D + at;
+      Vec largest = {};
+      VecI infinite = {};
+      for_blocks(n, [&](int64_t i, auto part) WT_LAMBDA {
+        const Vec a = magnitude(load(from + i, part));
+        largest = max(a, largest);
+        infinite |= !(a <= 3.402823466e38f);
+      });
+      bool finite = true;
+      for (int64_t lane = 0; lane < kLanes; ++lane) finite = finite && infinite[lane] == 0;
+      const float top = max_lanes(largest);
+      if (!finite || top < kQuantizeZero) {
+        *scale = finite ? 0.0f : __builtin_nanf("");
+        memset(to, 0, static_cast<size_t>(n));
+        continue;
+      }
+      *scale = top / Code::kLargest;
+      const float inverse = Code::kLargest / top;
+      for_blocks(n, [&](int64_t i, auto part)
+                        WT_LAMBDA { store_bytes(to + i, Code::encode(load(from + i, part) * inverse), part); });
+    }
+  }
+  return WT_OK;
+}
+
+template <class E, class Code>
+WtStatus dequantize_as(const uint8_t* q, const float* scale, int64_t T, int64_t D, E* x) {
+  for (int64_t t = 0; t < T; ++t) {
+    for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
+      const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock, from = t * D + at;
+      for_blocks(n, [&](int64_t i, auto part)
+                        WT_LAMBDA { store(x + from + i, Code::decode(bytes_of(q + from + i, part)) * *scale, part); });
+    }
+  }
+  return WT_OK;
+}
+
+template <class E>
+WtStatus quantize_blocks(void*, const void* x, bool fp8, int64_t T, int64_t D, void* q, float* scale) {
+  const E* from = static_cast<const E*>(x);
+  uint8_t* to = static_cast<uint8_t*>(q);
+  return fp8 ? quantize_as<E, Fp8>(from, T, D, to, scale) : quantize_as<E, Int8>(from, T, D, to, scale);
+}
+
+template <class E>
+WtStatus dequantize_blocks(void*, const void* q, const float* scale, bool fp8, int64_t T, int64_t D, void* x) {
+  const uint8_t* from = static_cast<const uint8_t*>(q);
+  E* to = static_cast<E*>(x);
+  return fp8 ? dequantize_as<E, Fp8>(from, scale, T, D, to) : dequantize_as<E, Int8>(from, scale, T, D, to);
+}
+
+}  // namespace
