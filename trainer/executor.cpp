@@ -152,10 +152,9 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
 
 void Executor::execute(const OpInstance& instance) {
   const Op& op = *instance.op;
-  const bool recompute = run_.layout.recompute == Recompute::block;
-  const bool keep_graph = !recompute || op.direction == Direction::recompute;
   const bool backward = op.direction == Direction::backward;
   LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
+  const LayerRecompute again = s ? run_.layout.recompute.of(instance.layer, run_.model.layers) : LayerRecompute{};
   switch (op.action) {
     case Action::load_batch: batch_ = (*load_)(instance.microbatch); break;
     case Action::unshard:
@@ -178,9 +177,9 @@ void Executor::execute(const OpInstance& instance) {
         activation_gradient_ = segments_.attention_backward(*s);
       } else {
         if (op.direction == Direction::forward) s->input = std::move(activation_);
-        RouterLoss again;
-        segments_.attention(*s, dense_slots_[static_cast<std::size_t>(instance.layer) % dense_slots_.size()],
-                            instance.layer, keep_graph, op.direction == Direction::forward ? router_loss_ : again);
+        RouterLoss counted;  // in forward already
+        segments_.attention(*s, dense_slots_[static_cast<std::size_t>(instance.layer) % dense_slots_.size()], instance.layer,
+                            op.direction, again, op.direction == Direction::forward ? router_loss_ : counted);
         if (op.direction == Direction::forward)
           result_.routing[static_cast<std::size_t>(instance.microbatch)][static_cast<std::size_t>(instance.layer)] = s->choice.expert_counts;
       }
@@ -189,19 +188,15 @@ void Executor::execute(const OpInstance& instance) {
     case Action::dispatch: issued_ = dispatch(*s, backward); break;
     case Action::experts:
       if (backward) segments_.experts_backward(*s);
-      else segments_.experts(*s, expert_slots_[static_cast<std::size_t>(instance.layer) % expert_slots_.size()], keep_graph);
+      else segments_.experts(*s, expert_slots_[static_cast<std::size_t>(instance.layer) % expert_slots_.size()], op.direction, again);
       break;
     case Action::collect: issued_ = collect(*s, backward); break;
     case Action::combine:
       if (backward) {
         s->output_gradient = std::move(activation_gradient_);
         segments_.combine_rows_backward(*s);
-      } else if (op.direction == Direction::forward) {
-        activation_ = segments_.combine_rows(*s);
-        if (recompute) {  // only the input and the routing stay
-          s->residual.reset(), s->weights.reset(), s->rows.reset(), s->residual_value.reset();
-          s->collected.reset(), s->expert_output.reset(), s->expert_input.reset();
-        }
+      } else {
+        activation_ = segments_.combine_rows(*s, again);
       }
       break;
     case Action::head_loss: {

@@ -28,9 +28,10 @@ Pending Executor::dispatch(LayerState& s, bool backward) {
     return work;
   }
   if (!s.to_expert_major.defined()) segments_.plan_rows(s);
-  const Tensor rows = s.rows.detach();
-  s.received = at::empty({s.to_expert_major.size(0), width}, rows.options());
-  return communicators_.all_to_all(Axis::expert, s.received, rows, s.received_rows, s.sent_rows);
+  s.received = at::empty({s.to_expert_major.size(0), width}, s.rows.options());
+  Pending work = communicators_.all_to_all(Axis::expert, s.received, s.rows, s.received_rows, s.sent_rows);
+  s.rows.reset();
+  return work;
 }
 
 Pending Executor::collect(LayerState& s, bool backward) {

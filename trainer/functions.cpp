@@ -24,6 +24,8 @@ WtDtype dtype(const Tensor& t) {
   throw_error(Code::runtime, "kernel input: found {}, needs fp32 or bf16", c10::toString(t.scalar_type()));
 }
 
+WtBlockFormat block_format(Compression compression) { return compression == Compression::fp8 ? WT_FP8 : WT_INT8; }
+
 /// stream_of the first; the others must be on its device.
 template <class... Others>
 WtStream stream_of_all(const Tensor& first, const Others&... others) {
@@ -62,6 +64,60 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
                               saved[2].data_ptr<float>(), x.size(0), x.size(1), dx.data_ptr(),
                               dgain.data_ptr<float>()));
     return {dx, dgain.to(saved[1].scalar_type()), Tensor()};
+  }
+};
+
+struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& gain, const Tensor& weight, double eps,
+                               at::ScalarType type, bool again) {
+    Tensor rstd = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
+    Tensor normed = norm(x, gain, eps, rstd), operand = normed.to(type), factor = weight.to(type);
+    Tensor product = at::mm(operand, factor.t());
+    ctx->save_for_backward({x, gain, weight, rstd, again ? Tensor() : operand, again ? Tensor() : factor});
+    ctx->saved_data["eps"] = eps;
+    ctx->saved_data["again"] = again;
+    ctx->set_materialize_grads(false);
+    return {normed, product};
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor &x = saved[0], &gain = saved[1], &weight = saved[2], &rstd = saved[3], &dproduct = gradients[1];
+    const bool again = ctx->saved_data["again"].toBool();
+    Tensor operand = saved[4];
+    if (again) {
+      Tensor same = at::empty_like(rstd);
+      operand = norm(x, gain, ctx->saved_data["eps"].toDouble(), same).to(dproduct.scalar_type());
+    }
+    Tensor dweight = dproduct.t().mm(operand).to(weight.scalar_type());
+    operand.reset();
+    Tensor dy = dproduct.mm(again ? weight.to(dproduct.scalar_type()) : saved[5]).to(x.scalar_type());
+    if (gradients[0].defined()) dy += gradients[0];
+    Tensor dgain = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
+    check(wt_rmsnorm_backward(stream_of_all(dy, x), dtype(x), dy.data_ptr(), x.data_ptr(), gain.data_ptr(), rstd.data_ptr<float>(),
+                              x.size(0), x.size(1), dy.data_ptr(), dgain.data_ptr<float>()));
+    return {dy, dgain.to(gain.scalar_type()), dweight, Tensor(), Tensor(), Tensor()};
+  }
+  static Tensor norm(const Tensor& x, const Tensor& gain, double eps, Tensor& rstd) {
+    Tensor y = at::empty_like(x);
+    check(wt_rmsnorm_forward(stream_of_all(x, gain), dtype(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps), x.size(0),
+                             x.size(1), y.data_ptr(), rstd.data_ptr<float>()));
+    return y;
+  }
+};
+
+struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute) {
+    ctx->save_for_backward({rows, weight});
+    ctx->saved_data["offsets"] = offsets;
+    return compute ? at::_grouped_mm(rows, weight.transpose(-2, -1), offsets)
+                   : at::empty_strided({rows.size(0), weight.size(1)}, {0, 0}, rows.options());
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor gradient = gradients[0].contiguous(), offsets = ctx->saved_data["offsets"].toTensor();
+    Tensor drows = at::_grouped_mm(gradient, saved[1], offsets);
+    Tensor dweight = at::_grouped_mm(gradient.t(), saved[0], offsets);
+    return {drows, dweight, Tensor(), Tensor()};
   }
 };
 
@@ -213,6 +269,15 @@ RopeTable RopeTable::make(std::int64_t seq, std::int64_t head_dim, double theta)
 
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) { return RmsNorm::apply(x, gain, eps); }
 
+NormProduct norm_product(const Tensor& x, const Tensor& gain, const Tensor& weight, double eps, at::ScalarType type, bool again) {
+  variable_list out = NormProductFunction::apply(x, gain, weight, eps, type, again);
+  return {std::move(out[0]), std::move(out[1])};
+}
+
+Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute) {
+  return GroupedProduct::apply(rows, weight, offsets, compute);
+}
+
 std::vector<Tensor> rope_split(const Tensor& qkv, const RopeTable& table, std::int64_t batch, std::int64_t heads,
                                std::int64_t kv_heads) {
   return RopeSplit::apply(qkv, table.cosine, table.sine, batch, heads, kv_heads);
@@ -258,6 +323,21 @@ std::pair<Tensor, Tensor> combine_backward(const Tensor& gradient, const Tensor&
                             gradient.size(0), weights.size(1), gradient.size(1), drows.data_ptr(),
                             dweights.data_ptr<float>()));
   return {drows, dweights};
+}
+
+PackedRows pack_rows(const Tensor& x, Compression compression) {
+  PackedRows out{at::empty({x.size(0), x.size(1)}, x.options().dtype(at::kByte)),
+                 at::empty({x.size(0), (x.size(1) + WT_QUANTIZE_BLOCK - 1) / WT_QUANTIZE_BLOCK}, x.options().dtype(at::kFloat))};
+  check(wt_quantize_blocks(stream_of(x), dtype(x), block_format(compression), x.data_ptr(), x.size(0), x.size(1), out.codes.data_ptr(),
+                           out.scales.data_ptr<float>()));
+  return out;
+}
+
+Tensor unpack_rows(const PackedRows& packed, Compression compression, at::ScalarType type) {
+  Tensor x = at::empty(packed.codes.sizes(), packed.codes.options().dtype(type));
+  check(wt_dequantize_blocks(stream_of_all(x, packed.codes, packed.scales), dtype(x), block_format(compression), packed.codes.data_ptr(),
+                             packed.scales.data_ptr<float>(), x.size(0), x.size(1), x.data_ptr()));
+  return x;
 }
 
 Tensor gather_rows(const Tensor& x, const Tensor& index) {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "configs/spec/recompute.hpp"
 #include "kernels/kernels.h"
 
 namespace wt {
@@ -18,6 +19,18 @@ struct RopeTable {
   at::Tensor cosine, sine;
   static RopeTable make(std::int64_t seq, std::int64_t head_dim, double theta);
 };
+
+/// RMSNorm and a product that reads it: normed (T, D), product (T, N) = normed * weight^T.
+struct NormProduct {
+  at::Tensor normed, product;
+};
+/// x (T, D), gain (D), weight (N, D) in x's type; the product computes and results in `type`. Saves x, one fp32 a row, and
+/// the normalised rows as the product reads them; with `again` not these: backward computes them once more, to the same bits.
+NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps, at::ScalarType type, bool again);
+
+/// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row times its
+/// expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can start there.
+at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute);
 
 /// x (T, D), gain (D) -> (T, D). Saves x and one fp32 a row.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double eps);
@@ -65,6 +78,14 @@ at::Tensor combine(const at::Tensor& rows, const RouterChoice& choice, const at:
 /// Gradients of rows (T*k, D) and weights (T, k).
 std::pair<at::Tensor, at::Tensor> combine_backward(const at::Tensor& gradient, const at::Tensor& rows,
                                                    const RouterChoice& choice, const at::Tensor& weights);
+/// An activation as kept for recompute: a byte a value, an fp32 scale for every 128 of a row (wt_quantize_blocks).
+struct PackedRows {
+  at::Tensor codes, scales;
+};
+/// x (T, D); `compression` not none.
+PackedRows pack_rows(const at::Tensor& x, Compression compression);
+/// (T, D) in `type`.
+at::Tensor unpack_rows(const PackedRows& packed, Compression compression, at::ScalarType type);
 /// y[j] = x[index[j]].
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& index);
 /// CPU only. Sum over rows of -log softmax(logits)[target]; logits become scale * (softmax - onehot).

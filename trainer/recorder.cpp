@@ -12,6 +12,7 @@
 #include "configs/spec/error.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/quantity.hpp"
+#include "configs/spec/recompute_mask.hpp"
 #include "reports/chrome_trace.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "trainer/clocks.hpp"
@@ -133,12 +134,16 @@ void Recorder::write_profile_of_run(const Program& program) const {
       const OpRecord& record = timelines_[s].ops[i];
       if (op.work.empty()) continue;
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
-      Measurement& m = ops[kernel + to_string(op.group)];
+      const std::int64_t again =  // of the layer: it decides what work an op has
+          instances[i].layer < 0 ? 0 : mask_of(run_.layout.recompute.of(instances[i].layer, run_.model.layers));
+      const std::string key = kernel + to_string(op.group) + std::to_string(again);
+      Measurement& m = ops[key];
       m.kernel = kernel;
       m.pass = op.direction == Direction::backward ? "backward" : "forward";
       m.shape["group"] = static_cast<std::int64_t>(op.group);
+      m.shape["recompute"] = again;
       m.samples.push_back(record.thread_cpu_s);
-      rows[kernel + to_string(op.group)].push_back(record.rows);
+      rows[key].push_back(record.rows);
     }
   const ModelSpec& model = run_.model;
   for (auto& [key, m] : ops) {

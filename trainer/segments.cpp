@@ -9,8 +9,13 @@ using at::Tensor;
 
 Tensor leaf(const Tensor& value) { return value.detach().requires_grad_(true); }
 
-void backward(std::vector<Tensor> roots, std::vector<Tensor> gradients) {
-  torch::autograd::backward(roots, gradients);
+using torch::autograd::Edge;
+
+/// The edge that a tensor hangs on; none where no graph was kept.
+Edge end_of(const Tensor& tensor) { return tensor.requires_grad() ? torch::autograd::impl::gradient_edge(tensor) : Edge{}; }
+
+void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
+  torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);
 }
 
 }  // namespace
@@ -35,28 +40,32 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
   }
 }
 
-void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, bool keep_graph, RouterLoss& loss) const {
+void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again, RouterLoss& loss) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !again.attention_again();
+  const Compression compression = again.attention_again() ? layout_.recompute.compression : Compression::none;
+  if (!first && compression != Compression::none) s.input = unpack_rows(s.packed, compression, type_), s.packed = {};
   const at::AutoGradMode mode(keep_graph);
   const std::int64_t batch = s.input.size(0) / seq_;
   if (keep_graph) s.input = leaf(s.input);
   const auto& w = dense.leaves;
-  Tensor normed = rms_norm(s.input, w[0], model_.norm_eps);
-  auto qkv = rope_split(at::mm(normed, w[1].t()), rope_, batch, model_.heads, model_.kv_heads);
-  normed.reset();
+  auto qkv = rope_split(norm_product(s.input, w[0], w[1], model_.norm_eps, type_, again.norm).product, rope_, batch, model_.heads, model_.kv_heads);
   Tensor attended = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {}, 0.0, true, std::nullopt,
                                                      model_.heads != model_.kv_heads);
   qkv.clear();
   attended = attended.transpose(1, 2).reshape({s.input.size(0), model_.heads * model_.head_dim});
-  s.residual = at::mm(attended, w[2].t()).add_(s.input);
+  Tensor residual = at::mm(attended, w[2].t()).add_(s.input);
   attended.reset();
-  normed = rms_norm(s.residual, w[3], model_.norm_eps);
-  const Tensor logits = at::mm(normed.to(at::kFloat), w[4].to(at::kFloat).t());
+  NormProduct router = norm_product(residual, w[3], w[4], model_.norm_eps, at::kFloat, again.norm);
   static const std::vector<std::int64_t> kIdentity;
-  s.weights = route(logits, model_.top_k, model_.router.normalize, router_scale_,
-                    slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
-  s.rows = permute(normed, s.choice, model_.top_k);
-  s.residual_value = s.residual.detach();
-  s.weights_value = s.weights.detach();
+  const Tensor weights = route(router.product, model_.top_k, model_.router.normalize, router_scale_,
+                               slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
+  router.product.reset();
+  const Tensor rows = permute(router.normed, s.choice, model_.top_k);
+  s.residual_end = end_of(residual), s.weights_end = end_of(weights), s.rows_end = end_of(rows);
+  s.weights = weights.detach();
+  if (first) s.residual = residual.detach();
+  if (first || again.block) s.rows = rows.detach();
+  if (first && compression != Compression::none) s.packed = pack_rows(s.input, compression), s.input.reset();
 }
 
 void Segments::plan_rows(LayerState& s) const {
@@ -84,13 +93,17 @@ void Segments::plan_rows(LayerState& s) const {
       }
 }
 
-void Segments::experts(LayerState& s, const Slot& expert, bool keep_graph) const {
+void Segments::experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !again.experts_again();
+  const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
   const at::AutoGradMode mode(keep_graph);
   const bool local = layout_.expert == 1;
   const std::int64_t local_experts = layout_.slots_per_rank(model_);
-  Tensor input = local ? s.rows.detach() : gather_rows(s.received, s.to_expert_major);
-  if (!local) s.received.reset();
-  if (keep_graph) input = s.expert_input = leaf(input);
+  if (output) {
+    s.expert_input = local ? std::move(s.rows) : gather_rows(s.received, s.to_expert_major);
+    s.rows.reset(), s.received.reset();
+  }
+  if (keep_graph) s.expert_input = leaf(s.expert_input);
   Tensor offsets = at::empty({local_experts}, at::kInt);
   std::int32_t* end = offsets.data_ptr<std::int32_t>();
   std::int64_t total = 0;
@@ -103,40 +116,41 @@ void Segments::experts(LayerState& s, const Slot& expert, bool keep_graph) const
     end[e] = static_cast<std::int32_t>(total);
   }
   const auto& w = expert.leaves;
-  const Tensor activated = swiglu(at::_grouped_mm(input, w[0].transpose(-2, -1), offsets));
-  s.expert_output = at::_grouped_mm(activated, w[1].transpose(-2, -1), offsets);
-  const Tensor value = s.expert_output.detach();
+  Tensor gate_up = at::_grouped_mm(s.expert_input, w[0].transpose(-2, -1), offsets);
+  if (first && again.block) s.expert_input.reset();
+  Tensor activated = swiglu(gate_up);
+  gate_up.reset();
+  const Tensor out = grouped_product(activated, w[1], offsets, output);
+  activated.reset();
+  s.output_end = end_of(out);
+  if (!output) return;
   if (local) {
-    s.collected = value;
+    s.collected = out.detach();
   } else {
     const at::NoGradGuard no_grad;
-    s.outgoing = gather_rows(value, s.to_rank_major);
+    s.outgoing = gather_rows(out.detach(), s.to_rank_major);
   }
-  if (!keep_graph) s.expert_output.reset();
 }
 
-Tensor Segments::combine_rows(LayerState& s) const {
+Tensor Segments::combine_rows(LayerState& s, const LayerRecompute& again) const {
   const at::NoGradGuard no_grad;
-  return combine(s.collected, s.choice, s.weights_value, s.residual_value);
+  Tensor out = combine(s.collected, s.choice, s.weights, s.residual);
+  s.residual.reset();
+  if (again.block) s.collected.reset();
+  return out;
 }
 
 void Segments::combine_rows_backward(LayerState& s) const {
   const at::NoGradGuard no_grad;
-  std::tie(s.collected_gradient, s.weights_gradient) =
-      combine_backward(s.output_gradient, s.collected, s.choice, s.weights_value);
+  std::tie(s.collected_gradient, s.weights_gradient) = combine_backward(s.output_gradient, s.collected, s.choice, s.weights);
   s.collected.reset();
-  s.residual_value.reset();
 }
 
 void Segments::experts_backward(LayerState& s) const {
   const bool local = layout_.expert == 1;
   Tensor gradient = local ? std::move(s.collected_gradient) : gather_rows(s.incoming_gradient, s.to_expert_major);
   s.incoming_gradient.reset();
-  Tensor root = std::move(s.expert_output);
-  s.expert_output.reset();
-  backward({root}, {gradient});
-  root.reset();
-  gradient.reset();
+  backward({std::move(s.output_end)}, {std::move(gradient)});
   Tensor out = s.expert_input.grad();
   s.expert_input.reset();
   if (local) {
@@ -147,7 +161,7 @@ void Segments::experts_backward(LayerState& s) const {
 }
 
 Tensor Segments::attention_backward(LayerState& s) const {
-  std::vector<Tensor> roots{std::move(s.residual), std::move(s.rows), std::move(s.weights)};
+  std::vector<Edge> roots{std::move(s.residual_end), std::move(s.rows_end), std::move(s.weights_end)};
   std::vector<Tensor> gradients{std::move(s.output_gradient), std::move(s.rows_gradient), std::move(s.weights_gradient)};
   backward(std::move(roots), std::move(gradients));
   Tensor gradient = s.input.grad();
@@ -171,7 +185,7 @@ std::pair<double, Tensor> Segments::head(const Slot& head, const Tensor& input, 
   Tensor logits = at::mm(rms_norm(x, head.leaves[0], model_.norm_eps), head.leaves[1].t());
   Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
   const double loss = cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_);
-  backward({logits}, {gradient});
+  backward({end_of(logits)}, {gradient});
   return {loss, x.grad()};
 }
 

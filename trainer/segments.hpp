@@ -3,6 +3,7 @@
 // them. Sizes of everything kept here are what sim/program/sizes.cpp accounts for.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/edge.h>
 
 #include <vector>
 
@@ -15,18 +16,19 @@ namespace wt {
 /// What one layer holds between its ops in one microbatch. Undefined tensors hold no memory.
 struct LayerState {
   at::Tensor input;      ///< (T, D) leaf: the block's input
-  at::Tensor residual;   ///< (T, D) attention output plus input, end of the attention graph
-  at::Tensor weights;    ///< (T, k) fp32 router weights, end of the attention graph
-  at::Tensor rows;       ///< (T*k, D) permuted rows, end of the attention graph
-  at::Tensor residual_value, weights_value;  ///< the same without graph, for combine
+  PackedRows packed;     ///< the same from forward to recompute under activation_compression, which then starts from it
+  at::Tensor residual;   ///< (T, D) attention output plus input, until combine
+  at::Tensor weights;    ///< (T, k) fp32 router weights
+  at::Tensor rows;       ///< (T*k, D) permuted rows, until the experts or the exchange have them
+  /// Ends of the graphs, without values: what nobody reads again is given back although backward starts there.
+  torch::autograd::Edge residual_end, weights_end, rows_end, output_end;
   RouterChoice choice;
 
   std::vector<std::int64_t> sent_rows, received_rows;  ///< per expert rank
   at::Tensor received_counts;  ///< (expert ranks, local experts) int64
   at::Tensor to_expert_major, to_rank_major;  ///< row orders of the received rows, int64
   at::Tensor received;      ///< (R, D) rows from all ranks, rank-major
-  at::Tensor expert_input;  ///< (R, D) leaf, sorted by expert
-  at::Tensor expert_output; ///< (R, D) end of the experts graph, sorted by expert
+  at::Tensor expert_input;  ///< (R, D) sorted by expert; a leaf where the graph is kept
   at::Tensor outgoing;      ///< (R, D) outputs in rank-major order, to be sent back
   at::Tensor collected;     ///< (T*k, D) expert outputs of this rank's tokens
 
@@ -43,10 +45,10 @@ class Segments {
   Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
            at::ScalarType type);
 
-  // Forward; with `keep_graph` off nothing is saved beyond the routing (the first pass under recompute).
-  void attention(LayerState& s, const Slot& dense, std::int64_t layer, bool keep_graph, RouterLoss& loss) const;
-  void experts(LayerState& s, const Slot& expert, bool keep_graph) const;
-  at::Tensor combine_rows(LayerState& s) const;
+  // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
+  void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again, RouterLoss& loss) const;
+  void experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const;
+  at::Tensor combine_rows(LayerState& s, const LayerRecompute& again) const;
 
   void combine_rows_backward(LayerState& s) const;
   void experts_backward(LayerState& s) const;

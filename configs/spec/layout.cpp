@@ -5,14 +5,7 @@
 
 namespace wt {
 
-std::string to_string(Recompute policy) { return policy == Recompute::none ? "none" : "block"; }
 std::string to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
-
-Recompute recompute_from_string(const std::string& word) {
-  for (Recompute policy : {Recompute::none, Recompute::block})
-    if (to_string(policy) == word) return policy;
-  throw_error(Code::usage, "recompute: found '{}', allowed none, block", word);
-}
 
 std::int64_t Layout::slots(const ModelSpec& model) const {
   return placement.empty() ? model.experts : static_cast<std::int64_t>(placement.front().size());
@@ -41,6 +34,7 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (slots(model) % expert != 0)
     throw_error(Code::usage, "{}: expert parallelism {} does not divide the model's {} {}; choose a divisor", where, expert,
                 slots(model), placement.empty() ? "experts" : "expert slots");
+  recompute.check(model.layers, where);
   if (placement.empty()) return;
   if (static_cast<std::int64_t>(placement.size()) != model.layers)
     throw_error(Code::usage, "{}: placement: found {} layers, needs {}", where, placement.size(), model.layers);

@@ -6,24 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/recompute.hpp"
+
 namespace wt {
 
 class YamlMap;
 struct ModelSpec;
 
-enum class Recompute { none, block };
 enum class Precision { fp32, bf16 };  ///< of compute and gathered weights; masters, gradients and AdamW state are fp32
 
-std::string to_string(Recompute policy);
 std::string to_string(Precision precision);
-Recompute recompute_from_string(const std::string& word);
 
 struct Layout {
   std::int64_t replicate = 1;
   std::int64_t shard = 1;
   std::int64_t expert = 1;
   std::int64_t microbatch = 1;  ///< sequences a group of `context` ranks processes at once
-  Recompute recompute = Recompute::none;
+  Recompute recompute;          ///< none
   /// placement[layer][slot] = logical expert; expert rank e owns slots [e*n/expert, (e+1)*n/expert) of the n in a row. An
   /// expert listed more than once has copies, which share its rows. Empty = identity.
   std::vector<std::vector<std::int64_t>> placement;

@@ -63,7 +63,7 @@ void read_layout(YamlMap& map, Layout& layout) {
   layout.optimizer_shard = state / layout.shard;
   layout.reshard_after_forward = m.boolean("reshard_after_forward", true);
   layout.reduce_every_microbatch = m.choice("gradient_reduction", {"microbatch", "step"}, "microbatch") == "microbatch";
-  layout.recompute = m.boolean("activation_checkpointing", false) ? Recompute::block : Recompute::none;
+  layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
     try {
@@ -145,7 +145,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << run.layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << run.layout.shard;
   out << YAML::Key << "expert_parallel_degree" << YAML::Value << run.layout.expert;
-  out << YAML::Key << "activation_checkpointing" << YAML::Value << (run.layout.recompute == Recompute::block);
+  write_recompute(out, run.layout.recompute);
   out << YAML::Key << "context_parallel_degree" << YAML::Value << run.layout.context;
   out << YAML::Key << "optimizer_shard_degree" << YAML::Value << run.layout.shard * run.layout.optimizer_shard;
   out << YAML::Key << "reshard_after_forward" << YAML::Value << run.layout.reshard_after_forward;

@@ -41,9 +41,11 @@ void read_search(YamlMap& study, SearchSpec& s) {
   s.microbatches = choices(map, "microbatch");
   for (const std::string& word : words(map, "recompute", {"auto"})) {
     if (word == "auto") continue;
-    if (word != "none" && word != "block")
-      map.fail("recompute", fmt::format("found '{}', allowed none, block, auto", word));
-    s.recompute.push_back(recompute_from_string(word));
+    try {
+      s.recompute.push_back(recompute_from_string(word));
+    } catch (const Error& error) {
+      map.fail("recompute", fmt::format("{}, or none, or auto for the planner's own list", error.what()));
+    }
   }
   s.simulations = map.integer_or("simulations", s.simulations, 1);
   s.tie = map.number_or("tie", s.tie, 0.0, 1.0);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "configs/spec/error.hpp"
+#include "configs/spec/recompute_mask.hpp"
 #include "sim/machine/detail/calibration.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/program/build.hpp"
@@ -72,7 +73,8 @@ double items_seconds(const Measurement& m, const OpKey& key, const MachineModel&
   Layout layout;
   layout.replicate = value("replicate"), layout.shard = value("shard"), layout.expert = value("expert_ranks");
   layout.microbatch = value("microbatch");
-  if (key.direction == Direction::recompute) layout.recompute = Recompute::block;
+  const auto again = m.shape.find("recompute");  // of the op's layer; traces older than that know the whole block
+  layout.recompute = recompute_of_mask(again != m.shape.end() ? again->second : key.direction == Direction::recompute ? 1 : 0);
   ProgramOptions options;
   options.seq = value("seq");
   options.precision = m.dtype == "bf16" ? Precision::bf16 : Precision::fp32;

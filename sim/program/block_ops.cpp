@@ -4,9 +4,11 @@
 
 namespace wt {
 
-Op BlockOps::attention(Direction direction) const {
+Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
+  const Amount width = fixed(sizes_.tokens * as_double(m.d_model));
+  const bool compressed = again.attention_again() && layout_.recompute.compression != Compression::none;
   Op o = op("attn" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = {item(Kernel::rmsnorm, direction, tokens, {m.d_model}),
             item(Kernel::gemm, direction, tokens, {(m.heads + 2 * m.kv_heads) * m.head_dim, m.d_model}),
@@ -20,35 +22,58 @@ Op BlockOps::attention(Direction direction) const {
             item(Kernel::permute, direction, fixed(sizes_.tokens * as_double(m.top_k)), {m.d_model})};
   const bool local = layout_.expert == 1;
   if (direction == Direction::backward) {
+    if (again.norm)
+      for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(Kernel::rmsnorm, Direction::forward, tokens, {m.d_model}));
     o.waits = {{local ? "experts.bwd" : "dispatch.bwd"}, {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(2 * sizes_.x + sizes_.qkv + sizes_.largest_dense_weight)};
+    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {local ? "gre" : "gy"}, {"gx", 1}};
     // Layer 0's input is the embedding's output: a buffer without a layer, found where "out" of layer -1 is not.
-    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {"y"}, {"gy"}, {"gx", 1}, {"out", -1}};
-  } else {
-    o.waits = {{unshard_name(Group::dense, direction)}};
-    o.allocates = {{"attn.saved", fixed(sizes_.attention)}, {"y", fixed(sizes_.routed)}};
-    if (direction == Direction::forward) o.allocates.push_back({"routing", fixed(sizes_.routing)});
-    o.transient = {fixed(sizes_.qkv - sizes_.routed)};
+    o.frees.push_back(compressed ? Ref{"input"} : Ref{"out", -1});
+    return o;
   }
+  o.waits = {{unshard_name(Group::dense, direction)}};
+  const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
+  const bool rows_kept = first || again.block;  // else the experts' input is still there, and gone when attention comes
+  double held = 0;  // by this op, when it is done
+  const auto allocate = [&](const char* name, double bytes) {
+    o.allocates.push_back({name, fixed(bytes)});
+    held += bytes;
+  };
+  if (kept) allocate("attn.saved", sizes_.attention + (again.norm ? 0 : sizes_.normed));
+  else allocate("residual", sizes_.x);
+  if (rows_kept) allocate("y", sizes_.routed);
+  if (first) allocate("routing", sizes_.routing);
+  if (compressed) {
+    o.work.push_back(item(Kernel::copy, Direction::forward, width));
+    allocate(first ? "packed" : "input", first ? sizes_.compressed : sizes_.x);
+    o.frees.push_back(first ? Ref{"out", -1} : Ref{"packed"});
+  }
+  // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones that
+  // they are taken from are still there (which fp32 products save themselves).
+  const bool norms_kept = kept && !again.norm;
+  const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
+  o.transient = {fixed(2 * sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
+                 fixed(sizes_.qkv + sizes_.heads + sizes_.logsumexp - held),
+                 fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
+                 fixed(normed + (rows_kept ? 0 : sizes_.routed))};
   return o;
 }
 
-Op BlockOps::experts(Direction direction) const {
+Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
   const std::int64_t local_experts = layout_.slots_per_rank(m);
   const Amount rows = sizes_.rows;
+  const bool local = layout_.expert == 1, backward = direction == Direction::backward, first = direction == Direction::forward;
+  const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
-            item(Kernel::swiglu, direction, rows, {m.ffn}),
-            item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts})};
-  const bool local = layout_.expert == 1;
-  if (!local) {
-    o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
-    o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
-  }
+            item(Kernel::swiglu, direction, rows, {m.ffn})};
+  if (backward || output) o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
+  if (!local && (backward || output))
+    for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
   o.waits = {{unshard_name(Group::expert, direction)}};
-  if (direction == Direction::backward) {
+  if (backward) {
     o.waits.push_back({local ? "combine.bwd" : "collect.bwd"});
     o.allocates = {{"gre", sizes_.row_block}};
     // Through the down projection, through SwiGLU, through gate and up; what each has used is given back after it.
@@ -58,30 +83,44 @@ Op BlockOps::experts(Direction direction) const {
     o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
                    difference(sizes_.gate_up, sizes_.row_block),
                    difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated)};
-    o.frees = {{"experts.saved"}, {"expert.rows"}, {"go"}, {"gco"}};
-  } else {
-    o.waits.push_back({(local ? "attn" : "dispatch") + suffix(direction)});
-    o.allocates = {{"experts.saved", sum(sizes_.row_block, sum(sizes_.gate_up, sizes_.activated))}};
-    if (!local) {  // rows sorted by expert, and outputs sorted back for sending
-      o.allocates.push_back({"expert.rows", sizes_.row_block});
-      o.allocates.push_back({"eo", sizes_.row_block});
-    }
+    o.frees = {{"experts.saved"}, {local ? "y" : "expert.rows"}, {local ? "go" : "gco"}};
+    return o;
+  }
+  const Amount saved = sum(sizes_.gate_up, sizes_.activated);
+  const bool kept = !first || !again.experts_again(), input_kept = !first || !again.block;
+  if (kept) o.allocates.push_back({"experts.saved", saved});
+  if (!output) return o;
+  o.waits.push_back({(local ? "attn" : "dispatch") + suffix(direction)});
+  if (local) {
+    o.allocates.push_back({"co", sizes_.row_block});
+    if (!input_kept) o.frees = {{"y"}};
+  } else {  // rows sorted by expert, and outputs sorted back for sending
+    if (input_kept) o.allocates.push_back({"expert.rows", sizes_.row_block});
+    o.allocates.push_back({"eo", sizes_.row_block});
     o.frees = {{"recv"}};
+  }
+  if (!kept) {  // SwiGLU, then the down product; what is not kept is given back as soon as it was read
+    const Amount there = local && input_kept ? sizes_.row_block : sum(sizes_.row_block, sizes_.row_block);
+    o.transient = {difference(saved, there), difference(sum(sizes_.activated, sizes_.row_block), there)};
+    if (!input_kept) o.transient.push_back(difference(sizes_.gate_up, sizes_.row_block));
   }
   return o;
 }
 
-Op BlockOps::combine(Direction direction) const {
+Op BlockOps::combine(Direction direction, const LayerRecompute& again) const {
   const Amount routed_rows = fixed(sizes_.tokens * as_double(model_.top_k));
   Op o = op("combine" + suffix(direction), Action::combine, direction);
   o.work = {item(Kernel::permute, direction, routed_rows, {model_.d_model}),
             item(Kernel::add, direction, fixed(sizes_.tokens), {model_.d_model})};
   if (direction == Direction::backward) {
+    if (again.block && layout_.expert > 1) o.waits = {{"collect.rec"}};
     o.allocates = {{"go", fixed(sizes_.routed)}};
     o.frees = {{"co"}};
   } else {
     o.waits = {{(layout_.expert == 1 ? "experts" : "collect") + suffix(direction)}};
-    if (direction == Direction::forward) o.allocates = {{"out", fixed(sizes_.x)}};
+    o.allocates = {{"out", fixed(sizes_.x)}};
+    if (again.attention_again()) o.frees = {{"residual"}};
+    if (again.block) o.frees.push_back({"co"});
   }
   return o;
 }
@@ -93,10 +132,10 @@ Op BlockOps::all_to_all(const std::string& name, Action action, Direction direct
   return o;
 }
 
-void BlockOps::add_block(Nodes& out, Direction direction) const {
+void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
   const bool local = layout_.expert == 1;
   const std::string s = suffix(direction);
-  out.push_back(attention(direction));
+  out.push_back(attention(direction, again));
   if (!local) {
     if (direction == Direction::forward)
       out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{"attn" + s}}));
@@ -104,16 +143,17 @@ void BlockOps::add_block(Nodes& out, Direction direction) const {
                              {{direction == Direction::forward ? "counts" + s : "attn" + s}});
     dispatch.allocates = {{"recv", sizes_.row_block}};
     if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
+    dispatch.frees = {{"y"}};
     out.push_back(dispatch);
   }
-  out.push_back(experts(direction));
+  out.push_back(experts(direction, again));
   if (!local) {
     Op collect = all_to_all("collect", Action::collect, direction, sizes_.row_block, {{"experts" + s}});
     collect.allocates = {{"co", fixed(sizes_.routed)}};
     collect.frees = {{"eo"}};
     out.push_back(collect);
   }
-  out.push_back(combine(direction));
+  if (direction == Direction::forward) out.push_back(combine(direction, again));
 }
 
 Op BlockOps::embed_forward() const {

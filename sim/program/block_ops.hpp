@@ -9,12 +9,14 @@ class BlockOps : public OpFactory {
  public:
   using OpFactory::OpFactory;
 
-  Op attention(Direction direction) const;
-  Op experts(Direction direction) const;
-  Op combine(Direction direction) const;
+  /// `again`: what the op's layer computes again in backward.
+  Op attention(Direction direction, const LayerRecompute& again) const;
+  Op experts(Direction direction, const LayerRecompute& again) const;
+  Op combine(Direction direction, const LayerRecompute& again) const;
   Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
-  /// attention .. combine of one layer, with the exchanges where experts live elsewhere; forward or recompute.
-  void add_block(Nodes& out, Direction direction) const;
+  /// attention .. combine of one layer, with the exchanges where experts live elsewhere. As recompute of a whole block
+  /// without combine, whose result nobody needs.
+  void add_block(Nodes& out, Direction direction, const LayerRecompute& again) const;
   Op embed_forward() const;
   Op embed_backward() const;
   Op head() const;

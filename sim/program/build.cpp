@@ -34,6 +34,22 @@ class Builder : private OpFactory {
     return {index, first, last, first > last, std::move(body)};
   }
 
+  /// Neighbouring layers with the same recompute: one loop.
+  struct Alike {
+    int first, last;
+    LayerRecompute again;
+  };
+  LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
+  std::vector<Alike> alike(int first, int last) const {
+    std::vector<Alike> out;
+    for (int layer = first; layer <= last; ++layer) {
+      const LayerRecompute here = again(layer);
+      if (!out.empty() && out.back().again == here) out.back().last = layer;
+      else out.push_back({layer, layer, here});
+    }
+    return out;
+  }
+
   // ---- memory held all the time ----
   void add_resident() {
     const double states = over_groups(state_elements), shards = over_groups(shard_elements);
@@ -56,7 +72,7 @@ class Builder : private OpFactory {
   }
 
   /// Layer loop body of the forward pass; prefetches the next layer, or the head from the last one.
-  Nodes forward_layer(bool is_last, bool first_microbatch) const {
+  Nodes forward_layer(bool is_last, bool first_microbatch, const LayerRecompute& again) const {
     Nodes out;
     if (!is_last) {
       for (Group group : {Group::dense, Group::expert})
@@ -66,14 +82,12 @@ class Builder : private OpFactory {
     } else {
       groups_.add_head_unshard(out, first_microbatch);
     }
-    blocks_.add_block(out, Direction::forward);
-    if (layout_.recompute == Recompute::block)
-      std::get<Op>(out.back()).frees = {{"attn.saved"}, {"y"}, {"experts.saved"}, {"expert.rows"}, {"co"}};
+    blocks_.add_block(out, Direction::forward, again);
     return out;
   }
 
   /// Layer loop body of the backward pass. The last layer still has its weights from the forward pass.
-  Nodes backward_layer(bool is_last, bool is_first, bool last_microbatch) const {
+  Nodes backward_layer(bool is_last, bool is_first, bool last_microbatch, const LayerRecompute& again) const {
     Nodes out;
     const bool local = layout_.expert == 1, reduces = layout_.reduce_every_microbatch || last_microbatch;
     const bool gathers = layout_.reshard_after_forward;
@@ -88,15 +102,16 @@ class Builder : private OpFactory {
     if (!is_first && gathers)
       for (Group group : {Group::dense, Group::expert})
         out.push_back(groups_.unshard(group, Direction::backward, {{is_last ? "combine.fwd" : "attn.bwd", is_last ? 0 : 1}}, -1));
-    if (layout_.recompute == Recompute::block) blocks_.add_block(out, Direction::recompute);
-    out.push_back(blocks_.combine(Direction::backward));
+    if (again.block) blocks_.add_block(out, Direction::recompute, again);
+    out.push_back(blocks_.combine(Direction::backward, again));
     if (!local) {
       Op collect = blocks_.all_to_all("collect", Action::collect, Direction::backward, fixed(sizes_.routed), {{"combine.bwd"}});
       collect.allocates = {{"gco", sizes_.row_block}};
       collect.frees = {{"go"}};
       out.push_back(collect);
     }
-    out.push_back(blocks_.experts(Direction::backward));
+    if (again.experts) out.push_back(blocks_.experts(Direction::recompute, again));
+    out.push_back(blocks_.experts(Direction::backward, again));
     if (reduces) {
       if (is_last) groups_.add_accumulate(out, Group::head, 0, last_microbatch);
       else groups_.add_accumulate(out, Group::expert, 1, last_microbatch);
@@ -108,9 +123,8 @@ class Builder : private OpFactory {
       dispatch.frees = {{"gre"}};
       out.push_back(dispatch);
     }
-    Op attn = blocks_.attention(Direction::backward);
-    if (local) attn.frees.push_back({"gre"});
-    out.push_back(attn);
+    if (again.attention) out.push_back(blocks_.attention(Direction::recompute, again));
+    out.push_back(blocks_.attention(Direction::backward, again));
     if (!reduces) return out;
     if (!is_last) groups_.add_accumulate(out, Group::dense, 1, last_microbatch);
     groups_.add_reduce(out, Group::dense, {{"attn.bwd"}});
@@ -136,13 +150,15 @@ class Builder : private OpFactory {
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     out.push_back(blocks_.embed_forward());
 
-    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, last - 1, forward_layer(false, first_microbatch)));
-    out.push_back(loop(Loop::Index::layer, last, last, forward_layer(true, first_microbatch)));
+    for (const Alike& run : alike(0, last - 1)) out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(false, first_microbatch, run.again)));
+    out.push_back(loop(Loop::Index::layer, last, last, forward_layer(true, first_microbatch, again(last))));
     out.push_back(blocks_.head());
     if (reduces) groups_.add_reduce(out, Group::head, {{"head"}});
-    out.push_back(loop(Loop::Index::layer, last, last, backward_layer(true, last == 0, last_microbatch)));
-    if (last > 1) out.push_back(loop(Loop::Index::layer, last - 1, 1, backward_layer(false, false, last_microbatch)));
-    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(false, true, last_microbatch)));
+    out.push_back(loop(Loop::Index::layer, last, last, backward_layer(true, last == 0, last_microbatch, again(last))));
+    const std::vector<Alike> middle = alike(1, last - 1);
+    for (auto run = middle.rbegin(); run != middle.rend(); ++run)
+      out.push_back(loop(Loop::Index::layer, run->last, run->first, backward_layer(false, false, last_microbatch, run->again)));
+    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(false, true, last_microbatch, again(0))));
 
     out.push_back(blocks_.embed_backward());
     if (!reduces) return out;

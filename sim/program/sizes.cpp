@@ -1,6 +1,7 @@
 #include "sim/program/sizes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace wt {
 
@@ -16,11 +17,17 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   x = tokens * d * word;
   routed = tokens * f(m.top_k) * d * word;
   qkv = tokens * (q + 2 * kv) * word;
-  const double rstd = 2 * tokens * 4, logsumexp = tokens * f(m.heads) * 4;
-  const double normed_fp32 = half ? tokens * d * 4 : 0;  // the router's product is in fp32
+  heads = tokens * q * word;
+  const double rstd = 2 * tokens * 4;
+  logsumexp = tokens * f(m.heads) * 4;
+  probabilities = tokens * f(m.experts) * 4 * (m.router.z_loss_weight > 0 ? 2 : 1);
+  // The router's product is in fp32: bf16 runs keep copies of its input and weight.
+  normed_fp32 = half ? tokens * d * 4 : 0;
+  normed = x + (half ? normed_fp32 + f(m.experts) * d * 4 : x);
   // The attention kernel keeps its output by head; the projection keeps it by token: a copy.
-  attention = rstd + 3 * x + (3 * q + 2 * kv) * tokens * word + logsumexp + normed_fp32;
-  routing = tokens * f(m.experts) * 4 * (m.router.z_loss_weight > 0 ? 2 : 1) + tokens * f(m.top_k) * (8 + 4 + 8 + 8);
+  attention = rstd + x + qkv + 2 * heads + logsumexp + probabilities;
+  routing = tokens * f(m.top_k) * (8 + 4 + 8 + 8);
+  compressed = tokens * (d + 4 * std::ceil(d / 128));
   if (layout.expert > 1) row_orders = {0, 16};
   row_block = per_row(d * word);
   gate_up = per_row(2 * f(m.ffn) * word);

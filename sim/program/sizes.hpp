@@ -16,10 +16,16 @@ struct Sizes {
   Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
   double x;              ///< one (tokens, d_model) activation
   double routed;         ///< (tokens * top_k, d_model): permuted rows, before dispatch and after collect
-  double attention;      ///< saved by attention besides its input: norms, q, k, v, output twice, logsumexp, residual
-  double routing;        ///< router probabilities, top-k choice, weights, permutation
+  double attention;      ///< saved by attention besides its input: 1/rms, q, k, v, output twice, logsumexp, residual, probabilities
+  double normed;         ///< saved by attention unless norms are computed again: both normalised activations
+  double normed_fp32;    ///< for the router's product, a copy in bf16 runs
+  double probabilities;  ///< (tokens, experts) fp32, and the logits where the z loss needs them
+  double routing;        ///< top-k choice, weights, permutation: stay from forward to backward
+  double compressed;     ///< a block input as kept under activation_compression: a byte a value, a scale every 128
   Amount row_orders;     ///< orders of the received rows, where experts live elsewhere
-  double qkv;            ///< the fused projection before rope
+  double qkv;            ///< the fused projection before rope; q, k and v after it
+  double heads;          ///< (tokens, heads x head_dim)
+  double logsumexp;      ///< of the attention kernel
   Amount row_block;      ///< (rows, d_model)
   Amount gate_up;        ///< (rows, 2 ffn)
   Amount activated;      ///< (rows, ffn)

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<RunSpec> all_runs() {
   std::vector<RunSpec> out{small_run(), with_layout(small_run(), 1, 1, 1, Recompute::block)};
-  for (const Recompute recompute : {Recompute::none, Recompute::block})
+  for (const Recompute& recompute : {Recompute::none, Recompute::block})
     for (const RunSpec& run : sharded_runs(small_run(), recompute)) out.push_back(run);
   return out;
 }

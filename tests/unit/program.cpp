@@ -24,7 +24,7 @@ std::vector<OpInstance> instances(const Program& p) { return unroll(p); }
 
 TEST_CASE("every layout unrolls, with unique ids and waits that point back") {
   for (auto [r, s, e] : {std::array{1, 1, 1}, {4, 1, 1}, {2, 2, 1}, {2, 2, 2}, {1, 4, 1}, {1, 4, 2}, {1, 4, 4}})
-    for (Recompute policy : {Recompute::none, Recompute::block})
+    for (const Recompute& policy : {Recompute::none, Recompute::block})
       for (std::int64_t layers : {1, 2, 3, 5}) {
         ModelSpec model = tiny();
         model.layers = layers;

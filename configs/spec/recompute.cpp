@@ -1,0 +1,260 @@
+#include "configs/spec/recompute.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/recompute_mask.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::array<Module, 4> kModules{Module::block, Module::attention, Module::experts, Module::norm};
+constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
+const char* const kBlockWords = "allowed first-n, last-n, middle-n, range-i-j with i < j";
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> out{""};
+  for (char c : text) {
+    if (c == separator) out.emplace_back();
+    else if (c != ' ') out.back() += c;
+  }
+  return out;
+}
+
+/// A whole number >= 0, or -1.
+std::int64_t number(const std::string& text) {
+  std::int64_t value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? value : -1;
+}
+
+Recompute::Blocks blocks_from_string(const std::string& word) {
+  using Which = Recompute::Blocks::Which;
+  const std::vector<std::string> parts = split(word, '-');
+  if (parts.size() == 2 && number(parts[1]) > 0)
+    for (const auto& [name, which] : {std::pair{"first", Which::first}, {"last", Which::last}, {"middle", Which::middle}})
+      if (parts[0] == name) return {which, number(parts[1]), 0};
+  if (parts.size() == 3 && parts[0] == "range" && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
+    return {Which::range, number(parts[1]), number(parts[2])};
+  throw_error(Code::usage, "recompute: blocks: found '{}', {}", word, kBlockWords);
+}
+
+std::string to_string(const Recompute::Blocks& blocks) {
+  using Which = Recompute::Blocks::Which;
+  if (blocks.which == Which::range) return fmt::format("range-{}-{}", blocks.a, blocks.b);
+  return fmt::format("{}-{}", blocks.which == Which::first ? "first" : blocks.which == Which::last ? "last" : "middle", blocks.a);
+}
+
+std::string joined(const std::vector<Recompute::Blocks>& blocks) {
+  std::string out;
+  for (const auto& one : blocks) out += (out.empty() ? "" : ",") + to_string(one);
+  return out;
+}
+
+/// First block and the one after the last, as LLM Foundry counts (llmfoundry/models/utils/act_ckpt.py, parse_ele_str).
+std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, std::int64_t layers) {
+  using Which = Recompute::Blocks::Which;
+  switch (blocks.which) {
+    case Which::first: return {0, std::min(blocks.a, layers)};
+    case Which::last: return {std::max<std::int64_t>(layers - blocks.a, 0), layers};
+    case Which::middle: {
+      const std::int64_t start = std::max<std::int64_t>((layers - 1) / 2 - blocks.a / 2, 0);
+      return {start, std::min(start + blocks.a, layers)};
+    }
+    case Which::range: break;
+  }
+  return {blocks.a, std::min(blocks.b, layers)};
+}
+
+bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers) {
+  if (rule.blocks.empty()) return true;
+  return std::any_of(rule.blocks.begin(), rule.blocks.end(), [&](const Recompute::Blocks& blocks) {
+    const auto [begin, end] = extent(blocks, layers);
+    return begin <= layer && layer < end;
+  });
+}
+
+Module module_from_string(const std::string& word) {
+  // LLM Foundry's classes that stand for the same part of a block.
+  static const std::vector<std::pair<const char*, Module>> aliases{{"mptblock", Module::block},
+                                                                   {"MPTBlock", Module::block},
+                                                                   {"grouped_query_attention", Module::attention},
+                                                                   {"multihead_attention", Module::attention},
+                                                                   {"mb_dmoe", Module::experts},
+                                                                   {"mb_moe", Module::experts}};
+  for (Module module : kModules)
+    if (to_string(module) == word) return module;
+  for (const auto& [name, module] : aliases)
+    if (name == word) return module;
+  throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm", word);
+}
+
+/// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every block.
+std::vector<Recompute::Blocks> blocks_from_yaml(const YAML::Node& node) {
+  using Which = Recompute::Blocks::Which;
+  std::vector<Recompute::Blocks> out;
+  if (node.IsNull()) return out;
+  const auto words = [&](const std::string& text) {
+    for (const std::string& word : split(text, ',')) out.push_back(blocks_from_string(word));
+  };
+  if (node.IsScalar()) {
+    if (const std::int64_t n = number(node.Scalar()); n > 0) out.push_back({Which::first, n, 0});
+    else words(node.Scalar());
+  } else if (node.IsSequence() && node.size() > 0) {
+    for (const YAML::Node& entry : node) {
+      if (const std::int64_t id = entry.IsScalar() ? number(entry.Scalar()) : -1; id >= 0) out.push_back({Which::range, id, id + 1});
+      else words(entry.IsScalar() ? entry.Scalar() : "a list or map");
+    }
+  } else {
+    throw_error(Code::usage, "recompute: blocks: found a map or an empty list, {}, a number, or a list of these", kBlockWords);
+  }
+  return out;
+}
+
+void read_target(YAML::Node target, Recompute& out) {
+  if (target.IsNull() || (target.IsSequence() && target.size() == 0)) {
+    out.add({Module::block, {}});
+  } else if (target.IsScalar()) {
+    out.add({module_from_string(target.Scalar()), {}});
+  } else if (target.IsSequence()) {
+    for (const YAML::Node& module : target) out.add({module_from_string(module.IsScalar() ? module.Scalar() : "a list or map"), {}});
+  } else {
+    for (const auto& entry : target) out.add({module_from_string(entry.first.Scalar()), blocks_from_yaml(entry.second)});
+  }
+}
+
+Recompute everywhere(Module module) {
+  Recompute out;
+  out.add({module, {}});
+  return out;
+}
+
+}  // namespace
+
+const Recompute Recompute::block = everywhere(Module::block);
+
+std::string to_string(Module module) {
+  static const char* names[] = {"block", "attention", "experts", "norm"};
+  return names[static_cast<int>(module)];
+}
+
+std::string to_string(Compression compression) {
+  static const char* names[] = {"none", "int8", "fp8"};
+  return names[static_cast<int>(compression)];
+}
+
+void Recompute::add(Rule rule) {
+  const auto at = std::lower_bound(rules_.begin(), rules_.end(), rule, [](const Rule& a, const Rule& b) { return a.module < b.module; });
+  if (at != rules_.end() && at->module == rule.module)
+    throw_error(Code::usage, "recompute: found {} twice, allowed once; list all its blocks there", to_string(rule.module));
+  rules_.insert(at, std::move(rule));
+}
+
+LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers) const {
+  LayerRecompute out;
+  for (const Rule& rule : rules_) {
+    bool& flag = rule.module == Module::block       ? out.block
+                 : rule.module == Module::attention ? out.attention
+                 : rule.module == Module::experts   ? out.experts
+                                                    : out.norm;
+    flag = covers(rule, layer, layers);
+  }
+  return out;
+}
+
+void Recompute::check(std::int64_t layers, const std::string& where) const {
+  for (const Rule& rule : rules_)
+    for (const Blocks& blocks : rule.blocks)
+      if (const auto [begin, end] = extent(blocks, layers); begin >= end)
+        throw_error(Code::usage, "{}: recompute of {}: {} holds none of the {} blocks; allowed are blocks 0 to {}", where,
+                    to_string(rule.module), to_string(blocks), layers, layers - 1);
+  bool inputs = false;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const LayerRecompute again = of(layer, layers);
+    if (again.block && (again.attention || again.experts || again.norm))
+      throw_error(Code::usage, "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them", where, layer);
+    inputs = inputs || again.attention_again();
+  }
+  if (compression != Compression::none && !inputs)
+    throw_error(Code::usage,
+                "{}: activation_compression: found {}, but no block computes its attention again, and only the inputs of those "
+                "are kept compressed; add recompute of block or attention, or set none",
+                where, to_string(compression));
+}
+
+std::string to_string(const Recompute& recompute) {
+  if (!recompute.any()) return "none";
+  std::string out;
+  for (const Recompute::Rule& rule : recompute.rules())
+    out += (out.empty() ? "" : "+") + to_string(rule.module) + (rule.blocks.empty() ? "" : ":" + joined(rule.blocks));
+  return recompute.compression == Compression::none ? out : out + "/" + to_string(recompute.compression);
+}
+
+std::int64_t mask_of(const LayerRecompute& again) {
+  return (again.block ? 1 : 0) + (again.attention ? 2 : 0) + (again.experts ? 4 : 0) + (again.norm ? 8 : 0);
+}
+
+Recompute recompute_of_mask(std::int64_t mask) {
+  Recompute out;
+  for (Module module : kModules)
+    if (mask >> static_cast<int>(module) & 1) out.add({module, {}});
+  return out;
+}
+
+Recompute recompute_from_string(const std::string& text) {
+  Recompute out;
+  const std::vector<std::string> halves = split(text, '/');
+  if (halves.size() > 1) {
+    const auto known = std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == halves[1]; });
+    if (halves.size() > 2 || known == kCompressions.end())
+      throw_error(Code::usage, "recompute: found '{}', allowed behind / are none, int8, fp8", text);
+    out.compression = *known;
+  }
+  if (halves[0] == "none") return out;
+  for (const std::string& rule : split(halves[0], '+')) {
+    const std::vector<std::string> parts = split(rule, ':');
+    Recompute::Rule one{module_from_string(parts[0]), {}};
+    for (std::size_t i = 1; i < parts.size(); ++i)
+      for (const std::string& word : split(parts[i], ',')) one.blocks.push_back(blocks_from_string(word));
+    out.add(std::move(one));
+  }
+  return out;
+}
+
+Recompute read_recompute(YamlMap& map) {
+  Recompute out;
+  const bool on = map.boolean("activation_checkpointing", false), target = map.has("activation_checkpointing_target");
+  try {
+    if (on) read_target(target ? map.node("activation_checkpointing_target") : YAML::Node(YAML::NodeType::Null), out);
+  } catch (const Error& error) {
+    if (!target) throw;
+    map.fail("activation_checkpointing_target", error.what());
+  }
+  if (target && !on && !map.node("activation_checkpointing_target").IsNull())
+    map.fail("activation_checkpointing_target", "found, but activation_checkpointing is false; set it to true or drop the target");
+  const std::string word = map.choice("activation_compression", {"none", "int8", "fp8"}, "none");
+  out.compression = *std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == word; });
+  return out;
+}
+
+void write_recompute(YAML::Emitter& out, const Recompute& recompute) {
+  out << YAML::Key << "activation_checkpointing" << YAML::Value << recompute.any();
+  Recompute rules = recompute;
+  rules.compression = Compression::none;
+  if (recompute.any() && rules != Recompute::block) {
+    out << YAML::Key << "activation_checkpointing_target" << YAML::Value << YAML::BeginMap;
+    for (const Recompute::Rule& rule : recompute.rules()) {
+      out << YAML::Key << to_string(rule.module) << YAML::Value;
+      if (rule.blocks.empty()) out << YAML::Null;
+      else out << joined(rule.blocks);
+    }
+    out << YAML::EndMap;
+  }
+  if (recompute.compression != Compression::none)
+    out << YAML::Key << "activation_compression" << YAML::Value << to_string(recompute.compression);
+}
+
+}  // namespace wt

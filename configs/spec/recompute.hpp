@@ -1,0 +1,83 @@
+// Which activations are computed again in backward instead of being kept, layer by layer, in LLM Foundry's vocabulary:
+// activation_checkpointing_target names modules and the blocks (layers) they are taken of. What a run trains does not
+// depend on it, bit for bit, unless the saved block inputs are compressed.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace YAML {
+class Emitter;
+}
+
+namespace wt {
+
+class YamlMap;
+
+enum class Module {
+  block,      ///< everything, from the block's input; where experts live elsewhere their rows are exchanged again
+  attention,  ///< norm to router, from the block's input; the choice of experts stays
+  experts,    ///< gate and up products and SwiGLU, from the experts' input rows; nothing is exchanged again
+  norm,       ///< the normalised rows, from the norm's input and 1/rms
+};
+std::string to_string(Module module);
+
+/// What one layer computes again. `block` stands alone; the others combine.
+struct LayerRecompute {
+  bool block = false, attention = false, experts = false, norm = false;
+  bool attention_again() const { return block || attention; }
+  bool experts_again() const { return block || experts; }
+  friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;
+};
+
+/// How the block inputs are kept that recompute starts from: as they are, or as one byte a value and one fp32 scale for
+/// every 128 of a row (kernels.h, wt_quantize_blocks).
+enum class Compression { none, int8, fp8 };
+std::string to_string(Compression compression);
+
+class Recompute {
+ public:
+  static const Recompute none, block;
+
+  /// first-n, last-k, middle-m of the blocks, or range-i-j: i to j-1. Reaching beyond the last block is allowed.
+  struct Blocks {
+    enum class Which { first, last, middle, range } which = Which::first;
+    std::int64_t a = 0, b = 0;  ///< n, or i and j
+    friend bool operator==(const Blocks&, const Blocks&) = default;
+  };
+  struct Rule {
+    Module module = Module::block;
+    std::vector<Blocks> blocks;  ///< their union; empty = every block
+    friend bool operator==(const Rule&, const Rule&) = default;
+  };
+
+  Compression compression = Compression::none;
+
+  bool any() const { return !rules_.empty(); }
+  const std::vector<Rule>& rules() const { return rules_; }
+  /// One rule a module; throws Error{usage} at a second one.
+  void add(Rule rule);
+  LayerRecompute of(std::int64_t layer, std::int64_t layers) const;
+  /// Throws Error{usage}: a rule without a block in this model, a block both whole and in parts, compression of inputs that
+  /// nothing is computed from again.
+  void check(std::int64_t layers, const std::string& where) const;
+  friend bool operator==(const Recompute&, const Recompute&) = default;
+
+ private:
+  std::vector<Rule> rules_;  ///< by module
+};
+inline const Recompute Recompute::none{};
+
+/// "none", "block", "attention+experts", "attention:first-2,last-2+experts:range-2-5", "block/int8".
+std::string to_string(const Recompute& recompute);
+/// Reads what to_string writes. Throws Error{usage}.
+Recompute recompute_from_string(const std::string& text);
+
+/// Keys of fsdp_config: activation_checkpointing (true or false), activation_checkpointing_target (none = the whole block;
+/// a module; a list of modules; a map from modules to blocks: a number n = the first n, a list of numbers and words, or
+/// words with commas between), activation_compression (none, int8, fp8).
+Recompute read_recompute(YamlMap& fsdp_config);
+/// The same keys, inside an open map.
+void write_recompute(YAML::Emitter& out, const Recompute& recompute);
+
+}  // namespace wt

@@ -1,0 +1,53 @@
+// The memory replay of a run's step program against what the trainer's allocator counted, with the run's own routing.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "configs/spec/json_reader.hpp"
+#include "sim/memory/memory.hpp"
+#include "sim/program/build.hpp"
+#include "tests/support/routing_rows.hpp"
+#include "tests/support/trainer_fixture.hpp"
+
+namespace wt::test {
+
+/// The first steps of a process allocate what later ones find: kWarmUpSteps of the recorder.
+inline constexpr std::int64_t kMemoryWarmUp = 3;
+
+/// Replayed peaks of the steps after the warm-up, each with the routing that the step had.
+inline std::vector<double> replayed_peaks(const RunSpec& run, std::int64_t rank) {
+  const RoutingRows routing(trained(run) / "routing.csv", run);
+  const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+  const Program& program = set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank)])];
+  std::vector<double> out;
+  for (std::int64_t step = kMemoryWarmUp + 1; step <= run.steps; ++step)
+    out.push_back(replay_memory(program, [&](int microbatch, int layer) { return routing.received(step, microbatch, layer, rank); }).peak_bytes);
+  return out;
+}
+
+/// Replayed over measured peak, minus 1: median over the steps of rank 0.
+inline double median_memory_error(const RunSpec& run) {
+  const auto replayed = replayed_peaks(run, 0);
+  const auto measured = step_peaks_of(trained(run));
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < replayed.size(); ++i) errors.push_back(replayed[i] / measured.at(i + kMemoryWarmUp) - 1);
+  std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2), errors.end());
+  return errors[errors.size() / 2];
+}
+
+/// The same of the highest peak of the run, of the rank where it is furthest from 0.
+inline double highest_memory_error(const RunSpec& run) {
+  const nlohmann::json ranks = read_json(trained(run) / "summary.json").at("ranks");
+  double worst = 0;
+  for (std::int64_t rank = 0; rank < run.layout.world(); ++rank) {
+    const auto replayed = replayed_peaks(run, rank);
+    const double measured = ranks.at(static_cast<std::size_t>(rank)).at("peak_tensor_bytes");
+    const double error = *std::max_element(replayed.begin(), replayed.end()) / measured - 1;
+    if (std::abs(error) > std::abs(worst)) worst = error;
+  }
+  return worst;
+}
+
+}  // namespace wt::test
