@@ -116,12 +116,13 @@ Certificate certify(const SearchProblem& p, const SearchResult& r) {
 
 std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
   std::vector<Candidate> out;
-  const std::vector<Recompute> recompute =
-      p.space.recompute.empty() ? std::vector<Recompute>{Recompute::none, Recompute::block} : p.space.recompute;
+  std::vector<Recompute> recompute = p.space.recompute;
+  if (recompute.empty())  // from the most memory to the least; ranges of blocks in between are a study's to ask for
+    recompute = {Recompute::none, recompute_from_string("experts"), recompute_from_string("attention+experts"), Recompute::block};
   for (std::int64_t shard : choices(p.space.shard_sizes, p.gpus))
     for (std::int64_t expert : choices(p.space.expert_degrees, p.model.experts))
       for (std::int64_t microbatch : choices(p.space.microbatches, std::max<std::int64_t>(1, p.global_batch / p.gpus)))
-        for (Recompute policy : recompute) {
+        for (const Recompute& policy : recompute) {
           Candidate c;
           c.layout.shard = shard;
           c.layout.expert = expert;
