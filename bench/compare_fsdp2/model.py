@@ -1,9 +1,9 @@
-"""The trainer's model in plain PyTorch: the MoE transformer that a run file describes, as a good PyTorch user would write it.
+"""The trainer's model in plain PyTorch: the transformer that a run file describes, as a good PyTorch user would write it.
 
-RMSNorm, rotary grouped-query attention, softmax top-k router without capacity, SwiGLU experts, a balancing loss per sequence
-and a z loss. Operators of PyTorch only. tests/python/parity_test.py holds it to the trainer's losses, so that the speed
-comparison compares the same model. Shapes: B sequences, S tokens each, D width, E experts, k choices a token, F width of an
-expert.
+RMSNorm, rotary grouped-query attention, and a SwiGLU FFN or a softmax top-k router without capacity with SwiGLU experts, a
+balancing loss per sequence and a z loss. Operators of PyTorch only. tests/python/parity_test.py holds it to the trainer's
+losses, so that the speed comparison compares the same model. Shapes: B sequences, S tokens each, D width, E experts, k choices
+a token, F width of an expert or of the FFN.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class ModelShape:
     heads: int
     kv_heads: int
     ffn: int
-    experts: int
+    experts: int  # 0: a dense model
     top_k: int
     vocab: int
     rope_theta: float = 10000.0
@@ -40,7 +40,7 @@ class ModelShape:
         return ModelShape(
             layers=model["n_layers"], width=model["d_model"], heads=model["n_heads"],
             kv_heads=model.get("attn_config", {}).get("kv_n_heads", model["n_heads"]), ffn=ffn["ffn_hidden_size"],
-            experts=ffn["moe_num_experts"], top_k=ffn["moe_top_k"], vocab=model["vocab_size"],
+            experts=ffn.get("moe_num_experts", 0), top_k=ffn.get("moe_top_k", 0), vocab=model["vocab_size"],
             aux_weight=ffn.get("moe_loss_weight", 0.01), z_weight=ffn.get("moe_zloss_weight", 0.0))
 
 
@@ -70,6 +70,17 @@ class Attention(nn.Module):
         attended = F.scaled_dot_product_attention(rotate(q, cos, sin), rotate(k, cos, sin), v, is_causal=True,
                                                   enable_gqa=m.heads != m.kv_heads)
         return self.output(attended.transpose(1, 2).flatten(2))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, m):
+        super().__init__()
+        self.gate_up = nn.Linear(m.width, 2 * m.ffn, bias=False)
+        self.down = nn.Linear(m.ffn, m.width, bias=False)
+
+    def forward(self, x):
+        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        return self.down(F.silu(gate) * up), x.new_zeros(2, dtype=torch.float)
 
 
 class Experts(nn.Module):
@@ -118,7 +129,7 @@ class Block(nn.Module):
         self.attention_norm = nn.RMSNorm(m.width, eps=m.norm_eps)
         self.attention = Attention(m)
         self.ffn_norm = nn.RMSNorm(m.width, eps=m.norm_eps)
-        self.ffn = MoE(m)
+        self.ffn = MoE(m) if m.experts > 0 else FeedForward(m)
 
     def forward(self, x, cos, sin):
         x = x + self.attention(self.attention_norm(x), cos, sin)

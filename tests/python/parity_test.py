@@ -53,7 +53,7 @@ def load_weights(model, folder):
 
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            name = name.replace("ffn.", "", 1)
+            name = name.replace("ffn.experts.", "experts.").replace("ffn.router.", "router.")
             if ".experts." in name:
                 layer, kind = name.split(".experts.")
                 for expert, slice in enumerate(parameter):
