@@ -58,7 +58,9 @@ const std::vector<Layout> kLayouts{layout_of(1, 8, 1),   layout_of(2, 8, 4),
                                    layout_of(1, 16, 8),  layout_of(4, 8, 2),
                                    layout_of(2, 16, 4),  layout_of(8, 4, 4),
                                    layout_of(8, 2, 2),   layout_of(4, 4, 2, Recompute::block),
-                                   layout_of(2, 16, 16), layout_of(1, 32, 4, Recompute::block)};
+                                   layout_of(2, 16, 16), layout_of(1, 32, 4, Recompute::block),
+                                   layout_of(2, 8, 4, recompute_from_string("attention+experts")),
+                                   layout_of(2, 8, 2, recompute_from_string("experts:first-2+block:range-2-3"))};
 
 }  // namespace
 
