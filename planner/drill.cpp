@@ -10,7 +10,7 @@
 #include "configs/spec/json_reader.hpp"
 #include "planner/trainer_process.hpp"
 #include "sim/program/build.hpp"
-#include "trainer/safetensors.hpp"
+#include "trainer/tensor_parts.hpp"
 
 namespace wt {
 namespace {
@@ -25,20 +25,14 @@ std::vector<json> read_metrics(const fs::path& folder) {
   return steps;
 }
 
-/// Training state of the newest checkpoint: value bytes by "parameter/state", gathered over all shard files.
+/// Training state of the newest checkpoint, by key.
 std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
   std::ifstream latest(folder / "checkpoints" / "latest");
   std::string name;
   std::getline(latest, name);
-  const fs::path checkpoint = folder / "checkpoints" / name;
-  const json manifest = read_json(checkpoint / "manifest.json");
+  const StoredTensors stored = StoredTensors::of_checkpoint(folder / "checkpoints" / name);
   std::map<std::string, std::vector<float>> state;
-  for (const json& file : manifest.at("files"))
-    for (const auto& [key, slice] : read_safetensors_header(checkpoint / file.at("name").get<std::string>())) {
-      auto& values = state[key];
-      values.resize(std::max(values.size(), static_cast<std::size_t>(slice.begin + slice.count)));
-      read_slice(slice, 0, slice.count, values.data() + slice.begin);
-    }
+  for (const std::string& key : stored.keys()) state[key] = stored.read(key);
   return state;
 }
 
@@ -70,7 +64,7 @@ void compare_state(const std::map<std::string, std::vector<float>>& expected, co
   for (const auto& [key, values] : expected) {
     const auto it = found.find(key);
     if (it != found.end() && same_bits(values, it->second)) continue;
-    bool& equal = key.ends_with("/master") ? out.parameters_equal : out.optimizer_equal;
+    bool& equal = is_optimizer_key(key) ? out.optimizer_equal : out.parameters_equal;
     if (equal) out.differences.push_back(key + " differs");
     equal = false;
   }

@@ -119,9 +119,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
       out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
   if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
     out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
-  out.push_back(
-      "Checkpoints: an asynchronous save is assumed (copy to host blocks, writing does not); the trainer in this tree "
-      "saves synchronously.");
+  out.push_back("Checkpoints: saves are asynchronous, as the trainer's are: the copy to host memory blocks, writing does not.");
   out.push_back(
       fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
                   "not validated.",

@@ -51,15 +51,18 @@ at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world
 Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step)
     : run_(run), folder_(std::move(folder)), rank_(rank) {
   if (rank_ != 0) return;
-  const auto file = folder_ / "metrics.jsonl";
-  std::ifstream in(file);
-  std::string kept;
-  for (std::string line; std::getline(in, line);)
-    if (const json entry = json::parse(line, nullptr, false); entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
-      kept += line + "\n";
-  in.close();
-  write_file_atomically(file, kept);
-  metrics_.open(file, std::ios::app);
+  for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
+    const auto file = folder_ / name;
+    std::ifstream in(file);
+    if (!in) continue;
+    std::string kept;
+    for (std::string line; std::getline(in, line);)
+      if (const json entry = json::parse(line, nullptr, false); entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
+        kept += line + "\n";
+    in.close();
+    write_file_atomically(file, kept);
+  }
+  metrics_.open(folder_ / "metrics.jsonl", std::ios::app);
 }
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {
@@ -87,8 +90,13 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
 
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   checkpoints_.push_back(times);
-  if (rank_ == 0 && isatty(STDERR_FILENO))
-    fmt::print(stderr, "step {:>4}  checkpoint {} in {}\n", step, format_bytes(times.bytes), format_seconds(times.blocking_s));
+  if (rank_ != 0) return;
+  if (!saves_.is_open()) saves_.open(folder_ / "checkpoints.jsonl", std::ios::app);
+  saves_ << json{{"step", step}, {"blocking_s", times.blocking_s}, {"total_s", times.total_s}, {"bytes", times.bytes}}.dump() << std::endl;
+  if (!saves_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "checkpoints.jsonl").string());
+  if (isatty(STDERR_FILENO))
+    fmt::print(stderr, "step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step, format_bytes(times.bytes),
+               format_seconds(times.blocking_s), format_seconds(times.total_s));
 }
 
 void Recorder::write_routing(Communicators& communicators) {
@@ -186,7 +194,7 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
   const Clocks now = Clocks::now();
   const double machine_s = machine_cpu_s() - machine_from_s_, wall_s = now.wall_s - measured_from_.wall_s;
   write_routing(communicators);
-  std::vector<double> step_s, exposed_s, block_s, compute_s, collective_cpu_s;
+  std::vector<double> step_s, exposed_s, block_s, save_s, compute_s, collective_cpu_s;
   double peak = 0;
   for (std::size_t i = 0; i < timelines_.size(); ++i) {
     const StepTimeline& t = timelines_[i];
@@ -196,11 +204,11 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
     compute_s.push_back(compute);
     peak = std::max(peak, t.peak_bytes);
   }
-  for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s);
+  for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s), save_s.push_back(c.total_s);
   const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(),
                                               {median(step_s), median(exposed_s), peak, median(compute_s), median(block_s),
                                                checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
-                                               now.process_cpu_s - measured_from_.process_cpu_s});
+                                               now.process_cpu_s - measured_from_.process_cpu_s, median(save_s)});
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)
@@ -216,7 +224,7 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
     const double* row = all.data_ptr<double>() + all.size(1) * r;
     own_cpu_s += row[6];
     ranks.push_back({{"rank", r}, {"step_s", row[0]}, {"exposed_communication_s", row[1]}, {"peak_tensor_bytes", row[2]},
-                     {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_bytes", row[5]}});
+                     {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_total_s", row[7]}, {"checkpoint_bytes", row[5]}});
   }
   const json summary = {{"schema", "windtunnel.run_summary/1"}, {"run", run_.name}, {"layout", run_.layout.name()},
                         {"steps", steps_}, {"measured_steps", timelines_.size()},

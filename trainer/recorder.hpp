@@ -1,5 +1,6 @@
 // What a run leaves behind besides checkpoints, written by rank 0 into the output folder:
 //   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples
+//   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
 //   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
 //   routing.csv     rows per expert, by step, microbatch, layer and rank (the last 64 steps)
@@ -19,7 +20,7 @@ namespace wt {
 
 class Recorder {
  public:
-  /// Rank 0 cuts metrics.jsonl back to `resumed_step`.
+  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step);
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
   void checkpoint(std::int64_t step, const SaveTimes& times);
@@ -34,7 +35,7 @@ class Recorder {
   const RunSpec& run_;
   std::filesystem::path folder_;
   std::int64_t rank_;
-  std::ofstream metrics_;
+  std::ofstream metrics_, saves_;
   std::int64_t steps_ = 0;               ///< of this process
   std::deque<StepTimeline> timelines_;   ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
   std::vector<SaveTimes> checkpoints_;

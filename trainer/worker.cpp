@@ -62,6 +62,8 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   }
   if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
   Recorder recorder(run, options.folder, environment.rank, done);
+  CheckpointSaver saver(checkpoints, run, *communicators,
+                        [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
   for (std::int64_t step = done + 1; step <= run.steps; ++step) {
     const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);
     const auto own = rank_samples(batch, environment.rank, environment.world);
@@ -73,8 +75,9 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     recorder.step(result, lr, batch);
     const bool due = run.save_interval > 0 && step % run.save_interval == 0;
     if (run.save && (due || step == run.steps))
-      recorder.checkpoint(step, save_checkpoint(checkpoints, step, run, sampler.state(), executor.groups(), *communicators));
+      saver.save(step, sampler.state(), executor.groups());
   }
+  saver.finish();
   recorder.finish(executor.program(), *communicators);
   communicators->barrier();
 }

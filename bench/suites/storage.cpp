@@ -41,12 +41,12 @@ std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_
   for (std::size_t i : sample_order(sizes, options.samples, options.seed)) {
     const std::int64_t count = std::max<std::int64_t>(1, options.bytes[i] / 4 / world);
     const at::Tensor values = pattern.narrow(0, 0, count);
-    const SafetensorsSlice slice{"bench", values.data_ptr<float>(), count, 0, {count}};
-    own[i].push_back(timed(communicators, [&] { write_safetensors(file, {slice}); }));
+    const OutgoingTensor tensor{"bench", "F32", {count}, values.data_ptr<float>()};
+    own[i].push_back(timed(communicators, [&] { write_safetensors(file, {tensor}); }));
     drop_from_cache(file);
     at::Tensor back = at::empty({count}, at::kFloat);
     own[sizes + i].push_back(timed(communicators, [&] {
-      read_slice(read_safetensors_header(file).at("bench"), 0, count, back.data_ptr<float>());
+      read_values(read_safetensors(file).tensors.at("bench"), 0, count, back.data_ptr<float>());
     }));
     if (!at::equal(back, values))
       throw_error(Code::runtime, "{}: read back other values than were written; this storage loses data",

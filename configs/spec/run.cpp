@@ -93,6 +93,8 @@ void check_run(const RunSpec& run, const std::string& where) {
                 "x {} = {}",
                 where, run.global_batch, run.layout.context == 1 ? "world" : "world / context", run.layout.data_ranks(),
                 run.layout.microbatch, unit);
+  if (run.keep_checkpoints == 0)
+    throw_error(Code::usage, "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none", where);
 }
 
 RunSpec read_run(const std::filesystem::path& file) {
@@ -123,7 +125,7 @@ RunSpec read_run(const std::filesystem::path& file) {
     loader.finish();
   }
   run.save_interval = steps_of(map, "save_interval", 0);
-  run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, 1);
+  run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
   map.finish();
   check_run(run, file.string());

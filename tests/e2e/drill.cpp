@@ -49,13 +49,16 @@ TEST_CASE("a rank killed in compute, before the optimizer and in a checkpoint: t
   const DrillResult result = drill(read_fault_spec("kill-rank"), drill_run(), "drill");
   REQUIRE(result.cases.size() == 3);
   CHECK(result.passed());
-  const std::int64_t resumed[] = {4, 4, 4}, replayed[] = {0, 1, 4};
+  const std::int64_t done[] = {6, 5, 8};
   for (std::size_t i = 0; i < 3; ++i) {
     const DrillCase& c = result.cases[i];
     INFO(c.name << ": " << c.cause);
     CHECK((c.passed() && c.differences.empty() && c.restarts == 1 && c.recovery_s > 0));
-    CHECK(c.resumed_after == resumed[i]);
-    CHECK(c.replayed == replayed[i]);
+    // The save of step 4 may still be under way when the rank dies. That of step 8 waited for it, and training went on
+    // beside it.
+    CHECK((c.resumed_after == 4 || (i < 2 && c.resumed_after == 0)));
+    CHECK(c.replayed + c.resumed_after >= done[i]);
+    CHECK(c.replayed + c.resumed_after <= done[i] + (i == 2 ? 4 : 0));
     CHECK(c.cause == fmt::format("rank {} ended with signal 9 (Killed)", i == 1 ? 0 : 1));
     CHECK(leftovers(scratch("drill") / fmt::format("case-{}", i + 1)).empty());
   }

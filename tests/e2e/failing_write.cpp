@@ -15,7 +15,7 @@ TEST_CASE("a file-size limit below a shard") {
   const fs::path folder = scratch("limited");
   REQUIRE(train(run, folder).status == 0);
   const State earlier = state_of(checkpoint_of(folder, 2));
-  const fs::path shard = checkpoint_of(folder, 2) / "shard-00001-of-00002.safetensors";
+  const fs::path shard = checkpoint_of(folder, 2) / "shard-00001-model-00001-of-00002.safetensors";
 
   run.steps = 4;
   Launch limited;

@@ -1,12 +1,16 @@
 // Checkpoints move between layouts without the loss of a bit: parameters and both AdamW moments, padding and permuted
 // experts included. Real save and load; the ranks are threads that share a store.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <condition_variable>
+#include <cstring>
+#include <future>
 #include <mutex>
 #include <numeric>
 #include <thread>
 
 #include "configs/spec/error.hpp"
+#include "configs/spec/json_reader.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
 #include "trainer/checkpoint.hpp"
@@ -53,10 +57,15 @@ class ThreadStore : public SharedStore {
   std::map<std::string, std::string> values_;
 };
 
-/// Saving and loading use the store alone.
+struct Done : PendingWork {
+  void wait() override {}
+  bool done() override { return true; }
+};
+
+/// Saving and loading use the store, and broadcasts over the replicas: bytes in the store.
 class StoreOnly : public Communicators {
  public:
-  StoreOnly(std::int64_t rank, ThreadStore& store) : rank_(rank), store_(store) {}
+  StoreOnly(std::int64_t rank, const Layout& layout, ThreadStore& store) : rank_(rank), mesh_(layout), store_(store) {}
   std::int64_t rank() const override { return rank_; }
   SharedStore& store() override { return store_; }
   const IssuedCollective& last_issued() const override { refuse(); }
@@ -64,12 +73,19 @@ class StoreOnly : public Communicators {
   Pending reduce_scatter(Axis, at::Tensor, at::Tensor) override { refuse(); }
   Pending all_reduce(Axis, at::Tensor) override { refuse(); }
   Pending all_to_all(Axis, at::Tensor, at::Tensor, std::vector<std::int64_t>, std::vector<std::int64_t>) override { refuse(); }
-  Pending broadcast(Axis, at::Tensor) override { refuse(); }
+  Pending broadcast(Axis axis, at::Tensor tensor) override {
+    const std::string key = fmt::format("broadcast/{}/{}/{}", to_string(axis), mesh_.group_index(axis, rank_), broadcasts_++);
+    if (mesh_.coordinate(axis, rank_) == 0) store_.set(key, std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()));
+    else std::memcpy(tensor.data_ptr(), store_.get(key).data(), tensor.nbytes());
+    return std::make_unique<Done>();
+  }
   void barrier() override { refuse(); }
 
  private:
-  [[noreturn]] static void refuse() { throw Error(Code::runtime, "checkpoints need no collective"); }
+  [[noreturn]] static void refuse() { throw Error(Code::runtime, "checkpoints need no such collective"); }
   std::int64_t rank_;
+  Mesh mesh_;
+  int broadcasts_ = 0;
   ThreadStore& store_;
 };
 
@@ -94,24 +110,29 @@ void on_every_rank(const RunSpec& run, const std::function<void(std::int64_t, St
   std::vector<std::thread> ranks;
   for (std::int64_t rank = 0; rank < run.layout.world(); ++rank)
     ranks.emplace_back([&, rank] {
-      StoreOnly communicators(rank, store);
+      StoreOnly communicators(rank, run.layout, store);
       work(rank, communicators);
     });
   for (std::thread& rank : ranks) rank.join();
 }
 
 void save(const RunSpec& run, const std::filesystem::path& folder) {
-  on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) { save_checkpoint(folder, 7, run, SamplerState{1, 48, 1, 5, 1}, groups_of(run, rank), c); });
+  on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
+    CheckpointSaver saver(folder, run, c, [](std::int64_t, const SaveTimes&) {});
+    saver.save(7, SamplerState{1, 48, 1, 5, 1}, groups_of(run, rank));
+    saver.finish();
+  });
 }
 
-/// Values of the rank's groups that loading did not bring back exactly; everything when nothing was loaded.
+/// Values of the rank's groups that loading did not bring back exactly; everything when nothing was loaded. Ranks that keep
+/// copies of the state have no folder: what they get, they get from those that hold it first.
 std::int64_t lost(const RunSpec& run, const std::filesystem::path& folder) {
   std::atomic<std::int64_t> wrong = 0;
   on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
     RunSpec other = run;
     other.seed += 100;  // what is not loaded keeps these values
     Groups expected = groups_of(run, rank), found = groups_of(other, rank);
-    const auto loaded = load_newest_checkpoint(folder, run, found, c);
+    const auto loaded = load_newest_checkpoint(rank < Mesh(run.layout).size(Axis::state) ? folder : "nowhere", run, found, c);
     if (!loaded || loaded->step != 7 || loaded->sampler != SamplerState{1, 48, 1, 5, 1}) wrong += 1;
     for (std::size_t g = 0; g < expected.size(); ++g) {
       const GroupLayout& l = expected[g].layout;
@@ -126,18 +147,29 @@ std::int64_t lost(const RunSpec& run, const std::filesystem::path& folder) {
   return wrong;
 }
 
-/// A model so small that drawing its values takes no time; three shards of its embedding are padded.
+/// A model so small that drawing its values takes no time. Shares of two, three and four ranks cut rows of it, and three
+/// shards of its embedding are padded.
 RunSpec one_rank() {
   RunSpec run = small_run();
-  run.model.d_model = 40, run.model.head_dim = 10, run.model.ffn = 12, run.model.vocab = 65;
+  run.model.layers = 2, run.model.d_model = 20, run.model.head_dim = 5, run.model.ffn = 6, run.model.vocab = 65, run.model.experts = 12;
   return run;
 }
 
+/// Every way to arrange one to four ranks; two of them with experts elsewhere than in order; optimizer states cut further.
 std::vector<RunSpec> all_runs() {
-  std::vector<RunSpec> out = sharded_runs(one_rank());
-  out.push_back(one_rank());
-  out.push_back(with_layout(one_rank(), 1, 4, 2));
-  out.back().layout.placement = {{7, 2, 5, 0, 3, 6, 1, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}};
+  std::vector<RunSpec> out;
+  for (std::int64_t world = 1; world <= 4; ++world)
+    for (std::int64_t shard = 1; shard <= world; ++shard)
+      for (std::int64_t expert = 1; expert <= shard; ++expert)
+        if (world % shard == 0 && shard % expert == 0) out.push_back(with_layout(one_rank(), world / shard, shard, expert));
+  for (const std::int64_t shard : {2, 4}) {
+    out.push_back(with_layout(one_rank(), 4 / shard, shard, 2));
+    out.back().layout.placement = {{7, 11, 2, 5, 0, 3, 9, 6, 1, 8, 4, 10}, {1, 3, 5, 7, 9, 11, 0, 2, 4, 6, 8, 10}};
+  }
+  for (const auto& [replicate, shard, optimizer] : {std::array{2, 1, 2}, {3, 1, 3}, {2, 2, 2}, {4, 1, 2}, {4, 1, 4}}) {
+    out.push_back(with_layout(one_rank(), replicate, shard, shard));
+    out.back().layout.optimizer_shard = optimizer;
+  }
   return out;
 }
 
@@ -155,17 +187,110 @@ TEST_CASE("every layout reads every layout's checkpoint, bit for bit") {
   }
 }
 
-TEST_CASE("the comparison sees one flipped bit, though the file's checksum agrees") {
+TEST_CASE("the comparison sees one flipped bit, though every checksum agrees") {
   const TempDirectory folder;
   save(one_rank(), folder.path());
-  const auto checkpoint = folder / "step-00000007", shard = checkpoint / "shard-00001-of-00001.safetensors";
-  const auto checksum = [&] { return checksum_file(shard).xxh3; };
-  const std::string before = checksum();
-  std::string bytes = read_bytes(shard);
-  bytes[bytes.size() - 4] ^= 1;
-  write_bytes(shard, bytes);
-  std::string manifest = read_bytes(checkpoint / "manifest.json");
-  manifest.replace(manifest.find(before), before.size(), checksum());
-  write_bytes(checkpoint / "manifest.json", manifest);
+  const auto checkpoint = folder / "step-00000007", shard = checkpoint / "shard-00001-model-00001-of-00001.safetensors";
+  const StoredFile before = read_safetensors(shard);
+  std::vector<std::vector<float>> values;
+  std::vector<OutgoingTensor> tensors;
+  for (const auto& [key, stored] : before.tensors) {
+    values.emplace_back(static_cast<std::size_t>(stored.elements()));
+    read_values(stored, 0, stored.elements(), values.back().data());
+    if (key == "norm.weight") values.back()[3] = std::nextafter(values.back()[3], 2.f);
+    tensors.push_back({key, stored.dtype, stored.shape, values.back().data(), stored.offsets});
+  }
+  const WrittenFile changed = write_safetensors(shard, tensors);
+  auto manifest = read_json(checkpoint / "manifest.json");
+  manifest["files"][0]["bytes"] = changed.bytes, manifest["files"][0]["header_xxh3"] = changed.header_xxh3;
+  write_bytes(checkpoint / "manifest.json", manifest.dump());
   CHECK(lost(one_rank(), folder.path()) == 1);
+}
+
+TEST_CASE("a save returns before anything is written, and what is written are the values of that moment") {
+  const RunSpec run = with_layout(one_rank(), 1, 2, 2);
+  const TempDirectory folder;
+  std::promise<void> zeroed;
+  on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
+    Groups groups = groups_of(run, rank);
+    CheckpointSaver saver(folder.path(), run, c, [](std::int64_t, const SaveTimes&) {});
+    if (rank == 0) zeroed.get_future().wait();  // until then there is not even a folder to write to
+    saver.save(7, SamplerState{1, 48, 1, 5, 1}, groups);
+    for (ShardedGroup& g : groups) g.master.zero_(), g.exp_avg.zero_(), g.exp_avg_sq.zero_();
+    if (rank == 1) zeroed.set_value();
+    saver.finish();
+  });
+  CHECK(lost(run, folder.path()) == 0);
+}
+
+TEST_CASE("a saver that ends without finishing gives up what it was writing") {
+  const RunSpec run = with_layout(one_rank(), 1, 2, 1);
+  const TempDirectory folder;
+  on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
+    CheckpointSaver saver(folder.path(), run, c, [](std::int64_t, const SaveTimes&) {});
+    if (rank == 0) saver.save(7, SamplerState{1, 48, 1, 5, 1}, groups_of(run, rank));  // rank 1 never does
+  });
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("every rank hears that one of them could not write, and the next save is none the worse for it") {
+  const RunSpec run = with_layout(one_rank(), 2, 2, 1);
+  const TempDirectory folder;
+  write_bytes(folder / "step-00000007.partial", "in the way");
+  std::atomic<int> failed = 0;
+  on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
+    CheckpointSaver saver(folder / "step-00000007.partial", run, c, [](std::int64_t, const SaveTimes&) {});
+    saver.save(7, SamplerState{}, groups_of(run, rank));
+    try {
+      saver.finish();
+    } catch (const Error& e) {
+      failed += e.code() == Code::runtime && std::string(e.what()).find("checkpoint of step 7 was not written") == 0;
+    }
+  });
+  CHECK(failed == 4);
+  save(run, folder.path());
+  CHECK(lost(run, folder.path()) == 0);
+}
+
+TEST_CASE("a checkpoint with a tensor more, a tensor less or another shape is of another model, on every rank") {
+  const TempDirectory folder;
+  const RunSpec saved = with_layout(one_rank(), 1, 2, 2);
+  save(saved, folder.path());
+  const auto refused = [&](const std::function<void(Groups&)>& change) {
+    const RunSpec run = with_layout(one_rank(), 2, 2, 2);
+    std::atomic<int> count = 0;
+    std::string said;
+    on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
+      Groups groups = groups_of(run, rank);
+      change(groups);
+      try {
+        load_newest_checkpoint(folder.path(), run, groups, c);
+      } catch (const Error& e) {
+        if (rank == 0) said = e.what();
+        count += e.code() == Code::usage;
+      }
+    });
+    CHECK(count == 4);
+    return said;
+  };
+  CHECK_THAT(refused([](Groups& g) { g.erase(g.begin()); }), Catch::Contains("does not have: embedding.weight, state.embedding.weight.exp_avg"));
+  CHECK_THAT(refused([](Groups& g) { g[0].layout.parameters[0].name = "wte"; }), Catch::Contains("wte: no such tensor"));
+  CHECK_THAT(refused([](Groups& g) { g[0].layout.parameters[0].shape = {20, 65}; }), Catch::Contains("embedding.weight: found shape [65,20], the model has [20,65]"));
+}
+
+// tests/python/checkpoint_reader_test.py runs this one, and reads what it wrote with PyTorch.
+TEST_CASE("checkpoints for PyTorch's reader", "[.reader]") {
+  const std::filesystem::path folder = std::getenv("WT_READER_FOLDER");
+  for (const RunSpec& run : all_runs()) save(run, folder / fmt::format("{} {}", run.layout.name(), run.layout.placement.empty() ? "" : "placed"));
+  std::vector<OutgoingTensor> whole;
+  const Groups groups = groups_of(one_rank(), 0);
+  const float step = 7;
+  for (const ShardedGroup& g : groups)
+    for (const ParameterInfo& p : g.layout.parameters) {
+      whole.push_back({p.name, "F32", p.shape, g.master.data_ptr<float>() + p.offset});
+      whole.push_back({"state." + p.name + ".exp_avg", "F32", p.shape, g.exp_avg.data_ptr<float>() + p.offset});
+      whole.push_back({"state." + p.name + ".exp_avg_sq", "F32", p.shape, g.exp_avg_sq.data_ptr<float>() + p.offset});
+      whole.push_back({"state." + p.name + ".step", "F32", {}, &step});
+    }
+  write_safetensors(folder / "expected.safetensors", whole);
 }

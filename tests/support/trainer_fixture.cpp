@@ -18,7 +18,7 @@
 #include "sim/program/timeline_json.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/data/pack.hpp"
-#include "trainer/safetensors.hpp"
+#include "trainer/tensor_parts.hpp"
 
 namespace wt::test {
 
@@ -163,15 +163,12 @@ std::vector<StepTimeline> timelines_of(const fs::path& folder) {
 
 State state_of(const fs::path& checkpoint) {
   State state;
-  const json manifest = read_json(checkpoint / "manifest.json");
-  for (const json& file : manifest.at("files"))
-    for (const auto& [key, slice] : read_safetensors_header(checkpoint / file.at("name").get<std::string>())) {
-      std::vector<float> values(static_cast<std::size_t>(slice.count));
-      read_slice(slice, 0, slice.count, values.data());
-      auto& bits = state[key];
-      bits.resize(std::max(bits.size(), static_cast<std::size_t>(slice.begin + slice.count)));
-      std::transform(values.begin(), values.end(), bits.begin() + slice.begin, [](float v) { return std::bit_cast<std::uint32_t>(v); });
-    }
+  const StoredTensors stored = StoredTensors::of_checkpoint(checkpoint);
+  for (const std::string& key : stored.keys()) {
+    const std::vector<float> values = stored.read(key);
+    auto& bits = state[key];
+    std::transform(values.begin(), values.end(), std::back_inserter(bits), [](float v) { return std::bit_cast<std::uint32_t>(v); });
+  }
   if (state.empty()) throw_error(Code::runtime, "{} holds no state", checkpoint.string());
   return state;
 }

@@ -96,7 +96,7 @@ TEST_CASE("a plan names what its computation rests on, grouped products on three
   CHECK_THAT(yaml, !Catch::Contains("as it is") && Catch::Contains("one rank per GPU"));
   const auto assumptions = plan_assumptions(inputs, plan);
   CHECK(std::any_of(assumptions.begin(), assumptions.end(),
-                    [](auto& a) { return a.find("saves synchronously") != a.npos; }));
+                    [](auto& a) { return a.find("saves are asynchronous") != a.npos; }));
 }
 
 TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
