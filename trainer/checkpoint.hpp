@@ -31,7 +31,7 @@ struct SaveTimes {
 /// The buffer is kept from save to save, because touching fresh pages costs more than the copy.
 class StagedState {
  public:
-  void copy(const std::vector<ShardedGroup>& groups, std::int64_t step);
+  void copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank);
   /// Tensors of each file. A key is in a file once, so a parameter cut into several rectangles fills several files.
   const std::vector<std::vector<OutgoingTensor>>& files() const { return files_; }
   std::int64_t bytes() const;

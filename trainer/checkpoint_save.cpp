@@ -29,7 +29,7 @@ void remove_old(const fs::path& newest, std::int64_t keep) {
 
 }  // namespace
 
-void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t step) {
+void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank) {
   std::size_t needed = 1;
   for (const ShardedGroup& g : groups) needed += 3 * static_cast<std::size_t>(g.layout.state_elements);
   if (needed > capacity_) values_ = std::make_unique_for_overwrite<float[]>(needed), capacity_ = needed;
@@ -40,7 +40,8 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
   };
   values_[0] = static_cast<float>(step);
   float* next = values_.get() + 1;
-  for (const ShardedGroup& g : groups)
+  for (const ShardedGroup& g : groups) {
+    if (g.layout.copied && rank != 0) continue;
     for_owned_parts(g.layout, [&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       const auto parts = rectangles(p.shape, first, count);
       for (const auto& [key, tensor] : states(g, p.name)) {
@@ -50,6 +51,7 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
       }
       if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.get(), {}});  // PyTorch's AdamW wants it
     });
+  }
 }
 
 std::int64_t StagedState::bytes() const {
@@ -73,7 +75,7 @@ void CheckpointSaver::save(std::int64_t step, const SamplerState& sampler, const
   under_way_ = true, step_ = step, sampler_ = sampler, begun_at_s_ = begin;
   written_at_s_ = begin;
   if (communicators_.rank() < state_ranks(run_.layout)) {
-    staged_.copy(groups, step);
+    staged_.copy(groups, step, communicators_.rank());
     if (!store_) store_ = communicators_.store().connect_again();
     thread_ = std::thread([this] { write(); });
   }

@@ -35,16 +35,13 @@ Executor::Executor(const RunSpec& run, Communicators& communicators)
   add(Group::embedding, -1);
   add(Group::head, -1);
   for (std::int64_t layer = 0; layer < run.model.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
+  const bool biased = run.model.moe_layers() > 0 && run.model.router.bias_update_rate > 0;
+  if (biased) add(Group::router_bias, -1);
   if (run.layout.optimizer_shard > 1)
     for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, at::TensorOptions().dtype(type_));
-  for (std::int64_t i = 0; i < weight_slots(run.model, run.layout); ++i) {
-    dense_slots_.push_back(Slot::make(groups_[2].layout, type_));
-    expert_slots_.push_back(Slot::make(groups_[3].layout, type_));
-  }
-  for (std::int64_t i = 0; i < gradient_slots(run.model, run.layout); ++i) {
-    dense_gradients_.push_back(GradientBuffer::make(groups_[2].layout));
-    expert_gradients_.push_back(GradientBuffer::make(groups_[3].layout));
-  }
+  make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_, dense_gradients_);
+  make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_, expert_gradients_);
+  if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, at::kFloat);
   if (!run.layout.reduce_every_microbatch) {
     embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
     head_gradient_ = GradientBuffer::make(groups_[1].layout);
@@ -54,6 +51,21 @@ Executor::Executor(const RunSpec& run, Communicators& communicators)
 }
 
 Executor::~Executor() = default;
+
+void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots, std::vector<GradientBuffer>& buffers) {
+  const auto storages = [&](std::int64_t count, at::ScalarType type) {
+    std::vector<Tensor> out;
+    for (std::int64_t slot = 0; slot < count; ++slot)
+      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)}, at::TensorOptions().dtype(type)));
+    return out;
+  };
+  const auto weight_storage = storages(weights, type_), gradient_storage = storages(gradients, at::kFloat);
+  for (std::int64_t layer = 0; layer < run_.model.layers; ++layer) {
+    const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
+    slots.push_back(Slot::make(layout, type_, weight_storage[static_cast<std::size_t>(layer % weights)]));
+    buffers.push_back(GradientBuffer::make(layout, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
+  }
+}
 
 void Executor::wait_for(int index) {
   InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
@@ -92,6 +104,7 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   result_.routing.assign(static_cast<std::size_t>(program_.microbatches),
                          std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(program_.layers)));
   layers_.assign(static_cast<std::size_t>(program_.layers), {});
+  if (router_loads_.defined()) router_loads_.zero_();
   in_flight_.clear();
   in_flight_.resize(ops_.size());
   router_loss_ = {};
@@ -164,11 +177,11 @@ void Executor::execute(const OpInstance& instance) {
     case Action::refresh: refresh(instance); break;
     case Action::embed:
       if (!backward) {
-        activation_ = segments_.embed(embedding_, batch_.tokens);
+        activation_ = segments_.embed(run_.model.tied ? head_ : embedding_, batch_.tokens);
         embedding_ = Slot{};
       } else {
-        if (!embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
-        segments_.embed_backward(embedding_gradient_, batch_.tokens, activation_gradient_);
+        if (!run_.model.tied && !embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
+        segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens, activation_gradient_);
         activation_gradient_.reset();
       }
       break;
@@ -178,17 +191,25 @@ void Executor::execute(const OpInstance& instance) {
       } else {
         if (op.direction == Direction::forward) s->input = std::move(activation_);
         RouterLoss counted;  // in forward already
-        segments_.attention(*s, dense_slots_[static_cast<std::size_t>(instance.layer) % dense_slots_.size()], instance.layer,
-                            op.direction, again, op.direction == Direction::forward ? router_loss_ : counted);
-        if (op.direction == Direction::forward)
-          result_.routing[static_cast<std::size_t>(instance.microbatch)][static_cast<std::size_t>(instance.layer)] = s->choice.expert_counts;
+        segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
+                            op.direction == Direction::forward ? router_loss_ : counted);
+        if (op.direction == Direction::forward) count_rows(instance, *s);
+      }
+      break;
+    case Action::ffn:
+      if (backward) {
+        if (!run_.model.moe(instance.layer)) s->output_gradient = std::move(activation_gradient_);
+        segments_.ffn_backward(*s);
+      } else {
+        segments_.ffn(*s, slot_of(instance), instance.layer, op.direction, again);
+        if (op.direction == Direction::forward && !run_.model.moe(instance.layer)) activation_ = std::move(s->residual);
       }
       break;
     case Action::exchange_counts: issued_ = counts(*s); break;
     case Action::dispatch: issued_ = dispatch(*s, backward); break;
     case Action::experts:
       if (backward) segments_.experts_backward(*s);
-      else segments_.experts(*s, expert_slots_[static_cast<std::size_t>(instance.layer) % expert_slots_.size()], op.direction, again);
+      else segments_.experts(*s, slot_of(instance), op.direction, again);
       break;
     case Action::collect: issued_ = collect(*s, backward); break;
     case Action::combine:
@@ -215,6 +236,8 @@ void Executor::execute(const OpInstance& instance) {
     case Action::gradient_norm: gradient_norm(); break;
     case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::state, norm_); break;
     case Action::optimizer: optimizer_step(); break;
+    case Action::reduce_loads: issued_ = communicators_.all_reduce(Axis::world, router_loads_); break;
+    case Action::update_bias: update_bias(); break;
     case Action::reduce_loss: issued_ = communicators_.all_reduce(Axis::world, losses_); break;
   }
 }

@@ -55,6 +55,12 @@ class Executor {
   void reduce_gradients(const OpInstance& instance);
   void accumulate(const OpInstance& instance);
   void reduce_replicas(const OpInstance& instance);
+  /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own.
+  void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots, std::vector<GradientBuffer>& buffers);
+  /// (E,) fp32 of a layer, undefined without loss-free balancing.
+  at::Tensor router_bias(std::int64_t layer) const;
+  void count_rows(const OpInstance& instance, const LayerState& s);
+  void update_bias();
   void gradient_norm();
   void optimizer_step();
   Pending counts(LayerState& s);
@@ -68,9 +74,9 @@ class Executor {
   at::ScalarType type_;
   Program program_;
   std::vector<OpInstance> ops_;
-  std::vector<ShardedGroup> groups_;  ///< embedding, head, then dense and expert of each layer
+  std::vector<ShardedGroup> groups_;  ///< embedding, head, then dense and expert of each layer; router_bias last, where it is
   Slot embedding_, head_;
-  std::vector<Slot> dense_slots_, expert_slots_;
+  std::vector<Slot> dense_slots_, expert_slots_;  ///< by layer
   GradientBuffer embedding_gradient_, head_gradient_;
   std::vector<GradientBuffer> dense_gradients_, expert_gradients_;
   std::map<const ShardedGroup*, at::Tensor> reduced_;
@@ -84,6 +90,7 @@ class Executor {
   std::vector<LayerState> layers_;
   at::Tensor activation_, activation_gradient_;
   at::Tensor norm_, losses_;
+  at::Tensor router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
   RouterLoss router_loss_;
   double cross_entropy_ = 0;
   StepResult result_;

@@ -25,8 +25,8 @@ Slot& Executor::slot_of(const OpInstance& instance) {
   switch (instance.op->group) {
     case Group::embedding: return embedding_;
     case Group::head: return head_;
-    case Group::dense: return dense_slots_[layer % dense_slots_.size()];
-    default: return expert_slots_[layer % expert_slots_.size()];
+    case Group::dense: return dense_slots_[layer];
+    default: return expert_slots_[layer];
   }
 }
 
@@ -35,8 +35,8 @@ GradientBuffer& Executor::gradient_of(const OpInstance& instance) {
   switch (instance.op->group) {
     case Group::embedding: return embedding_gradient_;
     case Group::head: return head_gradient_;
-    case Group::dense: return dense_gradients_[layer % dense_gradients_.size()];
-    default: return expert_gradients_[layer % expert_gradients_.size()];
+    case Group::dense: return dense_gradients_[layer];
+    default: return expert_gradients_[layer];
   }
 }
 
@@ -90,6 +90,7 @@ void Executor::reduce_replicas(const OpInstance& instance) {
 void Executor::gradient_norm() {
   double sum = 0;
   for (const ShardedGroup& group : groups_) {
+    if (group.layout.group == Group::router_bias) continue;
     const Tensor gradient = group.state_gradient();
     sum += gradient.dot(gradient).item<double>();
   }
@@ -104,6 +105,7 @@ void Executor::optimizer_step() {
     throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged", rank_, step_, norm);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
+    if (group.layout.group == Group::router_bias) continue;  // moved by update_bias
     const WtStatus status = wt_adamw({-1, nullptr}, group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
                                      group.exp_avg_sq.data_ptr<float>(), group.state_gradient().data_ptr<float>(),
                                      group.layout.state_elements, learning_rate_, o.beta1, o.beta2, o.eps,
@@ -114,6 +116,24 @@ void Executor::optimizer_step() {
   losses_[0] = static_cast<float>(cross_entropy_ / tokens);
   losses_[1] = static_cast<float>(router_loss_.aux);
   losses_[2] = static_cast<float>(router_loss_.z);
+}
+
+Tensor Executor::router_bias(std::int64_t layer) const {
+  if (!router_loads_.defined() || !run_.model.moe(layer)) return {};
+  return groups_.back().master.view_as(router_loads_)[layer - run_.model.dense_layers];
+}
+
+void Executor::count_rows(const OpInstance& instance, const LayerState& s) {
+  const std::vector<std::int64_t>& rows = s.choice.expert_counts;
+  result_.routing[static_cast<std::size_t>(instance.microbatch)][static_cast<std::size_t>(instance.layer)] = rows;
+  if (!router_loads_.defined() || rows.empty()) return;
+  float* loads = router_loads_.data_ptr<float>() + (instance.layer - run_.model.dense_layers) * run_.model.experts;
+  for (std::size_t e = 0; e < rows.size(); ++e) loads[e] += static_cast<float>(rows[e]);
+}
+
+void Executor::update_bias() {
+  Tensor bias = groups_.back().master.view_as(router_loads_);
+  update_router_bias(bias, router_loads_, run_.model.router.bias_update_rate);
 }
 
 }  // namespace wt

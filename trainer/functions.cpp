@@ -146,70 +146,6 @@ struct RopeSplit : torch::autograd::Function<RopeSplit> {
   }
 };
 
-/// Gradient of the balancing losses with respect to the probabilities (aux) and added to the logits (z).
-Tensor aux_gradient(const Tensor& index, std::int64_t experts, const RouterLossScale& scale) {
-  const std::int64_t tokens = index.size(0), k = index.size(1), sequences = tokens / scale.seq;
-  Tensor out = at::empty({tokens, experts}, at::TensorOptions().dtype(at::kFloat));
-  float* g = out.data_ptr<float>();
-  const std::int64_t* chosen = index.data_ptr<std::int64_t>();
-  std::vector<float> row(static_cast<std::size_t>(experts));
-  for (std::int64_t s = 0; s < sequences; ++s) {
-    std::fill(row.begin(), row.end(), 0.0f);
-    for (std::int64_t i = s * scale.seq * k; i < (s + 1) * scale.seq * k; ++i)
-      row[static_cast<std::size_t>(chosen[i])] += 1.0f;
-    for (float& value : row) value *= static_cast<float>(scale.aux);
-    for (std::int64_t t = s * scale.seq; t < (s + 1) * scale.seq; ++t)
-      std::copy(row.begin(), row.end(), g + t * experts);
-  }
-  return out;
-}
-
-struct Route : torch::autograd::Function<Route> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& logits, std::int64_t top_k, bool normalize,
-                        const RouterLossScale* scale, RouterChoice* choice, RouterLoss* loss) {
-    const std::int64_t tokens = logits.size(0), experts = logits.size(1);
-    Tensor probabilities = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options());
-    Tensor index = at::empty({tokens, top_k}, logits.options().dtype(at::kLong));
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(experts));
-    check(wt_router_forward(stream_of(logits), logits.data_ptr<float>(), tokens, experts, top_k, normalize ? 1 : 0,
-                            probabilities.data_ptr<float>(), weights.data_ptr<float>(), index.data_ptr<std::int64_t>(),
-                            counts.data()));
-    if (choice->index.defined()) {  // recompute: the saved choice decides
-      index = choice->index;
-      weights = probabilities.gather(1, index);
-      if (normalize) weights = weights / weights.sum(1, true);
-    } else {
-      choice->index = index;
-      choice->expert_counts = counts;
-      const Tensor aux = aux_gradient(index, experts, *scale);
-      loss->aux += (aux * probabilities).sum(at::kDouble).item<double>();
-      if (scale->z > 0) loss->z += scale->z * logits.logsumexp(1).square().sum(at::kDouble).item<double>();
-    }
-    ctx->save_for_backward({probabilities, index, weights, scale->z > 0 ? logits : Tensor()});
-    ctx->saved_data["normalize"] = normalize;
-    ctx->saved_data["aux"] = scale->aux;
-    ctx->saved_data["z"] = scale->z;
-    ctx->saved_data["seq"] = scale->seq;
-    return weights;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor &probabilities = saved[0], &index = saved[1], &weights = saved[2];
-    RouterLossScale scale;
-    scale.aux = ctx->saved_data["aux"].toDouble();
-    scale.z = ctx->saved_data["z"].toDouble();
-    scale.seq = ctx->saved_data["seq"].toInt();
-    const Tensor dweights = gradients[0].contiguous();
-    Tensor out = aux_gradient(index, probabilities.size(1), scale);
-    check(wt_router_backward(stream_of(dweights), dweights.data_ptr<float>(), probabilities.data_ptr<float>(),
-                             index.data_ptr<std::int64_t>(), weights.data_ptr<float>(), out.data_ptr<float>(),
-                             probabilities.size(0), probabilities.size(1), index.size(1),
-                             ctx->saved_data["normalize"].toBool() ? 1 : 0, out.data_ptr<float>()));
-    if (scale.z > 0) out += probabilities * (2.0 * scale.z * saved[3].logsumexp(1, true));
-    return {out, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
-  }
-};
-
 struct Permute : torch::autograd::Function<Permute> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& order, const Tensor& inverse,
                         std::int64_t k) {
@@ -281,24 +217,6 @@ Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& o
 std::vector<Tensor> rope_split(const Tensor& qkv, const RopeTable& table, std::int64_t batch, std::int64_t heads,
                                std::int64_t kv_heads) {
   return RopeSplit::apply(qkv, table.cosine, table.sine, batch, heads, kv_heads);
-}
-
-Tensor route(const Tensor& logits, std::int64_t top_k, bool normalize, const RouterLossScale& scale,
-             const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice, RouterLoss& loss) {
-  need_cpu(logits, "route");
-  const bool decided = choice.index.defined();
-  Tensor weights = Route::apply(logits, top_k, normalize, &scale, &choice, &loss);
-  if (!decided) {
-    const std::int64_t rows = choice.index.numel(), experts = logits.size(1);
-    choice.order = at::empty({rows}, at::kLong);
-    choice.inverse = at::empty({rows}, at::kLong);
-    choice.slot_counts.assign(static_cast<std::size_t>(experts), 0);
-    check(wt_sort_by_expert(stream_of(choice.index), choice.index.data_ptr<std::int64_t>(),
-                            slot_of_expert.empty() ? nullptr : slot_of_expert.data(), rows, experts,
-                            choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
-                            choice.slot_counts.data()));
-  }
-  return weights;
 }
 
 Tensor permute(const Tensor& x, const RouterChoice& choice, std::int64_t top_k) {

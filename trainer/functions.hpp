@@ -7,6 +7,7 @@
 
 #include "configs/spec/recompute.hpp"
 #include "kernels/kernels.h"
+#include "trainer/router.hpp"
 
 namespace wt {
 
@@ -38,31 +39,6 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double eps);
 /// qkv (B*S, (H + 2 KV) * hd) -> q (B, H, S, hd), k and v (B, KV, S, hd), rotated. Saves nothing of qkv.
 std::vector<at::Tensor> rope_split(const at::Tensor& qkv, const RopeTable& table, std::int64_t batch,
                                    std::int64_t heads, std::int64_t kv_heads);
-
-/// What the router decided for one microbatch: fixed once, reused by recompute.
-struct RouterChoice {
-  at::Tensor index;                         ///< (T, k) int64, logical experts
-  at::Tensor order;                         ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
-  at::Tensor inverse;                       ///< (T*k) int64
-  std::vector<std::int64_t> expert_counts;  ///< rows per logical expert
-  std::vector<std::int64_t> slot_counts;    ///< rows per slot
-};
-
-/// Weights of the balancing losses, already divided by what they are averaged over.
-struct RouterLossScale {
-  double aux = 0;  ///< aux_loss_weight * E / (layers * top_k * sequences of the global batch * seq^2)
-  double z = 0;    ///< z_loss_weight / (layers * tokens of the global batch)
-  std::int64_t seq = 0;
-};
-
-struct RouterLoss {
-  double aux = 0, z = 0;  ///< this rank's contributions to the loss
-};
-
-/// CPU only. logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to
-/// `loss`. The gradient of both balancing losses is added in backward.
-at::Tensor route(const at::Tensor& logits, std::int64_t top_k, bool normalize, const RouterLossScale& scale,
-                 const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice, RouterLoss& loss);
 
 /// x (T, D) -> rows sorted by expert slot (T*k, D). Saves the permutation.
 at::Tensor permute(const at::Tensor& x, const RouterChoice& choice, std::int64_t top_k);

@@ -65,11 +65,12 @@ void check_trainable(const RunSpec& run, const std::string& where) {
   if (run.data.empty() || run.steps < 1)
     throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
   const ModelSpec& m = run.model;
-  if (m.norm != Norm::rmsnorm || m.attention.qk_norm != AttentionSpec::QkNorm::none || m.attention.clip_qkv > 0 || m.attention.alibi ||
-      m.router.score != RouterSpec::Score::softmax || m.router.groups > 1 || m.router.scale != 1 || m.router.bias_update_rate > 0)
-    throw_error(Code::usage, "{}: model {}: training needs rmsnorm, rotary positions and a plain softmax router", where, m.name);
+  if (!m.attention.rope_scaling.empty())
+    throw_error(Code::usage, "{}: model {}: rope_scaling: found {}, training knows no scaled rotary positions; take it out of the model", where, m.name,
+                m.attention.rope_scaling);
+  if (m.experts == 0) return;
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
-  for (const auto& [key, width] : {std::pair{"d_model", run.model.d_model}, {"ffn_hidden_size", run.model.ffn}})
+  for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})
     if (width % unit != 0)
       throw_error(Code::usage, "{}: {}: found {}, training in {} needs a multiple of {}", where, key, width, to_string(run.precision), unit);
 }

@@ -27,8 +27,8 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
       seq_(seq),
       loss_tokens_(static_cast<double>(global_sequences * seq)),
       type_(type),
-      rope_(RopeTable::make(seq, model.head_dim, model.attention.rope_theta)) {
-  const double layers = static_cast<double>(model.layers), sequences = static_cast<double>(global_sequences);
+      positions_(Positions::make(model, seq)) {
+  const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
   router_scale_.seq = seq;
   router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
                       (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
@@ -40,32 +40,63 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
   }
 }
 
-void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again, RouterLoss& loss) const {
+void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
+                         const Tensor& router_bias, RouterLoss& loss) const {
   const bool first = direction == Direction::forward, keep_graph = !first || !again.attention_again();
   const Compression compression = again.attention_again() ? layout_.recompute.compression : Compression::none;
   if (!first && compression != Compression::none) s.input = unpack_rows(s.packed, compression, type_), s.packed = {};
   const at::AutoGradMode mode(keep_graph);
-  const std::int64_t batch = s.input.size(0) / seq_;
   if (keep_graph) s.input = leaf(s.input);
-  const auto& w = dense.leaves;
-  auto qkv = rope_split(norm_product(s.input, w[0], w[1], model_.norm_eps, type_, again.norm).product, rope_, batch, model_.heads, model_.kv_heads);
-  Tensor attended = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], {}, 0.0, true, std::nullopt,
-                                                     model_.heads != model_.kv_heads);
-  qkv.clear();
-  attended = attended.transpose(1, 2).reshape({s.input.size(0), model_.heads * model_.head_dim});
-  Tensor residual = at::mm(attended, w[2].t()).add_(s.input);
-  attended.reset();
-  NormProduct router = norm_product(residual, w[3], w[4], model_.norm_eps, at::kFloat, again.norm);
-  static const std::vector<std::int64_t> kIdentity;
-  const Tensor weights = route(router.product, model_.top_k, model_.router.normalize, router_scale_,
-                               slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
-  router.product.reset();
-  const Tensor rows = permute(router.normed, s.choice, model_.top_k);
-  s.residual_end = end_of(residual), s.weights_end = end_of(weights), s.rows_end = end_of(rows);
-  s.weights = weights.detach();
+  Attended attended = attend(s.input, dense, model_, positions_, s.input.size(0) / seq_, again.norm);
+  Tensor residual = at::mm(attended.values, dense["attention.output.weight"].t()).add_(s.input);
+  attended.values.reset();
+  Tensor normed;  // what the FFN reads
+  if (model_.moe(layer)) {
+    const Projected router = norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
+    normed = router.normed;
+    static const std::vector<std::int64_t> kIdentity;
+    const Tensor weights = route(router.product, model_.top_k, model_.router, router_scale_, router_bias,
+                                 slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
+    const Tensor rows = permute(normed, s.choice, model_.top_k);
+    s.weights_end = end_of(weights), s.rows_end = end_of(rows);
+    s.weights = weights.detach();
+    if (first || again.block) s.rows = rows.detach();
+  } else if (model_.attention.parallel == AttentionSpec::Parallel::one_norm) {
+    normed = attended.normed;
+  } else {
+    const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none;
+    normed = norm(parallel ? s.input : residual, dense, "ffn_norm", model_);
+  }
+  if (model_.ffn_width(layer) > 0) {
+    s.ffn_input_end = end_of(normed);
+    if (first || again.block) s.ffn_input = normed.detach();
+  }
+  s.residual_end = end_of(residual);
   if (first) s.residual = residual.detach();
-  if (first || again.block) s.rows = rows.detach();
   if (first && compression != Compression::none) s.packed = pack_rows(s.input, compression), s.input.reset();
+}
+
+void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !again.block;
+  const at::AutoGradMode mode(keep_graph);
+  if (keep_graph) s.ffn_input = leaf(s.ffn_input);
+  const std::string part = model_.moe(layer) ? "shared_experts." : "ffn.";
+  const bool glu = model_.activation == Activation::swiglu;
+  Tensor up = at::mm(s.ffn_input, dense[part + (glu ? "gate_up.weight" : "up.weight")].t());
+  if (!keep_graph) s.ffn_input.reset();
+  Tensor activated = glu ? swiglu(up) : at::gelu(up);
+  up.reset();
+  const Tensor out = at::mm(activated, dense[part + "down.weight"].t());
+  s.ffn_output_end = end_of(out);
+  if (!first) return;
+  const at::NoGradGuard no_grad;
+  s.residual = out.detach().add_(s.residual);  // the product does not read its output again
+}
+
+void Segments::ffn_backward(LayerState& s) const {
+  backward({std::move(s.ffn_output_end)}, {s.output_gradient});
+  s.ffn_input_gradient = s.ffn_input.grad();
+  s.ffn_input.reset();
 }
 
 void Segments::plan_rows(LayerState& s) const {
@@ -161,8 +192,15 @@ void Segments::experts_backward(LayerState& s) const {
 }
 
 Tensor Segments::attention_backward(LayerState& s) const {
-  std::vector<Edge> roots{std::move(s.residual_end), std::move(s.rows_end), std::move(s.weights_end)};
-  std::vector<Tensor> gradients{std::move(s.output_gradient), std::move(s.rows_gradient), std::move(s.weights_gradient)};
+  std::vector<Edge> roots;
+  std::vector<Tensor> gradients;
+  const auto add = [&](Edge& end, Tensor& gradient) {
+    if (!gradient.defined()) return;
+    roots.push_back(std::move(end));
+    gradients.push_back(std::move(gradient));
+  };
+  add(s.residual_end, s.output_gradient), add(s.rows_end, s.rows_gradient), add(s.weights_end, s.weights_gradient);
+  add(s.ffn_input_end, s.ffn_input_gradient);
   backward(std::move(roots), std::move(gradients));
   Tensor gradient = s.input.grad();
   s = LayerState{};
@@ -171,18 +209,18 @@ Tensor Segments::attention_backward(LayerState& s) const {
 
 Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
   const at::NoGradGuard no_grad;
-  return embedding.leaves[0].index_select(0, tokens);
+  return embedding.leaves.back().index_select(0, tokens);
 }
 
 void Segments::embed_backward(GradientBuffer& embedding, const Tensor& tokens, const Tensor& gradient) const {
   const at::NoGradGuard no_grad;
-  embedding.leaves[0].index_add_(0, tokens, gradient.to(at::kFloat));
+  embedding.leaves.back().index_add_(0, tokens, gradient.to(at::kFloat));
 }
 
 std::pair<double, Tensor> Segments::head(const Slot& head, const Tensor& input, const Tensor& targets) const {
   const at::AutoGradMode mode(true);
   const Tensor x = leaf(input);
-  Tensor logits = at::mm(rms_norm(x, head.leaves[0], model_.norm_eps), head.leaves[1].t());
+  Tensor logits = at::mm(norm(x, head, "norm", model_), head.leaves.back().t());
   Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
   const double loss = cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_);
   backward({end_of(logits)}, {gradient});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "configs/spec/model.hpp"
+#include "trainer/attention.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/weights.hpp"
 
@@ -17,11 +18,12 @@ namespace wt {
 struct LayerState {
   at::Tensor input;      ///< (T, D) leaf: the block's input
   PackedRows packed;     ///< the same from forward to recompute under activation_compression, which then starts from it
-  at::Tensor residual;   ///< (T, D) attention output plus input, until combine
+  at::Tensor residual;   ///< (T, D) attention output plus input; after the FFN with its output; until combine
+  at::Tensor ffn_input;  ///< (T, D) normalised activations for the dense FFN or the shared experts; a leaf where the graph is kept
   at::Tensor weights;    ///< (T, k) fp32 router weights
   at::Tensor rows;       ///< (T*k, D) permuted rows, until the experts or the exchange have them
   /// Ends of the graphs, without values: what nobody reads again is given back although backward starts there.
-  torch::autograd::Edge residual_end, weights_end, rows_end, output_end;
+  torch::autograd::Edge residual_end, weights_end, rows_end, output_end, ffn_input_end, ffn_output_end;
   RouterChoice choice;
 
   std::vector<std::int64_t> sent_rows, received_rows;  ///< per expert rank
@@ -33,6 +35,7 @@ struct LayerState {
   at::Tensor collected;     ///< (T*k, D) expert outputs of this rank's tokens
 
   at::Tensor output_gradient;   ///< (T, D)
+  at::Tensor ffn_input_gradient;  ///< (T, D)
   at::Tensor collected_gradient, weights_gradient;
   at::Tensor incoming_gradient; ///< (R, D) rank-major gradient of the expert outputs
   at::Tensor expert_input_gradient;  ///< (R, D), rank-major again, to be sent back
@@ -46,11 +49,15 @@ class Segments {
            at::ScalarType type);
 
   // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
-  void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again, RouterLoss& loss) const;
+  void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
+                 const at::Tensor& router_bias, RouterLoss& loss) const;
+  /// Dense FFN or shared experts: adds its output to s.residual, which in a dense layer is then the block's output.
+  void ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again) const;
   void experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const;
   at::Tensor combine_rows(LayerState& s, const LayerRecompute& again) const;
 
   void combine_rows_backward(LayerState& s) const;
+  void ffn_backward(LayerState& s) const;
   void experts_backward(LayerState& s) const;
   /// Returns the gradient of the block's input.
   at::Tensor attention_backward(LayerState& s) const;
@@ -70,7 +77,7 @@ class Segments {
   double loss_tokens_;
   at::ScalarType type_;
   RouterLossScale router_scale_;
-  RopeTable rope_;
+  Positions positions_;
   std::vector<std::vector<std::int64_t>> slot_of_expert_;  ///< per layer; empty = identity
 };
 

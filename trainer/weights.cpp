@@ -1,5 +1,6 @@
 #include "trainer/weights.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -18,21 +19,56 @@ std::uint64_t fnv1a(const std::string& text, std::uint64_t seed) {
 
 class LayoutBuilder {
  public:
-  explicit LayoutBuilder(GroupLayout& out) : out_(out) {}
+  LayoutBuilder(GroupLayout& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
   /// A leaf that is a parameter of its own.
-  void parameter(std::string name, std::vector<std::int64_t> shape, double init_std) {
-    out_.leaves.push_back({shape, out_.elements});
-    entry(std::move(name), std::move(shape), init_std);
+  void parameter(const std::string& name, std::vector<std::int64_t> shape, double init_std) {
+    leaf(name, shape);
+    entry(name, std::move(shape), init_std);
   }
-  void leaf(std::vector<std::int64_t> shape) { out_.leaves.push_back({std::move(shape), out_.elements}); }
-  void entry(std::string name, std::vector<std::int64_t> shape, double init_std) {
-    out_.parameters.push_back({std::move(name), std::move(shape), out_.elements, init_std});
+  void leaf(const std::string& name, std::vector<std::int64_t> shape) { out_.leaves.push_back({name, std::move(shape), out_.elements}); }
+  void entry(const std::string& name, std::vector<std::int64_t> shape, double init_std) {
+    out_.parameters.push_back({prefix_ + name, std::move(shape), out_.elements, init_std});
     out_.elements += out_.parameters.back().elements();
+  }
+  void norm(const ModelSpec& m, const std::string& name) {
+    parameter(name + ".weight", {m.d_model}, kOnes);
+    if (m.norm_bias) parameter(name + ".bias", {m.d_model}, kZeros);
   }
 
  private:
   GroupLayout& out_;
+  std::string prefix_;
 };
+
+constexpr double kBase = 0.02;
+/// Of projections into the residual stream (GPT-2).
+double into_residual(const ModelSpec& m) { return kBase / std::sqrt(2.0 * static_cast<double>(m.layers)); }
+
+void add_attention(LayoutBuilder& build, const ModelSpec& m) {
+  const AttentionSpec& a = m.attention;
+  const std::int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim, d = m.d_model;
+  if (a.mla.on()) {
+    const std::int64_t low = a.mla.q_lora_rank, lora = a.mla.kv_lora_rank;
+    if (low > 0) {
+      build.parameter("attention.q_a.weight", {low, d}, kBase);
+      build.parameter("attention.q_a_norm.weight", {low}, kOnes);
+      build.parameter("attention.q_b.weight", {q, low}, kBase);
+    } else {
+      build.parameter("attention.q.weight", {q, d}, kBase);
+    }
+    build.parameter("attention.kv_a.weight", {lora + a.mla.qk_rope_head_dim, d}, kBase);
+    build.parameter("attention.kv_a_norm.weight", {lora}, kOnes);
+    build.parameter("attention.kv_b.weight", {m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim), lora}, kBase);
+  } else {
+    build.parameter("attention.qkv.weight", {q + 2 * kv, d}, kBase);
+  }
+  if (a.qk_norm != AttentionSpec::QkNorm::none) {
+    const bool full = a.qk_norm == AttentionSpec::QkNorm::full;
+    build.parameter("attention.q_norm.weight", {full ? q : m.head_dim}, kOnes);
+    build.parameter("attention.k_norm.weight", {full ? kv : m.head_dim}, kOnes);
+  }
+  build.parameter("attention.output.weight", {d, m.heads * m.v_head_dim()}, into_residual(m));
+}
 
 std::vector<at::Tensor> views(const at::Tensor& flat, const GroupLayout& layout) {
   std::vector<at::Tensor> out;
@@ -52,45 +88,58 @@ std::int64_t ParameterInfo::elements() const {
 GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, std::int64_t layer, std::int64_t rank) {
   GroupLayout out;
   out.group = group;
-  LayoutBuilder build(out);
-  const double base = 0.02, into_residual = 0.02 / std::sqrt(2.0 * static_cast<double>(m.layers));
-  const std::string prefix = fmt::format("layers.{}.", layer);
-  const std::int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
+  LayoutBuilder build(out, layer < 0 ? "" : fmt::format("layers.{}.", layer));
   const Mesh mesh(layout);
   switch (group) {
-    case Group::dense:
-      build.parameter(prefix + "attention_norm.weight", {m.d_model}, 0);
-      build.parameter(prefix + "attention.qkv.weight", {q + 2 * kv, m.d_model}, base);
-      build.parameter(prefix + "attention.output.weight", {m.d_model, q}, into_residual);
-      build.parameter(prefix + "ffn_norm.weight", {m.d_model}, 0);
-      build.parameter(prefix + "router.weight", {m.experts, m.d_model}, base);
-      break;
-    case Group::expert: {
-      const std::int64_t local = layout.slots_per_rank(m), first = mesh.coordinate(Axis::expert, rank) * local;
-      const auto name = [&](std::int64_t slot, const char* what) {
-        return fmt::format("{}experts.{}.{}", prefix, layout.expert_in_slot(layer, first + slot), what);
-      };
-      build.leaf({local, 2 * m.ffn, m.d_model});
-      for (std::int64_t slot = 0; slot < local; ++slot) build.entry(name(slot, "gate_up.weight"), {2 * m.ffn, m.d_model}, base);
-      build.leaf({local, m.d_model, m.ffn});
-      for (std::int64_t slot = 0; slot < local; ++slot) build.entry(name(slot, "down.weight"), {m.d_model, m.ffn}, into_residual);
+    case Group::dense: {
+      build.norm(m, "attention_norm");
+      add_attention(build, m);
+      if (m.attention.parallel != AttentionSpec::Parallel::one_norm) build.norm(m, "ffn_norm");
+      if (m.moe(layer)) build.parameter("router.weight", {m.experts, m.d_model}, kBase);
+      const std::string ffn = m.moe(layer) ? "shared_experts." : "ffn.";
+      if (const std::int64_t width = m.ffn_width(layer); width > 0) {
+        build.parameter(ffn + (m.activation == Activation::swiglu ? "gate_up.weight" : "up.weight"), {m.ffn_rows(width), m.d_model}, kBase);
+        build.parameter(ffn + "down.weight", {m.d_model, width}, into_residual(m));
+      }
       break;
     }
-    case Group::embedding: build.parameter("embedding.weight", {m.vocab, m.d_model}, base); break;
+    case Group::expert: {
+      if (!m.moe(layer)) break;
+      const std::int64_t local = layout.slots_per_rank(m), first = mesh.coordinate(Axis::expert, rank) * local;
+      const auto name = [&](std::int64_t slot, const char* what) {
+        return fmt::format("experts.{}.{}", layout.expert_in_slot(layer, first + slot), what);
+      };
+      build.leaf("experts.gate_up.weight", {local, 2 * m.ffn, m.d_model});
+      for (std::int64_t slot = 0; slot < local; ++slot) build.entry(name(slot, "gate_up.weight"), {2 * m.ffn, m.d_model}, kBase);
+      build.leaf("experts.down.weight", {local, m.d_model, m.ffn});
+      for (std::int64_t slot = 0; slot < local; ++slot) build.entry(name(slot, "down.weight"), {m.d_model, m.ffn}, into_residual(m));
+      break;
+    }
+    case Group::embedding:
+      if (!m.tied) build.parameter("embedding.weight", {m.vocab, m.d_model}, kBase);
+      break;
     case Group::head:
-      build.parameter("norm.weight", {m.d_model}, 0);
-      build.parameter("output.weight", {m.vocab, m.d_model}, base);
+      build.norm(m, "norm");
+      build.parameter(m.tied ? "embedding.weight" : "output.weight", {m.vocab, m.d_model}, kBase);
+      break;
+    case Group::router_bias:
+      for (std::int64_t l = m.dense_layers; l < m.layers; ++l) build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
       break;
     case Group::none: break;
   }
+  if (out.elements != group_elements(m, layout, group, layer))
+    throw_error(Code::runtime, "{} group holds {} elements, the step program says {}; mend trainer/weights.cpp",
+                to_string(group), out.elements, group_elements(m, layout, group, layer));
+  if (group == Group::router_bias) {
+    out.copied = true;
+    out.shard_elements = out.state_elements = out.elements;
+    return out;
+  }
   out.shard_ranks = mesh.size(shard_axis(group));
   out.shard_index = mesh.coordinate(shard_axis(group), rank);
-  out.shard_elements = shard_elements(m, layout, group);
+  out.shard_elements = shard_elements(m, layout, group, layer);
   out.state_index = mesh.coordinate(Axis::optimizer_shard, rank);
-  out.state_elements = state_elements(m, layout, group);
-  if (out.elements != group_elements(m, layout, group))
-    throw_error(Code::runtime, "{} group holds {} elements, the step program says {}; mend trainer/weights.cpp",
-                to_string(group), out.elements, group_elements(m, layout, group));
+  out.state_elements = state_elements(m, layout, group, layer);
   return out;
 }
 
@@ -108,7 +157,7 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed) {
     std::mt19937_64 generator(fnv1a(p.name, seed));
     std::normal_distribution<double> normal(0.0, 1.0);
     for (std::int64_t i = 0; i < p.elements(); ++i) {  // drawn whole, so that the slice does not depend on the layout
-      const double value = p.init_std > 0 ? p.init_std * normal(generator) : 1.0;
+      const double value = p.init_std > 0 ? p.init_std * normal(generator) : p.init_std == kOnes ? 1.0 : 0.0;
       if (const std::int64_t at = p.offset + i; at >= begin && at < end) master[at - begin] = static_cast<float>(value);
     }
   }
@@ -119,19 +168,31 @@ at::Tensor ShardedGroup::state_gradient() const {
   return gradient.narrow(0, layout.state_index * layout.state_elements, layout.state_elements);
 }
 
-GradientBuffer GradientBuffer::make(const GroupLayout& layout) {
+GradientBuffer GradientBuffer::make(const GroupLayout& layout, const at::Tensor& storage) {
   GradientBuffer out;
-  out.flat = at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
+  out.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
   out.leaves = views(out.flat, layout);
   return out;
 }
 
-Slot Slot::make(const GroupLayout& layout, at::ScalarType type) {
+at::Tensor Slot::find(std::string_view name) const {
+  const auto it = std::find(names.begin(), names.end(), name);
+  return it == names.end() ? at::Tensor() : leaves[static_cast<std::size_t>(it - names.begin())];
+}
+
+const at::Tensor& Slot::operator[](std::string_view name) const {
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) throw_error(Code::runtime, "a block's weights have no '{}'; mend trainer/weights.cpp", name);
+  return leaves[static_cast<std::size_t>(it - names.begin())];
+}
+
+Slot Slot::make(const GroupLayout& layout, at::ScalarType type, const at::Tensor& storage) {
   Slot slot;
-  slot.flat = at::zeros({layout.padded()}, at::TensorOptions().dtype(type));
+  slot.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, at::TensorOptions().dtype(type));
   slot.leaves = views(slot.flat, layout);
   // A version counter of their own: the next gather writes into memory that saved tensors still name, on purpose.
   for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(true);
+  for (const LeafInfo& leaf : layout.leaves) slot.names.push_back(leaf.name);
   return slot;
 }
 

@@ -3,28 +3,34 @@
 // the optimizer. To compute, the slices are gathered into a slot: a flat buffer in
 // the compute type with leaf views over it, whose .grad are views over one flat fp32 gradient buffer, so that autograd
 // accumulates in place. Layers share two slots per group (all have their own where weights stay after forward); layer l
-// always uses slot l % 2, so that tensors saved by autograd find the same weights again after the backward gather.
+// always uses slot l % 2, so that tensors saved by autograd find the same weights again after the backward gather. Every
+// layer has leaves of its own over the slot's memory, because layers may differ in what they consist of.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/program/build.hpp"
 
 namespace wt {
 
+/// Initial values of norm gains and biases, in place of a standard deviation.
+inline constexpr double kOnes = 0, kZeros = -1;
+
 /// A logical tensor inside a group's flat sequence. Experts have one entry each, contiguous in the stacked leaf.
 struct ParameterInfo {
   std::string name;  ///< fully qualified: "layers.3.experts.7.gate_up"
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;  ///< elements from the start of the flat sequence
-  double init_std = 0;      ///< normal(0, std); 0 = ones (norm gains)
+  double init_std = 0;      ///< normal(0, std); or kOnes, kZeros
   std::int64_t elements() const;
 };
 
 /// A leaf tensor of a slot: one parameter, or the stacked experts of a rank.
 struct LeafInfo {
+  std::string name;  ///< inside the block: "attention.qkv.weight"; of stacked experts "experts.gate_up.weight"
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;
 };
@@ -40,13 +46,15 @@ struct GroupLayout {
   std::int64_t shard_index = 0;
   std::int64_t state_elements = 0;  ///< part of the share whose optimizer state this rank keeps
   std::int64_t state_index = 0;     ///< which part
+  bool copied = false;  ///< every rank keeps all of it, alike; rank 0 saves it
   std::int64_t padded() const { return shard_elements * shard_ranks; }
   /// First element of the flat sequence whose state this rank keeps; state_elements follow, padding included.
   std::int64_t state_begin() const { return shard_index * shard_elements + state_index * state_elements; }
 };
 
-/// Leaves, in order: dense = attention norm, qkv, output, ffn norm, router; expert = gate_up (E_local, 2 ffn, d_model),
-/// down (E_local, d_model, ffn); embedding = (vocab, d_model); head = norm, output (vocab, d_model).
+/// dense: attention_norm, attention.*, ffn_norm, router, then ffn.* (dense layers) or shared_experts.*; expert:
+/// gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding: (vocab, d_model), nothing where it is tied;
+/// head: norm, output (vocab, d_model). Norms have a bias where the model's have; a GELU FFN has `up` for `gate_up`.
 GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer, std::int64_t rank);
 
 /// The slices of one group on this rank.
@@ -67,14 +75,21 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed);
 struct GradientBuffer {
   at::Tensor flat;                 ///< (padded,) fp32
   std::vector<at::Tensor> leaves;  ///< views in the shapes of the group's leaves
-  static GradientBuffer make(const GroupLayout& layout);
+  /// In the first elements of `storage` (fp32), or, where that is undefined, in memory of its own.
+  static GradientBuffer make(const GroupLayout& layout, const at::Tensor& storage = {});
 };
 
 /// Gathered weights in the compute type.
 struct Slot {
   at::Tensor flat;  ///< (padded,) compute type
   std::vector<at::Tensor> leaves;
-  static Slot make(const GroupLayout& layout, at::ScalarType type);
+  std::vector<std::string> names;  ///< of the leaves
+  /// The leaf of that name; throws Error{runtime} when there is none.
+  const at::Tensor& operator[](std::string_view name) const;
+  /// The same, undefined when there is none.
+  at::Tensor find(std::string_view name) const;
+  /// In the first elements of `storage` (of `type`), or, where that is undefined, in memory of its own.
+  static Slot make(const GroupLayout& layout, at::ScalarType type, const at::Tensor& storage = {});
   /// Autograd adds the leaves' gradients into this buffer from now on.
   void accumulate_into(const GradientBuffer& gradient);
 };

@@ -61,7 +61,7 @@ std::vector<Layout> other_layouts(const RunSpec& run) {
   for (std::int64_t world = 1; world <= kMostRanks; world *= 2)
     for (std::int64_t shard = 1; shard <= world; shard *= 2)
       for (std::int64_t expert = 1; expert <= shard; expert *= 2) {
-        if (run.model.experts % expert != 0) continue;
+        if (run.model.experts % expert != 0 || (run.model.experts == 0 && expert > 1)) continue;
         Layout layout = run.layout;
         layout.replicate = world / shard;
         layout.shard = shard;
@@ -85,6 +85,7 @@ void add_ladder(const RunSpec& run, Cases& cases) {
   const std::pair<double, double> products[] = {{d / 2, d / 2}, {d, d / 2},     {d / 2, d}, {2 * d, d},
                                                 {d, 2 * d},     {2 * d, 2 * d}, {ffn, d},   {d, ffn}};
   for (const auto& [n, k] : products) add(Kernel::gemm, tokens, n, k, 0);
+  if (m.experts == 0) return;
   for (double scale : {0.5, 2.0}) {
     const double rows = tokens * static_cast<double>(m.top_k);
     const std::int64_t groups = m.experts / run.layout.expert;

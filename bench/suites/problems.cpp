@@ -109,7 +109,8 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
 
 KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), experts = item.dims[0], k = item.dims[1];
-  const bool normalize = run.model.router.normalize;
+  RouterSpec spec;
+  spec.normalize = run.model.router.normalize;
   const RouterLossScale scale{0.01 / static_cast<double>(rows),
                               run.model.router.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
                               rows % run.seq == 0 ? run.seq : rows};
@@ -118,7 +119,7 @@ KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& norma
   p.run = [=](const Tensors& in) {
     RouterChoice choice;
     RouterLoss loss;
-    return Tensors{route(in[0], k, normalize, scale, {}, choice, loss)};
+    return Tensors{route(in[0], k, spec, scale, {}, {}, choice, loss)};
   };
   p.reference = [=](const Tensors& in) {
     const Tensor probabilities = in[0].softmax(1);
@@ -127,7 +128,7 @@ KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& norma
     const Tensor counts = chosen.view({rows / scale.seq, scale.seq, experts}).sum(1, true);
     const Tensor aux = (probabilities.view({rows / scale.seq, scale.seq, experts}) * counts).sum() * scale.aux;
     const Tensor z = in[0].logsumexp(1).square().sum() * scale.z;
-    return Tensors{normalize ? values / values.sum(1, true) : values, aux + z};
+    return Tensors{spec.normalize ? values / values.sum(1, true) : values, aux + z};
   };
   p.through_autograd = true;
   return p;

@@ -34,7 +34,13 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (slots(model) % expert != 0)
     throw_error(Code::usage, "{}: expert parallelism {} does not divide the model's {} {}; choose a divisor", where, expert,
                 slots(model), placement.empty() ? "experts" : "expert slots");
+  if (model.experts == 0 && expert > 1)
+    throw_error(Code::usage, "{}: expert parallelism {} for model {}, which has no experts; needs 1", where, expert, model.name);
   recompute.check(model.layers, where);
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    if (recompute.of(layer, model.layers).norm && (model.norm != Norm::rmsnorm || model.attention.mla.on() || model.ffn_width(layer) > 0))
+      throw_error(Code::usage, "{}: recompute of norm in layer {} of model {}; allowed where RMSNorm feeds one product, which LayerNorm, latent attention, "
+                  "dense FFNs and shared experts rule out; choose block, attention or experts", where, layer, model.name);
   if (placement.empty()) return;
   if (static_cast<std::int64_t>(placement.size()) != model.layers)
     throw_error(Code::usage, "{}: placement: found {} layers, needs {}", where, placement.size(), model.layers);

@@ -134,6 +134,7 @@ void read_deepseek(const Config& c, ModelSpec& m) {
   m.dense_ffn = m.dense_layers > 0 ? c.integer("intermediate_size") : 0;
   m.shared_ffn = c.integer_or("n_shared_experts", 0) * m.ffn;
   c.must_be("moe_layer_freq", c.integer_or("moe_layer_freq", 1) == 1, "1");
+  c.must_be("rope_interleave", c.flag("rope_interleave", true), "true");
   RouterSpec& r = m.router;
   const bool v3 = c.text("model_type", "") == "deepseek_v3";
   r.score = c.text("scoring_func", v3 ? "sigmoid" : "softmax") == "sigmoid" ? RouterSpec::Score::sigmoid : RouterSpec::Score::softmax;

@@ -1,8 +1,48 @@
 #include "sim/program/block_ops.hpp"
 
+#include <algorithm>
+
 #include "sim/program/group_ops.hpp"
 
 namespace wt {
+
+std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
+  const auto& m = model_;
+  const AttentionSpec& a = m.attention;
+  const Amount tokens = fixed(sizes_.tokens);
+  const std::int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
+  std::vector<WorkItem> work;
+  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
+  const auto norm = [&](double rows, std::int64_t width) { add(Kernel::rmsnorm, fixed(rows), {width}); };  // either kind: the same traffic
+  norm(sizes_.tokens, m.d_model);
+  if (a.mla.on()) {
+    const std::int64_t up = m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim);
+    if (a.mla.q_lora_rank > 0) {
+      add(Kernel::gemm, tokens, {a.mla.q_lora_rank, m.d_model});
+      norm(sizes_.tokens, a.mla.q_lora_rank);
+    }
+    add(Kernel::gemm, tokens, {q, a.mla.q_lora_rank > 0 ? a.mla.q_lora_rank : m.d_model});
+    add(Kernel::gemm, tokens, {a.mla.kv_lora_rank + a.mla.qk_rope_head_dim, m.d_model});
+    norm(sizes_.tokens, a.mla.kv_lora_rank);
+    add(Kernel::gemm, tokens, {up, a.mla.kv_lora_rank});
+    add(Kernel::copy, fixed(sizes_.qkv / sizes_.word), {});  // heads put together, their rotary parts turned
+  } else {
+    add(Kernel::gemm, tokens, {q + 2 * kv, m.d_model});
+    if (a.qk_norm == AttentionSpec::QkNorm::head) norm(sizes_.tokens * as_double(m.heads + m.kv_heads), m.head_dim);
+    if (a.qk_norm == AttentionSpec::QkNorm::full) norm(sizes_.tokens, q), norm(sizes_.tokens, kv);
+    if (a.clip_qkv > 0) add(Kernel::add, tokens, {q + 2 * kv});
+    add(Kernel::rope, tokens, {q + kv});
+  }
+  add(Kernel::attention, fixed(as_double(layout_.microbatch)), {options_.seq, m.heads, m.kv_heads, m.head_dim});
+  add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
+  add(Kernel::add, tokens, {m.d_model});
+  if (a.parallel != AttentionSpec::Parallel::one_norm) norm(sizes_.tokens, m.d_model);
+  if (!moe()) return work;
+  work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}));
+  add(Kernel::router, tokens, {m.experts, m.top_k});
+  add(Kernel::permute, fixed(sizes_.tokens * as_double(m.top_k)), {m.d_model});
+  return work;
+}
 
 Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
@@ -10,24 +50,14 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   const Amount width = fixed(sizes_.tokens * as_double(m.d_model));
   const bool compressed = again.attention_again() && layout_.recompute.compression != Compression::none;
   Op o = op("attn" + suffix(direction), Action::attention, direction, Group::dense);
-  o.work = {item(Kernel::rmsnorm, direction, tokens, {m.d_model}),
-            item(Kernel::gemm, direction, tokens, {(m.heads + 2 * m.kv_heads) * m.head_dim, m.d_model}),
-            item(Kernel::rope, direction, tokens, {(m.heads + m.kv_heads) * m.head_dim}),
-            item(Kernel::attention, direction, fixed(as_double(layout_.microbatch)), {options_.seq, m.heads, m.kv_heads, m.head_dim}),
-            item(Kernel::gemm, direction, tokens, {m.d_model, m.heads * m.head_dim}),
-            item(Kernel::add, direction, tokens, {m.d_model}),
-            item(Kernel::rmsnorm, direction, tokens, {m.d_model}),
-            make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}),
-            item(Kernel::router, direction, tokens, {m.experts, m.top_k}),
-            item(Kernel::permute, direction, fixed(sizes_.tokens * as_double(m.top_k)), {m.d_model})};
-  const bool local = layout_.expert == 1;
+  o.work = attention_work(direction);
   if (direction == Direction::backward) {
     if (again.norm)
       for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(Kernel::rmsnorm, Direction::forward, tokens, {m.d_model}));
-    o.waits = {{local ? "experts.bwd" : "dispatch.bwd"}, {unshard_name(Group::dense, direction)}};
+    o.waits = {{remote() ? "dispatch.bwd" : moe() ? "experts.bwd" : "ffn.bwd"}, {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
-    o.transient = {fixed(2 * sizes_.x + sizes_.qkv + sizes_.largest_dense_weight)};
-    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {local ? "gre" : "gy"}, {"gx", 1}};
+    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
+    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
     // Layer 0's input is the embedding's output: a buffer without a layer, found where "out" of layer -1 is not.
     o.frees.push_back(compressed ? Ref{"input"} : Ref{"out", -1});
     return o;
@@ -40,10 +70,12 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     o.allocates.push_back({name, fixed(bytes)});
     held += bytes;
   };
-  if (kept) allocate("attn.saved", sizes_.attention + (again.norm ? 0 : sizes_.normed));
-  else allocate("residual", sizes_.x);
-  if (rows_kept) allocate("y", sizes_.routed);
-  if (first) allocate("routing", sizes_.routing);
+  const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none, alone = again.attention && !first;
+  if (kept) allocate("attn.saved", sizes_.attention + (again.norm ? 0 : sizes_.normed) + (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+  if (first && (!kept || parallel)) allocate("residual", sizes_.x);
+  if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
+  if (moe() && rows_kept) allocate("y", sizes_.routed);
+  if (moe() && first) allocate("routing", sizes_.routing);
   if (compressed) {
     o.work.push_back(item(Kernel::copy, Direction::forward, width));
     allocate(first ? "packed" : "input", first ? sizes_.compressed : sizes_.x);
@@ -53,10 +85,46 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   // they are taken from are still there (which fp32 products save themselves).
   const bool norms_kept = kept && !again.norm;
   const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
-  o.transient = {fixed(2 * sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
+  o.transient = {fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
                  fixed(sizes_.qkv + sizes_.heads + sizes_.logsumexp - held),
                  fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
                  fixed(normed + (rows_kept ? 0 : sizes_.routed))};
+  return o;
+}
+
+Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
+  const auto& m = model_;
+  const Amount tokens = fixed(sizes_.tokens);
+  const std::int64_t width = m.ffn_width(layer_);
+  Op o = op("ffn" + suffix(direction), Action::ffn, direction, Group::dense);
+  // GELU is priced as SwiGLU, which moves half as much again.
+  o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}), item(Kernel::swiglu, direction, tokens, {width}),
+            item(Kernel::gemm, direction, tokens, {m.d_model, width})};
+  const double saved = sizes_.ffn_gate_up + sizes_.ffn_activated;
+  if (direction == Direction::backward) {
+    o.waits = {{unshard_name(Group::dense, direction)}};
+    o.allocates = {{"gffn", fixed(sizes_.x)}};
+    // Through the down projection, the activation, the first product, as in the experts.
+    o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x), fixed(sizes_.ffn_gate_up - sizes_.x),
+                   fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
+    o.frees = {{"ffn.saved"}};
+    if (!sizes_.ffn_input_shared || again.attention) o.frees.push_back({"ffn.input"});
+    return o;
+  }
+  const bool first = direction == Direction::forward, kept = !first || !again.block;
+  o.waits = {{"attn" + suffix(direction)}};
+  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved)});
+  if (!first) {
+    o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
+    return o;
+  }
+  o.work.push_back(item(Kernel::add, direction, tokens, {m.d_model}));
+  o.allocates.push_back({moe() ? "shared" : "out", fixed(sizes_.x)});
+  o.frees = {{"residual"}};
+  if (!kept) {
+    o.frees.push_back({"ffn.input"});
+    o.transient = {fixed(saved - sizes_.x)};
+  }
   return o;
 }
 
@@ -119,7 +187,7 @@ Op BlockOps::combine(Direction direction, const LayerRecompute& again) const {
   } else {
     o.waits = {{(layout_.expert == 1 ? "experts" : "collect") + suffix(direction)}};
     o.allocates = {{"out", fixed(sizes_.x)}};
-    if (again.attention_again()) o.frees = {{"residual"}};
+    o.frees = {{has_ffn() ? "shared" : "residual"}};
     if (again.block) o.frees.push_back({"co"});
   }
   return o;
@@ -132,8 +200,10 @@ Op BlockOps::all_to_all(const std::string& name, Action action, Direction direct
   return o;
 }
 
+std::string BlockOps::last(Direction direction) const { return (moe() ? "combine" : "ffn") + suffix(direction); }
+
 void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
-  const bool local = layout_.expert == 1;
+  const bool local = !remote();
   const std::string s = suffix(direction);
   out.push_back(attention(direction, again));
   if (!local) {
@@ -146,6 +216,8 @@ void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& 
     dispatch.frees = {{"y"}};
     out.push_back(dispatch);
   }
+  if (has_ffn()) out.push_back(ffn(direction, again));  // shared experts work while rows travel
+  if (!moe()) return;
   out.push_back(experts(direction, again));
   if (!local) {
     Op collect = all_to_all("collect", Action::collect, direction, sizes_.row_block, {{"experts" + s}});
@@ -159,9 +231,9 @@ void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& 
 Op BlockOps::embed_forward() const {
   Op o = op("embed.fwd", Action::embed, Direction::forward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::forward, fixed(sizes_.tokens), {model_.d_model})};
-  o.waits = {{"embedding.unshard.fwd"}, {"data"}};
+  o.waits = {{model_.tied ? "head.unshard.fwd" : "embedding.unshard.fwd"}, {"data"}};
   o.allocates = {{"out", fixed(sizes_.x)}};
-  o.frees = {{"embedding.weights"}};
+  if (!model_.tied) o.frees = {{"embedding.weights"}};
   return o;
 }
 
@@ -169,7 +241,7 @@ Op BlockOps::embed_backward() const {
   Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
   o.waits = {{"attn.bwd", 0, 0}};
-  if (layout_.reduce_every_microbatch) o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
+  if (layout_.reduce_every_microbatch && !model_.tied) o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
   o.frees = {{"gx", 0, 0}};
   return o;
 }

@@ -11,15 +11,22 @@ class BlockOps : public OpFactory {
 
   /// `again`: what the op's layer computes again in backward.
   Op attention(Direction direction, const LayerRecompute& again) const;
+  /// Dense FFN or shared experts.
+  Op ffn(Direction direction, const LayerRecompute& again) const;
   Op experts(Direction direction, const LayerRecompute& again) const;
   Op combine(Direction direction, const LayerRecompute& again) const;
   Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
+  /// The op of that direction with which a block ends: combine, or the FFN of a dense layer.
+  std::string last(Direction direction) const;
   /// attention .. combine of one layer, with the exchanges where experts live elsewhere. As recompute of a whole block
   /// without combine, whose result nobody needs.
   void add_block(Nodes& out, Direction direction, const LayerRecompute& again) const;
   Op embed_forward() const;
   Op embed_backward() const;
   Op head() const;
+
+ private:
+  std::vector<WorkItem> attention_work(Direction direction) const;
 };
 
 }  // namespace wt

@@ -1,6 +1,7 @@
 #include "sim/program/build.hpp"
 
-#include "configs/spec/error.hpp"
+#include <algorithm>
+
 #include "sim/program/block_ops.hpp"
 #include "sim/program/group_ops.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 class Builder : private OpFactory {
  public:
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options)
-      : OpFactory(model, layout, options), groups_(model, layout, options), blocks_(model, layout, options) {}
+      : OpFactory(model, layout, options, 0) {}
 
   Program build() {
     program_.layers = static_cast<int>(model_.layers);
@@ -34,19 +35,31 @@ class Builder : private OpFactory {
     return {index, first, last, first > last, std::move(body)};
   }
 
-  /// Neighbouring layers with the same recompute: one loop.
+  GroupOps groups(int layer = 0) const { return {model_, layout_, options_, layer}; }
+  BlockOps blocks(int layer) const { return {model_, layout_, options_, layer}; }
+  /// Those of the block's groups that this layer has.
+  std::vector<Group> block_groups(int layer) const {
+    if (model_.moe(layer)) return {Group::dense, Group::expert};
+    return {Group::dense};
+  }
+
+  LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
+  /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its body
+  /// gathers for a neighbour.
   struct Alike {
     int first, last;
-    LayerRecompute again;
   };
-  LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
   std::vector<Alike> alike(int first, int last) const {
+    const auto kind = [this](int layer) { return model_.moe(std::clamp(layer, 0, program_.layers - 1)); };
+    const auto same = [&](int a, int b) {
+      for (int delta = -1; delta <= 2; ++delta)
+        if (kind(a + delta) != kind(b + delta)) return false;
+      return again(a) == again(b);
+    };
     std::vector<Alike> out;
-    for (int layer = first; layer <= last; ++layer) {
-      const LayerRecompute here = again(layer);
-      if (!out.empty() && out.back().again == here) out.back().last = layer;
-      else out.push_back({layer, layer, here});
-    }
+    for (int layer = first; layer <= last; ++layer)
+      if (!out.empty() && same(out.back().first, layer)) out.back().last = layer;
+      else out.push_back({layer, layer});
     return out;
   }
 
@@ -57,78 +70,105 @@ class Builder : private OpFactory {
     program_.resident.push_back({"moments", fixed(8 * states)});
     program_.resident.push_back({"gradient shards", fixed(4 * shards)});
     if (state_sharded()) program_.resident.push_back({"weight shards", fixed(sizes_.word * shards)});
-    const double block = padded(Group::dense) + padded(Group::expert);
-    program_.resident.push_back({"gathered slots", fixed(as_double(weight_slots(model_, layout_)) * block * sizes_.word)});
-    program_.resident.push_back({"gradient slots", fixed(as_double(gradient_slots(model_, layout_)) * block * 4)});
+    program_.resident.push_back({"gathered slots", fixed(slots(weight_slots(model_, layout_)) * sizes_.word)});
+    program_.resident.push_back({"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4)});
     if (!layout_.reduce_every_microbatch)
       program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
-    program_.resident.push_back({"rope table", fixed(as_double(options_.seq * model_.head_dim) * 4)});
+    program_.resident.push_back({"rope table", fixed(as_double(options_.seq * model_.rope_dim()) * 4)});
+    if (model_.attention.alibi)
+      program_.resident.push_back({"alibi", fixed(as_double(model_.heads * options_.seq * options_.seq) * 4)});
+    if (biased()) program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
+  }
+
+  bool biased() const { return model_.moe_layers() > 0 && model_.router.bias_update_rate > 0; }
+  std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
+
+  /// Elements of all slots of a kind.
+  double slots(std::int64_t count) const {
+    double sum = 0;
+    for (Group group : {Group::dense, Group::expert})
+      for (std::int64_t slot = 0; slot < count; ++slot) sum += as_double(slot_elements(model_, layout_, group, slot, count));
+    return sum;
   }
 
   /// Sum of a size over all groups of this rank.
-  double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group)) const {
-    return as_double(elements(model_, layout_, Group::embedding) + elements(model_, layout_, Group::head) +
-                     model_.layers * (elements(model_, layout_, Group::dense) + elements(model_, layout_, Group::expert)));
+  double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const {
+    std::int64_t sum = elements(model_, layout_, Group::embedding, 0) + elements(model_, layout_, Group::head, 0);
+    for (std::int64_t layer = 0; layer < model_.layers; ++layer)
+      sum += elements(model_, layout_, Group::dense, layer) + elements(model_, layout_, Group::expert, layer);
+    return as_double(sum);
   }
 
   /// Layer loop body of the forward pass; prefetches the next layer, or the head from the last one.
-  Nodes forward_layer(bool is_last, bool first_microbatch, const LayerRecompute& again) const {
+  Nodes forward_layer(int layer, bool first_microbatch) const {
     Nodes out;
-    if (!is_last) {
-      for (Group group : {Group::dense, Group::expert})
-        out.push_back(groups_.unshard(group, Direction::forward, {{"combine.fwd", -1}}, 1, first_microbatch));
+    if (layer < program_.layers - 1) {
+      const std::string before = blocks(std::max(0, layer - 1)).last(Direction::forward);
+      for (Group group : block_groups(layer + 1))
+        out.push_back(groups(layer + 1).unshard(group, Direction::forward, {{before, -1}}, 1, first_microbatch));
       if (first_microbatch)
-        for (Group group : {Group::dense, Group::expert}) groups_.add_refresh(out, group, 2);
-    } else {
-      groups_.add_head_unshard(out, first_microbatch);
+        for (Group group : {Group::dense, Group::expert}) groups(std::min(layer + 2, program_.layers - 1)).add_refresh(out, group, 2);
+    } else if (!model_.tied) {
+      groups().add_head_unshard(out, first_microbatch);
     }
-    blocks_.add_block(out, Direction::forward, again);
+    blocks(layer).add_block(out, Direction::forward, again(layer));
     return out;
   }
 
   /// Layer loop body of the backward pass. The last layer still has its weights from the forward pass.
-  Nodes backward_layer(bool is_last, bool is_first, bool last_microbatch, const LayerRecompute& again) const {
+  Nodes backward_layer(int layer, bool last_microbatch) const {
     Nodes out;
-    const bool local = layout_.expert == 1, reduces = layout_.reduce_every_microbatch || last_microbatch;
-    const bool gathers = layout_.reshard_after_forward;
+    const bool is_last = layer == program_.layers - 1;
+    const bool reduces = layout_.reduce_every_microbatch || last_microbatch, gathers = layout_.reshard_after_forward;
+    const LayerRecompute again = this->again(layer);
+    const BlockOps block = blocks(layer);
     if (is_last || !gathers)  // names the gathered weights as the backward ops know them; nothing moves
-      for (Group group : {Group::dense, Group::expert}) {
+      for (Group group : block_groups(layer)) {
         Op kept = op(unshard_name(group, Direction::backward), Action::unshard, Direction::backward, group);
         kept.kind = OpKind::host;
         kept.lane = Lane::host;
         kept.waits = {{unshard_name(group, Direction::forward)}};
         out.push_back(kept);
       }
-    if (!is_first && gathers)
-      for (Group group : {Group::dense, Group::expert})
-        out.push_back(groups_.unshard(group, Direction::backward, {{is_last ? "combine.fwd" : "attn.bwd", is_last ? 0 : 1}}, -1));
-    if (again.block) blocks_.add_block(out, Direction::recompute, again);
-    out.push_back(blocks_.combine(Direction::backward, again));
-    if (!local) {
-      Op collect = blocks_.all_to_all("collect", Action::collect, Direction::backward, fixed(sizes_.routed), {{"combine.bwd"}});
-      collect.allocates = {{"gco", sizes_.row_block}};
-      collect.frees = {{"go"}};
-      out.push_back(collect);
-    }
-    if (again.experts) out.push_back(blocks_.experts(Direction::recompute, again));
-    out.push_back(blocks_.experts(Direction::backward, again));
+    if (layer > 0 && gathers)
+      for (Group group : block_groups(layer - 1))
+        out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{"attn.bwd", 1}}, -1));
+    if (again.block) block.add_block(out, Direction::recompute, again);
+    if (model_.moe(layer)) add_experts_backward(out, layer);
+    else out.push_back(block.ffn(Direction::backward, again));
     if (reduces) {
-      if (is_last) groups_.add_accumulate(out, Group::head, 0, last_microbatch);
-      else groups_.add_accumulate(out, Group::expert, 1, last_microbatch);
-      groups_.add_reduce(out, Group::expert, {{"experts.bwd"}});
+      if (!is_last) groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
+      else if (!model_.tied) groups().add_accumulate(out, Group::head, 0, last_microbatch);
+      groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
-    if (!local) {
-      Op dispatch = blocks_.all_to_all("dispatch", Action::dispatch, Direction::backward, sizes_.row_block, {{"experts.bwd"}});
-      dispatch.allocates = {{"gy", fixed(sizes_.routed)}};
+    if (model_.moe(layer) && layout_.expert > 1) {
+      Op dispatch = block.all_to_all("dispatch", Action::dispatch, Direction::backward, block.sizes().row_block, {{"experts.bwd"}});
+      dispatch.allocates = {{"gy", fixed(block.sizes().routed)}};
       dispatch.frees = {{"gre"}};
       out.push_back(dispatch);
     }
-    if (again.attention) out.push_back(blocks_.attention(Direction::recompute, again));
-    out.push_back(blocks_.attention(Direction::backward, again));
+    if (again.attention) out.push_back(block.attention(Direction::recompute, again));
+    out.push_back(block.attention(Direction::backward, again));
     if (!reduces) return out;
-    if (!is_last) groups_.add_accumulate(out, Group::dense, 1, last_microbatch);
-    groups_.add_reduce(out, Group::dense, {{"attn.bwd"}});
+    if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
+    groups(layer).add_reduce(out, Group::dense, {{"attn.bwd"}});
     return out;
+  }
+
+  /// combine .. experts; shared experts while gradients travel.
+  void add_experts_backward(Nodes& out, int layer) const {
+    const LayerRecompute again = this->again(layer);
+    const BlockOps block = blocks(layer);
+    out.push_back(block.combine(Direction::backward, again));
+    if (layout_.expert > 1) {
+      Op collect = block.all_to_all("collect", Action::collect, Direction::backward, fixed(block.sizes().routed), {{"combine.bwd"}});
+      collect.allocates = {{"gco", block.sizes().row_block}};
+      collect.frees = {{"go"}};
+      out.push_back(collect);
+    }
+    if (model_.ffn_width(layer) > 0) out.push_back(block.ffn(Direction::backward, again));
+    if (again.experts) out.push_back(block.experts(Direction::recompute, again));
+    out.push_back(block.experts(Direction::backward, again));
   }
 
   Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
@@ -139,35 +179,40 @@ class Builder : private OpFactory {
     load.kind = OpKind::host;
     load.lane = Lane::host;
     out.push_back(load);
-    if (first_microbatch) groups_.add_first_refresh(out);
-    // A later microbatch gathers into slots that the one before has read to its end.
-    Op embedding = groups_.unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
-    embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
-    out.push_back(embedding);
+    if (first_microbatch) groups().add_first_refresh(out);
+    if (model_.tied) {  // embedding and output projection are one: gathered once, kept from end to end
+      groups().add_head_unshard(out, first_microbatch);
+    } else {
+      // A later microbatch gathers into slots that the one before has read to its end.
+      Op embedding = groups().unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
+      embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
+      out.push_back(embedding);
+    }
     const std::vector<Ref> free{{"attn.bwd", 0, 0, -1}};
-    Nodes first{groups_.unshard(Group::dense, Direction::forward, free, 0, first_microbatch),
-                groups_.unshard(Group::expert, Direction::forward, free, 0, first_microbatch)};
+    Nodes first;
+    for (Group group : block_groups(0)) first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
-    out.push_back(blocks_.embed_forward());
+    out.push_back(blocks(0).embed_forward());
 
-    for (const Alike& run : alike(0, last - 1)) out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(false, first_microbatch, run.again)));
-    out.push_back(loop(Loop::Index::layer, last, last, forward_layer(true, first_microbatch, again(last))));
-    out.push_back(blocks_.head());
-    if (reduces) groups_.add_reduce(out, Group::head, {{"head"}});
-    out.push_back(loop(Loop::Index::layer, last, last, backward_layer(true, last == 0, last_microbatch, again(last))));
+    for (const Alike& run : alike(0, last - 1)) out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
+    out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
+    out.push_back(blocks(last).head());
+    if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
+    out.push_back(loop(Loop::Index::layer, last, last, backward_layer(last, last_microbatch)));
     const std::vector<Alike> middle = alike(1, last - 1);
     for (auto run = middle.rbegin(); run != middle.rend(); ++run)
-      out.push_back(loop(Loop::Index::layer, run->last, run->first, backward_layer(false, false, last_microbatch, run->again)));
-    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(false, true, last_microbatch, again(0))));
+      out.push_back(loop(Loop::Index::layer, run->last, run->first, backward_layer(run->first, last_microbatch)));
+    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
 
-    out.push_back(blocks_.embed_backward());
+    const Group outermost = model_.tied ? Group::head : Group::embedding;
+    out.push_back(blocks(0).embed_backward());
     if (!reduces) return out;
-    groups_.add_reduce(out, Group::embedding, {{"embed.bwd"}});
+    groups().add_reduce(out, outermost, {{"embed.bwd"}});
     Nodes rest;
-    groups_.add_accumulate(rest, Group::expert, 0, last_microbatch);
-    groups_.add_accumulate(rest, Group::dense, 0, last_microbatch);
+    groups().add_accumulate(rest, Group::expert, 0, last_microbatch);
+    groups().add_accumulate(rest, Group::dense, 0, last_microbatch);
     out.push_back(loop(Loop::Index::layer, 0, 0, rest));
-    groups_.add_accumulate(out, Group::embedding, 0, last_microbatch);
+    groups().add_accumulate(out, outermost, 0, last_microbatch);
     return out;
   }
 
@@ -175,10 +220,10 @@ class Builder : private OpFactory {
     const double states = over_groups(state_elements);
     Op norm = op("norm", Action::gradient_norm);
     norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(states))};
-    norm.waits = {{groups_.last_gradient(Group::embedding)}};
+    if (!model_.tied) norm.waits = {{groups().last_gradient(Group::embedding)}};
     for (int layer = 0; layer < program_.layers; ++layer)
-      for (Group group : {Group::dense, Group::expert}) norm.waits.push_back({groups_.last_gradient(group), 0, layer});
-    norm.waits.push_back({groups_.last_gradient(Group::head)});
+      for (Group group : block_groups(layer)) norm.waits.push_back({groups().last_gradient(group), 0, layer});
+    norm.waits.push_back({groups().last_gradient(Group::head)});
     program_.nodes.push_back(norm);
     const bool summed = Mesh(layout_).size(Axis::state) > 1;
     if (summed) {
@@ -191,6 +236,7 @@ class Builder : private OpFactory {
     optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(states))};
     optimizer.waits = {{summed ? "norm.reduce" : "norm"}};
     program_.nodes.push_back(optimizer);
+    if (biased()) add_bias_update();
     if (layout_.world() > 1) {
       Op loss = op("loss.reduce", Action::reduce_loss);
       collective(loss, OpKind::all_reduce, Axis::world, fixed(12));
@@ -198,8 +244,22 @@ class Builder : private OpFactory {
       program_.nodes.push_back(loss);
     }
   }
-  GroupOps groups_;
-  BlockOps blocks_;
+
+  /// Loss-free balancing: after the step the biases move against the loads of all its microbatches on all ranks.
+  void add_bias_update() {
+    Op update = op("router_bias", Action::update_bias, Direction::forward, Group::router_bias);
+    update.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(router_loads())), {1})};
+    update.waits = {{"optimizer"}};
+    if (layout_.world() > 1) {
+      Op loads = op("router_loads.reduce", Action::reduce_loads, Direction::forward, Group::router_bias);
+      collective(loads, OpKind::all_reduce, Axis::world, fixed(4 * as_double(router_loads())));
+      loads.waits = {{"optimizer"}};
+      program_.nodes.push_back(loads);
+      update.waits = {{"router_loads.reduce"}};
+    }
+    program_.nodes.push_back(update);
+  }
+
   Program program_;
 };
 
@@ -228,31 +288,36 @@ Axis state_copies_axis(const Layout& layout) {
 
 Axis shard_axis(Group group) { return group == Group::expert ? Axis::expert_shard : Axis::shard; }
 
-std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group) {
+std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
   switch (group) {
-    case Group::dense: return model.dense_parameters(0);
-    case Group::expert: return layout.slots_per_rank(model) * model.expert_parameters();
+    case Group::dense: return model.dense_parameters(layer);
+    case Group::expert: return model.moe(layer) ? layout.slots_per_rank(model) * model.expert_parameters() : 0;
     case Group::embedding: return model.embedding_parameters();
     case Group::head: return model.head_parameters();
+    case Group::router_bias: return model.moe_layers() * model.experts;
     case Group::none: return 0;
   }
   return 0;
 }
 
-std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group) {
-  return state_elements(model, layout, group) * layout.optimizer_shard;
+std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  return state_elements(model, layout, group, layer) * layout.optimizer_shard;
 }
 
-std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group group) {
+std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
   const std::int64_t ranks = Mesh(layout).size(shard_axis(group)) * layout.optimizer_shard;
-  return (group_elements(model, layout, group) + ranks - 1) / ranks;
+  return (group_elements(model, layout, group, layer) + ranks - 1) / ranks;
+}
+
+std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot, std::int64_t slots) {
+  std::int64_t most = 0;
+  for (std::int64_t layer = slot; layer < model.layers; layer += slots)
+    most = std::max(most, shard_elements(model, layout, group, layer) * Mesh(layout).size(shard_axis(group)));
+  return most;
 }
 
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
-  if (model.experts == 0 || model.dense_layers > 0 || model.shared_ffn > 0 || model.tied || model.attention.mla.on())
-    throw_error(Code::usage, "model {}: a step program needs experts in every layer, and neither shared experts, tied embeddings nor latent attention",
-                model.name);
   ProgramSet set;
   set.programs.push_back(Builder(model, layout, options).build());
   set.class_of_rank.assign(static_cast<std::size_t>(layout.world()), 0);

@@ -29,8 +29,11 @@ struct ProgramSet {
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
 
 /// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's
-/// attention, norms and router; expert = this rank's expert slots of one layer.
-std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group);
+/// attention, norms, router, FFN; expert = this rank's expert slots of one layer; router_bias = the biases of all layers,
+/// which every rank holds whole. `layer` matters to dense and expert alone.
+std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
+/// Elements of one slot that the group's layers of that number share: those of the largest of them, padded.
+std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot, std::int64_t slots);
 /// How many layers' gathered weights, and whole gradients, a rank holds at once; layer l uses number l modulo that.
 std::int64_t weight_slots(const ModelSpec& model, const Layout& layout);
 std::int64_t gradient_slots(const ModelSpec& model, const Layout& layout);
@@ -39,7 +42,7 @@ Axis state_copies_axis(const Layout& layout);
 /// The axis a group is sharded over; elements of one rank's shard, and of the part of it whose optimizer state the rank
 /// keeps (all padded to equal shares).
 Axis shard_axis(Group group);
-std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group);
-std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group group);
+std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
+std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
 
 }  // namespace wt

@@ -1,12 +1,14 @@
 #include "sim/program/group_ops.hpp"
 
+#include <algorithm>
+
 namespace wt {
 namespace {
 
-std::string gradient_source(Group group) {
+std::string gradient_source(Group group, bool tied) {
   switch (group) {
     case Group::embedding: return "embed.bwd";
-    case Group::head: return "head";
+    case Group::head: return tied ? "embed.bwd" : "head";
     case Group::dense: return "attn.bwd";
     default: return "experts.bwd";
   }
@@ -35,28 +37,29 @@ Op GroupOps::unshard(Group group, Direction direction, std::vector<Ref> waits, i
     collective(o, OpKind::all_gather, shard_axis(group), fixed(padded(group) * sizes_.word));
     add_scratch(o);
   }
-  o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(shard_elements(model_, layout_, group))))};
+  o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(shard(group))))};
   o.waits = std::move(waits);
   if (refreshed) o.waits.push_back({to_string(group) + ".refresh", layer_delta});
   return o;
 }
 
 void GroupOps::add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const {
-  if (!sharded(group)) return;
+  if (!sharded(group) || !present(group)) return;
   Op o = op(to_string(group) + ".reduce", Action::reduce_gradients, Direction::backward, group);
   collective(o, OpKind::reduce_scatter, shard_axis(group), fixed(padded(group) * 4));
   o.waits = std::move(waits);
-  o.allocates = {{to_string(group) + ".reduced", fixed(4 * as_double(shard_elements(model_, layout_, group)))}};
+  o.allocates = {{to_string(group) + ".reduced", fixed(4 * as_double(shard(group)))}};
   if (options_.transport_scratch) o.allocates.push_back({to_string(group) + ".scratch", fixed(padded(group) * 4)});
   out.push_back(o);
 }
 
 void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool last_microbatch) const {
+  if (!present(group)) return;
   const std::string name = to_string(group);
   Op o = op(name + ".accumulate", Action::accumulate, Direction::backward, group);
   o.layer_delta = layer_delta;
-  o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(shard_elements(model_, layout_, group))), {1})};
-  o.waits = {{sharded(group) ? name + ".reduce" : gradient_source(group), layer_delta}};
+  o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(shard(group))), {1})};
+  o.waits = {{sharded(group) ? name + ".reduce" : gradient_source(group, model_.tied), layer_delta}};
   if (sharded(group)) o.frees = {{name + ".reduced", layer_delta}, {name + ".scratch", layer_delta}};
   if (!layered(group) && layout_.reduce_every_microbatch) o.frees.push_back({name + ".gradient"});
   out.push_back(o);
@@ -73,7 +76,7 @@ void GroupOps::add_replicas(Nodes& out, Group group, int layer_delta) const {
     if (kind == OpKind::reduce_scatter) add_scratch(o);
     out.push_back(o);
   };
-  const std::int64_t shard = shard_elements(model_, layout_, group), state = state_elements(model_, layout_, group);
+  const std::int64_t shard = this->shard(group), state = this->state(group);
   const std::string before = to_string(group) + ".accumulate";
   const Axis copies = state_copies_axis(layout_);
   if (!state_sharded()) return add(name, OpKind::all_reduce, copies, shard, before);
@@ -82,19 +85,22 @@ void GroupOps::add_replicas(Nodes& out, Group group, int layer_delta) const {
 }
 
 void GroupOps::add_refresh(Nodes& out, Group group, int layer_delta) const {
+  if (!present(group)) return;
   Op o = op(to_string(group) + ".refresh", Action::refresh, Direction::forward, group);
   o.layer_delta = layer_delta;
-  collective(o, OpKind::all_gather, Axis::optimizer_shard, fixed(sizes_.word * as_double(shard_elements(model_, layout_, group))));
-  o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(state_elements(model_, layout_, group))))};
+  collective(o, OpKind::all_gather, Axis::optimizer_shard, fixed(sizes_.word * as_double(shard(group))));
+  o.work = {make_item(Kernel::copy, Pass::forward, options_.precision, fixed(as_double(state(group))))};
   add_scratch(o);
   out.push_back(o);
 }
 
 void GroupOps::add_first_refresh(Nodes& out) const {
   add_refresh(out, Group::embedding, 0);
-  Nodes layer;
-  for (Group group : {Group::dense, Group::expert}) add_refresh(layer, group, 0);
-  out.push_back(Loop{Loop::Index::layer, 0, model_.layers > 1 ? 1 : 0, false, layer});
+  for (int layer = 0; layer < std::min<int>(2, static_cast<int>(model_.layers)); ++layer) {
+    Nodes body;
+    for (Group group : {Group::dense, Group::expert}) GroupOps(model_, layout_, options_, layer).add_refresh(body, group, 0);
+    out.push_back(Loop{Loop::Index::layer, layer, layer, false, body});
+  }
   add_refresh(out, Group::head, 0);
 }
 

@@ -11,8 +11,8 @@ std::string suffix(Direction direction) {
   return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
 }
 
-OpFactory::OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options)
-    : model_(model), layout_(layout), options_(options), sizes_(model, layout, options) {}
+OpFactory::OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer)
+    : model_(model), layout_(layout), options_(options), layer_(layer), sizes_(model, layout, options, layer) {}
 
 Op OpFactory::op(std::string name, Action action, Direction direction, Group group) const {
   Op o;
@@ -32,7 +32,7 @@ void OpFactory::collective(Op& o, OpKind kind, Axis axis, Amount bytes) {
 }
 
 double OpFactory::padded(Group group) const {
-  return as_double(shard_elements(model_, layout_, group) * Mesh(layout_).size(shard_axis(group)));
+  return as_double(shard(group) * Mesh(layout_).size(shard_axis(group)));
 }
 bool OpFactory::sharded(Group group) const { return Mesh(layout_).size(shard_axis(group)) > 1; }
 

@@ -20,7 +20,10 @@ std::string suffix(Direction direction);
 
 class OpFactory {
  public:
-  OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
+  /// `layer`: one of those that the ops are for; layers differ in whether they have experts.
+  OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer);
+
+  const Sizes& sizes() const { return sizes_; }
 
  protected:
   Op op(std::string name, Action action, Direction direction = Direction::forward, Group group = Group::none) const;
@@ -29,6 +32,15 @@ class OpFactory {
   static void collective(Op& o, OpKind kind, Axis axis, Amount bytes);
   /// Elements of a group's gathered buffer, padded to equal shares.
   double padded(Group group) const;
+  std::int64_t shard(Group group) const { return shard_elements(model_, layout_, group, layer_); }
+  std::int64_t state(Group group) const { return state_elements(model_, layout_, group, layer_); }
+  bool moe() const { return model_.moe(layer_); }
+  /// Experts on other ranks: rows are exchanged.
+  bool remote() const { return moe() && layout_.expert > 1; }
+  /// An FFN that every token takes: dense, or shared experts.
+  bool has_ffn() const { return model_.ffn_width(layer_) > 0; }
+  /// The group has parameters; an embedding tied to the head has not, nor have the experts of a dense layer.
+  bool present(Group group) const { return group_elements(model_, layout_, group, layer_) > 0; }
   bool sharded(Group group) const;
   /// True where a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }
@@ -36,6 +48,7 @@ class OpFactory {
   const ModelSpec& model_;
   const Layout& layout_;
   const ProgramOptions& options_;
+  std::int64_t layer_;
   Sizes sizes_;
 };
 

@@ -26,7 +26,8 @@ enum class Action {
   load_batch,       ///< host: the microbatch's tokens from the data set
   unshard,          ///< gather the group's compute weights from its shards (copy where the shard axis is 1)
   embed,            ///< token embedding
-  attention,        ///< norm, q/k/v, rope, attention, output projection, residual, norm, router, permute
+  attention,        ///< norm, q/k/v, rope, attention, output projection, residual, norm; with experts router and permute
+  ffn,              ///< dense FFN or shared experts, on the normed activations that attention hands on, plus the residual
   exchange_counts,  ///< rows each expert rank will receive, over the expert axis
   dispatch,         ///< permuted rows to the experts' ranks, over the expert axis
   experts,          ///< sort by expert, grouped gate/up, SwiGLU, grouped down, sort back
@@ -37,13 +38,15 @@ enum class Action {
   accumulate,       ///< reduced gradients into the step's gradient shards
   reduce_replicas,  ///< sum gradient shards over replicas: all of it, or each replica the part whose state it keeps
   refresh,          ///< weight shards from the replicas that updated them
+  reduce_loads,     ///< rows that went to each expert in this step, over the world
+  update_bias,      ///< router biases by those loads
   gradient_norm,    ///< local sum of squares over all gradient shards
   reduce_norm,      ///< its sum over the ranks of one optimizer state
   optimizer,        ///< clip and AdamW on the shards
   reduce_loss,      ///< loss terms over the world
 };
 enum class Direction { forward, recompute, backward };
-enum class Group { none, embedding, dense, expert, head };
+enum class Group { none, embedding, dense, expert, head, router_bias };
 std::string to_string(Action action);
 std::string to_string(Group group);
 

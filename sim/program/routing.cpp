@@ -14,6 +14,7 @@ namespace {
 
 std::vector<double> scaled(std::vector<double> shares, double total) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (sum == 0) return shares;  // a layer without experts
   for (double& share : shares) share *= total / sum;
   return shares;
 }

@@ -7,24 +7,26 @@
 
 namespace wt {
 
-/// Everything in bytes, for one microbatch on one rank. `rows` quantities are Amounts of received expert rows.
+/// Everything in bytes, for one microbatch on one rank; of blocks, for one layer. `rows` quantities are Amounts of received
+/// expert rows.
 struct Sizes {
-  Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
+  Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer = 0);
 
   double tokens;         ///< microbatch * seq
   double word;           ///< bytes of a compute element
   Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
   double x;              ///< one (tokens, d_model) activation
   double routed;         ///< (tokens * top_k, d_model): permuted rows, before dispatch and after collect
-  double attention;      ///< saved by attention besides its input: 1/rms, q, k, v, output twice, logsumexp, residual, probabilities
-  double normed;         ///< saved by attention unless norms are computed again: both normalised activations
+  double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output twice, logsumexp, residual, probabilities
+  double normed;         ///< saved by attention unless norms are computed again: normalised activations
   double normed_fp32;    ///< for the router's product, a copy in bf16 runs
   double probabilities;  ///< (tokens, experts) fp32, and the logits where the z loss needs them
   double routing;        ///< top-k choice, weights, permutation: stay from forward to backward
   double compressed;     ///< a block input as kept under activation_compression: a byte a value, a scale every 128
   Amount row_orders;     ///< orders of the received rows, where experts live elsewhere
-  double qkv;            ///< the fused projection before rope; q, k and v after it
-  double heads;          ///< (tokens, heads x head_dim)
+  double projected;      ///< what the projections of q, k and v give
+  double qkv;            ///< q, k and v as the attention kernel reads them
+  double heads;          ///< output of the attention kernel
   double logsumexp;      ///< of the attention kernel
   Amount row_block;      ///< (rows, d_model)
   Amount gate_up;        ///< (rows, 2 ffn)
@@ -33,7 +35,12 @@ struct Sizes {
   double head_weight;    ///< gradient temporary of the output projection
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
-  double largest_dense_weight;   ///< likewise, q/k/v or output projection
+  double largest_dense_weight;   ///< likewise, of the projections around attention
+  double ffn_gate_up;    ///< of the dense FFN or the shared experts: first product
+  double ffn_activated;
+  double ffn_gate_up_weight;     ///< gradient temporaries
+  double ffn_down_weight;
+  bool ffn_input_shared;         ///< the FFN's input is a tensor that attention saves as well
 };
 
 }  // namespace wt

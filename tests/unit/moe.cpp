@@ -1,0 +1,115 @@
+// What holds for any mixture of experts, on one rank's segments.
+#include <catch2/catch.hpp>
+
+#include "trainer/pch.hpp"
+#include "trainer/segments.hpp"
+
+#undef CHECK  // LibTorch's logging takes the name
+#define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
+
+using namespace wt;
+using at::Tensor;
+
+namespace {
+
+constexpr std::int64_t kSeq = 12;
+
+/// One layer with its weights and gradients.
+struct Layer {
+  explicit Layer(ModelSpec spec) : model(std::move(spec)), segments(model, layout, kSeq, 2, at::kFloat) {
+    for (Group group : {Group::dense, Group::expert}) {
+      const GroupLayout groups = group_layout(model, layout, group, 0, 0);
+      slots.push_back(Slot::make(groups, at::kFloat));
+      slots.back().flat.copy_(make_group(groups, 3).master);
+      gradients.push_back(GradientBuffer::make(groups));
+      slots.back().accumulate_into(gradients.back());
+    }
+  }
+  /// Forward; `ends` adds the backward pass of the sum of the output times `given`.
+  Tensor run(const Tensor& x, const Tensor& bias = {}, const Tensor& given = {}) {
+    state = {};
+    state.input = x;
+    segments.attention(state, slots[0], 0, Direction::forward, {}, bias, loss);
+    residual = state.residual.clone();
+    if (model.ffn_width(0) > 0) segments.ffn(state, slots[0], 0, Direction::forward, {});
+    if (!model.moe(0)) return state.residual;
+    segments.experts(state, slots[1], Direction::forward, {});
+    const Tensor out = segments.combine_rows(state, {});
+    if (given.defined()) {
+      state.output_gradient = given;
+      segments.combine_rows_backward(state);
+      segments.experts_backward(state);
+      segments.attention_backward(state);
+    }
+    return out;
+  }
+
+  ModelSpec model;
+  Layout layout;
+  Segments segments;
+  std::vector<Slot> slots;
+  std::vector<GradientBuffer> gradients;
+  LayerState state;
+  RouterLoss loss;
+  Tensor residual;  ///< after attention
+};
+
+ModelSpec small_moe() {
+  ModelSpec m;
+  m.name = "moe", m.layers = 1, m.d_model = 24, m.heads = m.kv_heads = 3, m.head_dim = 8, m.ffn = 32, m.experts = 6, m.top_k = 2, m.vocab = 16;
+  return m;
+}
+
+Tensor random(std::vector<std::int64_t> shape, std::uint64_t seed) {
+  return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
+}
+
+}  // namespace
+
+TEST_CASE("rows sent to experts and combined again are the input") {
+  const Tensor x = random({2 * kSeq, 24}, 1);
+  RouterChoice choice;
+  RouterLoss loss;
+  const Tensor weights = route(random({2 * kSeq, 6}, 2), 2, {}, {0, 0, kSeq}, {}, {}, choice, loss);
+  const Tensor back = combine(permute(x, choice, 2), choice, weights, at::zeros_like(x));
+  CHECK(at::allclose(back, x, 1e-6, 1e-6));
+}
+
+TEST_CASE("experts that are all equal are one dense FFN") {
+  Layer moe(small_moe());
+  ModelSpec spec = small_moe();
+  spec.experts = spec.top_k = 0;
+  Layer dense(spec);
+  for (const char* name : {"attention.qkv.weight", "attention.output.weight"}) dense.slots[0][name].detach().copy_(moe.slots[0][name].detach());
+  for (const auto& [stacked, own] : {std::pair{"experts.gate_up.weight", "ffn.gate_up.weight"}, {"experts.down.weight", "ffn.down.weight"}}) {
+    const Tensor experts = moe.slots[1][stacked].detach();
+    experts.copy_(experts[0].clone().expand_as(experts));
+    dense.slots[0][own].detach().copy_(experts[0]);
+  }
+  const Tensor x = random({2 * kSeq, 24}, 4), expected = dense.run(x), found = moe.run(x);
+  CHECK(at::allclose(found, expected, 1e-6, 1e-6));
+  CHECK_FALSE(at::allclose(found, moe.residual, 1e-3, 1e-6));  // there was an FFN
+}
+
+TEST_CASE("experts without tokens get no gradient and disturb nobody") {
+  Layer layer(small_moe());
+  Tensor bias = at::zeros({6});
+  bias[1] = bias[4] = 100.0;
+  const Tensor x = random({2 * kSeq, 24}, 5), given = random({2 * kSeq, 24}, 6);
+  const Tensor out = layer.run(x, bias, given);
+  CHECK(out.isfinite().all().item<bool>());
+  for (const Tensor& gradient : layer.gradients[1].leaves)
+    for (std::int64_t e = 0; e < 6; ++e) CHECK((gradient[e].abs().max().item<float>() > 0) == (e == 1 || e == 4));
+}
+
+TEST_CASE("shared experts add to the routed ones") {
+  ModelSpec spec = small_moe();
+  spec.shared_ffn = 40;
+  Layer layer(spec);
+  const Tensor x = random({2 * kSeq, 24}, 7), with = layer.run(x).clone();
+  layer.slots[0]["shared_experts.down.weight"].detach().zero_();
+  const Tensor without = layer.run(x);
+  CHECK_FALSE(at::allclose(with, without, 1e-4, 1e-5));
+  Layer alone(small_moe());  // the same names give the same weights
+  CHECK(at::allclose(without, alone.run(x), 1e-6, 1e-6));
+}

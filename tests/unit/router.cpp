@@ -1,0 +1,152 @@
+// The router's variants against autograd through plain tensor operations, and what holds for any of them.
+#include <catch2/catch.hpp>
+
+#include "trainer/pch.hpp"
+#include "trainer/router.hpp"
+
+#undef CHECK  // LibTorch's logging takes the name
+#define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
+
+using namespace wt;
+using at::Tensor;
+
+namespace {
+
+constexpr std::int64_t kTokens = 24, kExperts = 8, kTopK = 2, kSeq = 6;
+
+Tensor random(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
+  return at::randn({rows, columns}, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
+}
+
+struct Routed {
+  Tensor weights, gradient;
+  RouterChoice choice;
+  RouterLoss loss;
+};
+
+/// Weights, and the gradient of logits for the loss sum(weights * given) + balancing losses.
+Routed run(const RouterSpec& spec, const Tensor& logits, const Tensor& given, const RouterLossScale& scale, const Tensor& bias = {}) {
+  Routed out;
+  const Tensor leaf = logits.clone().requires_grad_(true);
+  const Tensor weights = route(leaf, kTopK, spec, scale, bias, {}, out.choice, out.loss);
+  torch::autograd::backward({weights}, {given});
+  out.weights = weights.detach(), out.gradient = leaf.grad();
+  return out;
+}
+
+/// The same by autograd, with the router's own choice.
+Tensor reference_gradient(const RouterSpec& spec, const Tensor& logits, const Tensor& given, const RouterLossScale& scale, const Routed& routed) {
+  const Tensor leaf = logits.clone().requires_grad_(true);
+  const bool softmax = spec.score == RouterSpec::Score::softmax;
+  const Tensor scores = softmax ? leaf.softmax(1) : leaf.sigmoid();
+  Tensor weights = scores.gather(1, routed.choice.index);
+  if (spec.normalize) weights = weights / weights.sum(1, true);
+  weights = weights * spec.scale;
+  const Tensor shares = softmax ? scores : scores / scores.sum(1, true);
+  const Tensor chosen = at::zeros_like(logits).scatter_(1, routed.choice.index, 1.0).view({-1, kSeq, kExperts}).sum(1, true);
+  const Tensor aux = (shares.view({-1, kSeq, kExperts}) * chosen).sum() * scale.aux;
+  const Tensor z = leaf.logsumexp(1).square().sum() * scale.z;
+  ((weights * given).sum() + aux + z).backward();
+  return leaf.grad();
+}
+
+RouterSpec deepseek_v3() {
+  RouterSpec spec;
+  spec.score = RouterSpec::Score::sigmoid, spec.groups = 4, spec.top_groups = 2, spec.scale = 2.5;
+  return spec;
+}
+
+bool close(const Tensor& a, const Tensor& b) { return at::allclose(a, b, 1e-5, 1e-6); }
+
+}  // namespace
+
+TEST_CASE("the gradient of every variant is autograd's") {
+  RouterSpec plain, sigmoid = deepseek_v3(), scaled;
+  scaled.scale = 3, scaled.normalize = false;
+  sigmoid.normalize = GENERATE(true, false);
+  const Tensor logits = random(kTokens, kExperts, 1), given = random(kTokens, kTopK, 2), bias = 0.1 * random(1, kExperts, 3)[0];
+  const RouterLossScale scale{0.02, GENERATE(0.0, 0.01), kSeq};
+  for (const RouterSpec& spec : {plain, sigmoid, scaled}) {
+    const Routed routed = run(spec, logits, given, scale, spec.groups > 1 ? bias : Tensor());
+    CHECK(close(routed.gradient, reference_gradient(spec, logits, given, scale, routed)));
+  }
+}
+
+TEST_CASE("group-limited choice takes the best of the groups whose two best are best") {
+  RouterSpec spec = deepseek_v3();
+  spec.groups = 2, spec.top_groups = 1, spec.normalize = false, spec.scale = 1;
+  // Group 0 has the single best expert, group 1 the two best together.
+  const Tensor logits = at::tensor({4.0f, -4.0f, -4.0f, -4.0f, 1.0f, 2.0f, 0.0f, -1.0f}).view({1, 8});
+  RouterChoice choice;
+  RouterLoss loss;
+  route(logits, kTopK, spec, {0, 0, 1}, {}, {}, choice, loss);
+  CHECK(choice.index.equal(at::tensor({5, 4}, at::kLong).view({1, 2})));
+}
+
+TEST_CASE("the bias chooses but does not weigh") {
+  const Tensor logits = random(kTokens, kExperts, 4), given = at::ones({kTokens, kTopK});
+  const RouterSpec spec;
+  Tensor bias = at::zeros({kExperts});
+  const Routed without = run(spec, logits, given, {0, 0, kSeq}), zero = run(spec, logits, given, {0, 0, kSeq}, bias);
+  CHECK(zero.choice.index.equal(without.choice.index));
+  CHECK(close(zero.weights, without.weights));
+  bias[3] = 100.0;
+  const Routed biased = run(spec, logits, given, {0, 0, kSeq}, bias);
+  CHECK(biased.choice.expert_counts[3] == kTokens);
+  const Tensor chosen = logits.softmax(1).gather(1, biased.choice.index);
+  CHECK(close(biased.weights, chosen / chosen.sum(1, true)));
+}
+
+TEST_CASE("the bias moves against the load, and its sum stays") {
+  Tensor bias = at::zeros({2, 4});
+  update_router_bias(bias, at::tensor({10.0f, 2.0f, 2.0f, 2.0f, 5.0f, 5.0f, 5.0f, 5.0f}).view({2, 4}), 0.001);
+  // Signs -1, 1, 1, 1 have the mean 0.5; equal loads move nothing.
+  CHECK(close(bias, at::tensor({-0.0015f, 0.0005f, 0.0005f, 0.0005f, 0.0f, 0.0f, 0.0f, 0.0f}).view({2, 4})));
+}
+
+TEST_CASE("forced routing ignores the scores") {
+  RouterSpec balanced, zipf;
+  balanced.forced = RouterSpec::Forced::balanced, zipf.forced = RouterSpec::Forced::zipf, zipf.zipf_exponent = 1.5;
+  const Tensor given = at::ones({240, kTopK});
+  const RouterLossScale scale{0, 0, kSeq};
+  const Routed even = run(balanced, random(240, kExperts, 5), given, scale);
+  CHECK(even.choice.expert_counts == std::vector<std::int64_t>(kExperts, 60));
+  const Routed skewed = run(zipf, random(240, kExperts, 5), given, scale), again = run(zipf, random(240, kExperts, 6), given, scale);
+  CHECK(skewed.choice.index.equal(again.choice.index));
+  CHECK(skewed.choice.expert_counts[0] > 2 * skewed.choice.expert_counts[3]);
+  CHECK((skewed.choice.index.select(1, 0) != skewed.choice.index.select(1, 1)).all().item<bool>());
+}
+
+TEST_CASE("beyond its capacity an expert's rows weigh nothing and get no gradient") {
+  RouterSpec spec;
+  spec.forced = RouterSpec::Forced::zipf, spec.capacity_factor = 1.0;
+  const Tensor logits = random(kTokens, kExperts, 7), given = random(kTokens, kTopK, 8);
+  const Routed routed = run(spec, logits, given, {0, 0, kSeq});
+  std::vector<std::int64_t> load(kExperts, 0);
+  const std::int64_t capacity = kTokens * kTopK / kExperts;
+  std::int64_t dropped = 0;
+  for (std::int64_t i = 0; i < kTokens * kTopK; ++i) {
+    const bool full = load[static_cast<std::size_t>(routed.choice.index.data_ptr<std::int64_t>()[i])]++ >= capacity;
+    CHECK((routed.weights.data_ptr<float>()[i] == 0) == full);
+    dropped += full;
+  }
+  CHECK(dropped > 0);
+  const Routed none = run(spec, logits, given * (routed.weights == 0), {0, 0, kSeq});
+  CHECK(none.gradient.abs().max().item<float>() < 1e-7f);
+}
+
+TEST_CASE("the balancing gradient is that of the sequences, however they are cut into microbatches") {
+  const Tensor logits = random(kTokens, kExperts, 9), nothing = at::zeros({kTokens, kTopK});
+  const RouterLossScale scale{0.02, 0.01, kSeq};
+  const Routed whole = run({}, logits, nothing, scale);
+  double aux = 0, z = 0;
+  std::vector<Tensor> parts;
+  for (std::int64_t begin = 0; begin < kTokens; begin += 2 * kSeq) {
+    const Routed part = run({}, logits.narrow(0, begin, 2 * kSeq).contiguous(), nothing.narrow(0, begin, 2 * kSeq), scale);
+    parts.push_back(part.gradient);
+    aux += part.loss.aux, z += part.loss.z;
+  }
+  CHECK(at::cat(parts).equal(whole.gradient));
+  CHECK(aux == Approx(whole.loss.aux));
+  CHECK(z == Approx(whole.loss.z));
+}

@@ -1,0 +1,44 @@
+// The router: which experts a token takes and with which weights, and the losses that balance them.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "configs/spec/model.hpp"
+
+namespace wt {
+
+/// What the router decided for one microbatch: fixed once, reused by recompute.
+struct RouterChoice {
+  at::Tensor index;                         ///< (T, k) int64, logical experts
+  at::Tensor order;                         ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
+  at::Tensor inverse;                       ///< (T*k) int64
+  std::vector<std::int64_t> expert_counts;  ///< rows per logical expert
+  std::vector<std::int64_t> slot_counts;    ///< rows per slot
+};
+
+/// Weights of the balancing losses, already divided by what they are averaged over.
+struct RouterLossScale {
+  double aux = 0;  ///< aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2)
+  double z = 0;    ///< z_loss_weight / (MoE layers * tokens of the global batch)
+  std::int64_t seq = 0;
+};
+
+struct RouterLoss {
+  double aux = 0, z = 0;  ///< this rank's contributions to the loss
+};
+
+/// CPU only. logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to
+/// `loss`. The gradient of both balancing losses is added in backward. The load-balancing loss is per sequence:
+/// scale.aux * sum over sequences, experts of (rows that chose e) * (sum of scores of e), with sigmoid of scores divided
+/// by their sum over experts (DeepSeek-V3 report, eq. 17-20).
+/// bias: (E,) fp32, added to the scores for choosing alone, or undefined. `slot_of_expert` empty = identity.
+at::Tensor route(const at::Tensor& logits, std::int64_t top_k, const RouterSpec& spec, const RouterLossScale& scale,
+                 const at::Tensor& bias, const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice,
+                 RouterLoss& loss);
+
+/// Loss-free balancing (DeepSeek-V3 report, section 2.1.2; the update as in torchtitan): per layer,
+/// delta = rate * sign(mean rows - rows), minus its own mean over experts; bias += delta. bias, rows: (layers, E) fp32.
+void update_router_bias(at::Tensor& bias, const at::Tensor& rows, double rate);
+
+}  // namespace wt
