@@ -21,6 +21,7 @@
 #include "sim/program/build.hpp"
 #include "trainer/agent.hpp"
 #include "trainer/data/mds_reader.hpp"
+#include "trainer/hugging_face.hpp"
 #include "trainer/worker.hpp"
 
 namespace {
@@ -123,7 +124,9 @@ void train(const TrainOptions& o) {
                 "or choose a smaller layout", o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
   const auto summary_before = summary_time(worker.folder);
 
-  MdsReader{run.data};  // throws before anything is made or started
+  MdsReader{run.data};  // throws before anything is made or started; so do the next two
+  if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
+  if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);
   std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
   if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});

@@ -6,6 +6,7 @@
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/executor.hpp"
+#include "trainer/hugging_face.hpp"
 #include "trainer/memory_counter.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/recorder.hpp"
@@ -59,6 +60,8 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     done = loaded->step;
     sampler.restore(loaded->sampler);
     if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, loaded->path.string());
+  } else if (!run.load_path.empty()) {
+    PretrainedWeights(run.load_path, run.model).load(executor.groups());
   }
   if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
   Recorder recorder(run, options.folder, environment.rank, done);
@@ -79,6 +82,7 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   }
   saver.finish();
   recorder.finish(executor.program(), *communicators);
+  if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();
 }
 

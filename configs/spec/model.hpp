@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace YAML {
@@ -116,6 +117,10 @@ ModelSpec model_from_yaml(YamlMap& map);
 void model_to_yaml(const ModelSpec& model, YAML::Emitter& out);
 /// Hugging Face config.json; throws Error{usage} naming the file, what it asks for and what is read.
 ModelSpec model_from_hugging_face(const std::filesystem::path& file);
+/// The family whose config.json can say exactly this model ("mixtral"), and that config.json. Throw Error{usage} where none
+/// can.
+std::string family_of(const ModelSpec& model);
+nlohmann::json config_json(const ModelSpec& model);
 /// By extension: .json = Hugging Face, .yaml = ours; a folder is looked into for config.json; a bare name is looked up
 /// in configs/models.
 ModelSpec read_model(const std::string& name_or_file);

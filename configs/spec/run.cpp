@@ -127,6 +127,15 @@ RunSpec read_run(const std::filesystem::path& file) {
   run.save_interval = steps_of(map, "save_interval", 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
+  run.load_path = map.text("load_path", "");
+  if (map.has("callbacks")) {
+    YamlMap callbacks = map.map("callbacks");
+    YamlMap exporter = callbacks.map("hf_checkpointer");
+    run.export_path = exporter.text("save_folder");
+    run.export_precision = exporter.choice("precision", {"float32", "bfloat16"}, "float32") == "float32" ? Precision::fp32 : Precision::bf16;
+    exporter.finish();
+    callbacks.finish();
+  }
   map.finish();
   check_run(run, file.string());
   return run;
@@ -175,6 +184,11 @@ std::string run_to_yaml(const RunSpec& run) {
         << YAML::Value << run.shuffle_seed << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "save_interval" << YAML::Value << fmt::format("{}ba", run.save_interval);
   out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
+  if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path.string();
+  if (!run.export_path.empty())
+    out << YAML::Key << "callbacks" << YAML::Value << YAML::BeginMap << YAML::Key << "hf_checkpointer" << YAML::Value << YAML::BeginMap
+        << YAML::Key << "save_folder" << YAML::Value << run.export_path.string() << YAML::Key << "precision" << YAML::Value
+        << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16") << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "save" << YAML::Value << run.save << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

@@ -1,0 +1,179 @@
+// A model as the config.json of a family that can say it.
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/model.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+using QkNorm = AttentionSpec::QkNorm;
+using Parallel = AttentionSpec::Parallel;
+
+json llama_keys(const ModelSpec& m) {
+  return {{"hidden_size", m.d_model},
+          {"num_hidden_layers", m.layers},
+          {"num_attention_heads", m.heads},
+          {"num_key_value_heads", m.kv_heads},
+          {"head_dim", m.head_dim},
+          {"intermediate_size", m.ffn},
+          {"rms_norm_eps", m.norm_eps},
+          {"rope_theta", m.attention.rope_theta},
+          {"hidden_act", "silu"},
+          {"attention_bias", false},
+          {"tie_word_embeddings", m.tied}};
+}
+
+json moe_keys(const ModelSpec& m) {
+  json out = llama_keys(m);
+  out["num_experts_per_tok"] = m.top_k;
+  out["router_aux_loss_coef"] = m.router.aux_loss_weight;
+  return out;
+}
+
+json mixtral(const ModelSpec& m) {
+  json out = moe_keys(m);
+  out["num_local_experts"] = m.experts;
+  return out;
+}
+
+json olmoe(const ModelSpec& m) {
+  json out = moe_keys(m);
+  out["num_experts"] = m.experts;
+  out["norm_topk_prob"] = m.router.normalize;
+  out["clip_qkv"] = m.attention.clip_qkv > 0 ? json(m.attention.clip_qkv) : json();
+  return out;
+}
+
+json qwen3_moe(const ModelSpec& m) {
+  json out = moe_keys(m);
+  out["num_experts"] = m.experts;
+  out["moe_intermediate_size"] = m.ffn;
+  out["norm_topk_prob"] = m.router.normalize;
+  out["decoder_sparse_step"] = 1;
+  out["mlp_only_layers"] = json::array();
+  return out;
+}
+
+json deepseek(const ModelSpec& m) {
+  const MlaSpec& a = m.attention.mla;
+  const RouterSpec& r = m.router;
+  const bool v3 = r.score == RouterSpec::Score::sigmoid;
+  json out = llama_keys(m);
+  out.erase("head_dim");
+  out.update({{"kv_lora_rank", a.kv_lora_rank},
+              {"q_lora_rank", a.q_lora_rank > 0 ? json(a.q_lora_rank) : json()},
+              {"qk_nope_head_dim", a.qk_nope_head_dim},
+              {"qk_rope_head_dim", a.qk_rope_head_dim},
+              {"v_head_dim", a.v_head_dim},
+              {"intermediate_size", m.dense_layers > 0 ? m.dense_ffn : m.ffn},
+              {"moe_intermediate_size", m.ffn},
+              {"n_routed_experts", m.experts},
+              {"n_shared_experts", m.shared_ffn > 0 ? json(m.shared_ffn / m.ffn) : json()},
+              {"num_experts_per_tok", m.top_k},
+              {"first_k_dense_replace", m.dense_layers},
+              {"norm_topk_prob", r.normalize},
+              {"routed_scaling_factor", r.scale},
+              {"scoring_func", v3 ? "sigmoid" : "softmax"},
+              {"topk_method", v3 ? "noaux_tc" : "greedy"},
+              {"n_group", r.groups},
+              {"topk_group", r.top_groups},
+              {"aux_loss_alpha", r.aux_loss_weight}});
+  return out;
+}
+
+json dbrx(const ModelSpec& m) {
+  const AttentionSpec& a = m.attention;
+  return {{"d_model", m.d_model},
+          {"n_heads", m.heads},
+          {"n_layers", m.layers},
+          {"tie_word_embeddings", false},
+          {"attn_config", {{"kv_n_heads", m.kv_heads}, {"rope_theta", a.rope_theta}, {"clip_qkv", a.clip_qkv > 0 ? json(a.clip_qkv) : json()}}},
+          {"ffn_config",
+           {{"ffn_hidden_size", m.ffn},
+            {"moe_num_experts", m.experts},
+            {"moe_top_k", m.top_k},
+            {"moe_normalize_expert_weights", m.router.normalize ? json(1) : json()},
+            {"moe_loss_weight", m.router.aux_loss_weight}}}};
+}
+
+json mpt(const ModelSpec& m) {
+  return {{"d_model", m.d_model},
+          {"n_heads", m.heads},
+          {"n_layers", m.layers},
+          {"expansion_ratio", m.ffn / m.d_model},
+          {"no_bias", true},
+          {"layer_norm_epsilon", m.norm_eps},
+          {"attn_config", {{"alibi", true}, {"clip_qkv", m.attention.clip_qkv > 0 ? json(m.attention.clip_qkv) : json()}}}};
+}
+
+json falcon(const ModelSpec& m) {
+  const bool newer = m.attention.parallel == Parallel::two_norms || (m.kv_heads != 1 && m.kv_heads != m.heads);
+  return {{"hidden_size", m.d_model},
+          {"num_hidden_layers", m.layers},
+          {"num_attention_heads", m.heads},
+          {"num_kv_heads", m.kv_heads},
+          {"new_decoder_architecture", newer},
+          {"num_ln_in_parallel_attn", m.attention.parallel == Parallel::two_norms ? 2 : 1},
+          {"multi_query", !newer && m.kv_heads == 1},
+          {"parallel_attn", true},
+          {"bias", false},
+          {"alibi", false},
+          {"ffn_hidden_size", m.ffn},
+          {"layer_norm_epsilon", m.norm_eps},
+          {"rope_theta", m.attention.rope_theta},
+          {"tie_word_embeddings", m.tied}};
+}
+
+/// Name of a family, its class in transformers, and its keys.
+struct Family {
+  const char* name;
+  const char* architecture;
+  json (*keys)(const ModelSpec&);
+};
+
+Family family(const ModelSpec& m) {
+  const AttentionSpec& a = m.attention;
+  const RouterSpec& r = m.router;
+  const bool plain_router = r.score == RouterSpec::Score::softmax && r.scale == 1 && r.groups == 1 && r.bias_update_rate == 0;
+  const bool only_routed = m.experts > 0 && m.dense_layers == 0 && m.shared_ffn == 0 && plain_router;
+  const bool llama_like = m.norm == Norm::rmsnorm && m.activation == Activation::swiglu && !a.alibi && a.parallel == Parallel::none;
+  const bool bare = !a.mla.on() && a.qk_norm == QkNorm::none && a.clip_qkv == 0;
+  if (a.rope_scaling.empty() && llama_like) {
+    if (m.experts == 0 && bare) return {"llama", "LlamaForCausalLM", llama_keys};
+    if (only_routed && bare && r.normalize) return {"mixtral", "MixtralForCausalLM", mixtral};
+    if (only_routed && a.qk_norm == QkNorm::full) return {"olmoe", "OlmoeForCausalLM", olmoe};
+    if (only_routed && a.qk_norm == QkNorm::head && a.clip_qkv == 0) return {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe};
+    const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0;
+    if (latent && plain_router) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
+    if (latent && r.score == RouterSpec::Score::sigmoid && r.bias_update_rate > 0) return {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek};
+  }
+  if (a.rope_scaling.empty() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none && a.parallel == Parallel::none && !m.norm_bias) {
+    if (only_routed && !a.alibi && !m.tied && m.norm_eps == 1e-5) return {"dbrx", "DbrxForCausalLM", dbrx};
+    if (m.experts == 0 && m.activation == Activation::gelu && a.alibi && m.tied && m.kv_heads == m.heads && m.ffn % m.d_model == 0)
+      return {"mpt", "MptForCausalLM", mpt};
+  }
+  if (a.rope_scaling.empty() && m.norm_bias && m.activation == Activation::gelu && a.parallel != Parallel::none && a.clip_qkv == 0 && !a.alibi &&
+      a.qk_norm == QkNorm::none)
+    return {"falcon", "FalconForCausalLM", falcon};
+  throw_error(Code::usage,
+              "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, deepseek_v2, deepseek_v3, mpt, falcon, "
+              "llama); change the model or keep our own checkpoints",
+              m.name);
+}
+
+}  // namespace
+
+std::string family_of(const ModelSpec& model) { return family(model).name; }
+
+json config_json(const ModelSpec& m) {
+  const Family own = family(m);
+  json out = own.keys(m);
+  out["model_type"] = own.name;
+  out["architectures"] = {own.architecture};
+  out["vocab_size"] = m.vocab;
+  return out;
+}
+
+}  // namespace wt
