@@ -232,6 +232,8 @@ void Executor::execute(const OpInstance& instance) {
     }
     case Action::reduce_gradients: reduce_gradients(instance); break;
     case Action::accumulate: accumulate(instance); break;
+    case Action::exchange_copies: exchange_copies(instance); break;
+    case Action::add_copies: add_copies(instance); break;
     case Action::reduce_replicas: reduce_replicas(instance); break;
     case Action::gradient_norm: gradient_norm(); break;
     case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::state, norm_); break;

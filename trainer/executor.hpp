@@ -61,6 +61,10 @@ class Executor {
   at::Tensor router_bias(std::int64_t layer) const;
   void count_rows(const OpInstance& instance, const LayerState& s);
   void update_bias();
+  void exchange_copies(const OpInstance& instance);
+  void add_copies(const OpInstance& instance);
+  std::vector<std::int64_t> own_slots(std::int64_t layer, std::int64_t expert) const;
+  void own_gradient(const OpInstance& instance, std::int64_t expert, at::Tensor out);
   void gradient_norm();
   void optimizer_step();
   Pending counts(LayerState& s);
@@ -91,6 +95,7 @@ class Executor {
   at::Tensor activation_, activation_gradient_;
   at::Tensor norm_, losses_;
   at::Tensor router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
+  at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too
   RouterLoss router_loss_;
   double cross_entropy_ = 0;
   StepResult result_;

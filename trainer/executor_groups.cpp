@@ -4,6 +4,7 @@
 
 #include "configs/spec/error.hpp"
 #include "kernels/kernels.h"
+#include "sim/program/expert_copies.hpp"
 #include "trainer/executor.hpp"
 #include "trainer/pch.hpp"
 
@@ -89,10 +90,17 @@ void Executor::reduce_replicas(const OpInstance& instance) {
 
 void Executor::gradient_norm() {
   double sum = 0;
+  const auto add = [&sum](const Tensor& gradient) { sum += gradient.dot(gradient).item<double>(); };
   for (const ShardedGroup& group : groups_) {
     if (group.layout.group == Group::router_bias) continue;
     const Tensor gradient = group.state_gradient();
-    sum += gradient.dot(gradient).item<double>();
+    if (group.layout.group != Group::expert || !has_copies(run_.model, run_.layout)) {
+      add(gradient);
+      continue;
+    }
+    group.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t, std::int64_t count, std::int64_t at) {
+      if (!p.further_copy) add(gradient.narrow(0, at, count));
+    });
   }
   norm_.fill_(static_cast<float>(sum));
 }

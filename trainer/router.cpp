@@ -6,6 +6,7 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
+#include "sim/program/expert_copies.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
@@ -184,23 +185,38 @@ struct Route : torch::autograd::Function<Route> {
 }  // namespace
 
 Tensor route(const Tensor& logits, std::int64_t top_k, const RouterSpec& spec, const RouterLossScale& scale, const Tensor& bias,
-             const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice, RouterLoss& loss) {
+             RouterChoice& choice, RouterLoss& loss) {
   if (!logits.is_cpu())
     throw_error(Code::runtime, "route: found a tensor on {}, allowed is cpu (its counts and sums are host memory); call wt_router_forward of kernels.h instead",
                 logits.device().str());
-  const bool decided = choice.index.defined();
-  Tensor weights = Route::apply(logits, top_k, &spec, &scale, &bias, &choice, &loss);
-  if (!decided) {
-    const std::int64_t rows = choice.index.numel(), experts = logits.size(1);
-    choice.order = at::empty({rows}, at::kLong);
-    choice.inverse = at::empty({rows}, at::kLong);
-    choice.slot_counts.assign(static_cast<std::size_t>(experts), 0);
-    check(wt_sort_by_expert(stream_of(choice.index), choice.index.data_ptr<std::int64_t>(),
-                            slot_of_expert.empty() ? nullptr : slot_of_expert.data(), rows, experts,
-                            choice.order.data_ptr<std::int64_t>(), choice.inverse.data_ptr<std::int64_t>(),
-                            choice.slot_counts.data()));
+  return Route::apply(logits, top_k, &spec, &scale, &bias, &choice, &loss);
+}
+
+void sort_by_slot(RouterChoice& choice, const std::vector<std::int64_t>& slots) {
+  const std::int64_t rows = choice.index.numel(), experts = static_cast<std::int64_t>(choice.expert_counts.size());
+  const std::int64_t n = slots.empty() ? experts : static_cast<std::int64_t>(slots.size());
+  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+  choice.order = at::empty({rows}, at::kLong);
+  choice.inverse = at::empty({rows}, at::kLong);
+  choice.slot_counts.assign(at(n), 0);
+  std::vector<std::int64_t> slot_of_expert(at(slots.empty() ? 0 : experts)), slot_of_row;
+  for (std::int64_t slot = n - 1; slot >= 0 && !slots.empty(); --slot) slot_of_expert[at(slots[at(slot)])] = slot;
+  if (n > experts) {  // copies: the rows of an expert go to its slots in turn, each taking its part of them
+    Layout layout;
+    layout.placement = {slots};
+    std::vector<double> left = rows_per_slot(layout, 0, {choice.expert_counts.begin(), choice.expert_counts.end()});
+    const std::int64_t* expert = choice.index.data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < rows; ++i) {
+      std::int64_t& slot = slot_of_expert[at(expert[i])];
+      while (left[at(slot)] == 0 || slots[at(slot)] != expert[i]) ++slot;
+      left[at(slot)] -= 1;
+      slot_of_row.push_back(slot);
+    }
   }
-  return weights;
+  const bool copies = n > experts;
+  check(wt_sort_by_expert(stream_of(choice.index), copies ? slot_of_row.data() : choice.index.data_ptr<std::int64_t>(),
+                          copies || slots.empty() ? nullptr : slot_of_expert.data(), rows, n, choice.order.data_ptr<std::int64_t>(),
+                          choice.inverse.data_ptr<std::int64_t>(), choice.slot_counts.data()));
 }
 
 void update_router_bias(Tensor& bias, const Tensor& rows, double rate) {

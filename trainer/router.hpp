@@ -32,10 +32,13 @@ struct RouterLoss {
 /// `loss`. The gradient of both balancing losses is added in backward. The load-balancing loss is per sequence:
 /// scale.aux * sum over sequences, experts of (rows that chose e) * (sum of scores of e), with sigmoid of scores divided
 /// by their sum over experts (DeepSeek-V3 report, eq. 17-20).
-/// bias: (E,) fp32, added to the scores for choosing alone, or undefined. `slot_of_expert` empty = identity.
+/// bias: (E,) fp32, added to the scores for choosing alone, or undefined.
 at::Tensor route(const at::Tensor& logits, std::int64_t top_k, const RouterSpec& spec, const RouterLossScale& scale,
-                 const at::Tensor& bias, const std::vector<std::int64_t>& slot_of_expert, RouterChoice& choice,
-                 RouterLoss& loss);
+                 const at::Tensor& bias, RouterChoice& choice, RouterLoss& loss);
+
+/// Sorts the chosen rows by expert slot. `slots`: logical expert of each slot of the layer, empty = identity; the rows of an
+/// expert with several go to them as rows_per_slot says, in order.
+void sort_by_slot(RouterChoice& choice, const std::vector<std::int64_t>& slots);
 
 /// Loss-free balancing (DeepSeek-V3 report, section 2.1.2; the update as in torchtitan): per layer,
 /// delta = rate * sign(mean rows - rows), minus its own mean over experts; bias += delta. bias, rows: (layers, E) fp32.

@@ -33,11 +33,6 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
   router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
                       (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
   router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
-  for (const auto& slots : layout.placement) {
-    std::vector<std::int64_t> inverse(slots.size());
-    for (std::size_t slot = 0; slot < slots.size(); ++slot) inverse[static_cast<std::size_t>(slots[slot])] = static_cast<std::int64_t>(slot);
-    slot_of_expert_.push_back(std::move(inverse));
-  }
 }
 
 void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
@@ -54,9 +49,10 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   if (model_.moe(layer)) {
     const Projected router = norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
     normed = router.normed;
+    const Tensor weights = route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
     static const std::vector<std::int64_t> kIdentity;
-    const Tensor weights = route(router.product, model_.top_k, model_.router, router_scale_, router_bias,
-                                 slot_of_expert_.empty() ? kIdentity : slot_of_expert_[static_cast<std::size_t>(layer)], s.choice, loss);
+    if (!s.choice.order.defined())
+      sort_by_slot(s.choice, layout_.placement.empty() ? kIdentity : layout_.placement[static_cast<std::size_t>(layer)]);
     const Tensor rows = permute(normed, s.choice, model_.top_k);
     s.weights_end = end_of(weights), s.rows_end = end_of(rows);
     s.weights = weights.detach();

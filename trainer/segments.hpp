@@ -78,7 +78,6 @@ class Segments {
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;
-  std::vector<std::vector<std::int64_t>> slot_of_expert_;  ///< per layer; empty = identity
 };
 
 }  // namespace wt

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
+#include "sim/program/expert_copies.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -109,10 +110,16 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       const auto name = [&](std::int64_t slot, const char* what) {
         return fmt::format("experts.{}.{}", layout.expert_in_slot(layer, first + slot), what);
       };
+      const auto entries = [&](const char* what, std::vector<std::int64_t> shape, double std) {
+        for (std::int64_t slot = 0; slot < local; ++slot) {
+          build.entry(name(slot, what), shape, std);
+          out.parameters.back().further_copy = is_further_copy(layout, layer, first + slot);
+        }
+      };
       build.leaf("experts.gate_up.weight", {local, 2 * m.ffn, m.d_model});
-      for (std::int64_t slot = 0; slot < local; ++slot) build.entry(name(slot, "gate_up.weight"), {2 * m.ffn, m.d_model}, kBase);
+      entries("gate_up.weight", {2 * m.ffn, m.d_model}, kBase);
       build.leaf("experts.down.weight", {local, m.d_model, m.ffn});
-      for (std::int64_t slot = 0; slot < local; ++slot) build.entry(name(slot, "down.weight"), {m.d_model, m.ffn}, into_residual(m));
+      entries("down.weight", {m.d_model, m.ffn}, into_residual(m));
       break;
     }
     case Group::embedding:

@@ -8,6 +8,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct ParameterInfo {
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;  ///< elements from the start of the flat sequence
   double init_std = 0;      ///< normal(0, std); or kOnes, kZeros
+  bool further_copy = false;  ///< of an expert in a lower slot, which stands for it in norms and checkpoints
   std::int64_t elements() const;
 };
 
@@ -50,6 +52,16 @@ struct GroupLayout {
   std::int64_t padded() const { return shard_elements * shard_ranks; }
   /// First element of the flat sequence whose state this rank keeps; state_elements follow, padding included.
   std::int64_t state_begin() const { return shard_index * shard_elements + state_index * state_elements; }
+  /// Calls visit(parameter, first element of it, count, position in this rank's state) for every part of a parameter
+  /// whose state this rank keeps.
+  template <typename Visit>
+  void for_state_parts(Visit&& visit) const {
+    const std::int64_t begin = state_begin(), end = begin + state_elements;
+    for (const ParameterInfo& p : parameters) {
+      const std::int64_t first = std::max(begin, p.offset), last = std::min(end, p.offset + p.elements());
+      if (first < last) visit(p, first - p.offset, last - first, first - begin);
+    }
+  }
 };
 
 /// dense: attention_norm, attention.*, ffn_norm, router, then ffn.* (dense layers) or shared_experts.*; expert:

@@ -119,7 +119,9 @@ KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& norma
   p.run = [=](const Tensors& in) {
     RouterChoice choice;
     RouterLoss loss;
-    return Tensors{route(in[0], k, spec, scale, {}, {}, choice, loss)};
+    const Tensor weights = route(in[0], k, spec, scale, {}, choice, loss);
+    sort_by_slot(choice, {});
+    return Tensors{weights};
   };
   p.reference = [=](const Tensors& in) {
     const Tensor probabilities = in[0].softmax(1);

@@ -12,8 +12,8 @@ namespace {
 /// one neighbour less to prefetch.
 class Builder : private OpFactory {
  public:
-  Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options)
-      : OpFactory(model, layout, options, 0) {}
+  Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
+      : OpFactory(model, layout, options, 0, expert_rank) {}
 
   Program build() {
     program_.layers = static_cast<int>(model_.layers);
@@ -35,8 +35,8 @@ class Builder : private OpFactory {
     return {index, first, last, first > last, std::move(body)};
   }
 
-  GroupOps groups(int layer = 0) const { return {model_, layout_, options_, layer}; }
-  BlockOps blocks(int layer) const { return {model_, layout_, options_, layer}; }
+  GroupOps groups(int layer = 0) const { return {model_, layout_, options_, layer, expert_rank_}; }
+  BlockOps blocks(int layer) const { return {model_, layout_, options_, layer, expert_rank_}; }
   /// Those of the block's groups that this layer has.
   std::vector<Group> block_groups(int layer) const {
     if (model_.moe(layer)) return {Group::dense, Group::expert};
@@ -49,12 +49,15 @@ class Builder : private OpFactory {
   struct Alike {
     int first, last;
   };
+  bool same_copies(int a, int b) const {
+    return !copies() || copy_exchange(model_, layout_, a, expert_rank_).rows() == copy_exchange(model_, layout_, b, expert_rank_).rows();
+  }
   std::vector<Alike> alike(int first, int last) const {
     const auto kind = [this](int layer) { return model_.moe(std::clamp(layer, 0, program_.layers - 1)); };
     const auto same = [&](int a, int b) {
       for (int delta = -1; delta <= 2; ++delta)
         if (kind(a + delta) != kind(b + delta)) return false;
-      return again(a) == again(b);
+      return again(a) == again(b) && same_copies(a, b);
     };
     std::vector<Alike> out;
     for (int layer = first; layer <= last; ++layer)
@@ -139,7 +142,7 @@ class Builder : private OpFactory {
     if (reduces) {
       if (!is_last) groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
       else if (!model_.tied) groups().add_accumulate(out, Group::head, 0, last_microbatch);
-      groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
+      if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     if (model_.moe(layer) && layout_.expert > 1) {
       Op dispatch = block.all_to_all("dispatch", Action::dispatch, Direction::backward, block.sizes().row_block, {{"experts.bwd"}});
@@ -147,9 +150,12 @@ class Builder : private OpFactory {
       dispatch.frees = {{"gre"}};
       out.push_back(dispatch);
     }
+    if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
     if (again.attention) out.push_back(block.attention(Direction::recompute, again));
     out.push_back(block.attention(Direction::backward, again));
     if (!reduces) return out;
+    groups(layer).add_copy_sum(out);
+    if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
     if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
     groups(layer).add_reduce(out, Group::dense, {{"attn.bwd"}});
     return out;
@@ -319,8 +325,12 @@ std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group g
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
   ProgramSet set;
-  set.programs.push_back(Builder(model, layout, options).build());
-  set.class_of_rank.assign(static_cast<std::size_t>(layout.world()), 0);
+  // Copies of experts make expert ranks differ in what they exchange; without them all ranks are one class.
+  const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
+  for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
+    set.programs.push_back(Builder(model, layout, options, expert_rank).build());
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
+    set.class_of_rank.push_back(static_cast<int>(rank % classes));
   return set;
 }
 

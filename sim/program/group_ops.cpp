@@ -43,6 +43,29 @@ Op GroupOps::unshard(Group group, Direction direction, std::vector<Ref> waits, i
   return o;
 }
 
+void GroupOps::add_copy_exchange(Nodes& out) const {
+  if (!copies() || !remote()) return;
+  const CopyExchange exchange = copy_exchange(model_, layout_, layer_, expert_rank_);
+  const double each = 4 * as_double(model_.expert_parameters()), total = each * as_double(exchange.total());
+  Op o = op("copies.exchange", Action::exchange_copies, Direction::backward, Group::expert);
+  collective(o, OpKind::all_to_all, Axis::expert, fixed(total));
+  for (const std::int64_t rows : exchange.rows()) o.collective.sent.push_back(each * as_double(rows));
+  o.waits = {{"experts.bwd"}};
+  o.allocates = {{"copies", fixed(2 * total)}};
+  out.push_back(o);
+}
+
+void GroupOps::add_copy_sum(Nodes& out) const {
+  if (!copies() || !moe()) return;
+  const double held = as_double(layout_.slots_per_rank(model_) * model_.expert_parameters());
+  Op o = op("copies.sum", Action::add_copies, Direction::backward, Group::expert);
+  o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(held), {1})};
+  o.waits = {{layout_.expert == 1 ? "experts.bwd" : "copies.exchange"}};
+  o.frees = {{"copies"}};
+  o.transient = {fixed(8 * as_double(model_.expert_parameters()))};
+  out.push_back(o);
+}
+
 void GroupOps::add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const {
   if (!sharded(group) || !present(group)) return;
   Op o = op(to_string(group) + ".reduce", Action::reduce_gradients, Direction::backward, group);
@@ -59,7 +82,8 @@ void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool las
   Op o = op(name + ".accumulate", Action::accumulate, Direction::backward, group);
   o.layer_delta = layer_delta;
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(shard(group))), {1})};
-  o.waits = {{sharded(group) ? name + ".reduce" : gradient_source(group, model_.tied), layer_delta}};
+  const std::string source = group == Group::expert && copies() ? "copies.sum" : gradient_source(group, model_.tied);
+  o.waits = {{sharded(group) ? name + ".reduce" : source, layer_delta}};
   if (sharded(group)) o.frees = {{name + ".reduced", layer_delta}, {name + ".scratch", layer_delta}};
   if (!layered(group) && layout_.reduce_every_microbatch) o.frees.push_back({name + ".gradient"});
   out.push_back(o);

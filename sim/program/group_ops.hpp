@@ -19,6 +19,9 @@ class GroupOps : public OpFactory {
   /// that a step needs first: embedding, layers 0 and 1, head.
   void add_refresh(Nodes& out, Group group, int layer_delta) const;
   void add_first_refresh(Nodes& out) const;
+  /// Where experts have copies: their gradients to and from the ranks that hold them too; then the sum.
+  void add_copy_exchange(Nodes& out) const;
+  void add_copy_sum(Nodes& out) const;
   void add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const;
   /// Reduced gradients of `layer_delta` layers away into their shard; then, once a step, the sum over replicas.
   void add_accumulate(Nodes& out, Group group, int layer_delta, bool last_microbatch) const;

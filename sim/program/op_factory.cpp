@@ -11,8 +11,9 @@ std::string suffix(Direction direction) {
   return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
 }
 
-OpFactory::OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer)
-    : model_(model), layout_(layout), options_(options), layer_(layer), sizes_(model, layout, options, layer) {}
+OpFactory::OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
+                     std::int64_t expert_rank)
+    : model_(model), layout_(layout), options_(options), layer_(layer), expert_rank_(expert_rank), sizes_(model, layout, options, layer) {}
 
 Op OpFactory::op(std::string name, Action action, Direction direction, Group group) const {
   Op o;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/program/build.hpp"
+#include "sim/program/expert_copies.hpp"
 #include "sim/program/sizes.hpp"
 
 namespace wt {
@@ -20,8 +21,10 @@ std::string suffix(Direction direction);
 
 class OpFactory {
  public:
-  /// `layer`: one of those that the ops are for; layers differ in whether they have experts.
-  OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer);
+  /// `layer`: one of those that the ops are for; layers differ in whether they have experts. `expert_rank`: the rank class,
+  /// where experts have copies.
+  OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
+            std::int64_t expert_rank = 0);
 
   const Sizes& sizes() const { return sizes_; }
 
@@ -42,13 +45,14 @@ class OpFactory {
   /// The group has parameters; an embedding tied to the head has not, nor have the experts of a dense layer.
   bool present(Group group) const { return group_elements(model_, layout_, group, layer_) > 0; }
   bool sharded(Group group) const;
+  bool copies() const { return has_copies(model_, layout_); }
   /// True where a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }
 
   const ModelSpec& model_;
   const Layout& layout_;
   const ProgramOptions& options_;
-  std::int64_t layer_;
+  std::int64_t layer_, expert_rank_;
   Sizes sizes_;
 };
 

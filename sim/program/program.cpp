@@ -28,10 +28,10 @@ Lane lane_of(OpKind collective, Axis axis) {
 }
 
 std::string to_string(Action action) {
-  static const char* names[] = {"load_batch",       "unshard",    "embed",           "attention", "ffn",          "exchange_counts",
-                                "dispatch",         "experts",    "collect",         "combine",   "head_loss",    "reduce_gradients",
-                                "accumulate",       "reduce_replicas", "refresh",    "reduce_loads", "update_bias", "gradient_norm",
-                                "reduce_norm",      "optimizer",  "reduce_loss"};
+  static const char* names[] = {"load_batch", "unshard",       "embed",      "attention",        "exchange_counts",
+                                "dispatch",   "experts",       "collect",    "combine",          "head_loss",
+                                "reduce_gradients", "exchange_copies", "add_copies", "accumulate", "reduce_replicas", "refresh", "gradient_norm", "reduce_norm",
+                                "optimizer",  "reduce_loss"};
   return names[static_cast<int>(action)];
 }
 

@@ -35,6 +35,8 @@ enum class Action {
   combine,          ///< weighted sum over the top k, residual
   head_loss,        ///< final norm, output projection, cross-entropy, and their backward
   reduce_gradients, ///< sum the group's gradients over its shard axis; no op where that is 1
+  exchange_copies,  ///< gradients of experts that other ranks hold copies of, over the expert axis
+  add_copies,       ///< their sum, the same on every rank that holds the expert
   accumulate,       ///< reduced gradients into the step's gradient shards
   reduce_replicas,  ///< sum gradient shards over replicas: all of it, or each replica the part whose state it keeps
   refresh,          ///< weight shards from the replicas that updated them
@@ -55,6 +57,7 @@ std::string to_string(Group group);
 struct Collective {
   Axis axis = Axis::world;
   Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank sends
+  std::vector<double> sent = {};  ///< all_to_all with splits known beforehand: bytes to each member
 };
 
 /// Refers to another op or buffer by name, in the same microbatch: `layer_delta` layers away inside a layer loop, or of

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "configs/spec/error.hpp"
+#include "sim/program/expert_copies.hpp"
 
 namespace wt {
 namespace {
@@ -156,11 +157,11 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
 std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,
                                   std::int64_t layer) {
   std::vector<double> rows(static_cast<std::size_t>(layout.expert), 0.0);
-  const std::int64_t experts = static_cast<std::int64_t>(counts.at(0).size()), per_rank = experts / layout.expert;
-  for (const auto& source : counts)
-    for (std::int64_t slot = 0; slot < experts; ++slot)
-      rows[static_cast<std::size_t>(slot / per_rank)] +=
-          source[static_cast<std::size_t>(layout.expert_in_slot(layer, slot))];
+  for (const auto& source : counts) {
+    const std::vector<double> slots = rows_per_slot(layout, layer, source);
+    const std::size_t per_rank = slots.size() / rows.size();
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) rows[slot / per_rank] += slots[slot];
+  }
   return rows;
 }
 

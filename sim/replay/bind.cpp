@@ -145,8 +145,12 @@ class Binder {
           op.name, to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
     if (group.size == 1) return;
     std::vector<double> bytes;
-    for (const auto& [r, i] : task.members)
-      bytes.push_back(op.collective.bytes.at(bound_->rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)]));
+    std::vector<const Op*> ops;  // by member: classes may send different amounts
+    for (const auto& [r, i] : task.members) {
+      const std::size_t rank = static_cast<std::size_t>(r), at = static_cast<std::size_t>(i);
+      ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
+      bytes.push_back(ops.back()->collective.bytes.at(bound_->rows[rank][at]));
+    }
     const double largest = *std::max_element(bytes.begin(), bytes.end());
     const CollectivePrice price = prices_.collective(op.kind, largest, group.size, group.nodes);
     double preparation = 0;  // items of a collective: the cast of the own shard before a gather
@@ -169,7 +173,7 @@ class Binder {
       static const std::vector<double> kEven;
       const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
       task.load = static_cast<int>(bound_->tasks.loads.size());
-      bound_->tasks.loads.push_back(traffic_.all_to_all(group, exchange_bytes(op, sends, bytes)));
+      bound_->tasks.loads.push_back(traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes)));
       task.scale = bound_->tasks.loads.back().pools.empty() ? 0 : 1 / price.efficiency;
       return;
     }
@@ -220,12 +224,18 @@ const CollectivePrice& PriceCache::collective(OpKind kind, double bytes, std::in
   return it->second;
 }
 
-std::vector<double> exchange_bytes(const Op& op, const std::vector<double>& sends, const std::vector<double>& bytes) {
+std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std::vector<double>& sends,
+                                   const std::vector<double>& bytes) {
+  const Op& op = *ops.at(0);
   const std::size_t n = bytes.size();
   const bool routed = !sends.empty() && (op.action == Action::dispatch || op.action == Action::collect);
   const bool back = op.collective.bytes.per_row != 0;  // this rank sends what it received from the routed tokens' ranks
   std::vector<double> out(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
+    if (const auto& known = ops[i]->collective.sent; !known.empty()) {
+      std::copy(known.begin(), known.end(), out.begin() + static_cast<std::ptrdiff_t>(i * n));
+      continue;
+    }
     const auto share = [&](std::size_t j) { return !routed ? 1.0 : back ? sends[j * n + i] : sends[i * n + j]; };
     double sum = 0;
     for (std::size_t j = 0; j < n; ++j) sum += share(j);

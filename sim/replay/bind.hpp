@@ -51,6 +51,7 @@ std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout
 
 /// Bytes from member to member of an expert group in an all-to-all op of a rank that sends `bytes[member]` in all:
 /// towards the experts by the routed rows, back from them transposed, counts evenly.
-std::vector<double> exchange_bytes(const Op& op, const std::vector<double>& sends, const std::vector<double>& bytes);
+std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std::vector<double>& sends,
+                                   const std::vector<double>& bytes);
 
 }  // namespace wt

@@ -75,6 +75,7 @@ TEST_CASE("after ten steps every layout has the parameters of one rank") {
   const State expected = at_ten(small_run());
   std::vector<RunSpec> runs = sharded_runs(small_run());
   for (const RunSpec& run : further_layouts(small_run())) runs.push_back(run);
+  for (const RunSpec& run : replicated_experts(small_run())) runs.push_back(run);
   for (const RunSpec& run : runs) {
     INFO(run.layout.name());
     CHECK(parameter_distance(expected, at_ten(run)) <= 1e-5);
@@ -94,6 +95,14 @@ TEST_CASE("it does not matter where an expert lives") {
   const auto expected = steps_of(trained(small_run()));
   for (RunSpec run : {with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.layout.placement = {{7, 2, 5, 0, 3, 6, 1, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}};
+    INFO(run.layout.name());
+    check_same(expected, steps_of(trained(run)));
+  }
+}
+
+TEST_CASE("it does not matter how many copies an expert has") {
+  const auto expected = steps_of(trained(small_run()));
+  for (const RunSpec& run : replicated_experts(small_run())) {
     INFO(run.layout.name());
     check_same(expected, steps_of(trained(run)));
   }

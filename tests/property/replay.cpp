@@ -310,8 +310,8 @@ TEST_CASE("an exchange delivers to every rank what the others sent it, there and
   there.action = Action::dispatch, there.collective.bytes = {800, 0};
   back.action = Action::collect, back.collective.bytes = {0, 100};
   const std::vector<double> sends{6, 2, 1, 7};  // rows of sources 0 and 1
-  CHECK(exchange_bytes(there, sends, {800, 800}) == std::vector<double>{600, 200, 100, 700});
-  CHECK(exchange_bytes(back, sends, {700, 900}) == std::vector<double>{600, 100, 200, 700});
+  CHECK(exchange_bytes({&there, &there}, sends, {800, 800}) == std::vector<double>{600, 200, 100, 700});
+  CHECK(exchange_bytes({&back, &back}, sends, {700, 900}) == std::vector<double>{600, 100, 200, 700});
 }
 
 TEST_CASE("the same step gives the same times bit by bit") {

@@ -79,6 +79,14 @@ std::vector<RunSpec> further_layouts(const RunSpec& run) {
   return out;
 }
 
+std::vector<RunSpec> replicated_experts(const RunSpec& run) {
+  std::vector<RunSpec> out{with_layout(run, 1, 4, 4), with_layout(run, 2, 2, 2), with_layout(run, 1, 4, 2)};
+  out[0].layout.placement = {{0, 1, 2, 3, 4, 5, 0, 6, 7, 1, 2, 0}, {7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3}, {0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 3}};
+  out[1].layout.placement = {{0, 1, 2, 3, 4, 0, 5, 6, 7, 0}, {0, 1, 2, 3, 4, 5, 6, 7, 4, 3}, {0, 0, 1, 2, 3, 4, 5, 6, 7, 7}};
+  out[2].layout.placement = out[1].layout.placement;
+  return out;
+}
+
 Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch) {
   static int count = 0;
   const Started started{-1, scratch(fmt::format("log-{}.txt", ++count))};

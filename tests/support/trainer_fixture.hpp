@@ -29,6 +29,9 @@ std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute = Reco
 /// Layouts that keep weights, gradients or optimizer state elsewhere or longer than plain HSDP does, on four ranks.
 std::vector<RunSpec> further_layouts(const RunSpec& run);
 
+/// Placements with experts in several slots: on other ranks, twice on one, different in every layer.
+std::vector<RunSpec> replicated_experts(const RunSpec& run);
+
 struct Launch {
   std::vector<std::string> more;                   ///< arguments after `train RUN -o FOLDER`
   std::map<std::string, std::string> environment;  ///< on top of this process's, without a launcher's variables

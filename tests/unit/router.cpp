@@ -28,7 +28,7 @@ struct Routed {
 Routed run(const RouterSpec& spec, const Tensor& logits, const Tensor& given, const RouterLossScale& scale, const Tensor& bias = {}) {
   Routed out;
   const Tensor leaf = logits.clone().requires_grad_(true);
-  const Tensor weights = route(leaf, kTopK, spec, scale, bias, {}, out.choice, out.loss);
+  const Tensor weights = route(leaf, kTopK, spec, scale, bias, out.choice, out.loss);
   torch::autograd::backward({weights}, {given});
   out.weights = weights.detach(), out.gradient = leaf.grad();
   return out;
@@ -79,7 +79,7 @@ TEST_CASE("group-limited choice takes the best of the groups whose two best are 
   const Tensor logits = at::tensor({4.0f, -4.0f, -4.0f, -4.0f, 1.0f, 2.0f, 0.0f, -1.0f}).view({1, 8});
   RouterChoice choice;
   RouterLoss loss;
-  route(logits, kTopK, spec, {0, 0, 1}, {}, {}, choice, loss);
+  route(logits, kTopK, spec, {0, 0, 1}, {}, choice, loss);
   CHECK(choice.index.equal(at::tensor({5, 4}, at::kLong).view({1, 2})));
 }
 
