@@ -150,20 +150,44 @@ std::vector<double> alibi_slopes(std::int64_t heads) {
 
 }  // namespace
 
-Positions Positions::make(const ModelSpec& m, std::int64_t seq) {
-  Positions out;
-  if (!m.attention.alibi) {
-    out.rope = RopeTable::make(seq, m.rope_dim(), m.attention.rope_theta);
+std::vector<std::int64_t> context_positions(std::int64_t seq, std::int64_t context, std::int64_t rank) {
+  std::vector<std::int64_t> out;
+  if (context == 1) {
+    for (std::int64_t i = 0; i < seq; ++i) out.push_back(i);
     return out;
   }
-  out.rope = {at::ones({seq, m.rope_dim() / 2}, at::kFloat), at::zeros({seq, m.rope_dim() / 2}, at::kFloat)};
-  out.alibi = at::full({1, m.heads, seq, seq}, -std::numeric_limits<float>::infinity(), at::kFloat);
-  const std::vector<double> slopes = alibi_slopes(m.heads);
-  float* bias = out.alibi.data_ptr<float>();
-  for (std::int64_t h = 0; h < m.heads; ++h)
-    for (std::int64_t query = 0; query < seq; ++query)
-      for (std::int64_t key = 0; key <= query; ++key)
-        bias[(h * seq + query) * seq + key] = static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query));
+  const std::int64_t length = seq / (2 * context);
+  for (const std::int64_t piece : {rank, 2 * context - 1 - rank})
+    for (std::int64_t i = 0; i < length; ++i) out.push_back(piece * length + i);
+  return out;
+}
+
+Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t context, std::int64_t rank) {
+  Positions out;
+  out.context = context;
+  const std::vector<std::int64_t> own = context_positions(seq, context, rank);
+  const std::int64_t tokens = static_cast<std::int64_t>(own.size());
+  if (m.attention.alibi) {
+    out.rope = {at::ones({tokens, m.rope_dim() / 2}, at::kFloat), at::zeros({tokens, m.rope_dim() / 2}, at::kFloat)};
+  } else {
+    out.rope = RopeTable::make(seq, m.rope_dim(), m.attention.rope_theta);
+    const Tensor rows = at::tensor(own, at::kLong);
+    if (context > 1) out.rope = {out.rope.cosine.index_select(0, rows), out.rope.sine.index_select(0, rows)};
+  }
+  if (context == 1 && !m.attention.alibi) return out;
+  const std::vector<double> slopes = m.attention.alibi ? alibi_slopes(m.heads) : std::vector<double>{0};
+  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()), pieces = context == 1 ? 1 : 2, length = tokens / pieces;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t* query = own.data() + piece * length;
+    const std::int64_t keys = query[length - 1] + 1;
+    Tensor mask = at::full({1, heads, length, keys}, -std::numeric_limits<float>::infinity(), at::kFloat);
+    float* bias = mask.data_ptr<float>();
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t key = 0; key <= query[i]; ++key)
+          bias[(h * length + i) * keys + key] = static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
+    out.masks.push_back(std::move(mask));
+  }
   return out;
 }
 
@@ -184,8 +208,8 @@ Projected norm_then_product(const Tensor& x, const Slot& weights, const std::str
   return {normed, at::mm(normed.to(type), weight.to(type).t())};
 }
 
-Attended attend(const Tensor& x, const Slot& dense, const ModelSpec& m, const Positions& positions, std::int64_t batch, bool again) {
-  Attended out;
+Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Positions& positions, std::int64_t batch, bool again) {
+  Qkv out;
   variable_list qkv;
   if (m.attention.mla.on()) {
     out.normed = norm(x, dense, "attention_norm", m);
@@ -196,12 +220,49 @@ Attended attend(const Tensor& x, const Slot& dense, const ModelSpec& m, const Po
     qkv = split_qkv(std::move(fused.product), dense, m, positions.rope, batch);
   }
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) out.normed.reset();
-  std::optional<Tensor> mask;
-  if (positions.alibi.defined()) mask = positions.alibi;
-  const Tensor attended = at::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], mask, 0.0, !mask, std::nullopt, m.heads != m.kv_heads);
-  qkv.clear();
-  out.values = attended.narrow(3, 0, m.v_head_dim()).transpose(1, 2).reshape({x.size(0), m.heads * m.v_head_dim()});
+  out.q = std::move(qkv[0]), out.k = std::move(qkv[1]), out.v = std::move(qkv[2]);
   return out;
+}
+
+Tensor in_sequence_order(const Tensor& gathered) {
+  const std::int64_t ranks = gathered.size(0), length = gathered.size(4) / 2;
+  const Tensor pieces = gathered.view({ranks, 2, gathered.size(2), gathered.size(3), 2, length, gathered.size(5)});
+  // First pieces by rank, then second pieces by rank backwards: context_positions.
+  return at::cat({pieces.select(4, 0), pieces.select(4, 1).flip(0)}, 0).permute({1, 2, 3, 0, 4, 5}).reshape(
+      {2, gathered.size(2), gathered.size(3), 2 * ranks * length, gathered.size(5)});
+}
+
+Tensor in_rank_order(const Tensor& k, const Tensor& v, std::int64_t ranks) {
+  const std::int64_t length = k.size(2) / (2 * ranks);
+  Tensor out = at::empty({ranks, 2, k.size(0), k.size(1), 2, length, k.size(3)}, k.options());
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    for (std::int64_t half = 0; half < 2; ++half) {
+      const std::int64_t piece = half == 0 ? rank : 2 * ranks - 1 - rank;
+      out.select(0, rank).select(0, 0).select(2, half).copy_(k.narrow(2, piece * length, length));
+      out.select(0, rank).select(0, 1).select(2, half).copy_(v.narrow(2, piece * length, length));
+    }
+  return out.view({ranks, 2, k.size(0), k.size(1), 2 * length, k.size(3)});
+}
+
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec& m, const Positions& positions) {
+  const bool grouped = m.heads != m.kv_heads;
+  Tensor attended;
+  if (positions.context == 1) {
+    std::optional<Tensor> mask;
+    if (!positions.masks.empty()) mask = positions.masks[0];
+    attended = at::scaled_dot_product_attention(q, k, v, mask, 0.0, !mask, std::nullopt, grouped);
+  } else {
+    const std::int64_t length = q.size(2) / 2;
+    std::vector<Tensor> pieces;
+    for (std::int64_t piece = 0; piece < 2; ++piece) {
+      const Tensor& mask = positions.masks[static_cast<std::size_t>(piece)];
+      const std::int64_t keys = mask.size(3);
+      pieces.push_back(at::scaled_dot_product_attention(q.narrow(2, piece * length, length), k.narrow(2, 0, keys), v.narrow(2, 0, keys),
+                                                        mask, 0.0, false, std::nullopt, grouped));
+    }
+    attended = at::cat(pieces, 2);
+  }
+  return attended.narrow(3, 0, m.v_head_dim()).transpose(1, 2).reshape({q.size(0) * q.size(2), m.heads * m.v_head_dim()});
 }
 
 }  // namespace wt

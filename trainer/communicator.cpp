@@ -126,6 +126,8 @@ class GlooCommunicators : public Communicators {
       {Axis::shard, Lane::reduce_scatter},    {Axis::state, Lane::all_reduce},
       {Axis::expert, Lane::all_to_all},       {Axis::expert_shard, Lane::all_gather},
       {Axis::expert_shard, Lane::reduce_scatter}, {Axis::replicate, Lane::all_reduce},
+      {Axis::context, Lane::all_gather},      {Axis::context, Lane::reduce_scatter},
+      {Axis::context, Lane::all_reduce},
       {Axis::optimizer_shard, Lane::all_reduce},  {Axis::optimizer_replicate, Lane::all_reduce},
   };
 

@@ -25,7 +25,7 @@ Executor::Executor(const RunSpec& run, Communicators& communicators)
       mesh_(run.layout),
       rank_(communicators.rank()),
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
-      segments_(run.model, run.layout, run.seq, run.global_batch, type_) {
+      segments_(run.model, run.layout, run.seq, run.global_batch, type_, mesh_.coordinate(Axis::context, communicators.rank())) {
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
   ops_ = unroll(program_);
@@ -185,11 +185,21 @@ void Executor::execute(const OpInstance& instance) {
         activation_gradient_.reset();
       }
       break;
+    case Action::project:
+      if (backward) {
+        activation_gradient_ = segments_.project_backward(*s);
+      } else {
+        if (op.direction == Direction::forward) s->input = std::move(activation_);
+        segments_.project(*s, slot_of(instance), op.direction, again);
+      }
+      break;
+    case Action::gather_kv: issued_ = backward ? reduce_kv(*s) : gather_kv(*s); break;
+    case Action::reduce_balance: issued_ = communicators_.all_reduce(Axis::context, s->choice.sequence_counts); break;
     case Action::attention:
       if (backward) {
         activation_gradient_ = segments_.attention_backward(*s);
       } else {
-        if (op.direction == Direction::forward) s->input = std::move(activation_);
+        if (op.direction == Direction::forward && activation_.defined()) s->input = std::move(activation_);
         RouterLoss counted;  // in forward already
         segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
                             op.direction == Direction::forward ? router_loss_ : counted);
@@ -217,6 +227,7 @@ void Executor::execute(const OpInstance& instance) {
         s->output_gradient = std::move(activation_gradient_);
         segments_.combine_rows_backward(*s);
       } else {
+        if (run_.layout.context > 1) router_loss_.aux += segments_.balance_loss(*s);
         activation_ = segments_.combine_rows(*s, again);
       }
       break;

@@ -67,6 +67,8 @@ class Executor {
   void own_gradient(const OpInstance& instance, std::int64_t expert, at::Tensor out);
   void gradient_norm();
   void optimizer_step();
+  Pending gather_kv(LayerState& s);
+  Pending reduce_kv(LayerState& s);
   Pending counts(LayerState& s);
   Pending dispatch(LayerState& s, bool backward);
   Pending collect(LayerState& s, bool backward);

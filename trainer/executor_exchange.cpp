@@ -1,4 +1,5 @@
-// The executor's exchanges of rows between ranks that hold different experts.
+// The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks that hold
+// different experts.
 #include <algorithm>
 
 #include "trainer/executor.hpp"
@@ -7,6 +8,22 @@
 namespace wt {
 
 using at::Tensor;
+
+Pending Executor::gather_kv(LayerState& s) {
+  std::vector<std::int64_t> shape = s.kv.sizes().vec();
+  shape.insert(shape.begin(), run_.layout.context);
+  s.kv_gathered = at::empty(shape, s.kv.options());
+  Pending work = communicators_.all_gather(Axis::context, s.kv_gathered.view({-1}), s.kv.view({-1}));
+  s.kv.reset();  // c10d keeps it until the work is done
+  return work;
+}
+
+Pending Executor::reduce_kv(LayerState& s) {
+  s.kv_gradient = at::empty(s.kv_gathered_gradient.sizes().slice(1), s.kv_gathered_gradient.options());
+  Pending work = communicators_.reduce_scatter(Axis::context, s.kv_gradient.view({-1}), s.kv_gathered_gradient.view({-1}));
+  s.kv_gathered_gradient.reset();
+  return work;
+}
 
 Pending Executor::counts(LayerState& s) {
   const std::int64_t ranks = run_.layout.expert, local = run_.layout.slots_per_rank(run_.model);

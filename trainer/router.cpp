@@ -27,22 +27,20 @@ bool plain(const RouterSpec& spec, const Tensor& bias) {
          spec.forced == RouterSpec::Forced::none && !bias.defined();
 }
 
-/// Gradient of the load-balancing loss with respect to the scores it is made of: rows of the sequence that chose the expert.
-Tensor aux_gradient(const Tensor& index, std::int64_t experts, const RouterLossScale& scale) {
-  const std::int64_t tokens = index.size(0), k = index.size(1), sequences = tokens / scale.seq;
-  Tensor out = at::empty({tokens, experts}, at::TensorOptions().dtype(at::kFloat));
-  float* g = out.data_ptr<float>();
+/// Rows of every sequence that chose each expert, (sequences, E) fp32.
+Tensor counts_of(const Tensor& index, std::int64_t experts, std::int64_t seq) {
+  const std::int64_t sequences = index.size(0) / seq, k = index.size(1);
+  Tensor out = at::zeros({sequences, experts}, at::kFloat);
   const std::int64_t* chosen = index.data_ptr<std::int64_t>();
-  std::vector<float> row(static_cast<std::size_t>(experts));
-  for (std::int64_t s = 0; s < sequences; ++s) {
-    std::fill(row.begin(), row.end(), 0.0f);
-    for (std::int64_t i = s * scale.seq * k; i < (s + 1) * scale.seq * k; ++i)
-      row[static_cast<std::size_t>(chosen[i])] += 1.0f;
-    for (float& value : row) value *= static_cast<float>(scale.aux);
-    for (std::int64_t t = s * scale.seq; t < (s + 1) * scale.seq; ++t)
-      std::copy(row.begin(), row.end(), g + t * experts);
-  }
+  for (std::int64_t s = 0; s < sequences; ++s)
+    for (std::int64_t i = s * seq * k; i < (s + 1) * seq * k; ++i) out.data_ptr<float>()[s * experts + chosen[i]] += 1.0f;
   return out;
+}
+
+/// Gradient of the load-balancing loss with respect to the scores it is made of: rows of the sequence that chose the expert.
+Tensor aux_gradient(const Tensor& sequence_counts, const RouterLossScale& scale) {
+  const Tensor rows = sequence_counts * static_cast<float>(scale.aux);
+  return rows.unsqueeze(1).expand({rows.size(0), scale.seq, rows.size(1)}).reshape({rows.size(0) * scale.seq, rows.size(1)});
 }
 
 /// Experts by turns, or k different ones a token by Zipf's law (Gumbel noise on log weights, the same in every call).
@@ -124,8 +122,11 @@ struct Route : torch::autograd::Function<Route> {
       choice->index = index;
       choice->expert_counts.assign(static_cast<std::size_t>(experts), 0);
       for (std::int64_t i = 0; i < index.numel(); ++i) ++choice->expert_counts[static_cast<std::size_t>(index.data_ptr<std::int64_t>()[i])];
-      const Tensor aux = aux_gradient(index, experts, *scale);
-      loss->aux += (aux * shares_of(scores, *spec)).sum(at::kDouble).item<double>();
+      choice->sequence_counts = counts_of(index, experts, scale->seq);
+      if (scale->whole_sequences)
+        loss->aux += (aux_gradient(choice->sequence_counts, *scale) * shares_of(scores, *spec)).sum(at::kDouble).item<double>();
+      else
+        choice->score_sums = shares_of(scores, *spec).view({-1, scale->seq, experts}).sum(1);
       if (scale->z > 0) loss->z += scale->z * logits.logsumexp(1).square().sum(at::kDouble).item<double>();
     }
     ctx->save_for_backward({scores, index, weights, scale->z > 0 ? logits : Tensor()});
@@ -134,6 +135,7 @@ struct Route : torch::autograd::Function<Route> {
     ctx->saved_data["aux"] = scale->aux;
     ctx->saved_data["z"] = scale->z;
     ctx->saved_data["seq"] = scale->seq;
+    ctx->saved_data["counts"] = choice->sequence_counts;
     return weights;
   }
 
@@ -146,7 +148,7 @@ struct Route : torch::autograd::Function<Route> {
     scale.z = ctx->saved_data["z"].toDouble();
     scale.seq = ctx->saved_data["seq"].toInt();
     const Tensor dweights = gradients[0].contiguous();
-    Tensor out = aux_gradient(index, scores.size(1), scale);
+    Tensor out = aux_gradient(ctx->saved_data["counts"].toTensor(), scale);
     if (ctx->saved_data["fused"].toBool()) {
       check(wt_router_backward(stream_of(dweights), dweights.data_ptr<float>(), scores.data_ptr<float>(),
                                index.data_ptr<std::int64_t>(), weights.data_ptr<float>(), out.data_ptr<float>(), scores.size(0),

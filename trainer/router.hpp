@@ -15,13 +15,16 @@ struct RouterChoice {
   at::Tensor inverse;                       ///< (T*k) int64
   std::vector<std::int64_t> expert_counts;  ///< rows per logical expert
   std::vector<std::int64_t> slot_counts;    ///< rows per slot
+  at::Tensor sequence_counts;  ///< (sequences, E) fp32 rows per expert; summed over the context group before backward
+  at::Tensor score_sums;       ///< (sequences, E) fp32 sums of what the load-balancing loss sums, under context parallelism
 };
 
 /// Weights of the balancing losses, already divided by what they are averaged over.
 struct RouterLossScale {
   double aux = 0;  ///< aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2)
   double z = 0;    ///< z_loss_weight / (MoE layers * tokens of the global batch)
-  std::int64_t seq = 0;
+  std::int64_t seq = 0;         ///< tokens of a sequence on this rank
+  bool whole_sequences = true;  ///< false: other ranks have the rest, and the loss waits for their counts
 };
 
 struct RouterLoss {

@@ -21,30 +21,64 @@ void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
 }  // namespace
 
 Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-                   at::ScalarType type)
+                   at::ScalarType type, std::int64_t context_rank)
     : model_(model),
       layout_(layout),
-      seq_(seq),
+      seq_(seq / layout.context),
       loss_tokens_(static_cast<double>(global_sequences * seq)),
       type_(type),
-      positions_(Positions::make(model, seq)) {
+      positions_(Positions::make(model, seq, layout.context, context_rank)) {
   const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
-  router_scale_.seq = seq;
+  router_scale_.seq = seq_;
+  router_scale_.whole_sequences = layout.context == 1;
   router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
                       (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
   router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
 }
 
+Compression Segments::compression(const LayerRecompute& again) const {
+  return again.attention_again() ? layout_.recompute.compression : Compression::none;
+}
+
+Qkv Segments::begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
+  const bool first = direction == Direction::forward;
+  if (!first && compression(again) != Compression::none) s.input = unpack_rows(s.packed, compression(again), type_), s.packed = {};
+  if (!first || !again.attention_again()) s.input = leaf(s.input);
+  return project_qkv(s.input, dense, model_, positions_, s.input.size(0) / seq_, again.norm);
+}
+
+void Segments::project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
+  const at::AutoGradMode mode(direction != Direction::forward || !again.attention_again());
+  Qkv qkv = begin_block(s, dense, direction, again);
+  s.q_end = end_of(qkv.q), s.k_end = end_of(qkv.k), s.v_end = end_of(qkv.v);
+  s.q = qkv.q.detach();
+  s.kv = at::stack({qkv.k.detach(), qkv.v.detach()});
+  if (qkv.normed.defined()) s.ffn_input_end = end_of(qkv.normed), s.ffn_input = qkv.normed.detach();
+}
+
 void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
                          const Tensor& router_bias, RouterLoss& loss) const {
   const bool first = direction == Direction::forward, keep_graph = !first || !again.attention_again();
-  const Compression compression = again.attention_again() ? layout_.recompute.compression : Compression::none;
-  if (!first && compression != Compression::none) s.input = unpack_rows(s.packed, compression, type_), s.packed = {};
   const at::AutoGradMode mode(keep_graph);
-  if (keep_graph) s.input = leaf(s.input);
-  Attended attended = attend(s.input, dense, model_, positions_, s.input.size(0) / seq_, again.norm);
-  Tensor residual = at::mm(attended.values, dense["attention.output.weight"].t()).add_(s.input);
-  attended.values.reset();
+  Qkv qkv;
+  Tensor input;  // as the residual takes it
+  if (layout_.context == 1) {
+    qkv = begin_block(s, dense, direction, again);
+    input = s.input;
+  } else {
+    const Tensor kv = in_sequence_order(s.kv_gathered);
+    s.kv_gathered.reset();
+    qkv = {std::move(s.q), kv.select(0, 0), kv.select(0, 1), {}};
+    input = s.input;
+    if (keep_graph) {
+      qkv.q = s.q = leaf(qkv.q), qkv.k = s.k = leaf(qkv.k), qkv.v = s.v = leaf(qkv.v);
+      input = s.residual_input = leaf(s.input);
+    }
+  }
+  Tensor attended = attend(qkv.q, qkv.k, qkv.v, model_, positions_);
+  qkv.q.reset(), qkv.k.reset(), qkv.v.reset();
+  Tensor residual = at::mm(attended, dense["attention.output.weight"].t()).add_(input);
+  attended.reset();
   Tensor normed;  // what the FFN reads
   if (model_.moe(layer)) {
     const Projected router = norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
@@ -58,18 +92,18 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
     s.weights = weights.detach();
     if (first || again.block) s.rows = rows.detach();
   } else if (model_.attention.parallel == AttentionSpec::Parallel::one_norm) {
-    normed = attended.normed;
+    normed = qkv.normed;  // under context parallelism project() has handed it on
   } else {
     const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none;
-    normed = norm(parallel ? s.input : residual, dense, "ffn_norm", model_);
+    normed = norm(parallel ? input : residual, dense, "ffn_norm", model_);
   }
-  if (model_.ffn_width(layer) > 0) {
+  if (model_.ffn_width(layer) > 0 && normed.defined()) {
     s.ffn_input_end = end_of(normed);
     if (first || again.block) s.ffn_input = normed.detach();
   }
   s.residual_end = end_of(residual);
   if (first) s.residual = residual.detach();
-  if (first && compression != Compression::none) s.packed = pack_rows(s.input, compression), s.input.reset();
+  if (first && compression(again) != Compression::none) s.packed = pack_rows(s.input, compression(again)), s.input.reset();
 }
 
 void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again) const {
@@ -196,11 +230,33 @@ Tensor Segments::attention_backward(LayerState& s) const {
     gradients.push_back(std::move(gradient));
   };
   add(s.residual_end, s.output_gradient), add(s.rows_end, s.rows_gradient), add(s.weights_end, s.weights_gradient);
-  add(s.ffn_input_end, s.ffn_input_gradient);
+  const bool cut = layout_.context > 1, handed_on = model_.attention.parallel == AttentionSpec::Parallel::one_norm;
+  if (!cut || !handed_on) add(s.ffn_input_end, s.ffn_input_gradient);
   backward(std::move(roots), std::move(gradients));
+  if (cut) {
+    s.q_gradient = s.q.grad(), s.residual_input_gradient = s.residual_input.grad();
+    s.kv_gathered_gradient = in_rank_order(s.k.grad(), s.v.grad(), layout_.context);
+    s.q.reset(), s.k.reset(), s.v.reset(), s.residual_input.reset();
+    return {};
+  }
   Tensor gradient = s.input.grad();
   s = LayerState{};
   return gradient;
+}
+
+Tensor Segments::project_backward(LayerState& s) const {
+  std::vector<Edge> roots{std::move(s.q_end), std::move(s.k_end), std::move(s.v_end)};
+  std::vector<Tensor> gradients{std::move(s.q_gradient), s.kv_gradient.select(0, 0), s.kv_gradient.select(0, 1)};
+  s.kv_gradient.reset();
+  if (s.ffn_input_gradient.defined()) roots.push_back(std::move(s.ffn_input_end)), gradients.push_back(std::move(s.ffn_input_gradient));
+  backward(std::move(roots), std::move(gradients));
+  Tensor gradient = s.input.grad().add_(s.residual_input_gradient);
+  s = LayerState{};
+  return gradient;
+}
+
+double Segments::balance_loss(const LayerState& s) const {
+  return router_scale_.aux * (s.choice.sequence_counts * s.choice.score_sums).sum(at::kDouble).item<double>();
 }
 
 Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {

@@ -17,6 +17,13 @@ namespace wt {
 /// What one layer holds between its ops in one microbatch. Undefined tensors hold no memory.
 struct LayerState {
   at::Tensor input;      ///< (T, D) leaf: the block's input
+  // Under context parallelism, where attention is cut at the gather of keys and values; s = S / C tokens of a sequence.
+  at::Tensor q;                   ///< (B, H, s, hd); a leaf of the attention graph where it is kept
+  at::Tensor kv, kv_gathered;     ///< (2, B, KV, s, hd) own keys and values; (C, ...) those of all ranks, in their order
+  at::Tensor k, v;                ///< (B, KV, S, hd) in the order of the sequence; leaves of the attention graph
+  at::Tensor residual_input;      ///< (T, D) leaf: the block's input as the attention graph adds it
+  torch::autograd::Edge q_end, k_end, v_end;
+  at::Tensor q_gradient, kv_gathered_gradient, kv_gradient, residual_input_gradient;
   PackedRows packed;     ///< the same from forward to recompute under activation_compression, which then starts from it
   at::Tensor residual;   ///< (T, D) attention output plus input; after the FFN with its output; until combine
   at::Tensor ffn_input;  ///< (T, D) normalised activations for the dense FFN or the shared experts; a leaf where the graph is kept
@@ -46,9 +53,11 @@ class Segments {
  public:
   /// `loss_tokens` and `sequences` are those of the global batch: every loss term is divided by them once.
   Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-           at::ScalarType type);
+           at::ScalarType type, std::int64_t context_rank = 0);
 
   // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
+  /// Under context parallelism, before attention: queries stay, keys and values are to be gathered.
+  void project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const;
   void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
                  const at::Tensor& router_bias, RouterLoss& loss) const;
   /// Dense FFN or shared experts: adds its output to s.residual, which in a dense layer is then the block's output.
@@ -59,8 +68,12 @@ class Segments {
   void combine_rows_backward(LayerState& s) const;
   void ffn_backward(LayerState& s) const;
   void experts_backward(LayerState& s) const;
-  /// Returns the gradient of the block's input.
+  /// Returns the gradient of the block's input; under context parallelism project_backward does.
   at::Tensor attention_backward(LayerState& s) const;
+  at::Tensor project_backward(LayerState& s) const;
+
+  /// Balancing loss of a layer under context parallelism, from loads summed over the ranks that share the sequences.
+  double balance_loss(const LayerState& s) const;
 
   /// From the received counts: row orders and totals. `received_counts` must be there.
   void plan_rows(LayerState& s) const;
@@ -71,9 +84,13 @@ class Segments {
   std::pair<double, at::Tensor> head(const Slot& head, const at::Tensor& input, const at::Tensor& targets) const;
 
  private:
+  Compression compression(const LayerRecompute& again) const;
+  /// The block's input and its projections, shared by attention and project.
+  Qkv begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const;
+
   const ModelSpec& model_;
   const Layout& layout_;
-  std::int64_t seq_;
+  std::int64_t seq_;  ///< tokens of a sequence that this rank has
   double loss_tokens_;
   at::ScalarType type_;
   RouterLossScale router_scale_;

@@ -15,10 +15,11 @@
 namespace wt {
 namespace {
 
-/// Inputs and targets of a rank's microbatch: sample i gives tokens [0, seq) and [1, seq].
-Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples) {
-  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size());
-  Microbatch batch{at::empty({n * seq}, at::kLong), at::empty({n * seq}, at::kLong)};
+/// Inputs and targets of a rank's microbatch: of each sample the tokens at `positions`, and those behind them.
+Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
+                           std::span<const std::int64_t> positions) {
+  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()), own = static_cast<std::int64_t>(positions.size());
+  Microbatch batch{at::empty({n * own}, at::kLong), at::empty({n * own}, at::kLong)};
   for (std::int64_t i = 0; i < n; ++i) {
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= seq)
@@ -29,8 +30,11 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
       if (token < 0 || token >= run.model.vocab)
         throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}", run.data.string(), token,
                     samples[static_cast<std::size_t>(i)], run.model.vocab);
-      if (t < seq) batch.tokens.data_ptr<std::int64_t>()[i * seq + t] = token;
-      if (t > 0) batch.targets.data_ptr<std::int64_t>()[i * seq + t - 1] = token;
+    }
+    for (std::int64_t j = 0; j < own; ++j) {
+      const std::size_t t = static_cast<std::size_t>(positions[static_cast<std::size_t>(j)]);
+      batch.tokens.data_ptr<std::int64_t>()[i * own + j] = tokens[t];
+      batch.targets.data_ptr<std::int64_t>()[i * own + j] = tokens[t + 1];
     }
   }
   return batch;
@@ -64,16 +68,17 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     PretrainedWeights(run.load_path, run.model).load(executor.groups());
   }
   if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
+  const auto positions = context_positions(run.seq, run.layout.context, environment.rank % run.layout.context);
   Recorder recorder(run, options.folder, environment.rank, done);
   CheckpointSaver saver(checkpoints, run, *communicators,
                         [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
   for (std::int64_t step = done + 1; step <= run.steps; ++step) {
     const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);
-    const auto own = rank_samples(batch, environment.rank, environment.world);
+    const auto own = rank_samples(batch, environment.rank / run.layout.context, run.layout.data_ranks());
     const double lr = learning_rate(run.optimizer, step, run.steps);
     const StepResult result = executor.run_step(step, lr, [&](int microbatch) {
       const std::size_t n = static_cast<std::size_t>(run.layout.microbatch);
-      return load_microbatch(data, run, own.subspan(static_cast<std::size_t>(microbatch) * n, n));
+      return load_microbatch(data, run, own.subspan(static_cast<std::size_t>(microbatch) * n, n), positions);
     });
     recorder.step(result, lr, batch);
     const bool due = run.save_interval > 0 && step % run.save_interval == 0;

@@ -48,7 +48,7 @@ void add_layout(const RunSpec& run, const Layout& layout, bool own, bool scaled,
   const ProgramSet set = build_program_set(run.model, layout, program_options(run));
   std::vector<WorkItem> items;
   for (const Program& program : set.programs) collect(program.nodes, items);
-  const double balanced_rows = static_cast<double>(layout.microbatch * run.seq * run.model.top_k);
+  const double balanced_rows = static_cast<double>(run.tokens_per_microbatch() * run.model.top_k);
   for (const WorkItem& item : items)
     for (double rows : row_counts(item, balanced_rows, own && scaled)) {
       Rows& known = cases[key_of(item)];
@@ -66,6 +66,7 @@ std::vector<Layout> other_layouts(const RunSpec& run) {
         layout.replicate = world / shard;
         layout.shard = shard;
         layout.expert = expert;
+        layout.context = layout.optimizer_shard = 1;
         layout.placement.clear();
         out.push_back(layout);
       }
@@ -75,7 +76,7 @@ std::vector<Layout> other_layouts(const RunSpec& run) {
 /// Products at half, once and twice the model's widths.
 void add_ladder(const RunSpec& run, Cases& cases) {
   const ModelSpec& m = run.model;
-  const double tokens = static_cast<double>(run.layout.microbatch * run.seq);
+  const double tokens = static_cast<double>(run.tokens_per_microbatch());
   const auto add = [&](Kernel kernel, double rows, double n, double k, std::int64_t groups) {
     const auto width = [](double value) { return std::max<std::int64_t>(8, std::llround(value / 8) * 8); };
     for (Pass pass : {Pass::forward, Pass::backward})

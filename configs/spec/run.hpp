@@ -40,6 +40,8 @@ struct RunSpec {
 
   /// Microbatches a rank runs each step.
   std::int64_t microbatches() const { return global_batch / (layout.data_ranks() * layout.microbatch); }
+  /// Tokens of one rank in one microbatch: pieces of sequences under context parallelism.
+  std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
 };
 

@@ -48,7 +48,7 @@ bool is_recording(const std::string& file) {
 }
 
 std::unique_ptr<RoutingSource> routing_of(const std::string& word, SimulatedStep& step) {
-  const std::int64_t tokens = step.run.layout.microbatch * step.run.seq;  // of one rank in one microbatch
+  const std::int64_t tokens = step.run.tokens_per_microbatch();  // of one rank in one microbatch
   const ModelSpec& model = step.run.model;
   if (word == "balanced") return step.routing_evidence = Evidence::assumed, balanced_routing(model, tokens);
   if (is_recording(word)) return step.routing_evidence = Evidence::measured, recorded_routing(word, model, tokens);

@@ -6,7 +6,7 @@
 
 namespace wt {
 
-std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
+std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
   const auto& m = model_;
   const AttentionSpec& a = m.attention;
   const Amount tokens = fixed(sizes_.tokens);
@@ -33,10 +33,21 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
     if (a.clip_qkv > 0) add(Kernel::add, tokens, {q + 2 * kv});
     add(Kernel::rope, tokens, {q + kv});
   }
-  add(Kernel::attention, fixed(as_double(layout_.microbatch)), {options_.seq, m.heads, m.kv_heads, m.head_dim});
+  return work;
+}
+
+std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
+  const auto& m = model_;
+  const Amount tokens = fixed(sizes_.tokens);
+  std::vector<WorkItem> work;
+  if (!cut()) work = projection_work(direction);
+  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
+  if (cut()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
+  // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
+  add(Kernel::attention, fixed(as_double(layout_.microbatch) / as_double(layout_.context)), {options_.seq, m.heads, m.kv_heads, m.head_dim});
   add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
   add(Kernel::add, tokens, {m.d_model});
-  if (a.parallel != AttentionSpec::Parallel::one_norm) norm(sizes_.tokens, m.d_model);
+  if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(Kernel::rmsnorm, tokens, {m.d_model});
   if (!moe()) return work;
   work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}));
   add(Kernel::router, tokens, {m.experts, m.top_k});
@@ -58,11 +69,18 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
     o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
+    if (cut()) {
+      o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_gathered)}, {"gresidual", fixed(sizes_.x)}};
+      o.transient = {fixed(sizes_.x + 2 * sizes_.kv_gathered + sizes_.largest_dense_weight)};
+      o.frees.push_back({"q"});
+      return o;
+    }
     // Layer 0's input is the embedding's output: a buffer without a layer, found where "out" of layer -1 is not.
     o.frees.push_back(compressed ? Ref{"input"} : Ref{"out", -1});
     return o;
   }
   o.waits = {{unshard_name(Group::dense, direction)}};
+  if (cut()) o.waits.push_back({"kv.gather" + suffix(direction)});
   const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
   const bool rows_kept = first || again.block;  // else the experts' input is still there, and gone when attention comes
   double held = 0;  // by this op, when it is done
@@ -71,12 +89,17 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     held += bytes;
   };
   const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none, alone = again.attention && !first;
-  if (kept) allocate("attn.saved", sizes_.attention + (again.norm ? 0 : sizes_.normed) + (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+  const double elsewhere = cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_gathered : 0;
+  if (kept) allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) + (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
   if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
   if (moe() && rows_kept) allocate("y", sizes_.routed);
   if (moe() && first) allocate("routing", sizes_.routing);
-  if (compressed) {
+  if (cut()) {
+    o.frees.push_back({"kv.gathered"});
+    if (!kept) o.frees.push_back({"q"});
+  }
+  if (compressed && (first || !cut())) {
     o.work.push_back(item(Kernel::copy, Direction::forward, width));
     allocate(first ? "packed" : "input", first ? sizes_.compressed : sizes_.x);
     o.frees.push_back(first ? Ref{"out", -1} : Ref{"packed"});
@@ -90,6 +113,73 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
                  fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
                  fixed(normed + (rows_kept ? 0 : sizes_.routed))};
   return o;
+}
+
+Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
+  const bool compressed = again.attention_again() && layout_.recompute.compression != Compression::none;
+  Op o = op("project" + suffix(direction), Action::project, direction, Group::dense);
+  o.work = projection_work(direction);
+  o.waits = {{unshard_name(Group::dense, direction)}};
+  if (direction == Direction::backward) {
+    if (again.norm) o.work.push_back(item(Kernel::rmsnorm, Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
+    o.waits.push_back({"kv.reduce.bwd"});
+    o.allocates = {{"gx", fixed(sizes_.x)}};
+    o.transient = {fixed(sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
+    o.frees = {{"project.saved"}, {"gq"}, {"gkv"}, {"gresidual"}, compressed ? Ref{"input"} : Ref{"out", -1}};
+    return o;
+  }
+  const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
+  const double saved = sizes_.projection + (again.norm ? 0 : sizes_.first_norm);
+  if (compressed && !first) {
+    o.work.push_back(item(Kernel::copy, Direction::forward, fixed(sizes_.tokens * as_double(model_.d_model))));
+    o.allocates.push_back({"input", fixed(sizes_.x)});
+    o.frees.push_back({"packed"});
+  }
+  if (kept) o.allocates.push_back({"project.saved", fixed(saved)});
+  o.allocates.push_back({"q", fixed(sizes_.q)});
+  o.allocates.push_back({"kv", fixed(sizes_.kv)});
+  // Before the split into q, k and v the product is there; after it keys and values twice, to lie side by side.
+  o.transient = {fixed(sizes_.projected + (kept ? 0 : saved)), fixed(sizes_.kv)};
+  return o;
+}
+
+Op BlockOps::gather_kv(Direction direction) const {
+  Op o = op("kv.gather" + suffix(direction), Action::gather_kv, direction);
+  collective(o, OpKind::all_gather, Axis::context, fixed(sizes_.kv_gathered));
+  o.waits = {{"project" + suffix(direction)}};
+  o.allocates = {{"kv.gathered", fixed(sizes_.kv_gathered)}};
+  o.frees = {{"kv"}};
+  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
+  return o;
+}
+
+Op BlockOps::reduce_kv() const {
+  Op o = op("kv.reduce.bwd", Action::gather_kv, Direction::backward);
+  collective(o, OpKind::reduce_scatter, Axis::context, fixed(sizes_.kv_gathered));
+  o.waits = {{"attn.bwd"}};
+  o.allocates = {{"gkv", fixed(sizes_.kv)}};
+  o.frees = {{"gkv.gathered"}};
+  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
+  return o;
+}
+
+void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const {
+  const bool backward = direction == Direction::backward;
+  if (cut() && !backward) {
+    out.push_back(project(direction, again));
+    out.push_back(gather_kv(direction));
+  }
+  out.push_back(attention(direction, again));
+  if (cut() && backward) {
+    out.push_back(reduce_kv());
+    out.push_back(project(direction, again));
+  }
+  if (cut() && direction == Direction::forward && balances()) {
+    Op o = op("balance.fwd", Action::reduce_balance, direction);
+    collective(o, OpKind::all_reduce, Axis::context, fixed(4 * as_double(layout_.microbatch * model_.experts)));
+    o.waits = {{"attn.fwd"}};
+    out.push_back(o);
+  }
 }
 
 Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
@@ -186,6 +276,7 @@ Op BlockOps::combine(Direction direction, const LayerRecompute& again) const {
     o.frees = {{"co"}};
   } else {
     o.waits = {{(layout_.expert == 1 ? "experts" : "collect") + suffix(direction)}};
+    if (cut() && balances()) o.waits.push_back({"balance.fwd"});
     o.allocates = {{"out", fixed(sizes_.x)}};
     o.frees = {{has_ffn() ? "shared" : "residual"}};
     if (again.block) o.frees.push_back({"co"});
@@ -205,7 +296,7 @@ std::string BlockOps::last(Direction direction) const { return (moe() ? "combine
 void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
   const bool local = !remote();
   const std::string s = suffix(direction);
-  out.push_back(attention(direction, again));
+  add_attention(out, direction, again);
   if (!local) {
     if (direction == Direction::forward)
       out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{"attn" + s}}));
@@ -240,7 +331,7 @@ Op BlockOps::embed_forward() const {
 Op BlockOps::embed_backward() const {
   Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
-  o.waits = {{"attn.bwd", 0, 0}};
+  o.waits = {{layer_end(), 0, 0}};
   if (layout_.reduce_every_microbatch && !model_.tied) o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
   o.frees = {{"gx", 0, 0}};
   return o;

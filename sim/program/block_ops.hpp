@@ -9,8 +9,10 @@ class BlockOps : public OpFactory {
  public:
   using OpFactory::OpFactory;
 
-  /// `again`: what the op's layer computes again in backward.
-  Op attention(Direction direction, const LayerRecompute& again) const;
+  /// Attention with the router; under context parallelism with the projections, the gather of keys and values (backward:
+  /// the sum of their gradients) and the sum of the sequences' loads around it. `again`: what the layer computes again in
+  /// backward.
+  void add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const;
   /// Dense FFN or shared experts.
   Op ffn(Direction direction, const LayerRecompute& again) const;
   Op experts(Direction direction, const LayerRecompute& again) const;
@@ -26,6 +28,13 @@ class BlockOps : public OpFactory {
   Op head() const;
 
  private:
+  Op attention(Direction direction, const LayerRecompute& again) const;
+  Op project(Direction direction, const LayerRecompute& again) const;
+  Op gather_kv(Direction direction) const;
+  Op reduce_kv() const;
+  /// The load-balancing loss counts rows of whole sequences.
+  bool balances() const { return moe() && model_.router.aux_loss_weight > 0; }
+  std::vector<WorkItem> projection_work(Direction direction) const;
   std::vector<WorkItem> attention_work(Direction direction) const;
 };
 

@@ -77,9 +77,13 @@ class Builder : private OpFactory {
     program_.resident.push_back({"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4)});
     if (!layout_.reduce_every_microbatch)
       program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
-    program_.resident.push_back({"rope table", fixed(as_double(options_.seq * model_.rope_dim()) * 4)});
-    if (model_.attention.alibi)
-      program_.resident.push_back({"alibi", fixed(as_double(model_.heads * options_.seq * options_.seq) * 4)});
+    program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
+    // Additive masks: of all positions with linear biases; under context parallelism of the rank's two pieces (of 2C), up
+    // to their ends.
+    const double length = as_double(options_.seq) / as_double(2 * layout_.context), pieces = as_double(2 * layout_.context + 1);
+    const double elements = cut() ? pieces * length * length : model_.attention.alibi ? as_double(options_.seq * options_.seq) : 0;
+    if (elements > 0)
+      program_.resident.push_back({"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
     if (biased()) program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
   }
 
@@ -135,7 +139,7 @@ class Builder : private OpFactory {
       }
     if (layer > 0 && gathers)
       for (Group group : block_groups(layer - 1))
-        out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{"attn.bwd", 1}}, -1));
+        out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
     if (again.block) block.add_block(out, Direction::recompute, again);
     if (model_.moe(layer)) add_experts_backward(out, layer);
     else out.push_back(block.ffn(Direction::backward, again));
@@ -151,13 +155,13 @@ class Builder : private OpFactory {
       out.push_back(dispatch);
     }
     if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
-    if (again.attention) out.push_back(block.attention(Direction::recompute, again));
-    out.push_back(block.attention(Direction::backward, again));
+    if (again.attention) block.add_attention(out, Direction::recompute, again);
+    block.add_attention(out, Direction::backward, again);
     if (!reduces) return out;
     groups(layer).add_copy_sum(out);
     if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
     if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
-    groups(layer).add_reduce(out, Group::dense, {{"attn.bwd"}});
+    groups(layer).add_reduce(out, Group::dense, {{layer_end()}});
     return out;
   }
 
@@ -194,7 +198,7 @@ class Builder : private OpFactory {
       embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
       out.push_back(embedding);
     }
-    const std::vector<Ref> free{{"attn.bwd", 0, 0, -1}};
+    const std::vector<Ref> free{{layer_end(), 0, 0, -1}};
     Nodes first;
     for (Group group : block_groups(0)) first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
     out.push_back(loop(Loop::Index::layer, 0, 0, first));

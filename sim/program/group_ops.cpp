@@ -5,11 +5,11 @@
 namespace wt {
 namespace {
 
-std::string gradient_source(Group group, bool tied) {
+std::string gradient_source(Group group, bool tied, const std::string& layer_end) {
   switch (group) {
     case Group::embedding: return "embed.bwd";
     case Group::head: return tied ? "embed.bwd" : "head";
-    case Group::dense: return "attn.bwd";
+    case Group::dense: return layer_end;
     default: return "experts.bwd";
   }
 }
@@ -82,7 +82,7 @@ void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool las
   Op o = op(name + ".accumulate", Action::accumulate, Direction::backward, group);
   o.layer_delta = layer_delta;
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(shard(group))), {1})};
-  const std::string source = group == Group::expert && copies() ? "copies.sum" : gradient_source(group, model_.tied);
+  const std::string source = group == Group::expert && copies() ? "copies.sum" : gradient_source(group, model_.tied, layer_end());
   o.waits = {{sharded(group) ? name + ".reduce" : source, layer_delta}};
   if (sharded(group)) o.frees = {{name + ".reduced", layer_delta}, {name + ".scratch", layer_delta}};
   if (!layered(group) && layout_.reduce_every_microbatch) o.frees.push_back({name + ".gradient"});

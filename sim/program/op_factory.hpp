@@ -45,6 +45,10 @@ class OpFactory {
   /// The group has parameters; an embedding tied to the head has not, nor have the experts of a dense layer.
   bool present(Group group) const { return group_elements(model_, layout_, group, layer_) > 0; }
   bool sharded(Group group) const;
+  /// Attention is cut at the gather of keys and values.
+  bool cut() const { return layout_.context > 1; }
+  /// The last op of a layer's backward pass on the compute lane.
+  std::string layer_end() const { return cut() ? "project.bwd" : "attn.bwd"; }
   bool copies() const { return has_copies(model_, layout_); }
   /// True where a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }

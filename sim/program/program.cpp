@@ -1,5 +1,6 @@
 #include "sim/program/program.hpp"
 
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -28,10 +29,12 @@ Lane lane_of(OpKind collective, Axis axis) {
 }
 
 std::string to_string(Action action) {
-  static const char* names[] = {"load_batch", "unshard",       "embed",      "attention",        "exchange_counts",
-                                "dispatch",   "experts",       "collect",    "combine",          "head_loss",
-                                "reduce_gradients", "exchange_copies", "add_copies", "accumulate", "reduce_replicas", "refresh", "gradient_norm", "reduce_norm",
-                                "optimizer",  "reduce_loss"};
+  static const char* names[] = {"load_batch", "unshard", "embed", "project", "gather_kv", "attention", "ffn",
+                                "reduce_balance", "exchange_counts", "dispatch", "experts", "collect", "combine",
+                                "head_loss", "reduce_gradients", "exchange_copies", "add_copies", "accumulate",
+                                "reduce_replicas", "refresh", "reduce_loads", "update_bias", "gradient_norm",
+                                "reduce_norm", "optimizer", "reduce_loss"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Action::reduce_loss) + 1);
   return names[static_cast<int>(action)];
 }
 

@@ -26,8 +26,11 @@ enum class Action {
   load_batch,       ///< host: the microbatch's tokens from the data set
   unshard,          ///< gather the group's compute weights from its shards (copy where the shard axis is 1)
   embed,            ///< token embedding
+  project,          ///< context parallelism: norm, q/k/v, rope; attention then has the rest
+  gather_kv,        ///< keys and values of all ranks of the context group; backward sums their gradients
   attention,        ///< norm, q/k/v, rope, attention, output projection, residual, norm; with experts router and permute
   ffn,              ///< dense FFN or shared experts, on the normed activations that attention hands on, plus the residual
+  reduce_balance,   ///< rows of each sequence per expert, over the context group
   exchange_counts,  ///< rows each expert rank will receive, over the expert axis
   dispatch,         ///< permuted rows to the experts' ranks, over the expert axis
   experts,          ///< sort by expert, grouped gate/up, SwiGLU, grouped down, sort back

@@ -12,7 +12,7 @@ namespace wt {
 struct Sizes {
   Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer = 0);
 
-  double tokens;         ///< microbatch * seq
+  double tokens;         ///< microbatch * seq / context
   double word;           ///< bytes of a compute element
   Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
   double x;              ///< one (tokens, d_model) activation
@@ -25,7 +25,11 @@ struct Sizes {
   double compressed;     ///< a block input as kept under activation_compression: a byte a value, a scale every 128
   Amount row_orders;     ///< orders of the received rows, where experts live elsewhere
   double projected;      ///< what the projections of q, k and v give
-  double qkv;            ///< q, k and v as the attention kernel reads them
+  double qkv;            ///< q, k and v of the rank's own tokens as the attention kernel reads them
+  double q, kv;          ///< parts of it
+  double kv_gathered;    ///< keys and values of whole sequences, under context parallelism
+  double projection;     ///< the part of `attention` that is saved before q, k and v are there
+  double first_norm;     ///< the part of `normed` that is saved there
   double heads;          ///< output of the attention kernel
   double logsumexp;      ///< of the attention kernel
   Amount row_block;      ///< (rows, d_model)

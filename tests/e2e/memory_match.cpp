@@ -36,6 +36,7 @@ TEST_CASE("the replayed peak is the measured one on every layout") {
 TEST_CASE("so it is whatever is kept where, and for how long") {
   for (const RunSpec& run : further_layouts(small_run())) check_peak(run);
   for (const RunSpec& run : replicated_experts(small_run())) check_peak(run);
+  for (const RunSpec& run : context_runs(small_run())) check_peak(run);
 }
 
 TEST_CASE("so it is with recompute, which needs less") {

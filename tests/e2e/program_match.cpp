@@ -57,7 +57,7 @@ TEST_CASE("no token is lost: every rank routes top_k rows a token, in every micr
     const RoutingRows routing(trained(run) / "routing.csv", run);
     REQUIRE(routing.size() == static_cast<std::size_t>(run.steps * run.microbatches() * run.model.layers * run.layout.world()));
     for (const auto& [key, counts] : routing)
-      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == static_cast<double>(run.layout.microbatch * run.seq * run.model.top_k));
+      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
   }
 }
 

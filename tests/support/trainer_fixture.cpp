@@ -79,6 +79,15 @@ std::vector<RunSpec> further_layouts(const RunSpec& run) {
   return out;
 }
 
+std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute) {
+  std::vector<RunSpec> out;
+  for (const auto& [replicate, shard, expert, context] : {std::array{1, 4, 4, 4}, {2, 2, 2, 2}, {1, 4, 1, 2}, {1, 2, 1, 2}}) {
+    out.push_back(with_layout(run, replicate, shard, expert, recompute));
+    out.back().layout.context = context;
+  }
+  return out;
+}
+
 std::vector<RunSpec> replicated_experts(const RunSpec& run) {
   std::vector<RunSpec> out{with_layout(run, 1, 4, 4), with_layout(run, 2, 2, 2), with_layout(run, 1, 4, 2)};
   out[0].layout.placement = {{0, 1, 2, 3, 4, 5, 0, 6, 7, 1, 2, 0}, {7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3}, {0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 3}};
