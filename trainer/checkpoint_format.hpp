@@ -42,14 +42,4 @@ inline std::vector<std::pair<std::string, const at::Tensor*>> states(const Shard
   return {{parameter, &g.master}, {state_key(parameter, "exp_avg"), &g.exp_avg}, {state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq}};
 }
 
-/// Calls visit(parameter, first element of it, count, position in this rank's slice) for every parameter part owned here.
-template <typename Visit>
-void for_owned_parts(const GroupLayout& layout, Visit&& visit) {
-  const std::int64_t begin = layout.state_begin(), end = begin + layout.state_elements;
-  for (const ParameterInfo& p : layout.parameters) {
-    const std::int64_t first = std::max(begin, p.offset), last = std::min(end, p.offset + p.elements());
-    if (first < last) visit(p, first - p.offset, last - first, first - begin);
-  }
-}
-
 }  // namespace wt

@@ -90,7 +90,7 @@ std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGro
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (is_optimizer_key(keys[i]) && keys[i].ends_with(".step")) needed[i] = '1';  // PyTorch's; ours is the manifest's
   for (const ShardedGroup& g : groups)
-    for_owned_parts(g.layout, [&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
+    g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       for (const auto& [key, tensor] : states(g, p.name)) {
         if (stored.shape(key) != p.shape)
           throw_error(Code::usage, "{}: found shape {}, the model has {}; the checkpoint is of another model", key, json(stored.shape(key)).dump(), json(p.shape).dump());

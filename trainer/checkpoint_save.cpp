@@ -42,7 +42,8 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
   float* next = values_.get() + 1;
   for (const ShardedGroup& g : groups) {
     if (g.layout.copied && rank != 0) continue;
-    for_owned_parts(g.layout, [&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
+    g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
+      if (p.further_copy) return;  // the one in the lowest slot stands for all
       const auto parts = rectangles(p.shape, first, count);
       for (const auto& [key, tensor] : states(g, p.name)) {
         at::from_blob(next, {count}, at::kFloat).copy_(tensor->narrow(0, at, count));

@@ -181,11 +181,10 @@ void export_pretrained(const fs::path& folder, const RunSpec& run, const std::ve
   const bool owner = mesh.coordinate(state_copies_axis(run.layout), rank) == 0;
   const auto gather = [&](const ParameterInfo& wanted) {
     at::Tensor values = at::zeros({wanted.elements()}, at::kFloat);
-    bool placed = false;  // copies of an expert on this rank: one is enough
     for (const ShardedGroup& group : groups) {
       if (group.layout.copied ? rank != 0 : !owner) continue;
       for (const ParameterInfo& p : group.layout.parameters) {
-        if (p.name != wanted.name || placed) continue;
+        if (p.name != wanted.name || p.further_copy) continue;
         const std::int64_t begin = std::max(group.layout.state_begin(), p.offset);
         const std::int64_t end = std::min(group.layout.state_begin() + group.layout.state_elements, p.offset + p.elements());
         if (begin < end) values.narrow(0, begin - p.offset, end - begin).copy_(group.master.narrow(0, begin - group.layout.state_begin(), end - begin));
