@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
@@ -38,6 +39,13 @@ LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t ex
                 name_or_file, did_you_mean(name_or_file, names), list);
   }
   return {file.stem().string(), read_histogram(file, experts), evidence_in(file)};
+}
+
+std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer) {
+  std::vector<double> shares = scenario.counts[static_cast<std::size_t>(layer) % scenario.counts.size()];
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
 }
 
 LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,

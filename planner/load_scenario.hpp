@@ -12,6 +12,9 @@ namespace wt {
 /// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. Throws Error{usage}.
 LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts);
 
+/// Shares of a layer, summing to 1; a model with more layers reuses the rows in order.
+std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer);
+
 /// Loads of a routing source, summed over the source ranks and over steps first..last, microbatch 0, one row a layer.
 LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,
                            std::int64_t source_ranks, std::int64_t first_step, std::int64_t last_step,

@@ -29,8 +29,6 @@ struct PlanInputs {
 };
 /// Throws Error{usage} naming the file or preset.
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);
-/// The histograms that routing names stand for: files, names in configs/routing, families of them; "balanced" = none.
-std::vector<LoadScenario> read_scenarios(const StudySpec& study);
 
 /// Seconds of a save and of a restore, from bytes and bandwidths.
 struct CheckpointTimes {

@@ -35,6 +35,14 @@ json step_json(const Simulated& s) {
   return out;
 }
 
+/// Mean times of the critical rank's ops, by the names of a machine model's ops ("attention.fwd/dense").
+json ops_json(const std::vector<OpClassTotal>& totals) {
+  json out = json::array();
+  for (const OpClassTotal& t : totals)
+    out.push_back({{"op", to_string(OpKey{t.action, t.direction, t.group})}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+  return out;
+}
+
 json layout_json(const Layout& l) {
   json out{{"replicate", l.replicate},
            {"shard", l.shard},
@@ -154,6 +162,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"layout", layout_json(plan.layout)},
       {"expert_placement", plan.layout.placement},
       {"step", step_json(plan.step)},
+      {"ops", ops_json(plan.step.totals)},
       {"mfu_definition",
        {{"flops_per_token", s.model.flops_per_token(s.seq)},
         {"peak_flops", inputs.peak_flops},

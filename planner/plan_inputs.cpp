@@ -5,7 +5,7 @@
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
-#include "planner/load_scenario.hpp"
+#include "planner/named_routing.hpp"
 #include "planner/plan.hpp"
 #include "sim/machine/calibrate.hpp"
 
@@ -34,29 +34,12 @@ double peak_of(const MachineModel& machine, Precision precision) {
 
 }  // namespace
 
-std::vector<LoadScenario> read_scenarios(const StudySpec& study) {
-  std::vector<LoadScenario> out;
-  for (const std::string& name : study.routing) {
-    if (name == "balanced") {
-      if (study.routing.size() > 1)
-        throw_error(Code::usage, "routing: found balanced beside other loads; give balanced alone or none of it");
-      return {};
-    }
-    std::vector<std::string> family;
-    for (const std::string& preset : preset_names("routing"))
-      if (preset.starts_with(name + "-")) family.push_back(preset);
-    if (family.empty()) family = {name};
-    for (const std::string& one : family) out.push_back(read_load_scenario(one, study.model.experts));
-  }
-  return out;
-}
-
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   std::vector<Profile> profiles;
   for (const std::string& name : study.profiles) profiles.push_back(read_profile(find_config("profiles", name)));
   MachineModel machine = calibrate(profiles, {allow_assumed}).model;
   PlanInputs inputs{std::move(study), std::move(machine), {}, {}, {}, 0};
-  inputs.scenarios = read_scenarios(inputs.study);
+  inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model.experts);
   inputs.failures = read_failures(inputs.study.failures);
   inputs.profile_names = inputs.study.profiles;
   inputs.peak_flops = peak_of(inputs.machine, inputs.study.precision);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "configs/spec/error.hpp"
+#include "planner/named_routing.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/memory/memory.hpp"
@@ -20,14 +21,6 @@ double imbalance(const std::vector<double>& shares, const Layout& layout, std::i
   const std::vector<double> rows = rows_received({shares}, layout, layer);
   return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
          std::accumulate(rows.begin(), rows.end(), 0.0);
-}
-
-/// Shares of a scenario's layer, summing to 1; a model with more layers reuses the rows in order.
-std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer) {
-  std::vector<double> shares = scenario.counts[static_cast<std::size_t>(layer) % scenario.counts.size()];
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= sum;
-  return shares;
 }
 
 MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
@@ -51,21 +44,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 }
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
-  const std::int64_t tokens = layout.microbatch * problem.seq;
-  if (problem.scenarios.empty()) return balanced_routing(problem.model, tokens);
-  std::size_t rows = 0;
-  for (const LoadScenario& scenario : problem.scenarios) rows = std::max(rows, scenario.counts.size());
-  std::vector<std::vector<double>> mean(rows,
-                                        std::vector<double>(static_cast<std::size_t>(problem.model.experts), 0.0));
-  for (std::size_t layer = 0; layer < rows; ++layer)
-    for (const LoadScenario& scenario : problem.scenarios) {
-      const std::vector<double> shares = shares_of(scenario, static_cast<std::int64_t>(layer));
-      for (std::size_t e = 0; e < mean[layer].size(); ++e) mean[layer][e] += shares.at(e);
-    }
-  return histogram_routing(problem.model, tokens, std::move(mean),
-                           problem.scenarios.size() == 1
-                               ? "histogram " + problem.scenarios[0].name
-                               : fmt::format("mean of {} histograms", problem.scenarios.size()));
+  return mean_routing(problem.model, layout.microbatch * problem.seq, problem.scenarios);
 }
 
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/error.hpp"
+#include "planner/named_routing.hpp"
 
 namespace wt {
 namespace {
@@ -72,7 +73,7 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
     // Calibrating again is only needed for other profiles; everything else is quick to read.
     if (inputs && inputs->study.profiles == studies[i].profiles && inputs->study.precision == studies[i].precision) {
       inputs->study = studies[i];
-      inputs->scenarios = read_scenarios(studies[i]);
+      inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model.experts);
       inputs->failures = read_failures(studies[i].failures);
     } else {
       inputs.emplace(read_plan_inputs(studies[i], allow_assumed));

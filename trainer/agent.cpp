@@ -10,7 +10,9 @@
 
 #include "configs/spec/error.hpp"
 #include "trainer/clocks.hpp"
+#include "trainer/first_failure.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/rank_environment.hpp"
 
 namespace wt {
 namespace {
@@ -58,6 +60,17 @@ void stop_all(std::map<pid_t, std::int64_t>& running) {
   for (const auto& [pid, rank] : running) kill(pid, SIGKILL);
   for (const auto& [pid, rank] : running) waitpid(pid, nullptr, 0);
   running.clear();
+}
+
+/// A rank that ended by itself has told the others why, unless it was a victim: then the first failure is another rank's.
+void name_first_failure(const c10::intrusive_ptr<c10d::TCPStore>& store, int generation, RestartRecord& failure, int& status) {
+  c10d::PrefixStore of_ranks(store_prefix(generation), store);
+  const auto first = first_failure(of_ranks);
+  if (!first || WIFSIGNALED(status)) return;
+  failure.rank = first->rank;
+  failure.message = first->text;
+  failure.cause = fmt::format("exit status {}", first->status);
+  status = first->status << 8;  // as waitpid gives it
 }
 
 /// Ranks that report an error themselves end within this time of each other; the first one seen may be a victim.
@@ -119,6 +132,7 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
       }
     }
     if (failure.rank < 0) break;
+    name_first_failure(store, generation, failure, failed_status);
     stop_all(running);
     failure.generation = generation;
     failure.stopped_s = Clocks::now().wall_s - started;

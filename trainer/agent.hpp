@@ -26,6 +26,7 @@ struct RestartRecord {
   int generation = 0;        ///< that failed
   std::int64_t rank = -1;    ///< first rank seen to fail
   std::string cause;         ///< "signal 9 (Killed)", "exit status 4"
+  std::string message;       ///< what the rank said, where it could
   double detected_s = 0;     ///< from the start of the generation to the detection
   double detected_unix_s = 0;
   double stopped_s = 0;      ///< until all other ranks were gone

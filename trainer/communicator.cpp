@@ -1,7 +1,10 @@
 #include "trainer/communicator.hpp"
 
-#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "configs/spec/error.hpp"
 #include "trainer/pch.hpp"
@@ -9,95 +12,116 @@
 namespace wt {
 namespace {
 
-const char* first_set(std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const char* value = std::getenv(name); value && *value) return value;
-  return nullptr;
-}
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+using GroupPtr = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
-std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallback) {
-  for (const char* name : names) {
-    const char* value = first_set({name});
-    if (!value) continue;
-    char* end = nullptr;
-    const long long parsed = std::strtoll(value, &end, 10);
-    if (*end != '\0' || parsed < 0)
-      throw_error(Code::usage, "environment {}: found '{}', needs a whole number >= 0", name, value);
-    return parsed;
-  }
-  return fallback;
-}
-
+/// With `watch` its waits are the main thread's, which the watch ends; without, those of another thread: the store's limit.
 class StoreView : public SharedStore {
  public:
-  explicit StoreView(c10::intrusive_ptr<c10d::Store> store) : store_(std::move(store)) {}
+  StoreView(StorePtr store, RankWatch* watch, double timeout_s) : store_(std::move(store)), watch_(watch), timeout_s_(timeout_s) {}
   void set(const std::string& key, const std::string& value) override {
     store_->set(key, std::vector<std::uint8_t>(value.begin(), value.end()));
   }
   std::string get(const std::string& key) override {
-    const auto value = store_->get(key);
-    return {value.begin(), value.end()};
+    const std::string what = fmt::format("wait for '{}' in the store", key);
+    if (!watch_) try {
+        return store_->get_to_str(key);
+      } catch (const std::exception& e) {
+        throw_error(Code::runtime, "{} failed: {}", what, e.what());
+      }
+    const AwaitedCall call = watch_->issue(-1, what);
+    const RankWatch::Wait wait(*watch_, call);
+    try {
+      return store_->get_to_str(key);
+    } catch (const std::exception& e) {
+      watch_->lose(call, e.what());
+    }
   }
   bool has(const std::string& key) override { return store_->check({key}); }
-  std::unique_ptr<SharedStore> connect_again() override { return std::make_unique<StoreView>(store_->clone()); }
+  std::unique_ptr<SharedStore> connect_again() override {
+    StorePtr again = store_->clone();
+    again->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s_)));
+    return std::make_unique<StoreView>(std::move(again), nullptr, timeout_s_);
+  }
 
  private:
-  c10::intrusive_ptr<c10d::Store> store_;
+  StorePtr store_;
+  RankWatch* watch_;
+  double timeout_s_;
 };
 
+/// Holds what the call reads and writes until it is waited for, so that memory does not depend on when it was done.
 class GlooPending : public PendingWork {
  public:
-  GlooPending(c10::intrusive_ptr<c10d::Work> work, std::string what) : work_(std::move(work)), what_(std::move(what)) {}
+  /// `after` runs when the work has been waited for.
+  GlooPending(c10::intrusive_ptr<c10d::Work> work, AwaitedCall call, RankWatch& watch, std::function<void()> after = {})
+      : work_(std::move(work)), call_(std::move(call)), watch_(watch), after_(std::move(after)) {}
   void wait() override {
+    const RankWatch::Wait wait(watch_, call_);
     try {
       work_->wait();
     } catch (const std::exception& e) {
-      throw_error(Code::runtime, "{} failed: {}; a peer died or did not answer in time", what_, e.what());
+      watch_.lose(call_, e.what());
     }
+    if (after_) std::exchange(after_, {})();
   }
   bool done() override { return work_->isCompleted(); }
 
  private:
   c10::intrusive_ptr<c10d::Work> work_;
-  std::string what_;
+  AwaitedCall call_;
+  RankWatch& watch_;
+  std::function<void()> after_;
 };
 
 class GlooCommunicators : public Communicators {
  public:
-  GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, std::chrono::seconds timeout)
-      : rank_(environment.rank), mesh_(mesh), timeout_(timeout) {
-    c10d::TCPStoreOptions options;
-    options.port = static_cast<std::uint16_t>(environment.master_port);
-    options.isServer = environment.rank == 0 && !environment.agent_store;
-    options.numWorkers = static_cast<std::size_t>(environment.world);
-    options.waitWorkers = false;
-    options.timeout = timeout;
-    try {
-      auto tcp = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
-      store_ = c10::make_intrusive<c10d::PrefixStore>(fmt::format("windtunnel/{}", environment.restart_count), tcp);
-    } catch (const std::exception& e) {
-      throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", rank_, environment.master_address,
-                  environment.master_port, e.what());
-    }
-    shared_ = std::make_unique<StoreView>(store_);
+  GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check)
+      : rank_(environment.rank),
+        mesh_(mesh),
+        watch_(watch),
+        store_(StorePtr::reclaim_copy(&watch.store())),
+        shared_(std::make_unique<StoreView>(store_, &watch, watch.timeout_s())),
+        unwinding_(std::uncaught_exceptions()) {
     // Made in the same order on every rank, before any use: a group made later could meet another one's handshake.
+    watch_.at(0, "start");
     const Axis unused = mesh_.size(Axis::optimizer_shard) == 1 ? Axis::optimizer_replicate : Axis::replicate;
     for (const auto& [axis, lane] : kUsed)
-      if (mesh_.size(axis) > 1 && axis != unused) groups_[{axis, lane}] = make_group(axis, lane);
+      if (mesh_.size(axis) > 1 && axis != unused) groups_[{axis, lane}] = make_group(axis, to_string(lane));
+    if (check == OrderCheck::off) return;
+    for (const auto& [axis, lane] : kUsed)
+      if (groups_.count({axis, lane}) && !checks_.count(axis)) checks_[axis] = make_group(axis, "order");
+  }
+
+  ~GlooCommunicators() override {
+    // Where an error unwinds, a group's destructor would wait for calls in flight, which a stopped peer never ends. The
+    // process is about to end: its groups may stay.
+    if (std::uncaught_exceptions() == unwinding_) return;
+    for (auto& [key, group] : groups_) group.gloo.release();
+    for (auto& [axis, group] : checks_) group.gloo.release();
   }
 
   std::int64_t rank() const override { return rank_; }
   SharedStore& store() override { return *shared_; }
   const IssuedCollective& last_issued() const override { return last_; }
+  void at(std::int64_t step, std::string_view op) override { watch_.at(step, op); }
 
   Pending all_gather(Axis axis, at::Tensor full, at::Tensor part) override {
     last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
-    return issue(axis, lane_of(last_.kind, axis), "all_gather", [&](auto& group) { return group._allgather_base(full, part); });
+    // c10d's own call gathers into a buffer that it gives back whenever it is done. An exchange of copies of the part moves
+    // and needs as much, but the copies are ours until the wait, which is where the step program gives them back.
+    at::Tensor copies = part.unsqueeze(0).expand({mesh_.size(axis), part.numel()}).contiguous();
+    std::vector<std::int64_t> even;
+    return issue(axis, lane_of(last_.kind, axis), "all_gather", [&](auto& group) { return group.alltoall_base(full, copies, even, even); });
   }
   Pending reduce_scatter(Axis axis, at::Tensor part, at::Tensor full) override {
     last_ = {OpKind::reduce_scatter, axis, static_cast<std::int64_t>(full.nbytes())};
-    return issue(axis, lane_of(last_.kind, axis), "reduce_scatter",
-                 [&](auto& group) { return group._reduce_scatter_base(part, full); });
+    // As c10d does it on Gloo: the sum of everything, of which a slice is kept. The copy is ours for the same reason.
+    std::vector<at::Tensor> sum{full.clone()};
+    const std::int64_t mine = mesh_.coordinate(axis, rank_) * part.numel();
+    return issue(
+        axis, lane_of(last_.kind, axis), "reduce_scatter", [&](auto& group) { return group.allreduce(sum); },
+        [part, sum, mine] { part.copy_(sum[0].narrow(0, mine, part.numel())); });
   }
   Pending all_reduce(Axis axis, at::Tensor tensor) override {
     last_ = {OpKind::all_reduce, axis, static_cast<std::int64_t>(tensor.nbytes())};
@@ -111,11 +135,13 @@ class GlooCommunicators : public Communicators {
                  [&](auto& group) { return group.alltoall_base(received, sent, received_rows, sent_rows); });
   }
   Pending broadcast(Axis axis, at::Tensor tensor) override {
+    last_ = {OpKind::host, axis, static_cast<std::int64_t>(tensor.nbytes())};
     std::vector<at::Tensor> tensors{tensor};
     return issue(axis, Lane::all_reduce, "broadcast", [&](auto& group) { return group.broadcast(tensors); });
   }
   void barrier() override {
     if (mesh_.world() == 1) return;
+    last_ = {OpKind::all_reduce, Axis::world, 0};
     issue(Axis::world, Lane::all_reduce, "barrier", [](auto& group) { return group.barrier(); })->wait();
   }
 
@@ -131,71 +157,79 @@ class GlooCommunicators : public Communicators {
       {Axis::optimizer_shard, Lane::all_reduce},  {Axis::optimizer_replicate, Lane::all_reduce},
   };
 
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> make_group(Axis axis, Lane lane) {
-    auto options = c10d::ProcessGroupGloo::Options::create(timeout_);
+  struct Group {
+    GroupPtr gloo;
+    int watched = -1;  ///< index in the watch
+  };
+
+  Group make_group(Axis axis, const std::string& use) {
+    // A call ends by the watch, which knows who is missing; Gloo's own limit is only a second line.
+    const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(2000 * watch_.timeout_s() + 60'000));
+    auto options = c10d::ProcessGroupGloo::Options::create(limit);
     options->threads = 1;  // calls of a group run in issue order; lanes overlap because each is a group of its own
     options->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
-    const std::string name = fmt::format("{}/{}/{}", to_string(axis), to_string(lane), mesh_.group_index(axis, rank_));
+    const std::string name = fmt::format("{}/{}/{}", to_string(axis), use, mesh_.group_index(axis, rank_));
     auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_);
+    Group group;
+    group.watched = watch_.add_group(name, mesh_.members(axis, mesh_.group_index(axis, rank_)));
+    const AwaitedCall call = watch_.issue(-1, fmt::format("connecting group {}", name));
+    const RankWatch::Wait wait(watch_, call);
     try {
-      return c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(mesh_.coordinate(axis, rank_)),
-                                                         static_cast<int>(mesh_.size(axis)), options);
+      group.gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(mesh_.coordinate(axis, rank_)),
+                                                              static_cast<int>(mesh_.size(axis)), options);
     } catch (const std::exception& e) {
-      throw_error(Code::runtime, "rank {}: group {} could not be made: {}", rank_, name, e.what());
+      watch_.lose(call, e.what());
     }
+    return group;
   }
 
   template <typename Call>
-  Pending issue(Axis axis, Lane lane, const char* call, Call&& run) {
+  Pending issue(Axis axis, Lane lane, const char* what, Call&& run, std::function<void()> after = {}) {
     const auto it = groups_.find({axis, lane});
     if (it == groups_.end())
-      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", rank_, call, to_string(axis), mesh_.size(axis));
-    std::string what = fmt::format("rank {}: {} over axis {}", rank_, call, to_string(axis));
+      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", rank_, what, to_string(axis), mesh_.size(axis));
+    AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
+    if (!checks_.empty()) compare_calls(axis, call);
     try {
-      return std::make_unique<GlooPending>(run(*it->second), std::move(what));
-    } catch (const Error&) {
-      throw;
+      return std::make_unique<GlooPending>(run(*it->second.gloo), std::move(call), watch_, std::move(after));
     } catch (const std::exception& e) {
-      throw_error(Code::runtime, "{} could not be issued: {}", what, e.what());
+      throw_error(Code::runtime, "rank {}: {}: {} could not be issued: {}", rank_, call.position, call.what, e.what());
     }
+  }
+
+  /// Gathers what each rank of the group is about to issue. All of it as text: the message needs both sides.
+  void compare_calls(Axis axis, const AwaitedCall& call) {
+    constexpr std::int64_t kWidth = 192;
+    // Rows of an exchange differ by the routing; everything else moves equally many bytes on every rank.
+    const std::string bytes = last_.kind == OpKind::all_to_all ? "" : fmt::format(" of {} bytes", last_.bytes);
+    const std::string own = fmt::format("{}: {}{}, call {}", call.position, call.what, bytes, call.number).substr(0, kWidth - 1);
+    at::Tensor sent = at::zeros({kWidth}, at::kByte), all = at::empty({mesh_.size(axis) * kWidth}, at::kByte);
+    std::memcpy(sent.data_ptr(), own.data(), own.size());
+    Group& group = checks_.at(axis);
+    GlooPending(group.gloo->_allgather_base(all, sent), call, watch_).wait();
+    const auto members = mesh_.members(axis, mesh_.group_index(axis, rank_));
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (const std::string other(static_cast<const char*>(all.data_ptr()) + static_cast<std::int64_t>(i) * kWidth); other != own)
+        throw_error(Code::runtime, "rank {}: order of collectives over axis {} (group {} of {} ranks): this rank issues {}; rank {} issues {}",
+                    rank_, to_string(axis), mesh_.group_index(axis, rank_), members.size(), own, members[i], other);
   }
 
   std::int64_t rank_;
   Mesh mesh_;
-  std::chrono::seconds timeout_;
-  c10::intrusive_ptr<c10d::Store> store_;
+  RankWatch& watch_;
+  StorePtr store_;
   std::unique_ptr<StoreView> shared_;
-  std::map<Key, c10::intrusive_ptr<c10d::ProcessGroupGloo>> groups_;
+  int unwinding_;  ///< exceptions in flight when this was made
+  std::map<Key, Group> groups_;
+  std::map<Axis, Group> checks_;  ///< one more group an axis, where the order is checked
   IssuedCollective last_;
 };
 
 }  // namespace
 
-bool RankEnvironment::present() {
-  return first_set({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) != nullptr &&
-         first_set({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}) != nullptr;
-}
-
-RankEnvironment RankEnvironment::read() {
-  RankEnvironment e;
-  e.rank = number({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, 0);
-  e.world = number({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, 1);
-  if (e.rank >= e.world)
-    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; mend the launcher's settings", e.rank, e.world, e.world - 1);
-  e.local_rank = number({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, 0);
-  const std::int64_t port = number({"MASTER_PORT"}, 29500);
-  if (port > 65535) throw_error(Code::usage, "environment MASTER_PORT: found {}, needs 0..65535", port);
-  e.master_port = static_cast<int>(port);
-  e.restart_count = static_cast<int>(number({"TORCHELASTIC_RESTART_COUNT"}, 0));
-  if (const char* address = first_set({"MASTER_ADDR"})) e.master_address = address;
-  const char* agent = first_set({"TORCHELASTIC_USE_AGENT_STORE"});
-  e.agent_store = agent && std::string(agent) == "True";
-  return e;
-}
-
-std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh,
-                                                       std::chrono::seconds timeout) {
-  return std::make_unique<GlooCommunicators>(environment, mesh, timeout);
+std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
+                                                       OrderCheck check) {
+  return std::make_unique<GlooCommunicators>(environment, mesh, watch, check);
 }
 
 }  // namespace wt

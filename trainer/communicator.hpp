@@ -1,34 +1,18 @@
 // Communication of one rank: a small interface over c10d process groups, one group per (mesh axis, lane), so that lanes
-// overlap and every group sees its calls in issue order. Failures say rank, axis and call.
+// overlap and every group sees its calls in issue order. Failures say rank, op, axis and call.
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/program/program.hpp"
+#include "trainer/rank_watch.hpp"
 
 namespace wt {
 
-/// Where a rank finds the others: torchrun's environment, which our own agent sets too.
-struct RankEnvironment {
-  std::int64_t rank = 0;
-  std::int64_t world = 1;
-  std::int64_t local_rank = 0;
-  std::string master_address = "127.0.0.1";
-  int master_port = 29500;
-  bool agent_store = false;  ///< the launcher hosts the store (TORCHELASTIC_USE_AGENT_STORE)
-  int restart_count = 0;
-
-  /// True when RANK and WORLD_SIZE are set, or Slurm's or MPI's variables.
-  static bool present();
-  /// Throws Error{usage} on values that are not numbers.
-  static RankEnvironment read();
-};
-
-/// A collective under way. wait() throws Error{runtime} naming rank, axis and call.
+/// A collective under way. wait() throws PeerLost when another rank's end broke it.
 class PendingWork {
  public:
   virtual ~PendingWork() = default;
@@ -63,6 +47,9 @@ class Communicators {
   virtual const IssuedCollective& last_issued() const = 0;
   virtual std::int64_t rank() const = 0;
   virtual SharedStore& store() = 0;
+  /// What follows belongs to this op (an id of the step program, or a word outside of the steps, with step 0): errors and
+  /// other ranks' reports name it.
+  virtual void at(std::int64_t, std::string_view) {}
 
   /// `full` (n * part) receives every rank's part in order; `part` may be this rank's slice of it.
   virtual Pending all_gather(Axis axis, at::Tensor full, at::Tensor part) = 0;
@@ -78,8 +65,17 @@ class Communicators {
   virtual void barrier() = 0;
 };
 
-/// c10d/Gloo on the mesh; every group has the given timeout, so that a lost rank ends in an error, never in a hang.
-std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh,
-                                                       std::chrono::seconds timeout);
+/// Whether the ranks of a group compare what they are about to issue, and throw Error{runtime} naming op, group, ranks and
+/// both calls where that differs. Costs a small gather before every collective: for debug builds.
+enum class OrderCheck { off, on };
+#ifdef NDEBUG
+inline constexpr OrderCheck kOrderCheck = OrderCheck::off;
+#else
+inline constexpr OrderCheck kOrderCheck = OrderCheck::on;
+#endif
+
+/// c10d/Gloo on the mesh. A call that does not end in time, or whose peer is gone, is told by `watch`, which outlives this.
+std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
+                                                       OrderCheck check = kOrderCheck);
 
 }  // namespace wt

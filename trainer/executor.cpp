@@ -115,6 +115,7 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const OpInstance& instance = ops_[i];
     const std::string id = instance.id();
+    communicators_.at(step_, id);
     for (int wait : instance.waits) wait_for(wait);
     pass_fault_point(step_, id);
     reset_peak_tensor_bytes();
@@ -199,7 +200,10 @@ void Executor::execute(const OpInstance& instance) {
       if (backward) {
         activation_gradient_ = segments_.attention_backward(*s);
       } else {
-        if (op.direction == Direction::forward && activation_.defined()) s->input = std::move(activation_);
+        if (op.direction == Direction::forward) {
+          if (activation_.defined()) s->input = std::move(activation_);
+          if (forced_) s->choice.forced = forced_(instance.microbatch, instance.layer);
+        }
         RouterLoss counted;  // in forward already
         segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
                             op.direction == Direction::forward ? router_loss_ : counted);

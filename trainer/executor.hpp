@@ -8,16 +8,12 @@
 
 #include "configs/spec/run.hpp"
 #include "sim/program/timeline.hpp"
+#include "trainer/batch.hpp"
 #include "trainer/communicator.hpp"
 #include "trainer/segments.hpp"
 #include "trainer/weights.hpp"
 
 namespace wt {
-
-/// Tokens of one microbatch: (T,) int64 inputs and targets.
-struct Microbatch {
-  at::Tensor tokens, targets;
-};
 
 struct StepResult {
   double loss = 0;       ///< mean cross-entropy over the global batch
@@ -36,6 +32,9 @@ class Executor {
 
   /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
   StepResult run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load);
+
+  /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
+  void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
 
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
@@ -87,6 +86,8 @@ class Executor {
   std::vector<GradientBuffer> dense_gradients_, expert_gradients_;
   std::map<const ShardedGroup*, at::Tensor> reduced_;
   Segments segments_;
+
+  std::function<at::Tensor(int, int)> forced_;
 
   // of the step under way
   std::int64_t step_ = 0;

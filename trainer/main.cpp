@@ -22,6 +22,7 @@
 #include "trainer/agent.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/hugging_face.hpp"
+#include "trainer/rehearsal.hpp"
 #include "trainer/worker.hpp"
 
 namespace {
@@ -33,6 +34,9 @@ std::string self() { return std::filesystem::read_symlink("/proc/self/exe").stri
 /// More ranks than this a core only wait for each other; a plan for a cluster is not meant for this machine.
 constexpr std::int64_t kRanksPerCore = 16;
 
+/// Ranks that refuse their run file wait so long for the store: nobody knows the run's own limit.
+constexpr double kMeetRefused_s = 10;
+
 /// A rank whose agent dies has nobody to stop it. WINDTUNNEL_PARENT is the agent's process id.
 void end_with_parent() {
   const char* parent = std::getenv("WINDTUNNEL_PARENT");
@@ -42,8 +46,9 @@ void end_with_parent() {
 }
 
 struct TrainOptions {
-  std::string run, folder, fault;
+  std::string run, folder, fault, rehearsed, machine;
   int max_restarts = 3;
+  bool json = false;
 };
 
 RunProgress progress_of(const std::filesystem::path& folder) {
@@ -61,10 +66,8 @@ std::int64_t step_of(const std::string& checkpoint) {
   return checkpoint.starts_with("step-") ? std::stoll(checkpoint.substr(5)) : 0;
 }
 
-/// What only training needs, beyond read_run's checks.
-void check_trainable(const RunSpec& run, const std::string& where) {
-  if (run.data.empty() || run.steps < 1)
-    throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
+/// What the trainer's segments and kernels take of the models that can be described.
+void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
   if (!m.attention.rope_scaling.empty())
     throw_error(Code::usage, "{}: model {}: rope_scaling: found {}, training knows no scaled rotary positions; take it out of the model", where, m.name,
@@ -74,6 +77,13 @@ void check_trainable(const RunSpec& run, const std::string& where) {
   for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})
     if (width % unit != 0)
       throw_error(Code::usage, "{}: {}: found {}, training in {} needs a multiple of {}", where, key, width, to_string(run.precision), unit);
+}
+
+/// What only training needs, beyond read_run's checks.
+void check_trainable(const RunSpec& run, const std::string& where) {
+  if (run.data.empty() || run.steps < 1)
+    throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
+  check_model(run, where);
 }
 
 FaultCase read_fault(const std::string& text, const RunSpec& run) {
@@ -109,16 +119,53 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder) {
              run.save ? ", checkpoints" : "", folder.string());
 }
 
-void train(const TrainOptions& o) {
-  const RunSpec run = read_run(find_config("runs", o.run));
+/// The measuring half; windtunnel chooses the shape beforehand and compares afterwards.
+void rehearse_as_is(const TrainOptions& o) {
+  if (!o.machine.empty() || o.json)
+    throw_error(Code::usage, "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train --rehearse, which compares");
+  const RunSpec run = read_run(find_config("runs", o.rehearsed));
+  check_model(run, o.rehearsed);
+  std::filesystem::create_directories(o.folder);
+  rehearse(run, o.folder);
+  fmt::print("wrote rehearsal.json, profile.json, trace.json in {}\n", o.folder);
+}
+
+RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
+  RunSpec run = read_run(find_config("runs", o.run));
   check_trainable(run, o.run);
-  WorkerOptions worker;
   worker.folder = o.folder;
   if (!o.fault.empty()) worker.fault = read_fault(o.fault, run);
-  if (RankEnvironment::present()) {
-    end_with_parent();
-    return train_as_rank(run, RankEnvironment::read(), worker);
+  return run;
+}
+
+/// A rank whose run file is wrong still meets the others, so that one of them says it and all end.
+void train_one_rank(const TrainOptions& o) {
+  end_with_parent();
+  const RankEnvironment environment = RankEnvironment::read();
+  RunSpec run;
+  WorkerOptions worker;
+  std::exception_ptr refused;
+  try {
+    run = read_trainable(o, worker);
+  } catch (const Error&) {
+    refused = std::current_exception();
   }
+  run_watched(environment, refused ? kMeetRefused_s : run.dist_timeout_s, [&](RankWatch& watch) {
+    if (refused) std::rethrow_exception(refused);
+    train_as_rank(run, environment, worker, watch);
+  });
+}
+
+void train(const TrainOptions& o) {
+  if (o.run.empty() == o.rehearsed.empty())
+    throw_error(Code::usage, "train: found {}; needs either a run file to train, or --rehearse with one to rehearse",
+                o.run.empty() ? "no run file" : "both a run file and --rehearse");
+  if (!o.rehearsed.empty()) return rehearse_as_is(o);
+  if (!o.machine.empty() || o.json)
+    throw_error(Code::usage, "train: found {} without --rehearse, to which it belongs; leave it out", o.json ? "--json" : "--machine");
+  if (RankEnvironment::present()) return train_one_rank(o);
+  WorkerOptions worker;
+  const RunSpec run = read_trainable(o, worker);
   if (const std::int64_t most = kRanksPerCore * std::thread::hardware_concurrency(); run.layout.world() > most)
     throw_error(Code::usage, "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or torchrun --no-python, "
                 "or choose a smaller layout", o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
@@ -135,7 +182,7 @@ void train(const TrainOptions& o) {
   const AgentResult result = run_ranks(command, agent);
   nlohmann::json restarts = nlohmann::json::array();
   for (const RestartRecord& r : result.restarts)
-    restarts.push_back({{"generation", r.generation}, {"rank", r.rank}, {"cause", r.cause}, {"detected_s", r.detected_s},
+    restarts.push_back({{"generation", r.generation}, {"rank", r.rank}, {"cause", r.cause}, {"message", r.message}, {"detected_s", r.detected_s},
                         {"detected_unix_s", r.detected_unix_s}, {"stopped_s", r.stopped_s}, {"checkpoint", r.reached.checkpoint},
                         {"resumed_after", step_of(r.reached.checkpoint)}, {"steps_done", r.reached.steps_done}});
   write_file_atomically(worker.folder / "agent.json", nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
@@ -158,10 +205,13 @@ int main(int argc, char** argv) {
   TrainOptions options;
   CLI::App* train_command = app.add_subcommand(
       "train", "Train a MoE model on local ranks, or as one rank under torchrun --no-python\nExample: windtunnel train configs/runs/demo.yaml -o out/train");
-  train_command->add_option("RUN", options.run, "Run file (YAML)")->required();
+  train_command->add_option("RUN", options.run, "Run file (YAML)");
   train_command->add_option("-o,--output", options.folder, "Folder for metrics, trace, profile, routing and checkpoints")->required();
   train_command->add_option("--max-restarts", options.max_restarts, "How often failed ranks are started again")->capture_default_str();
   train_command->add_option("--inject", options.fault, "Kill a rank: rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]");
+  train_command->add_option("--rehearse", options.rehearsed, "Instead: one rank of this run file (plan.yaml) here, all others faked, beside the plan");
+  train_command->add_option("--machine", options.machine, "With --rehearse: machine model that predicts the op times (see calibrate)");
+  train_command->add_flag("--json", options.json, "With --rehearse: print one JSON document");
   add_bench_command(app);
   try {
     app.parse(argc, argv);

@@ -3,8 +3,10 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 
 namespace wt {
 namespace {
@@ -49,5 +51,12 @@ void install_memory_counter() {
 std::int64_t live_tensor_bytes() { return live.load(); }
 std::int64_t peak_tensor_bytes() { return peak.load(); }
 void reset_peak_tensor_bytes() { peak.store(live.load()); }
+
+std::int64_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::int64_t total = 0, resident = 0;
+  in >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
 
 }  // namespace wt

@@ -11,5 +11,7 @@ std::int64_t live_tensor_bytes();
 /// Highest value since the last reset_peak_tensor_bytes().
 std::int64_t peak_tensor_bytes();
 void reset_peak_tensor_bytes();
+/// Resident memory of this process, bytes; 0 where /proc does not say.
+std::int64_t resident_bytes();
 
 }  // namespace wt

@@ -7,18 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bench/profile/fingerprint.hpp"
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/quantity.hpp"
-#include "configs/spec/recompute_mask.hpp"
 #include "reports/chrome_trace.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "trainer/clocks.hpp"
+#include "trainer/memory_counter.hpp"
 #include "trainer/pch.hpp"
-
-#include <torch/version.h>
+#include "trainer/run_profile.hpp"
 
 namespace wt {
 namespace {
@@ -32,10 +30,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
   return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
-
-std::string direction_suffix(Direction direction) {
-  return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
 }
 
 /// Every rank puts its row of `columns` numbers into a zero matrix; the sum is everybody's.
@@ -78,7 +72,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   metrics_ << json{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},
                    {"grad_norm", r.gradient_norm}, {"lr", learning_rate}, {"step_s", r.timeline.step_s},
                    {"tokens_per_s", tokens_per_s}, {"exposed_communication_s", r.timeline.exposed_s},
-                   {"peak_tensor_bytes", r.timeline.peak_bytes}, {"unix_s", Clocks::read(CLOCK_REALTIME)}, {"samples", samples}}.dump()
+                   {"peak_tensor_bytes", r.timeline.peak_bytes}, {"resident_bytes", resident_bytes()}, {"unix_s", Clocks::read(CLOCK_REALTIME)}, {"samples", samples}}.dump()
            << std::endl;
   if (!metrics_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
   const std::string line =
@@ -124,51 +118,6 @@ void Recorder::write_routing(Communicators& communicators) {
           out += "\n";
         }
   write_file_atomically(folder_ / "routing.csv", out);
-}
-
-void Recorder::write_profile_of_run(const Program& program) const {
-  std::map<std::string, const Op*> by_id;
-  const auto instances = unroll(program);
-  Profile profile;
-  profile.fingerprint = host_facts();
-  profile.fingerprint["torch"] = TORCH_VERSION;
-  profile.fingerprint["device"] = "cpu";
-  profile.fingerprint["run.layout"] = run_.layout.name();
-  std::map<std::string, Measurement> ops;
-  std::map<std::string, std::vector<double>> rows;
-  for (std::size_t s = 0; s < timelines_.size(); ++s)
-    for (std::size_t i = 0; i < instances.size(); ++i) {
-      const Op& op = *instances[i].op;
-      const OpRecord& record = timelines_[s].ops[i];
-      if (op.work.empty()) continue;
-      const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
-      const std::int64_t again =  // of the layer: it decides what work an op has
-          instances[i].layer < 0 ? 0 : mask_of(run_.layout.recompute.of(instances[i].layer, run_.model.layers));
-      const std::string key = kernel + to_string(op.group) + std::to_string(again);
-      Measurement& m = ops[key];
-      m.kernel = kernel;
-      m.pass = op.direction == Direction::backward ? "backward" : "forward";
-      m.shape["group"] = static_cast<std::int64_t>(op.group);
-      m.shape["recompute"] = again;
-      m.samples.push_back(record.thread_cpu_s);
-      rows[key].push_back(record.rows);
-    }
-  const ModelSpec& model = run_.model;
-  for (auto& [key, m] : ops) {
-    m.dtype = to_string(run_.precision);
-    m.clock = "thread_cpu";
-    m.evidence = {Evidence::measured, fmt::format("{} samples on rank 0 of {}", m.samples.size(), run_.name)};
-    double mean_rows = 0;
-    for (double r : rows[key]) mean_rows += r / static_cast<double>(rows[key].size());
-    const std::pair<const char*, std::int64_t> facts[] = {
-        {"rows", std::llround(mean_rows)}, {"seq", run_.seq}, {"microbatch", run_.layout.microbatch}, {"layers", model.layers},
-        {"d_model", model.d_model}, {"n_heads", model.heads}, {"kv_heads", model.kv_heads}, {"head_dim", model.head_dim},
-        {"ffn", model.ffn}, {"experts", model.experts}, {"top_k", model.top_k}, {"vocab", model.vocab},
-        {"expert_ranks", run_.layout.expert}, {"replicate", run_.layout.replicate}, {"shard", run_.layout.shard}};
-    for (const auto& [name, value] : facts) m.shape[name] = value;
-    profile.measurements.push_back(m);
-  }
-  write_profile(profile, folder_ / "profile.json");
 }
 
 void Recorder::write_timelines(Communicators& communicators, const StepTimeline& own) {
@@ -217,7 +166,7 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
   if (rank_ == 0) store.set("typical", std::to_string(typical));
   write_timelines(communicators, timelines_[std::stoul(store.get("typical"))]);
   if (rank_ != 0) return;
-  write_profile_of_run(program);
+  write_profile(run_profile(run_, program, {timelines_.begin(), timelines_.end()}), folder_ / "profile.json");
   json ranks = json::array();
   double own_cpu_s = 0;
   for (std::int64_t r = 0; r < run_.layout.world(); ++r) {

@@ -29,7 +29,6 @@ class Recorder {
 
  private:
   void write_routing(Communicators& communicators);
-  void write_profile_of_run(const Program& program) const;
   void write_timelines(Communicators& communicators, const StepTimeline& own);
 
   const RunSpec& run_;

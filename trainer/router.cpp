@@ -40,7 +40,8 @@ Tensor counts_of(const Tensor& index, std::int64_t experts, std::int64_t seq) {
 /// Gradient of the load-balancing loss with respect to the scores it is made of: rows of the sequence that chose the expert.
 Tensor aux_gradient(const Tensor& sequence_counts, const RouterLossScale& scale) {
   const Tensor rows = sequence_counts * static_cast<float>(scale.aux);
-  return rows.unsqueeze(1).expand({rows.size(0), scale.seq, rows.size(1)}).reshape({rows.size(0) * scale.seq, rows.size(1)});
+  // repeat_interleave copies; a single expanded sequence would be a view that backward writes through.
+  return rows.repeat_interleave(scale.seq, 0);
 }
 
 /// Experts by turns, or k different ones a token by Zipf's law (Gumbel noise on log weights, the same in every call).
@@ -104,7 +105,7 @@ struct Route : torch::autograd::Function<Route> {
                         const RouterLossScale* scale, const Tensor* bias_or_none, RouterChoice* choice, RouterLoss* loss) {
     const Tensor& bias = *bias_or_none;
     const std::int64_t tokens = logits.size(0), experts = logits.size(1);
-    const bool fused = plain(*spec, bias), decided = choice->index.defined();
+    const bool fused = plain(*spec, bias), decided = choice->index.defined(), forced = !decided && choice->forced.defined();
     Tensor scores, weights, index;
     if (fused) {
       scores = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options());
@@ -114,10 +115,11 @@ struct Route : torch::autograd::Function<Route> {
                               scores.data_ptr<float>(), weights.data_ptr<float>(), index.data_ptr<std::int64_t>(), counts.data()));
     } else {
       scores = scores_of(logits, *spec);
-      if (!decided) index = spec->forced == RouterSpec::Forced::none ? best_experts(scores, top_k, *spec, bias) : forced_choice(*spec, tokens, experts, top_k);
+      if (!decided && !forced) index = spec->forced == RouterSpec::Forced::none ? best_experts(scores, top_k, *spec, bias) : forced_choice(*spec, tokens, experts, top_k);
     }
     if (decided) index = choice->index;  // recompute: the saved choice decides
-    if (decided || !fused) weights = weights_of(scores, index, *spec);
+    if (forced) index = choice->forced.clone();  // into counted memory
+    if (decided || forced || !fused) weights = weights_of(scores, index, *spec);
     if (!decided) {
       choice->index = index;
       choice->expert_counts.assign(static_cast<std::size_t>(experts), 0);

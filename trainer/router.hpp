@@ -10,6 +10,7 @@ namespace wt {
 
 /// What the router decided for one microbatch: fixed once, reused by recompute.
 struct RouterChoice {
+  at::Tensor forced;                        ///< (T, k) int64: taken instead of the best k where defined (rehearsals)
   at::Tensor index;                         ///< (T, k) int64, logical experts
   at::Tensor order;                         ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
   at::Tensor inverse;                       ///< (T*k) int64

@@ -13,53 +13,29 @@
 #include "trainer/schedule.hpp"
 
 namespace wt {
-namespace {
-
-/// Inputs and targets of a rank's microbatch: of each sample the tokens at `positions`, and those behind them.
-Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
-                           std::span<const std::int64_t> positions) {
-  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()), own = static_cast<std::int64_t>(positions.size());
-  Microbatch batch{at::empty({n * own}, at::kLong), at::empty({n * own}, at::kLong)};
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
-    if (static_cast<std::int64_t>(tokens.size()) <= seq)
-      throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}", run.data.string(),
-                  samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1, seq);
-    for (std::int64_t t = 0; t <= seq; ++t) {
-      const std::int64_t token = tokens[static_cast<std::size_t>(t)];
-      if (token < 0 || token >= run.model.vocab)
-        throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}", run.data.string(), token,
-                    samples[static_cast<std::size_t>(i)], run.model.vocab);
-    }
-    for (std::int64_t j = 0; j < own; ++j) {
-      const std::size_t t = static_cast<std::size_t>(positions[static_cast<std::size_t>(j)]);
-      batch.tokens.data_ptr<std::int64_t>()[i * own + j] = tokens[t];
-      batch.targets.data_ptr<std::int64_t>()[i * own + j] = tokens[t + 1];
-    }
-  }
-  return batch;
-}
-
-}  // namespace
-
-void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options) {
-  if (environment.world != run.layout.world())
-    throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
-                environment.world, run.layout.name(), run.layout.world());
+void prepare_rank_process() {
   install_memory_counter();
   at::set_num_threads(1);  // ranks share cores; one thread each keeps op times and sums reproducible
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
+}
+
+void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options, RankWatch& watch) {
+  if (environment.world != run.layout.world())
+    throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
+                environment.world, run.layout.name(), run.layout.world());
+  prepare_rank_process();
   if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
 
   const MdsReader data(run.data);
   SamplerOptions order;
   order.shuffle_seed = run.shuffle_seed;
   Sampler sampler(data.shard_sizes(), order);
-  const auto communicators = make_gloo_communicators(environment, Mesh(run.layout), std::chrono::seconds(300));
+  const auto communicators = make_gloo_communicators(environment, Mesh(run.layout), watch);
   Executor executor(run, *communicators);
   const auto checkpoints = options.folder / "checkpoints";
   std::int64_t done = 0;
+  watch.at(0, "loading the checkpoint");
   if (const auto loaded = load_newest_checkpoint(checkpoints, run, executor.groups(), *communicators)) {
     done = loaded->step;
     sampler.restore(loaded->sampler);
@@ -82,10 +58,12 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     });
     recorder.step(result, lr, batch);
     const bool due = run.save_interval > 0 && step % run.save_interval == 0;
+    watch.at(step, "checkpoint");
     if (run.save && (due || step == run.steps))
       saver.save(step, sampler.state(), executor.groups());
   }
   saver.finish();
+  watch.at(0, "writing the summary");
   recorder.finish(executor.program(), *communicators);
   if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();

@@ -14,7 +14,10 @@ struct WorkerOptions {
   std::optional<FaultCase> fault;  ///< armed only in the first generation (restart_count 0)
 };
 
+/// Counts tensor memory, one thread, deterministic kernels: what every process that executes steps begins with.
+void prepare_rank_process();
+
 /// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints.
-void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options);
+void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options, RankWatch& watch);
 
 }  // namespace wt

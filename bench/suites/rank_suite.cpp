@@ -72,14 +72,15 @@ Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std:
 void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& output) {
   const RankEnvironment environment = RankEnvironment::read();
   at::set_num_threads(1);
-  // One axis over all ranks for every kind: `shard` for gathers and sums, `expert` for the exchange.
-  const auto communicators =
-      make_gloo_communicators(environment, Mesh(1, environment.world, environment.world), std::chrono::seconds(120));
-  Profile profile;
-  profile.measurements = suite == "storage" ? bench_storage(*communicators, environment.world, options)
-                                            : bench_collectives(*communicators, environment.world, options);
-  if (environment.rank == 0) write_profile(profile, output);
-  communicators->barrier();
+  run_watched(environment, 120, [&](RankWatch& watch) {
+    // One axis over all ranks for every kind: `shard` for gathers and sums, `expert` for the exchange.
+    const auto communicators = make_gloo_communicators(environment, Mesh(1, environment.world, environment.world), watch);
+    Profile profile;
+    profile.measurements = suite == "storage" ? bench_storage(*communicators, environment.world, options)
+                                              : bench_collectives(*communicators, environment.world, options);
+    if (environment.rank == 0) write_profile(profile, output);
+    communicators->barrier();
+  });
 }
 
 }  // namespace wt

@@ -136,6 +136,13 @@ RunSpec read_run(const std::filesystem::path& file) {
     exporter.finish();
     callbacks.finish();
   }
+  run.dist_timeout_s = map.number_or("dist_timeout", 600, 1);
+  if (map.has("rehearsal")) {
+    YamlMap rehearsal = map.map("rehearsal");
+    run.rehearsal = read_rehearsal(rehearsal);
+    if (run.rehearsal.rank >= run.layout.world())
+      rehearsal.fail("rank", fmt::format("found {}, the layout {} has ranks 0 to {}", run.rehearsal.rank, run.layout.name(), run.layout.world() - 1));
+  }
   map.finish();
   check_run(run, file.string());
   return run;
@@ -189,7 +196,10 @@ std::string run_to_yaml(const RunSpec& run) {
     out << YAML::Key << "callbacks" << YAML::Value << YAML::BeginMap << YAML::Key << "hf_checkpointer" << YAML::Value << YAML::BeginMap
         << YAML::Key << "save_folder" << YAML::Value << run.export_path.string() << YAML::Key << "precision" << YAML::Value
         << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16") << YAML::EndMap << YAML::EndMap;
-  out << YAML::Key << "save" << YAML::Value << run.save << YAML::EndMap;
+  out << YAML::Key << "save" << YAML::Value << run.save;
+  out << YAML::Key << "dist_timeout" << YAML::Value << shortest(run.dist_timeout_s);
+  if (run.rehearsal != RehearsalSpec{}) rehearsal_to_yaml(run.rehearsal, out << YAML::Key << "rehearsal" << YAML::Value);
+  out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/rehearsal.hpp"
 
 namespace wt {
 
@@ -37,6 +38,8 @@ struct RunSpec {
   std::filesystem::path load_path;    ///< Hugging Face folder whose weights a new run starts from; empty = drawn by seed
   std::filesystem::path export_path;  ///< Hugging Face folder that the weights are written to at the end; empty = none
   Precision export_precision = Precision::fp32;
+  double dist_timeout_s = 600;      ///< a collective that takes longer ends the run and names who is missing
+  RehearsalSpec rehearsal;          ///< only read by windtunnel train --rehearse
 
   /// Microbatches a rank runs each step.
   std::int64_t microbatches() const { return global_batch / (layout.data_ranks() * layout.microbatch); }

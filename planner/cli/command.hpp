@@ -19,6 +19,10 @@ void add_gate(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
 
+/// windtunnel train --rehearse: its words, and what it does with them. Throws CLI::ParseError.
+bool asks_for_rehearsal(const std::vector<std::string>& arguments);
+void rehearse(std::vector<std::string> arguments);
+
 /// Exit status of a subcommand that ended well but found something (1 = regression, failed drill, plan does not fit;
 /// 3 = undecided). main returns it.
 void set_status(int status);

@@ -1,5 +1,4 @@
 // windtunnel simulate: one step of a run on a cluster, replayed op by op.
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/atomic_file.hpp"
@@ -8,7 +7,7 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/simulate_report.hpp"
-#include "planner/load_scenario.hpp"
+#include "planner/named_routing.hpp"
 #include "reports/chrome_trace.hpp"
 #include "reports/render.hpp"
 #include "reports/text.hpp"
@@ -39,24 +38,6 @@ MachineModel prices(const Options& o) {
   return calibrate(profiles, {o.allow_assumed}).model;
 }
 
-/// A trainer's routing.csv has one column an expert; a histogram has the columns layer, expert, count.
-bool is_recording(const std::string& file) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (!line.empty() && line.front() != '#') return line.starts_with("step,microbatch,layer,rank");
-  return false;
-}
-
-std::unique_ptr<RoutingSource> routing_of(const std::string& word, SimulatedStep& step) {
-  const std::int64_t tokens = step.run.tokens_per_microbatch();  // of one rank in one microbatch
-  const ModelSpec& model = step.run.model;
-  if (word == "balanced") return step.routing_evidence = Evidence::assumed, balanced_routing(model, tokens);
-  if (is_recording(word)) return step.routing_evidence = Evidence::measured, recorded_routing(word, model, tokens);
-  LoadScenario scenario = read_load_scenario(word, model.experts);
-  step.routing_evidence = scenario.evidence.kind;
-  return histogram_routing(model, tokens, std::move(scenario.counts), "histogram " + scenario.name);
-}
-
 void write_folder(const SimulatedStep& step, const Report& report, const std::string& output) {
   const std::filesystem::path folder = make_folder(output);
   nlohmann::json timelines = nlohmann::json::array();
@@ -72,7 +53,8 @@ void simulate(const Options& o) {
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
   const MachineModel model = prices(o);
-  const auto routing = routing_of(o.routing, step);
+  auto [routing, evidence] = read_routing({o.routing}, step.run.model, step.run.tokens_per_microbatch());
+  step.routing_evidence = evidence;
   step.routing = routing->description();
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's

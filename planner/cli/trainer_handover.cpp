@@ -1,4 +1,5 @@
-// windtunnel train, windtunnel bench: the arguments go as they are to windtunnel-train, which has LibTorch.
+// windtunnel train, windtunnel bench: the arguments go as they are to windtunnel-train, which has LibTorch; a rehearsal
+// comes back here to be compared.
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,7 +27,11 @@ void add_handover(CLI::App& app, const std::string& name, const std::string& des
   CLI::App* command = app.add_subcommand(name, description);
   command->set_help_flag();  // --help too is windtunnel-train's to answer
   command->prefix_command();
-  command->callback([command, name] { hand_over(name, command->remaining()); });
+  command->callback([command, name] {
+    const std::vector<std::string> arguments = command->remaining();
+    if (name == "train" && asks_for_rehearsal(arguments)) return rehearse(arguments);
+    hand_over(name, arguments);
+  });
 }
 
 }  // namespace

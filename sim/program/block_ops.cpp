@@ -67,11 +67,11 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
       for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(Kernel::rmsnorm, Direction::forward, tokens, {m.d_model}));
     o.waits = {{remote() ? "dispatch.bwd" : moe() ? "experts.bwd" : "ffn.bwd"}, {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
-    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
+    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
     o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
     if (cut()) {
       o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_gathered)}, {"gresidual", fixed(sizes_.x)}};
-      o.transient = {fixed(sizes_.x + 2 * sizes_.kv_gathered + sizes_.largest_dense_weight)};
+      o.transient = {fixed(sizes_.x + 2 * sizes_.kv_gathered + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
       o.frees.push_back({"q"});
       return o;
     }
@@ -234,13 +234,17 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   if (backward) {
     o.waits.push_back({local ? "combine.bwd" : "collect.bwd"});
     o.allocates = {{"gre", sizes_.row_block}};
-    // Through the down projection, through SwiGLU, through gate and up; what each has used is given back after it.
+    // Through the down projection, the addition of its weight's gradient, through SwiGLU, through gate and up, and again the
+    // addition; what each has used is given back after it.
     // The CPU's bf16 product copies both of its inputs first (measured; transport_scratch marks that machine).
     const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
     const Amount inputs = copies ? sum(sizes_.activated, sizes_.row_block) : Amount{};
+    const double added = sizes_.weight_gradient_added;
     o.transient = {difference(sum(sum(sizes_.activated, inputs), fixed(sizes_.expert_down_weight)), sizes_.row_block),
+                   difference(sum(sizes_.activated, fixed(added * sizes_.expert_down_weight)), sizes_.row_block),
                    difference(sizes_.gate_up, sizes_.row_block),
-                   difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated)};
+                   difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated),
+                   difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.activated, sizes_.gate_up))};
     o.frees = {{"experts.saved"}, {local ? "y" : "expert.rows"}, {local ? "go" : "gco"}};
     return o;
   }
@@ -350,7 +354,7 @@ Op BlockOps::head() const {
   o.allocates = {{"gx", fixed(sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
-  o.transient = {fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.head_weight))};
+  o.transient = {fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
   o.frees = {{"head.weights"}, {"out", 0, static_cast<int>(model_.layers) - 1}};
   return o;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -152,6 +153,22 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
     for (std::size_t e = 0; e < experts; ++e) shares[e] += counts[e];
   }
   return std::make_unique<Recording>(std::move(exact), std::move(steps), rows_of(model, tokens), "recorded in " + csv.filename().string());
+}
+
+std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int64_t tokens) {
+  std::vector<std::int64_t> rows;
+  for (const double count : counts) rows.push_back(static_cast<std::int64_t>(std::floor(count)));
+  std::vector<std::size_t> order(counts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return counts[a] - std::floor(counts[a]) > counts[b] - std::floor(counts[b]);
+  });
+  std::int64_t missing = std::llround(std::accumulate(counts.begin(), counts.end(), 0.0)) - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  for (std::size_t i = 0; missing > 0; ++i, --missing) ++rows[order[i % order.size()]];
+  if (const auto most = std::max_element(rows.begin(), rows.end()); most != rows.end() && *most > tokens)
+    throw_error(Code::usage, "routing: found {} rows for expert {}, {} tokens allow one each; use a recording or histogram of this model",
+                *most, most - rows.begin(), tokens);
+  return rows;
 }
 
 std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,

@@ -38,6 +38,10 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
 std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
                                                 std::int64_t tokens);
 
+/// Counts in whole rows with the same (whole) sum, rounded by the largest remainder. A token chooses an expert once, so
+/// none may be above `tokens`: Error{usage}.
+std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int64_t tokens);
+
 /// Rows that each rank of one expert group receives when every source rank of the group sends `counts[source]`.
 /// counts: [sources][experts]; returns [expert ranks].
 std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,

@@ -70,6 +70,7 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   const double local_experts = moe ? f(layout.slots_per_rank(m)) : 0;
   expert_gate_up_weight = local_experts * 2 * f(m.ffn) * d * word;
   expert_down_weight = local_experts * f(m.ffn) * d * word;
+  weight_gradient_added = half && options.transport_scratch ? 3 : 1;
 }
 
 }  // namespace wt

@@ -45,6 +45,9 @@ struct Sizes {
   double ffn_gate_up_weight;     ///< gradient temporaries
   double ffn_down_weight;
   bool ffn_input_shared;         ///< the FFN's input is a tensor that attention saves as well
+  /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of bf16 to
+  /// fp32 first makes an fp32 copy.
+  double weight_gradient_added;
 };
 
 }  // namespace wt

@@ -8,17 +8,14 @@ using namespace wt::test;
 
 namespace {
 
-/// Gloo gives its scratch back when a collective is done, the replay where it is waited for: how much of it is there at
-/// once is a matter of timing, and more so where expert weights are sharded. Measured here: medians of -0.04 to 1.6 %, to
-/// 3.6 % where they are sharded; the highest of many steps varies by 3 % from
-/// run to run.
-void check_peak(const RunSpec& run, double allowed = 0.02) {
+/// Of the median step of rank 0, and of the highest peak of any rank (seen -3.2 %, 0.5 MB: where experts are elsewhere, how
+/// long sent rows are held is a matter of timing). These runs peak at 10 to 20 MB.
+void check_peak(const RunSpec& run) {
   const double median = median_memory_error(run), highest = highest_memory_error(run);
   INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute) << ": median " << 100 * median << " %, highest "
                          << 100 * highest << " %");
-  CHECK(median >= -allowed);
-  CHECK(median <= (run.layout.expert_shard() == 1 ? std::max(allowed, 0.03) : 0.06));  // seen to 1.9 %: scratch given back early
-  CHECK(std::abs(highest) <= 0.10);
+  CHECK(std::abs(median) <= 0.02);
+  CHECK(std::abs(highest) <= 0.04);
 }
 
 std::vector<RunSpec> runs(Recompute recompute) {
@@ -48,9 +45,9 @@ TEST_CASE("so it is with recompute, which needs less") {
   }
 }
 
-TEST_CASE("so it is in bf16, to 5 %") {
+TEST_CASE("so it is in bf16") {
   for (RunSpec run : {small_run(), with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.precision = Precision::bf16;
-    check_peak(run, 0.05);
+    check_peak(run);
   }
 }

@@ -20,3 +20,8 @@ wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
 wt_command(unknown RUN pln EXPECT "did you mean 'plan'")
 wt_command(unknown_key RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")
+if(TARGET windtunnel-train)
+  wt_command(rehearse RUN train --rehearse ${out}/plan/plan.yaml -o ${out}/rehearsal AFTER plan_dbrx
+    EXPECT "4 of 40 layers.*measured here.*the plan's.*plan.json, p99 routing")
+  set_tests_properties(command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
+endif()

@@ -1,0 +1,135 @@
+// windtunnel train --rehearse: chooses what of the plan fits here, has windtunnel-train run one rank of it, and lays what
+// was measured beside the predictions and the plan.
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
+#include "planner/named_routing.hpp"
+#include "planner/reduced_run.hpp"
+#include "planner/rehearsal_report.hpp"
+#include "planner/trainer_process.hpp"
+#include "reports/write.hpp"
+#include "sim/machine/machine_model.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string plan, machine, output;
+  bool json = false;
+};
+
+/// The output folder, or one of its own that is gone at the end.
+class Folder {
+ public:
+  explicit Folder(const std::string& output) : kept_(!output.empty()) {
+    path_ = make_folder(kept_ ? output : (fs::temp_directory_path() / fmt::format("windtunnel-rehearsal-{}", getpid())).string());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!kept_) fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const fs::path& path() const { return path_; }
+  bool kept() const { return kept_; }
+
+ private:
+  bool kept_;
+  fs::path path_;
+};
+
+fs::path run_file(const std::string& name) {
+  const fs::path file = find_config("runs", name);
+  if (file.extension() == ".json")
+    throw_error(Code::usage, "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan wrote beside it", file.string());
+  return file;
+}
+
+MachineModel prices(const std::string& file) {
+  MachineModel model(read_machine(file));
+  if (!model.synchronous_host())
+    throw_error(Code::usage, "{}: found prices of GPUs, the rehearsal runs on this machine's CPU; calibrate on a profile that windtunnel bench measured here", file);
+  return model;
+}
+
+void price_all(const MachineModel& machine, const RunSpec& run, const fs::path& run_yaml, bool kept) {
+  const Program program = rank_program(run, true);
+  try {
+    for (const OpInstance& op : unroll(program))
+      if (!op.op->asynchronous() && !op.op->work.empty()) machine.segment(*op.op, static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
+  } catch (const Error& e) {
+    if (!kept) throw;
+    throw_error(e.code(), "{}; the shapes of this rehearsal: windtunnel bench kernels --quick --run {}", e.what(), run_yaml.string());
+  }
+}
+
+void rehearse(const Options& o) {
+  const fs::path file = run_file(o.plan);
+  const RunSpec plan = read_run(file);
+  const auto figures = read_plan_figures(file, plan);
+  const std::vector<std::string> names = !plan.rehearsal.routing.empty() ? std::vector{plan.rehearsal.routing}
+                                         : figures                      ? figures->routing
+                                                                        : std::vector<std::string>{"balanced"};
+  const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens_per_microbatch()).source; };
+  RunSpec run = reduced_run(plan, routing_of, limits_here());
+  if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();
+  const auto source = routing_of(run), plan_source = routing_of(plan);
+
+  const Folder folder(o.output);
+  const fs::path run_yaml = folder.path() / "run.yaml", recording = folder.path() / "planned-routing.csv";
+  run.rehearsal.routing = recording.string();
+  constexpr std::int64_t kWarmUp = 2;  // of windtunnel-train
+  write_file_atomically(recording, RankRouting(run, *source).recording(kWarmUp + run.rehearsal.steps));
+  write_file_atomically(run_yaml, run_to_yaml(run));
+  std::optional<MachineModel> machine;
+  if (!o.machine.empty()) machine = prices(o.machine), price_all(*machine, run, run_yaml, folder.kept());
+
+  const std::string reduced = reduction(plan, run);
+  fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(), reduced.empty() ? "" : " " + reduced);
+  run_trainer({"train", "--rehearse", run_yaml.string(), "-o", folder.path().string()}, folder.path() / "log.txt");
+
+  Rehearsal result = read_rehearsal_result(plan, run, folder.path(), *source, *plan_source, machine ? &*machine : nullptr);
+  result.figures = figures;
+  Report report = rehearsal_report(result);
+  report.provenance = provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", machine ? o.machine : "none"}});
+  if (!machine)
+    report.sections[0].items.push_back(Callout{
+        Status::none, "For predicted times of these shapes",
+        fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel calibrate {0}/bench.json -o {0}/machine.json; then "
+                    "again with --machine {0}/machine.json", folder.kept() ? o.output : "out/rehearsal")});
+  if (folder.kept())
+    for (const fs::path& written : write_report(report, folder.path(), "report")) fmt::print(stderr, "wrote {}\n", written.string());
+  put_report(report, o.json);
+  if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
+}
+
+}  // namespace
+
+bool asks_for_rehearsal(const std::vector<std::string>& arguments) {
+  const auto is = [&](const auto& matches) { return std::any_of(arguments.begin(), arguments.end(), matches); };
+  return is([](const std::string& a) { return a == "--rehearse" || a.starts_with("--rehearse="); }) &&
+         !is([](const std::string& a) { return a == "--help" || a == "-h"; });
+}
+
+void rehearse(std::vector<std::string> arguments) {
+  CLI::App app("", "windtunnel train");  // its help is windtunnel-train's
+  Options o;
+  app.add_option("--rehearse", o.plan)->required();
+  app.add_option("--machine", o.machine);
+  app.add_option("-o,--output", o.output);
+  app.add_flag("--json", o.json);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  app.parse(arguments);
+  rehearse(o);
+}
+
+}  // namespace wt

@@ -1,0 +1,26 @@
+// Routing by the names that people give: "balanced", a trainer's recording, histograms and families of them.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "planner/load_scenario.hpp"
+#include "sim/program/routing.hpp"
+
+namespace wt {
+
+/// The histograms that names stand for: files, names in configs/routing, families of them ("dbrx-proxy" is every
+/// dbrx-proxy-*); "balanced" alone = none. Throws Error{usage}.
+std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, std::int64_t experts);
+
+/// Every scenario's shares count alike; none = balanced. `tokens`: of one rank in one microbatch.
+std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, std::int64_t tokens, const std::vector<LoadScenario>& scenarios);
+
+struct NamedRouting {
+  std::unique_ptr<RoutingSource> source;
+  Evidence evidence = Evidence::assumed;
+};
+/// One recording, or what read_scenarios takes; none = balanced. Throws Error{usage}.
+NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, std::int64_t tokens);
+
+}  // namespace wt

@@ -1,0 +1,25 @@
+// The tokens of a rank's microbatch: from the data set, or drawn where a rehearsal has none.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+#include "configs/spec/run.hpp"
+#include "trainer/data/mds_reader.hpp"
+
+namespace wt {
+
+/// Tokens of one microbatch: (T,) int64 inputs and targets.
+struct Microbatch {
+  at::Tensor tokens, targets;
+};
+
+/// Of each sample the tokens at `positions`, and those behind them. Throws Error{usage} on samples that are too short and tokens outside the
+/// vocabulary.
+Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
+                           std::span<const std::int64_t> positions);
+
+/// Evenly drawn tokens: the same for the same run, step and microbatch.
+Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch);
+
+}  // namespace wt

@@ -1,0 +1,26 @@
+// Where a rank finds the others: torchrun's environment, which our own agent sets too; Slurm's and MPI's variables do.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace wt {
+
+struct RankEnvironment {
+  std::int64_t rank = 0;
+  std::int64_t world = 1;
+  std::int64_t local_rank = 0;
+  std::string master_address = "127.0.0.1";
+  int master_port = 29500;
+  bool agent_store = false;  ///< the launcher hosts the store (TORCHELASTIC_USE_AGENT_STORE)
+  int restart_count = 0;
+
+  /// True when RANK and WORLD_SIZE are set, or Slurm's or MPI's variables.
+  static bool present();
+  /// Throws Error{usage} on values that are not numbers.
+  static RankEnvironment read();
+};
+
+/// In front of every key of a generation in the rendezvous store: what a failed generation left there is not seen again.
+std::string store_prefix(int generation);
+
+}  // namespace wt

@@ -1,0 +1,124 @@
+#include "trainer/rehearsal.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "reports/chrome_trace.hpp"
+#include "sim/program/timeline_json.hpp"
+#include "trainer/clocks.hpp"
+#include "trainer/data/sample_order.hpp"
+#include "trainer/data/sampler.hpp"
+#include "trainer/executor.hpp"
+#include "trainer/forced_routing.hpp"
+#include "trainer/pch.hpp"
+#include "trainer/rehearsal_communicators.hpp"
+#include "trainer/run_profile.hpp"
+#include "trainer/schedule.hpp"
+#include "trainer/worker.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
+  const std::int64_t tokens = run.tokens_per_microbatch();
+  const std::string& file = run.rehearsal.routing;
+  if (file.empty() || file == "balanced") return balanced_routing(run.model, tokens);
+  return recorded_routing(file, run.model, tokens);
+}
+
+/// The tokens of this rank, from the data set or drawn.
+class Batches {
+ public:
+  explicit Batches(const RunSpec& run)
+      : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
+    if (run.data.empty()) return;
+    data_ = std::make_unique<MdsReader>(run.data);
+    SamplerOptions order;
+    order.shuffle_seed = run.shuffle_seed;
+    sampler_ = std::make_unique<Sampler>(data_->shard_sizes(), order);
+  }
+  void begin_step(std::int64_t step) {
+    step_ = step;
+    if (sampler_) samples_ = sampler_->next_batch(run_.global_batch);
+  }
+  Microbatch load(int microbatch) const {
+    if (!data_) return random_microbatch(run_, step_, microbatch);
+    const std::size_t n = static_cast<std::size_t>(run_.layout.microbatch);
+    const auto own = rank_samples(samples_, run_.rehearsal.rank / run_.layout.context, run_.layout.data_ranks());
+    return load_microbatch(*data_, run_, own.subspan(static_cast<std::size_t>(microbatch) * n, n), positions_);
+  }
+
+ private:
+  const RunSpec& run_;
+  std::vector<std::int64_t> positions_;
+  std::unique_ptr<MdsReader> data_;
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<std::int64_t> samples_;
+  std::int64_t step_ = 0;
+};
+
+/// This rank's own choices of one step, as the routing has them. Kept outside tensor memory, of which it is no part.
+class Choices {
+ public:
+  Choices(const RunSpec& run, const RoutingSource& routing) : run_(run), routing_(routing) {}
+  void begin_step(std::int64_t step) {
+    chosen_.clear();
+    const std::int64_t tokens = run_.tokens_per_microbatch();
+    for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch)
+      for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
+        chosen_.push_back(choose_experts(whole_rows(routing_.counts(step, microbatch, layer, run_.rehearsal.rank), tokens), tokens,
+                                         run_.model.top_k, run_.seed + static_cast<std::uint64_t>(chosen_.size())));
+  }
+  at::Tensor of(int microbatch, int layer) {
+    auto& one = chosen_.at(static_cast<std::size_t>(microbatch * run_.model.layers + layer));
+    return at::from_blob(one.data(), {run_.tokens_per_microbatch(), run_.model.top_k}, at::kLong);
+  }
+
+ private:
+  const RunSpec& run_;
+  const RoutingSource& routing_;
+  std::vector<std::vector<std::int64_t>> chosen_;
+};
+
+}  // namespace
+
+void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
+  prepare_rank_process();
+  const auto routing = routing_of(run);
+  RehearsalCommunicators communicators(run, *routing);
+  Executor executor(run, communicators);
+  Batches batches(run);
+  Choices choices(run, *routing);
+  executor.force_routing([&](int microbatch, int layer) { return choices.of(microbatch, layer); });
+
+  std::vector<StepTimeline> measured;
+  json steps = json::array();
+  Clocks from = Clocks::now();
+  double machine_from_s = machine_cpu_s();
+  for (std::int64_t step = 1; step <= kRehearsalWarmUp + run.rehearsal.steps; ++step) {
+    communicators.begin_step(step);
+    batches.begin_step(step);
+    choices.begin_step(step);
+    StepResult result = executor.run_step(step, learning_rate(run.optimizer, step, run.steps), [&](int m) { return batches.load(m); });
+    communicators.end_step();
+    if (step <= kRehearsalWarmUp) {
+      from = Clocks::now(), machine_from_s = machine_cpu_s();
+      continue;
+    }
+    steps.push_back({{"loss", result.loss}, {"gradient_norm", result.gradient_norm}, {"routing", result.routing}, {"timeline", to_json(result.timeline)}});
+    measured.push_back(std::move(result.timeline));
+  }
+  const Clocks end = Clocks::now();
+  const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) / std::max(end.wall_s - from.wall_s, 1e-9);
+  write_profile(run_profile(run, executor.program(), measured, false), folder / "profile.json");
+  write_file_atomically(folder / "trace.json", chrome_trace({{"rehearsed", {measured.back()}}}));
+  const json document = {{"schema", "windtunnel.rehearsal/1"}, {"run", run.name}, {"layout", run.layout.name()},
+                         {"rank", run.rehearsal.rank}, {"device", run.rehearsal.device}, {"routing", routing->description()},
+                         {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()}, {"cores_used_by_others", std::max(0.0, others)}, {"steps", steps}};
+  write_file_atomically(folder / "rehearsal.json", document.dump() + "\n");
+}
+
+}  // namespace wt

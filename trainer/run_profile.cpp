@@ -1,0 +1,65 @@
+#include "trainer/run_profile.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/recompute_mask.hpp"
+
+#include <torch/version.h>
+
+namespace wt {
+namespace {
+
+std::string direction_suffix(Direction direction) {
+  return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
+}
+
+}  // namespace
+
+Profile run_profile(const RunSpec& run, const Program& program, const std::vector<StepTimeline>& timelines, bool collectives) {
+  const auto instances = unroll(program);
+  Profile profile;
+  profile.fingerprint = host_facts();
+  profile.fingerprint["torch"] = TORCH_VERSION;
+  profile.fingerprint["device"] = "cpu";
+  profile.fingerprint["run.layout"] = run.layout.name();
+  std::map<std::string, Measurement> ops;
+  std::map<std::string, std::vector<double>> rows;
+  for (const StepTimeline& timeline : timelines)
+    for (std::size_t i = 0; i < instances.size(); ++i) {
+      const Op& op = *instances[i].op;
+      const OpRecord& record = timeline.ops[i];
+      if (op.work.empty() || (op.asynchronous() && !collectives)) continue;
+      const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
+      const std::int64_t again =  // of the layer: it decides what work an op has
+          instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));
+      const std::string key = kernel + to_string(op.group) + std::to_string(again);
+      Measurement& m = ops[key];
+      m.kernel = kernel;
+      m.pass = op.direction == Direction::backward ? "backward" : "forward";
+      m.shape["group"] = static_cast<std::int64_t>(op.group);
+      m.shape["recompute"] = again;
+      m.samples.push_back(record.thread_cpu_s);
+      rows[key].push_back(record.rows);
+    }
+  const ModelSpec& model = run.model;
+  for (auto& [key, m] : ops) {
+    m.dtype = to_string(run.precision);
+    m.clock = "thread_cpu";
+    m.evidence = {Evidence::measured, fmt::format("{} samples on rank {} of {}", m.samples.size(), timelines.front().rank, run.name)};
+    double mean_rows = 0;
+    for (double r : rows[key]) mean_rows += r / static_cast<double>(rows[key].size());
+    const std::pair<const char*, std::int64_t> facts[] = {
+        {"rows", std::llround(mean_rows)}, {"seq", run.seq}, {"microbatch", run.layout.microbatch}, {"layers", model.layers},
+        {"d_model", model.d_model}, {"n_heads", model.heads}, {"kv_heads", model.kv_heads}, {"head_dim", model.head_dim},
+        {"ffn", model.ffn}, {"experts", model.experts}, {"top_k", model.top_k}, {"vocab", model.vocab},
+        {"expert_ranks", run.layout.expert}, {"replicate", run.layout.replicate}, {"shard", run.layout.shard}};
+    for (const auto& [name, value] : facts) m.shape[name] = value;
+    profile.measurements.push_back(m);
+  }
+  return profile;
+}
+
+}  // namespace wt
