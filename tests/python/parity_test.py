@@ -49,7 +49,7 @@ def load_weights(model, folder):
     checkpoint = folder / "checkpoints" / (folder / "checkpoints" / "latest").read_text().strip()
     stored = {}
     for file in checkpoint.glob("*.safetensors"):
-        stored |= {name.removesuffix("/master"): value for name, value in load_file(file).items() if "exp_avg" not in name}
+        stored |= {name: value for name, value in load_file(file).items() if not name.startswith("state.")}
 
     def take(name, shape):
         return stored.pop(name).view(shape)
