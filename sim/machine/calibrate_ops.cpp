@@ -37,7 +37,7 @@ OpKey op_key(const Measurement& m) {
     }
   const std::int64_t group = shape_value(m, "group");
   if (!found || (suffix != ".fwd" && suffix != ".bwd" && suffix != ".rec") ||
-      group > static_cast<std::int64_t>(Group::head))
+      group > static_cast<std::int64_t>(Group::router_bias))
     throw_error(Code::usage,
                 "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, "
                 ".rec or .bwd "

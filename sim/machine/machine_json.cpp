@@ -42,7 +42,12 @@ Enum word(const JsonReader& in, int count) {
   in.fail(fmt::format("'{}'", found), allowed);
 }
 
-constexpr int kKernels = 13, kPasses = 2, kPrecisions = 2, kEvidences = 4, kActions = 17, kGroups = 5, kKinds = 7;
+template <typename Enum>
+constexpr int up_to(Enum last) {
+  return static_cast<int>(last) + 1;
+}
+constexpr int kKernels = up_to(Kernel::copy), kPasses = 2, kPrecisions = 2, kEvidences = 4, kActions = up_to(Action::reduce_loss),
+              kGroups = up_to(Group::router_bias), kKinds = up_to(OpKind::host);
 const char* const kDirections[] = {"fwd", "rec", "bwd"};
 
 Direction direction_of(const JsonReader& in) {
