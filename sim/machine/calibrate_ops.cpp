@@ -41,7 +41,7 @@ OpKey op_key(const Measurement& m) {
     throw_error(Code::usage,
                 "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, "
                 ".rec or .bwd "
-                "with a group of 0 to 4; record the trace again with a trainer of this version",
+                "with a group of 0 to 5; record the trace again with a trainer of this version",
                 m.name());
   key.direction = suffix == ".fwd" ? Direction::forward : suffix == ".bwd" ? Direction::backward : Direction::recompute;
   key.group = static_cast<Group>(group);
