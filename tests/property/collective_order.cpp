@@ -35,6 +35,13 @@ std::vector<Layout> layouts() {
         variants[4].reduce_every_microbatch = false;
         for (std::int64_t degree = 2; degree <= replicate; ++degree)
           if (replicate % degree == 0) variants.push_back(plain), variants.back().optimizer_shard = degree;
+        for (std::int64_t degree = 2; degree <= plain.shard; degree *= 2)
+          if (plain.shard % degree == 0) variants.push_back(plain), variants.back().context = degree;
+        variants.push_back(plain);
+        for (std::int64_t layer = 0; layer < 4; ++layer) {  // as many further copies as expert ranks, others in every layer
+          auto& row = variants.back().placement.emplace_back();
+          for (std::int64_t slot = 0; slot < experts + expert; ++slot) row.push_back((slot + layer) % experts);
+        }
         out.insert(out.end(), variants.begin(), variants.end());
       }
   return out;
@@ -43,7 +50,10 @@ std::vector<Layout> layouts() {
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const Layout& layout : layouts())
-    for (const auto& [layers, microbatches] : {std::pair{1, 1}, {2, 3}, {4, 2}}) out.push_back({layout, layers, microbatches});
+    for (const auto& [layers, microbatches] : {std::pair{1, 1}, {2, 3}, {4, 2}}) {
+      out.push_back({layout, layers, microbatches});
+      if (!layout.placement.empty()) out.back().layout.placement.resize(static_cast<std::size_t>(layers));
+    }
   return out;
 }
 
