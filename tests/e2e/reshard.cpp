@@ -155,7 +155,8 @@ RunSpec one_rank() {
   return run;
 }
 
-/// Every way to arrange one to four ranks; two of them with experts elsewhere than in order; optimizer states cut further.
+/// Every way to arrange one to four ranks; two of them with experts elsewhere than in order; optimizer states cut further;
+/// copies of experts; sequences shared.
 std::vector<RunSpec> all_runs() {
   std::vector<RunSpec> out;
   for (std::int64_t world = 1; world <= 4; ++world)
@@ -170,6 +171,10 @@ std::vector<RunSpec> all_runs() {
     out.push_back(with_layout(one_rank(), replicate, shard, shard));
     out.back().layout.optimizer_shard = optimizer;
   }
+  out.push_back(with_layout(one_rank(), 1, 2, 2));  // experts with copies on both ranks, and on one
+  out.back().layout.placement = {{0, 1, 2, 3, 4, 5, 3, 6, 7, 8, 9, 10, 11, 3}, {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 2}};
+  out.push_back(with_layout(one_rank(), 1, 4, 4));
+  out.back().layout.context = 2;
   return out;
 }
 
