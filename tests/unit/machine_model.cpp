@@ -186,6 +186,15 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
   CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("windtunnel.machine/1"));
 }
 
+TEST_CASE("a machine file knows every op of a step program") {
+  MachineData data = h100().model.data();
+  for (int action = 0; action <= static_cast<int>(Action::reduce_loss); ++action)
+    for (int group = 0; group <= static_cast<int>(Group::router_bias); ++group)
+      data.ops[{static_cast<Action>(action), Direction::recompute, static_cast<Group>(group)}].points = 1;
+  const nlohmann::json document = to_json(data);
+  CHECK(to_json(machine_from_json(document, "test")) == document);
+}
+
 TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, monotone in rows") {
   const MachineModel& model = h100().model;
   CHECK_FALSE(model.synchronous_host());
