@@ -30,12 +30,13 @@ target_include_directories(wt_libtorch SYSTEM INTERFACE ${_torch}/include ${_tor
 target_compile_definitions(wt_libtorch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
 target_link_options(wt_libtorch INTERFACE
   -Wl,-rpath,${_torch}/lib:${_cuda_lib} -Wl,-rpath-link,${_torch}/lib:${_cuda_lib} -Wl,--allow-shlib-undefined)
-target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)
+target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so ${CMAKE_DL_LIBS})
 if(WT_CUDA)
-  # libtorch_cuda.so is loaded when a device is asked for (bench/suites/device.cpp), not linked: it needs cuBLAS, cuDNN,
+  # libtorch_cuda.so is loaded when a device is asked for (trainer/device.cpp), not linked: it needs cuBLAS, cuDNN,
   # NCCL, cuFile, cuSPARSELt and NVSHMEM, and a program linked to it does not start where one of them is missing.
   find_package(CUDAToolkit REQUIRED)
-  target_include_directories(wt_libtorch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  find_path(WT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${WT_LIBTORCH}/nvidia/nccl/include REQUIRED)  # as is libnccl
+  target_include_directories(wt_libtorch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS} ${WT_NCCL_INCLUDE})
   target_compile_definitions(wt_libtorch INTERFACE WT_CUDA)
   target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libc10_cuda.so)
 endif()

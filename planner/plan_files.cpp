@@ -100,6 +100,7 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
   run.model = s.model;
   run.layout = plan.layout;
   run.precision = s.precision;
+  run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
   run.steps = plan.schedule.steps;
   run.seq = s.seq;
   run.global_batch = s.global_batch;
@@ -113,7 +114,7 @@ std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
       comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
               inputs.study.cluster.name +
               ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
-              "launched with one rank per GPU by Slurm, MPI or torchrun; this trainer runs on CPU for now.");
+              "launched with one rank per GPU by Slurm, MPI or torchrun.");
   out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs, plan) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
   out +=

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "bench/profile/device_memory.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/quantity.hpp"
 #include "configs/spec/recompute_mask.hpp"
@@ -18,8 +19,8 @@ constexpr std::int64_t kShortestSeq = 256;
 constexpr std::int64_t kSmallestWidth = 1024;  ///< divisor
 /// Of the memory free: the rest is for the process and what others allocate meanwhile.
 constexpr double kMemoryShare = 0.75;
-/// One core gives 20 to 100 GFLOP/s, so a step is one to five seconds.
-constexpr double kStepFlops = 1e11;
+/// One core gives 20 to 100 GFLOP/s, a GPU of today 200 to 1,000 TFLOP/s, so a step is one to five seconds.
+constexpr double kCoreFlops = 1e11, kDeviceFlops = 1e15;
 
 std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& model, const char* what, std::int64_t unit) {
   if (value % divisor != 0 || (value / divisor) % unit != 0)
@@ -31,6 +32,7 @@ std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& mod
 /// The run at one point of the reductions; plan.rehearsal.width_divisor says which width it has.
 RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, std::int64_t seq, std::int64_t microbatches) {
   RunSpec run = plan;
+  run.device = plan.rehearsal.device;
   run.model = scaled_model(plan.model, divisor, plan.precision);
   run.model.layers = layers;
   if (!run.layout.placement.empty()) run.layout.placement.resize(static_cast<std::size_t>(layers));
@@ -50,7 +52,7 @@ struct Need {
 Need need_of(const RunSpec& run, const RoutingOfRun& routing) {
   const auto source = routing(run);
   const RankRouting rows(run, *source);
-  const Program program = rank_program(run, true);
+  const Program program = rank_program(run);
   return {replay_memory(program, rows.rows(1)).peak_bytes, step_flops(program, rows.rows(1))};
 }
 
@@ -131,10 +133,8 @@ std::string RankRouting::recording(std::int64_t steps) const {
   return out + "\n";
 }
 
-Program rank_program(const RunSpec& run, bool transport_scratch) {
-  ProgramOptions options = program_options(run);
-  options.transport_scratch = transport_scratch;
-  ProgramSet set = build_program_set(run.model, run.layout, options);
+Program rank_program(const RunSpec& run) {
+  ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   return std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(run.rehearsal.rank)])]);
 }
 
@@ -146,7 +146,10 @@ double step_flops(const Program& program, const RowsBound& rows) {
   return sum;
 }
 
-RehearsalLimits limits_here() { return {kMemoryShare * free_bytes(), kStepFlops}; }
+RehearsalLimits limits_of(DeviceKind device) {
+  if (device == DeviceKind::cuda) return {kMemoryShare * free_device_memory(), kDeviceFlops};
+  return {kMemoryShare * free_bytes(), kCoreFlops};
+}
 
 RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const RehearsalLimits& limits) {
   const RehearsalSpec& asked = plan.rehearsal;

@@ -34,8 +34,8 @@ class RankRouting {
   Mesh mesh_;
 };
 
-/// The program of run.rehearsal.rank; `transport_scratch` as in ProgramOptions.
-Program rank_program(const RunSpec& run, bool transport_scratch);
+/// The program of run.rehearsal.rank on the run's device.
+Program rank_program(const RunSpec& run);
 /// FLOPs of all work items of a step.
 double step_flops(const Program& program, const RowsBound& rows);
 
@@ -43,8 +43,9 @@ struct RehearsalLimits {
   double memory_bytes = 0;  ///< tensors of the rank
   double step_flops = 0;
 };
-/// What this machine has free, less what the process itself takes; and a step of a second or two on one core.
-RehearsalLimits limits_here();
+/// What the device has free, less what the process itself takes; and a step of a second or two. Throws Error{runtime} where
+/// there is no such device.
+RehearsalLimits limits_of(DeviceKind device);
 
 /// The routing of a run of this shape (tokens differ with the sequence).
 using RoutingOfRun = std::function<std::unique_ptr<RoutingSource>(const RunSpec&)>;

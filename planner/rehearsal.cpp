@@ -101,7 +101,7 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
   const std::string origin = (folder / "rehearsal.json").string();
   const json document = read_json(origin);
   out.device = document.at("device"), out.routing = source.description(), out.tokens = document.at("tokens");
-  const Program program = rank_program(run, true);
+  const Program program = rank_program(run);
   const std::vector<OpInstance> ops = unroll(program);
   const std::vector<StepTimeline> steps = timelines_in(document.at("steps"), origin, ops);
   out.cores_used_by_others = document.at("cores_used_by_others");
@@ -115,9 +115,12 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
     if (const MemoryReplay replay = replay_memory(program, rows.rows(t.step)); replay.peak_bytes > out.replayed_peak_bytes)
       out.replayed_peak_bytes = replay.peak_bytes, out.replayed_peak_op = replay.peak_id;
   }
-  const Program planned = rank_program(plan, false);
+  RunSpec on_gpus = plan;
+  on_gpus.device = DeviceKind::cuda;
+  const Program planned = rank_program(on_gpus);
   out.plan_replay_bytes = replay_memory(planned, plan_rows.rows(1)).peak_bytes;
 
+  const bool cpu = run.device == DeviceKind::cpu;
   std::map<OpKey, std::vector<double>> measured;  // sums of each step
   std::map<OpKey, Price> predicted;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -128,7 +131,7 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
     }
     if (!computes(op)) continue;
     auto& sums = measured.try_emplace(key_of(op), steps.size(), 0.0).first->second;
-    for (std::size_t s = 0; s < steps.size(); ++s) sums[s] += steps[s].ops[i].thread_cpu_s;
+    for (std::size_t s = 0; s < steps.size(); ++s) sums[s] += cpu ? steps[s].ops[i].thread_cpu_s : steps[s].ops[i].done_s - steps[s].ops[i].issued_s;
     if (!prices) continue;
     const Price price = prices->segment(op, steps.back().ops[i].rows);
     if (const auto [at, fresh] = predicted.try_emplace(key_of(op), price); !fresh) at->second += price;

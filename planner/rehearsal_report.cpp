@@ -42,11 +42,12 @@ Table op_table(const Rehearsal& r) {
   const auto predicted = r.predicted_s();
   t.rows.push_back({"all of what was run", "", "", milliseconds(r.measured_s()), predicted ? milliseconds(*predicted) : Cell("-"),
                     predicted ? percent(*predicted / r.measured_s() - 1) : Cell("-"), milliseconds(r.extrapolated_s()), "-"});
-  t.note = fmt::format("Measured: CPU time of the computing thread, median of {} steps. Ops of a kind are alike: what was run stands for all that the "
-                       "plan has.", r.steps);
+  const bool cpu = r.run.device == DeviceKind::cpu;
+  t.note = fmt::format("Measured: {}, median of {} steps. Ops of a kind are alike: what was run stands for all that the plan has.",
+                       cpu ? "CPU time of the computing thread" : "time on the device, by events", r.steps);
   if (r.cores_used_by_others >= 0.1) t.note += fmt::format(" Other programs kept {:.1f} cores busy meanwhile.", r.cores_used_by_others);
   if (!r.figures) t.note += " No plan.json beside the run file: the plan's column is empty.";
-  else if (r.device == "cpu") t.note += fmt::format(" The plan's column is for {} at full size: a CPU's seconds are not compared with it.", r.figures->cluster);
+  else if (cpu) t.note += fmt::format(" The plan's column is for {} at full size: a CPU's seconds are not compared with it.", r.figures->cluster);
   return t;
 }
 
@@ -60,8 +61,10 @@ Table memory_table(const Rehearsal& r) {
   t.rows.push_back({"memory replay of what was run", mebibytes(r.replayed_peak_bytes), error, r.replayed_peak_op});
   t.rows.push_back({"memory replay of the whole plan, this rank's routing", mebibytes(r.plan_replay_bytes), "-", "-"});
   if (r.figures) t.rows.push_back({fmt::format("plan.json, p99 routing (limit {})", format_bytes(r.figures->limit_bytes)), mebibytes(r.figures->peak_bytes), "-", "-"});
-  t.note = "What was run holds the scratch of Gloo's gathers and reductions, as training on this device does; the plan's two rows are for NCCL, "
-           "which has none in tensor memory. Held to: 2 % or 4 MiB.";
+  if (r.run.device == DeviceKind::cpu)
+    t.note = "What was run holds the scratch of Gloo's gathers and reductions, as training on this device does; the plan's two rows are for NCCL, "
+             "which has none in tensor memory. ";
+  t.note += "Held to: 2 % or 4 MiB.";
   return t;
 }
 

@@ -7,6 +7,8 @@
 #include "configs/spec/error.hpp"
 #include "trainer/pch.hpp"
 
+#include <ATen/SDPBackend.h>
+
 namespace wt {
 namespace {
 
@@ -191,6 +193,12 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
   return out;
 }
 
+Positions Positions::to(at::Device device) const {
+  Positions out{rope.to(device), {}, context};
+  for (const Tensor& mask : masks) out.masks.push_back(mask.to(device));
+  return out;
+}
+
 Tensor norm(const Tensor& x, const Slot& weights, const std::string& name, const ModelSpec& m) {
   const Tensor& gain = weights[name + ".weight"];
   if (m.norm == Norm::rmsnorm) return rms_norm(x, gain, m.norm_eps);
@@ -242,6 +250,25 @@ Tensor in_rank_order(const Tensor& k, const Tensor& v, std::int64_t ranks) {
       out.select(0, rank).select(0, 1).select(2, half).copy_(v.narrow(2, piece * length, length));
     }
   return out.view({ranks, 2, k.size(0), k.size(1), 2 * length, k.size(3)});
+}
+
+std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences, at::ScalarType type) {
+  const at::AutoGradMode training(true);
+  const auto options = at::TensorOptions().dtype(type).device(positions.rope.cosine.device());
+  const bool cut = positions.context > 1, masked = !positions.masks.empty();
+  const std::int64_t tokens = positions.rope.cosine.size(0), queries = cut ? tokens / 2 : tokens;
+  const std::int64_t keys = masked ? positions.masks.back().size(3) : tokens;
+  const Tensor q = at::empty({sequences, m.heads, queries, m.head_dim}, options).requires_grad_(true);
+  const Tensor k = at::empty({sequences, m.kv_heads, keys, m.head_dim}, options);
+  std::optional<Tensor> mask;
+  if (masked) mask = positions.masks.back();
+  switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(q, k, k, mask, 0.0, !masked, std::nullopt, m.heads != m.kv_heads))) {
+    case at::SDPBackend::flash_attention: return "flash";
+    case at::SDPBackend::efficient_attention: return "efficient";
+    case at::SDPBackend::cudnn_attention: return "cudnn";
+    case at::SDPBackend::math: return "math";
+    default: return "unknown";
+  }
 }
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec& m, const Positions& positions) {

@@ -23,6 +23,7 @@ struct Positions {
   std::vector<at::Tensor> masks;
   std::int64_t context = 1;
   static Positions make(const ModelSpec& model, std::int64_t seq, std::int64_t context = 1, std::int64_t rank = 0);
+  Positions to(at::Device device) const;
 };
 
 /// LayerNorm or RMSNorm by the model, with the weights called `name`.
@@ -48,6 +49,9 @@ Qkv project_qkv(const at::Tensor& x, const Slot& dense, const ModelSpec& model, 
 at::Tensor in_sequence_order(const at::Tensor& gathered);
 /// Its inverse, for gradients.
 at::Tensor in_rank_order(const at::Tensor& k, const at::Tensor& v, std::int64_t ranks);
+
+/// What attend() would run for such a microbatch of `sequences`: "flash", "efficient", "cudnn" or "math", as LibTorch chooses.
+std::string attention_backend(const ModelSpec& model, const Positions& positions, std::int64_t sequences, at::ScalarType type);
 
 /// q (B, H, S / C, hd), k and v (B, KV, S, hd) -> (B * S / C, H * v_head_dim).
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ModelSpec& model, const Positions& positions);

@@ -17,6 +17,7 @@
 #include "trainer/communicator.hpp"
 #include "trainer/data/sampler.hpp"
 #include "trainer/safetensors.hpp"
+#include "trainer/device.hpp"
 #include "trainer/weights.hpp"
 
 namespace wt {
@@ -27,7 +28,7 @@ struct SaveTimes {
   double bytes = 0;       ///< written by this rank
 };
 
-/// A copy of what this rank writes, in plain memory: it counts neither as tensor memory nor, on a GPU, as its memory.
+/// A copy of what this rank writes, in plain host memory: it counts neither as tensor memory nor, on a GPU, as its memory.
 /// The buffer is kept from save to save, because touching fresh pages costs more than the copy.
 class StagedState {
  public:
@@ -37,8 +38,7 @@ class StagedState {
   std::int64_t bytes() const;
 
  private:
-  std::unique_ptr<float[]> values_;
-  std::size_t capacity_ = 0;
+  HostBuffer values_;
   std::vector<std::vector<OutgoingTensor>> files_;
 };
 

@@ -4,6 +4,7 @@
 #include "configs/spec/json_reader.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/checkpoint_format.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -94,7 +95,7 @@ std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGro
       for (const auto& [key, tensor] : states(g, p.name)) {
         if (stored.shape(key) != p.shape)
           throw_error(Code::usage, "{}: found shape {}, the model has {}; the checkpoint is of another model", key, json(stored.shape(key)).dump(), json(p.shape).dump());
-        stored.read(key, first, count, tensor->data_ptr<float>() + at);
+        fill_from_host(tensor->narrow(0, at, count), [&, name = key](float* values) { stored.read(name, first, count, values); });
         needed[static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin())] = '1';
       }
     });

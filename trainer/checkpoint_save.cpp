@@ -32,27 +32,29 @@ void remove_old(const fs::path& newest, std::int64_t keep) {
 void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank) {
   std::size_t needed = 1;
   for (const ShardedGroup& g : groups) needed += 3 * static_cast<std::size_t>(g.layout.state_elements);
-  if (needed > capacity_) values_ = std::make_unique_for_overwrite<float[]>(needed), capacity_ = needed;
+  const at::Device device = groups.front().master.device();
+  values_.reserve(needed, device);
   files_.clear();
   const auto add = [&](std::size_t file, OutgoingTensor tensor) {
     if (files_.size() <= file) files_.resize(file + 1);
     files_[file].push_back(std::move(tensor));
   };
-  values_[0] = static_cast<float>(step);
-  float* next = values_.get() + 1;
+  values_.data()[0] = static_cast<float>(step);
+  float* next = values_.data() + 1;
   for (const ShardedGroup& g : groups) {
     if (g.layout.copied && rank != 0) continue;
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       if (p.further_copy) return;  // the one in the lowest slot stands for all
       const auto parts = rectangles(p.shape, first, count);
       for (const auto& [key, tensor] : states(g, p.name)) {
-        at::from_blob(next, {count}, at::kFloat).copy_(tensor->narrow(0, at, count));
+        at::from_blob(next, {count}, at::kFloat).copy_(tensor->narrow(0, at, count), /*non_blocking=*/true);
         for (std::size_t i = 0; i < parts.size(); ++i) add(i, {key, "F32", parts[i].shape, next + (parts[i].begin - first), parts[i].offsets});
         next += count;
       }
-      if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.get(), {}});  // PyTorch's AdamW wants it
+      if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
     });
   }
+  wait_for_device(device);
 }
 
 std::int64_t StagedState::bytes() const {

@@ -1,23 +1,32 @@
-// Communication of one rank: a small interface over c10d process groups, one group per (mesh axis, lane), so that lanes
+// Communication of one rank: a small interface over Gloo and NCCL, one group per (mesh axis, lane), so that lanes
 // overlap and every group sees its calls in issue order. Failures say rank, op, axis and call.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/program/program.hpp"
 #include "trainer/rank_watch.hpp"
+#include "trainer/step_clock.hpp"
 
 namespace wt {
 
-/// A collective under way. wait() throws PeerLost when another rank's end broke it.
+/// A collective under way: holds what it reads and writes until it was waited for.
 class PendingWork {
  public:
   virtual ~PendingWork() = default;
+  /// What is issued after this finds the result: on the CPU the host waits, on CUDA the current stream does. Throws PeerLost
+  /// when another rank's end broke it.
   virtual void wait() = 0;
   virtual bool done() = 0;
+  /// Where its lane began and ended it; none where only done() can tell.
+  struct Marks {
+    StepClock::Mark begin, end;
+  };
+  virtual std::optional<Marks> marks() const { return std::nullopt; }
 };
 using Pending = std::unique_ptr<PendingWork>;
 
@@ -63,6 +72,9 @@ class Communicators {
   /// `tensor` of coordinate 0 on the axis goes to the others there.
   virtual Pending broadcast(Axis axis, at::Tensor tensor) = 0;
   virtual void barrier() = 0;
+  /// Before the host reads a tensor: returns when the device has done what was issued on its current stream. A collective
+  /// that holds it up is timed and named as one that is waited for.
+  virtual void before_host_read() {}
 };
 
 /// Whether the ranks of a group compare what they are about to issue, and throw Error{runtime} naming op, group, ranks and
@@ -74,8 +86,13 @@ inline constexpr OrderCheck kOrderCheck = OrderCheck::off;
 inline constexpr OrderCheck kOrderCheck = OrderCheck::on;
 #endif
 
-/// c10d/Gloo on the mesh. A call that does not end in time, or whose peer is gone, is told by `watch`, which outlives this.
+/// c10d/Gloo on the mesh: tensors in host memory. A call that does not end in time, or whose peer is gone, is told by `watch`,
+/// which outlives this.
 std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
                                                        OrderCheck check = kOrderCheck);
+/// NCCL for tensors on the clock's CUDA device, Gloo for those in host memory; for a CPU clock Gloo alone. `clock` and
+/// `watch` outlive this.
+std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
+                                                  StepClock& clock, OrderCheck check = kOrderCheck);
 
 }  // namespace wt

@@ -4,6 +4,7 @@
 
 #include "configs/spec/error.hpp"
 #include "trainer/clocks.hpp"
+#include "trainer/device.hpp"
 #include "trainer/fault_point.hpp"
 #include "trainer/memory_counter.hpp"
 #include "trainer/pch.hpp"
@@ -16,21 +17,34 @@ using at::Tensor;
 struct Executor::InFlight {
   Pending work;
   std::size_t record;
-  bool seen_done = false;
+  bool timed = false;  ///< when it was done is known
 };
 
-Executor::Executor(const RunSpec& run, Communicators& communicators)
+namespace {
+
+/// On the device without holding up the host.
+Microbatch to_device(Microbatch batch, at::Device device) {
+  if (device.is_cpu()) return batch;
+  return {batch.tokens.pin_memory().to(device, /*non_blocking=*/true), batch.targets.pin_memory().to(device, /*non_blocking=*/true)};
+}
+
+}  // namespace
+
+Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock)
     : run_(run),
       communicators_(communicators),
+      clock_(clock),
+      device_(clock.device()),
       mesh_(run.layout),
       rank_(communicators.rank()),
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
-      segments_(run.model, run.layout, run.seq, run.global_batch, type_, mesh_.coordinate(Axis::context, communicators.rank())) {
+      segments_(run.model, run.layout, run.seq, run.global_batch, type_, mesh_.coordinate(Axis::context, communicators.rank()), clock.device()) {
+  const at::TensorOptions on_device(device_);
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
   ops_ = unroll(program_);
   const auto add = [&](Group group, std::int64_t layer) {
-    groups_.push_back(make_group(group_layout(run.model, run.layout, group, layer, rank_), run.seed));
+    groups_.push_back(make_group(group_layout(run.model, run.layout, group, layer, rank_), run.seed, device_));
   };
   add(Group::embedding, -1);
   add(Group::head, -1);
@@ -38,16 +52,17 @@ Executor::Executor(const RunSpec& run, Communicators& communicators)
   const bool biased = run.model.moe_layers() > 0 && run.model.router.bias_update_rate > 0;
   if (biased) add(Group::router_bias, -1);
   if (run.layout.optimizer_shard > 1)
-    for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, at::TensorOptions().dtype(type_));
+    for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, on_device.dtype(type_));
   make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_, dense_gradients_);
   make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_, expert_gradients_);
-  if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, at::kFloat);
+  if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, on_device.dtype(at::kFloat));
   if (!run.layout.reduce_every_microbatch) {
-    embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
-    head_gradient_ = GradientBuffer::make(groups_[1].layout);
+    embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
+    head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
   }
-  norm_ = at::zeros({1}, at::kFloat);
-  losses_ = at::zeros({3}, at::kFloat);
+  norm_ = at::zeros({1}, on_device.dtype(at::kFloat));
+  losses_ = at::zeros({3}, on_device.dtype(at::kFloat));
+  cross_entropy_ = at::zeros({}, on_device.dtype(at::kDouble));
 }
 
 Executor::~Executor() = default;
@@ -56,27 +71,41 @@ void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradie
   const auto storages = [&](std::int64_t count, at::ScalarType type) {
     std::vector<Tensor> out;
     for (std::int64_t slot = 0; slot < count; ++slot)
-      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)}, at::TensorOptions().dtype(type)));
+      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)}, at::TensorOptions(device_).dtype(type)));
     return out;
   };
   const auto weight_storage = storages(weights, type_), gradient_storage = storages(gradients, at::kFloat);
   for (std::int64_t layer = 0; layer < run_.model.layers; ++layer) {
     const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
-    slots.push_back(Slot::make(layout, type_, weight_storage[static_cast<std::size_t>(layer % weights)]));
-    buffers.push_back(GradientBuffer::make(layout, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
+    slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_), weight_storage[static_cast<std::size_t>(layer % weights)]));
+    buffers.push_back(GradientBuffer::make(layout, device_, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
   }
 }
 
 void Executor::wait_for(int index) {
   InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
   if (!flight) return;
-  OpRecord& record = result_.timeline.ops[flight->record];
-  const Clocks begin = Clocks::now();
+  Waited waited{flight->record, clock_.mark(), 0};
   flight->work->wait();
-  const Clocks end = Clocks::now();
-  record.waited_s += end.wall_s - begin.wall_s;
-  if (!flight->seen_done) record.done_s = end.wall_s;
+  waited.end = clock_.mark();
+  waits_.push_back(waited);
+  if (!flight->timed) marks_[flight->record].done = waited.end;
   in_flight_[static_cast<std::size_t>(index)].reset();
+}
+
+void Executor::read_marks(StepClock::Mark end) {
+  StepTimeline& t = result_.timeline;
+  t.step_s = clock_.seconds(end);
+  for (std::size_t i = 0; i < t.ops.size(); ++i) t.ops[i].issued_s = clock_.seconds(marks_[i].issued), t.ops[i].done_s = clock_.seconds(marks_[i].done);
+  for (const Waited& waited : waits_) {
+    const double seconds = clock_.seconds(waited.end) - clock_.seconds(waited.begin);
+    t.ops[waited.record].waited_s += seconds;
+    t.exposed_s += seconds;
+  }
+}
+
+std::string Executor::attention_backend() const {
+  return wt::attention_backend(run_.model, segments_.positions(), run_.layout.microbatch, type_);
 }
 
 void Executor::check_issued(const OpInstance& instance, double rows) const {
@@ -108,26 +137,28 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   in_flight_.clear();
   in_flight_.resize(ops_.size());
   router_loss_ = {};
-  cross_entropy_ = 0;
+  cross_entropy_.zero_();
+  marks_.clear(), waits_.clear(), counted_.clear();
 
   double peak = 0;
-  const Clocks begin = Clocks::now();
+  clock_.begin();
+  clock_.mark();
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const OpInstance& instance = ops_[i];
     const std::string id = instance.id();
     communicators_.at(step_, id);
     for (int wait : instance.waits) wait_for(wait);
     pass_fault_point(step_, id);
-    reset_peak_tensor_bytes();
+    reset_peak_tensor_bytes(device_);
     const Clocks start = Clocks::now();
+    OpMarks marks{clock_.mark(), 0};
     issued_.reset();
     execute(instance);
+    marks.done = clock_.mark();
     const Clocks end = Clocks::now();
     OpRecord record;
     record.id = id;
     record.lane = instance.op->lane;
-    record.issued_s = start.wall_s;
-    record.done_s = end.wall_s;
     record.thread_cpu_s = end.thread_cpu_s - start.thread_cpu_s;
     record.process_cpu_s = end.process_cpu_s - start.process_cpu_s;
     if (instance.layer >= 0) {
@@ -135,32 +166,31 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
       record.rows = static_cast<double>(run_.layout.expert == 1 ? 0 : s.to_expert_major.defined() ? s.to_expert_major.numel() : 0);
     }
     check_issued(instance, record.rows);
-    record.live_bytes = static_cast<double>(live_tensor_bytes());
-    record.peak_bytes = static_cast<double>(peak_tensor_bytes());
+    record.live_bytes = static_cast<double>(live_tensor_bytes(device_));
+    record.peak_bytes = static_cast<double>(peak_tensor_bytes(device_));
     peak = std::max(peak, record.peak_bytes);
     result_.timeline.ops.push_back(std::move(record));
-    if (issued_) in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), result_.timeline.ops.size() - 1, false});
+    const auto on_lane = issued_ ? issued_->marks() : std::nullopt;
+    if (on_lane) marks = {on_lane->begin, on_lane->end};
+    marks_.push_back(marks);
+    if (issued_) in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
     for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
-      if (flight && !flight->seen_done && flight->work->done()) {
-        flight->seen_done = true;
-        result_.timeline.ops[flight->record].done_s = Clocks::now().wall_s;
+      if (flight && !flight->timed && flight->work->done()) {
+        flight->timed = true;
+        marks_[flight->record].done = clock_.mark();
       }
   }
   for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
-  const Clocks end = Clocks::now();
-
-  StepTimeline& t = result_.timeline;
-  t.step_s = end.wall_s - begin.wall_s;
-  t.peak_bytes = peak;
-  for (OpRecord& record : t.ops) {
-    record.issued_s -= begin.wall_s;
-    record.done_s -= begin.wall_s;
-    t.exposed_s += record.waited_s;
-  }
-  const float* losses = losses_.data_ptr<float>();
-  result_.loss = losses[0];
-  result_.aux_loss = losses[1];
-  result_.z_loss = losses[2];
+  const StepClock::Mark end = clock_.mark();
+  communicators_.before_host_read();
+  const Tensor losses = losses_.cpu();
+  wait_for_device(device_);
+  read_marks(end);
+  read_counts();
+  result_.timeline.peak_bytes = peak;
+  result_.loss = losses.data_ptr<float>()[0];
+  result_.aux_loss = losses.data_ptr<float>()[1];
+  result_.z_loss = losses.data_ptr<float>()[2];
   return std::move(result_);
 }
 
@@ -170,7 +200,7 @@ void Executor::execute(const OpInstance& instance) {
   LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
   const LayerRecompute again = s ? run_.layout.recompute.of(instance.layer, run_.model.layers) : LayerRecompute{};
   switch (op.action) {
-    case Action::load_batch: batch_ = (*load_)(instance.microbatch); break;
+    case Action::load_batch: batch_ = to_device((*load_)(instance.microbatch), device_); break;
     case Action::unshard:
       if (op.kind != OpKind::host) unshard(instance);
       if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
@@ -181,7 +211,7 @@ void Executor::execute(const OpInstance& instance) {
         activation_ = segments_.embed(run_.model.tied ? head_ : embedding_, batch_.tokens);
         embedding_ = Slot{};
       } else {
-        if (!run_.model.tied && !embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout);
+        if (!run_.model.tied && !embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
         segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens, activation_gradient_);
         activation_gradient_.reset();
       }
@@ -202,7 +232,7 @@ void Executor::execute(const OpInstance& instance) {
       } else {
         if (op.direction == Direction::forward) {
           if (activation_.defined()) s->input = std::move(activation_);
-          if (forced_) s->choice.forced = forced_(instance.microbatch, instance.layer);
+          if (forced_) s->choice.forced = forced_(instance.microbatch, instance.layer).to(device_);
         }
         RouterLoss counted;  // in forward already
         segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
@@ -231,16 +261,14 @@ void Executor::execute(const OpInstance& instance) {
         s->output_gradient = std::move(activation_gradient_);
         segments_.combine_rows_backward(*s);
       } else {
-        if (run_.layout.context > 1) router_loss_.aux += segments_.balance_loss(*s);
+        if (run_.layout.context > 1) add_loss(router_loss_.aux, segments_.balance_loss(*s));
         activation_ = segments_.combine_rows(*s, again);
       }
       break;
     case Action::head_loss: {
-      if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout);
+      if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
       head_.accumulate_into(head_gradient_);
-      auto [loss, gradient] = segments_.head(head_, activation_, batch_.targets);
-      cross_entropy_ += loss;
-      activation_gradient_ = gradient;
+      activation_gradient_ = segments_.head(head_, activation_, batch_.targets, cross_entropy_);
       activation_.reset();
       head_ = Slot{};
       break;

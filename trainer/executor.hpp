@@ -26,8 +26,8 @@ struct StepResult {
 
 class Executor {
  public:
-  /// Builds the program of this rank's class, the shards and the slots.
-  Executor(const RunSpec& run, Communicators& communicators);
+  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive it.
+  Executor(const RunSpec& run, Communicators& communicators, StepClock& clock);
   ~Executor();
 
   /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
@@ -39,11 +39,24 @@ class Executor {
   const Program& program() const { return program_; }
   /// All groups this rank owns shards of, in a fixed order.
   std::vector<ShardedGroup>& groups() { return groups_; }
+  at::Device device() const { return device_; }
+  /// Which kernel computes attention.
+  std::string attention_backend() const;
 
  private:
   struct InFlight;
+  struct OpMarks {
+    StepClock::Mark issued, done;
+  };
+  /// The compute lane stood still for the collective of that record.
+  struct Waited {
+    std::size_t record;
+    StepClock::Mark begin, end;
+  };
   void execute(const OpInstance& instance);
   void wait_for(int index);
+  /// The timeline's times from the marks, when the device has passed them all.
+  void read_marks(StepClock::Mark end);
   /// Throws Error{runtime} when the op issued another collective than the program says: kind, axis, bytes.
   void check_issued(const OpInstance& instance, double rows) const;
   ShardedGroup& group_of(const OpInstance& instance);
@@ -59,6 +72,8 @@ class Executor {
   /// (E,) fp32 of a layer, undefined without loss-free balancing.
   at::Tensor router_bias(std::int64_t layer) const;
   void count_rows(const OpInstance& instance, const LayerState& s);
+  /// result_.routing from what count_rows kept.
+  void read_counts();
   void update_bias();
   void exchange_copies(const OpInstance& instance);
   void add_copies(const OpInstance& instance);
@@ -74,6 +89,8 @@ class Executor {
 
   const RunSpec& run_;
   Communicators& communicators_;
+  StepClock& clock_;
+  at::Device device_;
   Mesh mesh_;
   std::int64_t rank_;
   at::ScalarType type_;
@@ -97,12 +114,15 @@ class Executor {
   std::vector<LayerState> layers_;
   at::Tensor activation_, activation_gradient_;
   at::Tensor norm_, losses_;
+  at::Tensor cross_entropy_;  ///< fp64 scalar, summed over this rank's tokens
   at::Tensor router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
   at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too
   RouterLoss router_loss_;
-  double cross_entropy_ = 0;
   StepResult result_;
   std::vector<std::unique_ptr<InFlight>> in_flight_;
+  std::vector<OpMarks> marks_;  ///< by op of the timeline
+  std::vector<Waited> waits_;
+  std::vector<std::pair<const OpInstance*, at::Tensor>> counted_;  ///< rows per expert of every microbatch and layer
   Pending issued_;  ///< set by execute() when the op is a collective
 };
 

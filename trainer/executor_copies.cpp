@@ -43,7 +43,7 @@ void Executor::own_gradient(const OpInstance& instance, std::int64_t expert, Ten
 void Executor::exchange_copies(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   const CopyExchange exchange = copy_exchange(run_.model, run_.layout, instance.layer, mesh_.coordinate(Axis::expert, rank_));
-  const auto options = at::TensorOptions().dtype(at::kFloat);
+  const auto options = at::TensorOptions(device_).dtype(at::kFloat);
   const std::int64_t width = run_.model.expert_parameters();
   Tensor sent = at::empty({exchange.total(), width}, options);
   copies_received_ = at::empty({exchange.total(), width}, options);
@@ -57,7 +57,7 @@ void Executor::add_copies(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   const std::int64_t own = mesh_.coordinate(Axis::expert, rank_);
   const CopyExchange exchange = copy_exchange(run_.model, run_.layout, instance.layer, own);
-  const auto options = at::TensorOptions().dtype(at::kFloat);
+  const auto options = at::TensorOptions(device_).dtype(at::kFloat);
   Tensor sum = at::empty({run_.model.expert_parameters()}, options), mine = at::empty_like(sum);
   for (const std::int64_t expert : exchange.experts) {
     std::int64_t row = 0, holders = 0;

@@ -1,7 +1,5 @@
 // The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks that hold
 // different experts.
-#include <algorithm>
-
 #include "trainer/executor.hpp"
 #include "trainer/pch.hpp"
 
@@ -27,12 +25,8 @@ Pending Executor::reduce_kv(LayerState& s) {
 
 Pending Executor::counts(LayerState& s) {
   const std::int64_t ranks = run_.layout.expert, local = run_.layout.slots_per_rank(run_.model);
-  Tensor sent = at::empty({ranks, local}, at::kLong);
-  std::copy(s.choice.slot_counts.begin(), s.choice.slot_counts.end(), sent.data_ptr<std::int64_t>());
-  s.sent_rows.assign(static_cast<std::size_t>(ranks), 0);
-  for (std::int64_t slot = 0; slot < run_.layout.slots(run_.model); ++slot)
-    s.sent_rows[static_cast<std::size_t>(slot / local)] += s.choice.slot_counts[static_cast<std::size_t>(slot)];
-  s.received_counts = at::empty({ranks, local}, at::kLong);
+  const Tensor sent = s.choice.slot_counts.view({ranks, local});
+  s.received_counts = at::empty_like(sent);
   return communicators_.all_to_all(Axis::expert, s.received_counts, sent, {}, {});
 }
 
@@ -44,7 +38,10 @@ Pending Executor::dispatch(LayerState& s, bool backward) {
     s.expert_input_gradient.reset();  // c10d keeps it until the work is done
     return work;
   }
-  if (!s.to_expert_major.defined()) segments_.plan_rows(s);
+  if (!s.to_expert_major.defined()) {
+    communicators_.before_host_read();
+    segments_.plan_rows(s);
+  }
   s.received = at::empty({s.to_expert_major.size(0), width}, s.rows.options());
   Pending work = communicators_.all_to_all(Axis::expert, s.received, s.rows, s.received_rows, s.sent_rows);
   s.rows.reset();

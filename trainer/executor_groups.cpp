@@ -6,6 +6,7 @@
 #include "kernels/kernels.h"
 #include "sim/program/expert_copies.hpp"
 #include "trainer/executor.hpp"
+#include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -53,7 +54,7 @@ void Executor::unshard(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   ShardedGroup& group = group_of(instance);
   Slot& slot = slot_of(instance);
-  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot::make(group.layout, type_);
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_));
   const std::int64_t n = group.layout.shard_elements;
   Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
   own.copy_(group.weights.defined() ? group.weights : group.master);
@@ -63,7 +64,7 @@ void Executor::unshard(const OpInstance& instance) {
 void Executor::reduce_gradients(const OpInstance& instance) {
   ShardedGroup& group = group_of(instance);
   Tensor& reduced = reduced_[&group];
-  reduced = at::empty({group.layout.shard_elements}, at::kFloat);
+  reduced = at::empty({group.layout.shard_elements}, at::TensorOptions(device_).dtype(at::kFloat));
   issued_ = communicators_.reduce_scatter(shard_axis(instance.op->group), reduced, gradient_of(instance).flat);
 }
 
@@ -89,8 +90,8 @@ void Executor::reduce_replicas(const OpInstance& instance) {
 }
 
 void Executor::gradient_norm() {
-  double sum = 0;
-  const auto add = [&sum](const Tensor& gradient) { sum += gradient.dot(gradient).item<double>(); };
+  Tensor sum = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
+  const auto add = [&sum](const Tensor& gradient) { sum += gradient.dot(gradient); };
   for (const ShardedGroup& group : groups_) {
     if (group.layout.group == Group::router_bias) continue;
     const Tensor gradient = group.state_gradient();
@@ -102,28 +103,30 @@ void Executor::gradient_norm() {
       if (!p.further_copy) add(gradient.narrow(0, at, count));
     });
   }
-  norm_.fill_(static_cast<float>(sum));
+  norm_.copy_(sum);
 }
 
 void Executor::optimizer_step() {
   const OptimizerSpec& o = run_.optimizer;
-  const double norm = std::sqrt(norm_.item<double>());
+  communicators_.before_host_read();
+  const double norm = std::sqrt(norm_.item<double>());  // the host needs it: to clip, and not to go on where it is not finite
   result_.gradient_norm = norm;
   if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
     throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged", rank_, step_, norm);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
     if (group.layout.group == Group::router_bias) continue;  // moved by update_bias
-    const WtStatus status = wt_adamw({-1, nullptr}, group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
+    const WtStatus status = wt_adamw(stream_of(group.master), group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
                                      group.exp_avg_sq.data_ptr<float>(), group.state_gradient().data_ptr<float>(),
                                      group.layout.state_elements, learning_rate_, o.beta1, o.beta2, o.eps,
                                      o.weight_decay, step_, static_cast<float>(scale));
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
   }
   const double tokens = static_cast<double>(run_.tokens_per_step());
-  losses_[0] = static_cast<float>(cross_entropy_ / tokens);
-  losses_[1] = static_cast<float>(router_loss_.aux);
-  losses_[2] = static_cast<float>(router_loss_.z);
+  losses_.zero_();
+  losses_.select(0, 0).copy_(cross_entropy_ / tokens);
+  if (router_loss_.aux.defined()) losses_.select(0, 1).copy_(router_loss_.aux);
+  if (router_loss_.z.defined()) losses_.select(0, 2).copy_(router_loss_.z);
 }
 
 Tensor Executor::router_bias(std::int64_t layer) const {
@@ -132,11 +135,22 @@ Tensor Executor::router_bias(std::int64_t layer) const {
 }
 
 void Executor::count_rows(const OpInstance& instance, const LayerState& s) {
-  const std::vector<std::int64_t>& rows = s.choice.expert_counts;
-  result_.routing[static_cast<std::size_t>(instance.microbatch)][static_cast<std::size_t>(instance.layer)] = rows;
-  if (!router_loads_.defined() || rows.empty()) return;
-  float* loads = router_loads_.data_ptr<float>() + (instance.layer - run_.model.dense_layers) * run_.model.experts;
-  for (std::size_t e = 0; e < rows.size(); ++e) loads[e] += static_cast<float>(rows[e]);
+  const Tensor& rows = s.choice.expert_counts;
+  if (!rows.defined()) return;
+  counted_.emplace_back(&instance, rows);
+  if (router_loads_.defined()) router_loads_.select(0, instance.layer - run_.model.dense_layers).add_(rows);
+}
+
+void Executor::read_counts() {
+  if (counted_.empty()) return;
+  std::vector<Tensor> rows;
+  for (const auto& [instance, counts] : counted_) rows.push_back(counts);
+  const Tensor all = at::stack(rows).cpu();
+  const std::int64_t* next = all.data_ptr<std::int64_t>();
+  for (const auto& [instance, counts] : counted_) {
+    result_.routing[static_cast<std::size_t>(instance->microbatch)][static_cast<std::size_t>(instance->layer)].assign(next, next + run_.model.experts);
+    next += run_.model.experts;
+  }
 }
 
 void Executor::update_bias() {

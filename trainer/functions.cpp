@@ -38,15 +38,6 @@ WtStream stream_of_all(const Tensor& first, const Others&... others) {
   return stream_of(first);
 }
 
-/// For what keeps counts or sums in host memory.
-void need_cpu(const Tensor& tensor, const char* function) {
-  if (!tensor.is_cpu())
-    throw_error(Code::runtime,
-                "{}: found a tensor on {}, allowed is cpu (its counts or sums are host memory); call the "
-                "kernel of kernels.h with device memory instead",
-                function, tensor.device().str());
-}
-
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& gain, double eps) {
     const std::int64_t rows = x.size(0), width = x.size(1);
@@ -258,6 +249,11 @@ Tensor unpack_rows(const PackedRows& packed, Compression compression, at::Scalar
   return x;
 }
 
+void sort_rows(const Tensor& slot, std::int64_t slots, Tensor& order, Tensor& inverse, const Tensor& counts, const Tensor& renamed) {
+  const auto data = [](const Tensor& t) { return t.defined() ? t.data_ptr<std::int64_t>() : nullptr; };
+  check(wt_sort_by_expert(stream_of_all(slot, order, inverse), data(slot), data(renamed), slot.numel(), slots, data(order), data(inverse), data(counts)));
+}
+
 Tensor gather_rows(const Tensor& x, const Tensor& index) {
   Tensor y = at::empty({index.size(0), x.size(1)}, x.options());
   check(wt_gather_rows(stream_of_all(x, index), dtype(x), x.data_ptr(), index.data_ptr<std::int64_t>(), x.size(0),
@@ -265,13 +261,10 @@ Tensor gather_rows(const Tensor& x, const Tensor& index) {
   return y;
 }
 
-double cross_entropy_in_place(Tensor& logits, const Tensor& targets, double scale) {
-  need_cpu(logits, "cross_entropy_in_place");
-  double loss = 0;
-  check(wt_cross_entropy_forward_backward(stream_of(logits), dtype(logits), logits.data_ptr(),
+void cross_entropy_in_place(Tensor& logits, const Tensor& targets, double scale, const Tensor& loss) {
+  check(wt_cross_entropy_forward_backward(stream_of_all(logits, targets, loss), dtype(logits), logits.data_ptr(),
                                           targets.data_ptr<std::int64_t>(), logits.size(0), logits.size(1),
-                                          static_cast<float>(scale), &loss));
-  return loss;
+                                          static_cast<float>(scale), loss.data_ptr<double>()));
 }
 
 }  // namespace wt

@@ -19,6 +19,7 @@ WtStream stream_of(const at::Tensor& tensor);
 struct RopeTable {
   at::Tensor cosine, sine;
   static RopeTable make(std::int64_t seq, std::int64_t head_dim, double theta);
+  RopeTable to(at::Device device) const { return {cosine.to(device), sine.to(device)}; }
 };
 
 /// RMSNorm and a product that reads it: normed (T, D), product (T, N) = normed * weight^T.
@@ -62,9 +63,14 @@ struct PackedRows {
 PackedRows pack_rows(const at::Tensor& x, Compression compression);
 /// (T, D) in `type`.
 at::Tensor unpack_rows(const PackedRows& packed, Compression compression, at::ScalarType type);
+/// Stable sort of rows by `slot` (n), int64 in [0, slots): order[j] is the row that comes j-th, inverse[order[j]] = j, both (n)
+/// int64; counts (slots) int64, or undefined. `renamed`: slots looked up in it by the values of `slot`, or undefined.
+void sort_rows(const at::Tensor& slot, std::int64_t slots, at::Tensor& order, at::Tensor& inverse, const at::Tensor& counts = {},
+               const at::Tensor& renamed = {});
 /// y[j] = x[index[j]].
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& index);
-/// CPU only. Sum over rows of -log softmax(logits)[target]; logits become scale * (softmax - onehot).
-double cross_entropy_in_place(at::Tensor& logits, const at::Tensor& targets, double scale);
+/// Adds the sum over rows of -log softmax(logits)[target] to `loss`, fp64 of one element on the same device; logits become
+/// scale * (softmax - onehot).
+void cross_entropy_in_place(at::Tensor& logits, const at::Tensor& targets, double scale, const at::Tensor& loss);
 
 }  // namespace wt

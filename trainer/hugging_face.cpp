@@ -11,6 +11,7 @@
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/json_reader.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -118,7 +119,6 @@ std::vector<float> PretrainedWeights::read(const std::string& parameter, std::in
 
 void PretrainedWeights::load(std::vector<ShardedGroup>& groups) const {
   for (ShardedGroup& group : groups) {
-    float* master = group.master.data_ptr<float>();
     const std::int64_t begin = group.layout.state_begin(), end = begin + group.master.numel();
     for (const ParameterInfo& p : group.layout.parameters) {
       const std::int64_t from = std::max(begin, p.offset), to = std::min(end, p.offset + p.elements());
@@ -126,7 +126,9 @@ void PretrainedWeights::load(std::vector<ShardedGroup>& groups) const {
       const std::int64_t rows = p.shape.size() == 1 ? 1 : p.shape[0], columns = p.shape.back();
       const std::int64_t first = (from - p.offset) / columns, last = (to - p.offset + columns - 1) / columns;
       const std::vector<float> values = read(p.name, rows, columns, first, last);
-      std::copy_n(values.begin() + (from - p.offset - first * columns), to - from, master + (from - begin));
+      fill_from_host(group.master.narrow(0, from - begin, to - from), [&](float* master) {
+        std::copy_n(values.begin() + (from - p.offset - first * columns), to - from, master);
+      });
     }
   }
 }

@@ -123,7 +123,8 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder) {
 void rehearse_as_is(const TrainOptions& o) {
   if (!o.machine.empty() || o.json)
     throw_error(Code::usage, "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train --rehearse, which compares");
-  const RunSpec run = read_run(find_config("runs", o.rehearsed));
+  RunSpec run = read_run(find_config("runs", o.rehearsed));
+  run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
   std::filesystem::create_directories(o.folder);
   rehearse(run, o.folder);

@@ -8,6 +8,10 @@
 #include <atomic>
 #include <fstream>
 
+#ifdef WT_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#endif
+
 namespace wt {
 namespace {
 
@@ -48,9 +52,48 @@ void install_memory_counter() {
   c10::SetCPUAllocator(&counting, 100);  // above the default's priority
 }
 
-std::int64_t live_tensor_bytes() { return live.load(); }
-std::int64_t peak_tensor_bytes() { return peak.load(); }
-void reset_peak_tensor_bytes() { peak.store(live.load()); }
+#ifdef WT_CUDA
+namespace {
+
+using c10::CachingAllocator::Stat;
+using c10::CachingDeviceAllocator::DeviceStats;
+
+const Stat& of_all_pools(const c10::CachingAllocator::StatArray& pools) {
+  return pools[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+}
+
+DeviceStats stats_of(c10::Device device) { return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()); }
+
+}  // namespace
+#endif
+
+std::int64_t live_tensor_bytes([[maybe_unused]] c10::Device device) {
+#ifdef WT_CUDA
+  if (!device.is_cpu()) return of_all_pools(stats_of(device).requested_bytes).current;
+#endif
+  return live.load();
+}
+
+std::int64_t peak_tensor_bytes([[maybe_unused]] c10::Device device) {
+#ifdef WT_CUDA
+  if (!device.is_cpu()) return of_all_pools(stats_of(device).requested_bytes).peak;
+#endif
+  return peak.load();
+}
+
+void reset_peak_tensor_bytes([[maybe_unused]] c10::Device device) {
+#ifdef WT_CUDA
+  if (!device.is_cpu()) return c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+#endif
+  peak.store(live.load());
+}
+
+std::int64_t reserved_tensor_bytes([[maybe_unused]] c10::Device device) {
+#ifdef WT_CUDA
+  if (!device.is_cpu()) return of_all_pools(stats_of(device).reserved_bytes).current;
+#endif
+  return 0;
+}
 
 std::int64_t resident_bytes() {
   std::ifstream in("/proc/self/statm");

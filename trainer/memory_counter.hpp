@@ -1,16 +1,21 @@
-// Counts tensor memory: a CPU allocator that wraps LibTorch's own and keeps live and peak bytes of this process.
+// Counts tensor memory of this process. On the CPU by an allocator that wraps LibTorch's own and keeps live and peak bytes;
+// on CUDA by the statistics of LibTorch's caching allocator: the bytes that were asked for.
 #pragma once
+#include <c10/core/Device.h>
+
 #include <cstdint>
 
 namespace wt {
 
-/// Installs the counting allocator; once, before the first tensor.
+/// Installs the CPU's counting allocator; once, before the first tensor.
 void install_memory_counter();
 /// Bytes of tensors alive now.
-std::int64_t live_tensor_bytes();
+std::int64_t live_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
 /// Highest value since the last reset_peak_tensor_bytes().
-std::int64_t peak_tensor_bytes();
-void reset_peak_tensor_bytes();
+std::int64_t peak_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
+void reset_peak_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
+/// Device memory that the caching allocator holds, in use or not: rounding and fragmentation included; 0 on the CPU.
+std::int64_t reserved_tensor_bytes(c10::Device device);
 /// Resident memory of this process, bytes; 0 where /proc does not say.
 std::int64_t resident_bytes();
 

@@ -138,7 +138,7 @@ void Recorder::write_timelines(Communicators& communicators, const StepTimeline&
   store.set("timelines/written", "1");
 }
 
-void Recorder::finish(const Program& program, Communicators& communicators) {
+void Recorder::finish(const Executor& executor, Communicators& communicators) {
   if (timelines_.empty()) return;
   const Clocks now = Clocks::now();
   const double machine_s = machine_cpu_s() - machine_from_s_, wall_s = now.wall_s - measured_from_.wall_s;
@@ -166,7 +166,7 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
   if (rank_ == 0) store.set("typical", std::to_string(typical));
   write_timelines(communicators, timelines_[std::stoul(store.get("typical"))]);
   if (rank_ != 0) return;
-  write_profile(run_profile(run_, program, {timelines_.begin(), timelines_.end()}), folder_ / "profile.json");
+  write_profile(run_profile(run_, executor, {timelines_.begin(), timelines_.end()}), folder_ / "profile.json");
   json ranks = json::array();
   double own_cpu_s = 0;
   for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
@@ -176,7 +176,8 @@ void Recorder::finish(const Program& program, Communicators& communicators) {
                      {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_total_s", row[7]}, {"checkpoint_bytes", row[5]}});
   }
   const json summary = {{"schema", "windtunnel.run_summary/1"}, {"run", run_.name}, {"layout", run_.layout.name()},
-                        {"steps", steps_}, {"measured_steps", timelines_.size()},
+                        {"device", to_string(run_.device)}, {"attention", executor.attention_backend()},
+                        {"reserved_bytes", reserved_tensor_bytes(executor.device())}, {"steps", steps_}, {"measured_steps", timelines_.size()},
                         {"tokens_per_step", run_.tokens_per_step()}, {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)}, {"median_step_s", median(step_s)},
                         {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)}, {"ranks", ranks}};
   write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");

@@ -25,7 +25,7 @@ class Recorder {
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Collective: gathers what the other ranks measured and writes the files of the run.
-  void finish(const Program& program, Communicators& communicators);
+  void finish(const Executor& executor, Communicators& communicators);
 
  private:
   void write_routing(Communicators& communicators);

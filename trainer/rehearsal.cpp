@@ -86,10 +86,10 @@ class Choices {
 }  // namespace
 
 void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
-  prepare_rank_process();
+  const auto clock = make_step_clock(prepare_rank_process(run, 0));
   const auto routing = routing_of(run);
   RehearsalCommunicators communicators(run, *routing);
-  Executor executor(run, communicators);
+  Executor executor(run, communicators, *clock);
   Batches batches(run);
   Choices choices(run, *routing);
   executor.force_routing([&](int microbatch, int layer) { return choices.of(microbatch, layer); });
@@ -113,10 +113,10 @@ void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
   }
   const Clocks end = Clocks::now();
   const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) / std::max(end.wall_s - from.wall_s, 1e-9);
-  write_profile(run_profile(run, executor.program(), measured, false), folder / "profile.json");
+  write_profile(run_profile(run, executor, measured, false), folder / "profile.json");
   write_file_atomically(folder / "trace.json", chrome_trace({{"rehearsed", {measured.back()}}}));
   const json document = {{"schema", "windtunnel.rehearsal/1"}, {"run", run.name}, {"layout", run.layout.name()},
-                         {"rank", run.rehearsal.rank}, {"device", run.rehearsal.device}, {"routing", routing->description()},
+                         {"rank", run.rehearsal.rank}, {"device", to_string(run.device)}, {"routing", routing->description()},
                          {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()}, {"cores_used_by_others", std::max(0.0, others)}, {"steps", steps}};
   write_file_atomically(folder / "rehearsal.json", document.dump() + "\n");
 }

@@ -30,6 +30,8 @@ bool plain(const RouterSpec& spec, const Tensor& bias) {
 /// Rows of every sequence that chose each expert, (sequences, E) fp32.
 Tensor counts_of(const Tensor& index, std::int64_t experts, std::int64_t seq) {
   const std::int64_t sequences = index.size(0) / seq, k = index.size(1);
+  if (!index.is_cpu())  // a scatter would add in any order, which deterministic algorithms forbid
+    return index.view({sequences, seq * k, 1}).eq(at::arange(experts, index.options())).sum(1, false, at::kFloat);
   Tensor out = at::zeros({sequences, experts}, at::kFloat);
   const std::int64_t* chosen = index.data_ptr<std::int64_t>();
   for (std::int64_t s = 0; s < sequences; ++s)
@@ -45,15 +47,16 @@ Tensor aux_gradient(const Tensor& sequence_counts, const RouterLossScale& scale)
 }
 
 /// Experts by turns, or k different ones a token by Zipf's law (Gumbel noise on log weights, the same in every call).
-Tensor forced_choice(const RouterSpec& spec, std::int64_t tokens, std::int64_t experts, std::int64_t k) {
-  if (spec.forced == RouterSpec::Forced::balanced) return at::arange(tokens * k, at::kLong).remainder_(experts).view({tokens, k});
+Tensor forced_choice(const RouterSpec& spec, std::int64_t tokens, std::int64_t experts, std::int64_t k, at::Device device) {
+  if (spec.forced == RouterSpec::Forced::balanced)
+    return at::arange(tokens * k, at::TensorOptions().dtype(at::kLong).device(device)).remainder_(experts).view({tokens, k});
   std::mt19937_64 generator(20240117);
   std::uniform_real_distribution<double> uniform(1e-12, 1.0);
   Tensor noisy = at::empty({tokens, experts}, at::kFloat);
   float* value = noisy.data_ptr<float>();
   for (std::int64_t i = 0; i < tokens * experts; ++i)
     value[i] = static_cast<float>(-spec.zipf_exponent * std::log(static_cast<double>(i % experts + 1)) - std::log(-std::log(uniform(generator))));
-  return std::get<1>(noisy.topk(k, 1));
+  return std::get<1>(noisy.topk(k, 1)).to(device);
 }
 
 /// The k best of (scores + bias), of the best groups alone; ties go to the lowest expert.
@@ -75,11 +78,10 @@ Tensor taken_rows(const Tensor& index, std::int64_t experts, double capacity_fac
   if (capacity_factor == 0) return {};
   const std::int64_t rows = index.numel();
   const auto capacity = static_cast<std::int64_t>(capacity_factor * static_cast<double>(rows) / static_cast<double>(experts));
-  Tensor taken = at::empty(index.sizes(), at::kFloat);
-  std::vector<std::int64_t> load(static_cast<std::size_t>(experts), 0);
-  for (std::int64_t i = 0; i < rows; ++i)
-    taken.data_ptr<float>()[i] = load[static_cast<std::size_t>(index.data_ptr<std::int64_t>()[i])]++ < capacity ? 1.0f : 0.0f;
-  return taken;
+  Tensor order = at::empty({rows}, index.options()), inverse = at::empty_like(order), counts = at::empty({experts}, index.options());
+  sort_rows(index, experts, order, inverse, counts);
+  const Tensor first = counts.cumsum(0) - counts;  // sorted row where an expert begins
+  return (inverse - first.index_select(0, index.view({-1}))).lt(capacity).to(at::kFloat).view(index.sizes());
 }
 
 Tensor scores_of(const Tensor& logits, const RouterSpec& spec) {
@@ -110,26 +112,26 @@ struct Route : torch::autograd::Function<Route> {
     if (fused) {
       scores = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options());
       index = at::empty({tokens, top_k}, logits.options().dtype(at::kLong));
-      std::vector<std::int64_t> counts(static_cast<std::size_t>(experts));
+      Tensor counts = at::empty({experts}, index.options());
       check(wt_router_forward(stream_of(logits), logits.data_ptr<float>(), tokens, experts, top_k, spec->normalize ? 1 : 0,
-                              scores.data_ptr<float>(), weights.data_ptr<float>(), index.data_ptr<std::int64_t>(), counts.data()));
+                              scores.data_ptr<float>(), weights.data_ptr<float>(), index.data_ptr<std::int64_t>(),
+                              counts.data_ptr<std::int64_t>()));
     } else {
       scores = scores_of(logits, *spec);
-      if (!decided && !forced) index = spec->forced == RouterSpec::Forced::none ? best_experts(scores, top_k, *spec, bias) : forced_choice(*spec, tokens, experts, top_k);
+      if (!decided && !forced) index = spec->forced == RouterSpec::Forced::none ? best_experts(scores, top_k, *spec, bias) : forced_choice(*spec, tokens, experts, top_k, logits.device());
     }
     if (decided) index = choice->index;  // recompute: the saved choice decides
     if (forced) index = choice->forced.clone();  // into counted memory
     if (decided || forced || !fused) weights = weights_of(scores, index, *spec);
     if (!decided) {
       choice->index = index;
-      choice->expert_counts.assign(static_cast<std::size_t>(experts), 0);
-      for (std::int64_t i = 0; i < index.numel(); ++i) ++choice->expert_counts[static_cast<std::size_t>(index.data_ptr<std::int64_t>()[i])];
       choice->sequence_counts = counts_of(index, experts, scale->seq);
+      choice->expert_counts = choice->sequence_counts.sum(0).to(at::kLong);
       if (scale->whole_sequences)
-        loss->aux += (aux_gradient(choice->sequence_counts, *scale) * shares_of(scores, *spec)).sum(at::kDouble).item<double>();
+        add_loss(loss->aux, (aux_gradient(choice->sequence_counts, *scale) * shares_of(scores, *spec)).sum(at::kDouble));
       else
         choice->score_sums = shares_of(scores, *spec).view({-1, scale->seq, experts}).sum(1);
-      if (scale->z > 0) loss->z += scale->z * logits.logsumexp(1).square().sum(at::kDouble).item<double>();
+      if (scale->z > 0) add_loss(loss->z, logits.logsumexp(1).square().sum(at::kDouble) * scale->z);
     }
     ctx->save_for_backward({scores, index, weights, scale->z > 0 ? logits : Tensor()});
     ctx->saved_data["spec"] = reinterpret_cast<std::int64_t>(spec);
@@ -188,39 +190,56 @@ struct Route : torch::autograd::Function<Route> {
 
 }  // namespace
 
+void add_loss(Tensor& total, const Tensor& part) {
+  if (total.defined()) total += part;
+  else total = part;
+}
+
 Tensor route(const Tensor& logits, std::int64_t top_k, const RouterSpec& spec, const RouterLossScale& scale, const Tensor& bias,
              RouterChoice& choice, RouterLoss& loss) {
-  if (!logits.is_cpu())
-    throw_error(Code::runtime, "route: found a tensor on {}, allowed is cpu (its counts and sums are host memory); call wt_router_forward of kernels.h instead",
-                logits.device().str());
   return Route::apply(logits, top_k, &spec, &scale, &bias, &choice, &loss);
 }
 
-void sort_by_slot(RouterChoice& choice, const std::vector<std::int64_t>& slots) {
-  const std::int64_t rows = choice.index.numel(), experts = static_cast<std::int64_t>(choice.expert_counts.size());
-  const std::int64_t n = slots.empty() ? experts : static_cast<std::int64_t>(slots.size());
+SlotMap SlotMap::make(std::vector<std::int64_t> experts_of_slots, std::int64_t experts, at::Device device) {
+  SlotMap out{std::move(experts_of_slots), {}};
+  if (out.experts.empty()) return out;
+  std::vector<std::int64_t> lowest(static_cast<std::size_t>(experts));
+  for (std::size_t slot = out.experts.size(); slot-- > 0;) lowest[static_cast<std::size_t>(out.experts[slot])] = static_cast<std::int64_t>(slot);
+  out.slot_of_expert = at::tensor(lowest, at::kLong).to(device);
+  return out;
+}
+
+namespace {
+
+/// The slot of every row where experts have copies: each takes its part of them, in turn.
+Tensor deal_to_copies(const RouterChoice& choice, const SlotMap& slots) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  choice.order = at::empty({rows}, at::kLong);
-  choice.inverse = at::empty({rows}, at::kLong);
-  choice.slot_counts.assign(at(n), 0);
-  std::vector<std::int64_t> slot_of_expert(at(slots.empty() ? 0 : experts)), slot_of_row;
-  for (std::int64_t slot = n - 1; slot >= 0 && !slots.empty(); --slot) slot_of_expert[at(slots[at(slot)])] = slot;
-  if (n > experts) {  // copies: the rows of an expert go to its slots in turn, each taking its part of them
-    Layout layout;
-    layout.placement = {slots};
-    std::vector<double> left = rows_per_slot(layout, 0, {choice.expert_counts.begin(), choice.expert_counts.end()});
-    const std::int64_t* expert = choice.index.data_ptr<std::int64_t>();
-    for (std::int64_t i = 0; i < rows; ++i) {
-      std::int64_t& slot = slot_of_expert[at(expert[i])];
-      while (left[at(slot)] == 0 || slots[at(slot)] != expert[i]) ++slot;
-      left[at(slot)] -= 1;
-      slot_of_row.push_back(slot);
-    }
+  const Tensor counts = choice.expert_counts.cpu(), index = choice.index.cpu(), lowest = slots.slot_of_expert.cpu();
+  const std::int64_t *rows = counts.data_ptr<std::int64_t>(), *expert = index.data_ptr<std::int64_t>();
+  Layout layout;
+  layout.placement = {slots.experts};
+  std::vector<double> left = rows_per_slot(layout, 0, {rows, rows + counts.numel()});
+  std::vector<std::int64_t> next(lowest.data_ptr<std::int64_t>(), lowest.data_ptr<std::int64_t>() + lowest.numel()), slot_of_row;
+  for (std::int64_t i = 0; i < index.numel(); ++i) {
+    std::int64_t& slot = next[at(expert[i])];
+    while (left[at(slot)] == 0 || slots.experts[at(slot)] != expert[i]) ++slot;
+    left[at(slot)] -= 1;
+    slot_of_row.push_back(slot);
   }
+  return at::tensor(slot_of_row, at::kLong).to(choice.index.device());
+}
+
+}  // namespace
+
+void sort_by_slot(RouterChoice& choice, const SlotMap& slots) {
+  const std::int64_t rows = choice.index.numel(), experts = choice.expert_counts.numel();
+  const std::int64_t n = slots.experts.empty() ? experts : static_cast<std::int64_t>(slots.experts.size());
   const bool copies = n > experts;
-  check(wt_sort_by_expert(stream_of(choice.index), copies ? slot_of_row.data() : choice.index.data_ptr<std::int64_t>(),
-                          copies || slots.empty() ? nullptr : slot_of_expert.data(), rows, n, choice.order.data_ptr<std::int64_t>(),
-                          choice.inverse.data_ptr<std::int64_t>(), choice.slot_counts.data()));
+  const Tensor sorted_by = copies ? deal_to_copies(choice, slots) : choice.index;
+  choice.order = at::empty({rows}, choice.index.options());
+  choice.inverse = at::empty_like(choice.order);
+  choice.slot_counts = at::empty({n}, choice.index.options());
+  sort_rows(sorted_by, n, choice.order, choice.inverse, choice.slot_counts, copies ? Tensor() : slots.slot_of_expert);
 }
 
 void update_router_bias(Tensor& bias, const Tensor& rows, double rate) {

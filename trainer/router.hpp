@@ -14,8 +14,8 @@ struct RouterChoice {
   at::Tensor index;                         ///< (T, k) int64, logical experts
   at::Tensor order;                         ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
   at::Tensor inverse;                       ///< (T*k) int64
-  std::vector<std::int64_t> expert_counts;  ///< rows per logical expert
-  std::vector<std::int64_t> slot_counts;    ///< rows per slot
+  at::Tensor expert_counts;    ///< (E) int64 rows per logical expert
+  at::Tensor slot_counts;      ///< (slots) int64 rows per slot
   at::Tensor sequence_counts;  ///< (sequences, E) fp32 rows per expert; summed over the context group before backward
   at::Tensor score_sums;       ///< (sequences, E) fp32 sums of what the load-balancing loss sums, under context parallelism
 };
@@ -28,11 +28,14 @@ struct RouterLossScale {
   bool whole_sequences = true;  ///< false: other ranks have the rest, and the loss waits for their counts
 };
 
+/// This rank's contributions to the loss: fp64 scalars where the logits are, so that nobody waits for them; undefined = none.
 struct RouterLoss {
-  double aux = 0, z = 0;  ///< this rank's contributions to the loss
+  at::Tensor aux, z;
 };
+/// total += part, where total may be undefined yet.
+void add_loss(at::Tensor& total, const at::Tensor& part);
 
-/// CPU only. logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to
+/// logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to
 /// `loss`. The gradient of both balancing losses is added in backward. The load-balancing loss is per sequence:
 /// scale.aux * sum over sequences, experts of (rows that chose e) * (sum of scores of e), with sigmoid of scores divided
 /// by their sum over experts (DeepSeek-V3 report, eq. 17-20).
@@ -40,9 +43,15 @@ struct RouterLoss {
 at::Tensor route(const at::Tensor& logits, std::int64_t top_k, const RouterSpec& spec, const RouterLossScale& scale,
                  const at::Tensor& bias, RouterChoice& choice, RouterLoss& loss);
 
-/// Sorts the chosen rows by expert slot. `slots`: logical expert of each slot of the layer, empty = identity; the rows of an
-/// expert with several go to them as rows_per_slot says, in order.
-void sort_by_slot(RouterChoice& choice, const std::vector<std::int64_t>& slots);
+/// Where a layer's experts are.
+struct SlotMap {
+  std::vector<std::int64_t> experts;  ///< logical expert of each slot; empty = identity
+  at::Tensor slot_of_expert;          ///< (E) int64: an expert's lowest slot; undefined with the identity
+  static SlotMap make(std::vector<std::int64_t> experts_of_slots, std::int64_t experts, at::Device device);
+};
+/// Sorts the chosen rows by expert slot. The rows of an expert with several slots go to them as rows_per_slot says, in order;
+/// that is dealt on the host.
+void sort_by_slot(RouterChoice& choice, const SlotMap& slots);
 
 /// Loss-free balancing (DeepSeek-V3 report, section 2.1.2; the update as in torchtitan): per layer,
 /// delta = rate * sign(mean rows - rows), minus its own mean over experts; bias += delta. bias, rows: (layers, E) fp32.

@@ -6,6 +6,7 @@
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/recompute_mask.hpp"
+#include "trainer/device.hpp"
 
 #include <torch/version.h>
 
@@ -18,12 +19,14 @@ std::string direction_suffix(Direction direction) {
 
 }  // namespace
 
-Profile run_profile(const RunSpec& run, const Program& program, const std::vector<StepTimeline>& timelines, bool collectives) {
-  const auto instances = unroll(program);
+Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines, bool collectives) {
+  const auto instances = unroll(executor.program());
+  const bool cpu = executor.device().is_cpu();  // elsewhere the time of an op is the device's, not that of the thread that issues it
   Profile profile;
   profile.fingerprint = host_facts();
   profile.fingerprint["torch"] = TORCH_VERSION;
-  profile.fingerprint["device"] = "cpu";
+  for (const auto& [key, value] : device_facts(executor.device())) profile.fingerprint[key] = value;
+  profile.fingerprint["attention"] = executor.attention_backend();
   profile.fingerprint["run.layout"] = run.layout.name();
   std::map<std::string, Measurement> ops;
   std::map<std::string, std::vector<double>> rows;
@@ -41,13 +44,13 @@ Profile run_profile(const RunSpec& run, const Program& program, const std::vecto
       m.pass = op.direction == Direction::backward ? "backward" : "forward";
       m.shape["group"] = static_cast<std::int64_t>(op.group);
       m.shape["recompute"] = again;
-      m.samples.push_back(record.thread_cpu_s);
+      m.samples.push_back(cpu ? record.thread_cpu_s : record.done_s - record.issued_s);
       rows[key].push_back(record.rows);
     }
   const ModelSpec& model = run.model;
   for (auto& [key, m] : ops) {
     m.dtype = to_string(run.precision);
-    m.clock = "thread_cpu";
+    m.clock = cpu ? "thread_cpu" : "device";
     m.evidence = {Evidence::measured, fmt::format("{} samples on rank {} of {}", m.samples.size(), timelines.front().rank, run.name)};
     double mean_rows = 0;
     for (double r : rows[key]) mean_rows += r / static_cast<double>(rows[key].size());

@@ -1,5 +1,7 @@
 #include "trainer/segments.hpp"
 
+#include <numeric>
+
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -21,19 +23,21 @@ void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
 }  // namespace
 
 Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-                   at::ScalarType type, std::int64_t context_rank)
+                   at::ScalarType type, std::int64_t context_rank, at::Device device)
     : model_(model),
       layout_(layout),
       seq_(seq / layout.context),
       loss_tokens_(static_cast<double>(global_sequences * seq)),
       type_(type),
-      positions_(Positions::make(model, seq, layout.context, context_rank)) {
+      positions_(Positions::make(model, seq, layout.context, context_rank).to(device)) {
   const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
   router_scale_.seq = seq_;
   router_scale_.whole_sequences = layout.context == 1;
   router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
                       (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
   router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
+  for (const auto& experts : layout.placement) slots_.push_back(SlotMap::make(experts, model.experts, device));
+  if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.layers));
 }
 
 Compression Segments::compression(const LayerRecompute& again) const {
@@ -84,9 +88,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
     const Projected router = norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
     normed = router.normed;
     const Tensor weights = route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
-    static const std::vector<std::int64_t> kIdentity;
-    if (!s.choice.order.defined())
-      sort_by_slot(s.choice, layout_.placement.empty() ? kIdentity : layout_.placement[static_cast<std::size_t>(layer)]);
+    if (!s.choice.order.defined()) sort_by_slot(s.choice, slots_[static_cast<std::size_t>(layer)]);
     const Tensor rows = permute(normed, s.choice, model_.top_k);
     s.weights_end = end_of(weights), s.rows_end = end_of(rows);
     s.weights = weights.detach();
@@ -131,27 +133,17 @@ void Segments::ffn_backward(LayerState& s) const {
 
 void Segments::plan_rows(LayerState& s) const {
   const std::int64_t ranks = layout_.expert, local = layout_.slots_per_rank(model_);
-  const std::int64_t* counts = s.received_counts.data_ptr<std::int64_t>();
-  s.received_rows.assign(static_cast<std::size_t>(ranks), 0);
-  std::int64_t total = 0;
-  std::vector<std::int64_t> start(static_cast<std::size_t>(ranks * local));  // of (rank, expert) in rank-major order
-  for (std::int64_t i = 0; i < ranks * local; ++i) {
-    start[static_cast<std::size_t>(i)] = total;
-    total += counts[i];
-    s.received_rows[static_cast<std::size_t>(i / local)] += counts[i];
-  }
-  s.to_expert_major = at::empty({total}, at::kLong);
-  s.to_rank_major = at::empty({total}, at::kLong);
-  std::int64_t* forward = s.to_expert_major.data_ptr<std::int64_t>();
-  std::int64_t* back = s.to_rank_major.data_ptr<std::int64_t>();
-  std::int64_t row = 0;
-  for (std::int64_t e = 0; e < local; ++e)
-    for (std::int64_t r = 0; r < ranks; ++r)
-      for (std::int64_t i = 0; i < counts[r * local + e]; ++i, ++row) {
-        const std::int64_t from = start[static_cast<std::size_t>(r * local + e)] + i;
-        forward[row] = from;
-        back[from] = row;
-      }
+  const Tensor rows = at::stack({s.choice.slot_counts.view({ranks, local}).sum(1), s.received_counts.sum(1)}).cpu();
+  const std::int64_t* sent = rows.data_ptr<std::int64_t>();
+  s.sent_rows.assign(sent, sent + ranks);
+  s.received_rows.assign(sent + ranks, sent + 2 * ranks);
+  const std::int64_t total = std::accumulate(s.received_rows.begin(), s.received_rows.end(), std::int64_t{0});
+  const auto options = s.received_counts.options();
+  // Rows arrive by rank, and by expert within a rank; sorting them by expert is what both orders say.
+  const Tensor expert = at::repeat_interleave(at::arange(local, options).repeat({ranks}), s.received_counts.view({-1}), 0, total);
+  s.to_expert_major = at::empty({total}, options);
+  s.to_rank_major = at::empty({total}, options);
+  sort_rows(expert, local, s.to_expert_major, s.to_rank_major);
 }
 
 void Segments::experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const {
@@ -159,23 +151,12 @@ void Segments::experts(LayerState& s, const Slot& expert, Direction direction, c
   const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
   const at::AutoGradMode mode(keep_graph);
   const bool local = layout_.expert == 1;
-  const std::int64_t local_experts = layout_.slots_per_rank(model_);
   if (output) {
     s.expert_input = local ? std::move(s.rows) : gather_rows(s.received, s.to_expert_major);
     s.rows.reset(), s.received.reset();
   }
   if (keep_graph) s.expert_input = leaf(s.expert_input);
-  Tensor offsets = at::empty({local_experts}, at::kInt);
-  std::int32_t* end = offsets.data_ptr<std::int32_t>();
-  std::int64_t total = 0;
-  for (std::int64_t e = 0; e < local_experts; ++e) {
-    if (local) {
-      total += s.choice.slot_counts[static_cast<std::size_t>(e)];
-    } else {
-      for (std::int64_t r = 0; r < layout_.expert; ++r) total += s.received_counts.data_ptr<std::int64_t>()[r * local_experts + e];
-    }
-    end[e] = static_cast<std::int32_t>(total);
-  }
+  const Tensor offsets = (local ? s.choice.slot_counts : s.received_counts.sum(0)).cumsum(0).to(at::kInt);
   const auto& w = expert.leaves;
   Tensor gate_up = at::_grouped_mm(s.expert_input, w[0].transpose(-2, -1), offsets);
   if (first && again.block) s.expert_input.reset();
@@ -255,8 +236,8 @@ Tensor Segments::project_backward(LayerState& s) const {
   return gradient;
 }
 
-double Segments::balance_loss(const LayerState& s) const {
-  return router_scale_.aux * (s.choice.sequence_counts * s.choice.score_sums).sum(at::kDouble).item<double>();
+Tensor Segments::balance_loss(const LayerState& s) const {
+  return (s.choice.sequence_counts * s.choice.score_sums).sum(at::kDouble) * router_scale_.aux;
 }
 
 Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
@@ -269,14 +250,14 @@ void Segments::embed_backward(GradientBuffer& embedding, const Tensor& tokens, c
   embedding.leaves.back().index_add_(0, tokens, gradient.to(at::kFloat));
 }
 
-std::pair<double, Tensor> Segments::head(const Slot& head, const Tensor& input, const Tensor& targets) const {
+Tensor Segments::head(const Slot& head, const Tensor& input, const Tensor& targets, const Tensor& loss) const {
   const at::AutoGradMode mode(true);
   const Tensor x = leaf(input);
   Tensor logits = at::mm(norm(x, head, "norm", model_), head.leaves.back().t());
   Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
-  const double loss = cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_);
+  cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_, loss);
   backward({end_of(logits)}, {gradient});
-  return {loss, x.grad()};
+  return x.grad();
 }
 
 }  // namespace wt

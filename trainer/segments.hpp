@@ -53,7 +53,7 @@ class Segments {
  public:
   /// `loss_tokens` and `sequences` are those of the global batch: every loss term is divided by them once.
   Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-           at::ScalarType type, std::int64_t context_rank = 0);
+           at::ScalarType type, std::int64_t context_rank = 0, at::Device device = at::kCPU);
 
   // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
   /// Under context parallelism, before attention: queries stay, keys and values are to be gathered.
@@ -73,15 +73,18 @@ class Segments {
   at::Tensor project_backward(LayerState& s) const;
 
   /// Balancing loss of a layer under context parallelism, from loads summed over the ranks that share the sequences.
-  double balance_loss(const LayerState& s) const;
+  at::Tensor balance_loss(const LayerState& s) const;
 
-  /// From the received counts: row orders and totals. `received_counts` must be there.
+  /// From the sent and the received counts, both of which must be there: rows to and from each rank, row orders. The one
+  /// place of the path from router to combine where the host reads from the device.
   void plan_rows(LayerState& s) const;
 
   at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;
   void embed_backward(GradientBuffer& embedding, const at::Tensor& tokens, const at::Tensor& gradient) const;
-  /// Loss (summed over tokens, not divided) and the gradient of the input.
-  std::pair<double, at::Tensor> head(const Slot& head, const at::Tensor& input, const at::Tensor& targets) const;
+  /// Adds the loss (summed over tokens, not divided) to `loss`, one fp64, and returns the gradient of the input.
+  at::Tensor head(const Slot& head, const at::Tensor& input, const at::Tensor& targets, const at::Tensor& loss) const;
+
+  const Positions& positions() const { return positions_; }
 
  private:
   Compression compression(const LayerRecompute& again) const;
@@ -95,6 +98,7 @@ class Segments {
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;
+  std::vector<SlotMap> slots_;  ///< by layer
 };
 
 }  // namespace wt

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 
 #include "configs/spec/error.hpp"
 #include "sim/program/expert_copies.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -16,6 +16,22 @@ std::uint64_t fnv1a(const std::string& text, std::uint64_t seed) {
   std::uint64_t hash = 0xcbf29ce484222325ull ^ (seed * 0x9e3779b97f4a7c15ull);
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   return hash;
+}
+
+std::uint64_t splitmix64(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+/// Standard normal number i of a sequence (Box and Muller 1958 over Steele et al. 2014's splitmix64): any of them costs the
+/// same, so a rank draws its slice alone, in any layout the same values.
+double normal_at(std::uint64_t key, std::uint64_t i) {
+  const std::uint64_t bits = splitmix64(key ^ splitmix64(i >> 1));
+  const double radius = std::sqrt(-2 * std::log((static_cast<double>(bits >> 32) + 0.5) * 0x1p-32));
+  const double angle = 6.283185307179586 * (static_cast<double>(bits & 0xffffffffu) * 0x1p-32);
+  return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
 class LayoutBuilder {
@@ -150,24 +166,20 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
   return out;
 }
 
-ShardedGroup make_group(GroupLayout layout, std::uint64_t seed) {
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device) {
   ShardedGroup g;
   g.layout = std::move(layout);
-  const auto options = at::TensorOptions().dtype(at::kFloat);
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
   const std::int64_t n = g.layout.state_elements;
   g.master = at::zeros({n}, options), g.exp_avg = at::zeros({n}, options);
   g.exp_avg_sq = at::zeros({n}, options), g.gradient = at::zeros({g.layout.shard_elements}, options);
-  float* master = g.master.data_ptr<float>();
-  const std::int64_t begin = g.layout.state_begin(), end = begin + n;
-  for (const ParameterInfo& p : g.layout.parameters) {
-    if (p.offset >= end || p.offset + p.elements() <= begin) continue;
-    std::mt19937_64 generator(fnv1a(p.name, seed));
-    std::normal_distribution<double> normal(0.0, 1.0);
-    for (std::int64_t i = 0; i < p.elements(); ++i) {  // drawn whole, so that the slice does not depend on the layout
-      const double value = p.init_std > 0 ? p.init_std * normal(generator) : p.init_std == kOnes ? 1.0 : 0.0;
-      if (const std::int64_t at = p.offset + i; at >= begin && at < end) master[at - begin] = static_cast<float>(value);
-    }
-  }
+  fill_from_host(g.master, [&](float* master) {
+    g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
+      const std::uint64_t key = fnv1a(p.name, seed);
+      for (std::int64_t i = 0; i < count; ++i)
+        master[at + i] = p.init_std > 0 ? static_cast<float>(p.init_std * normal_at(key, static_cast<std::uint64_t>(first + i))) : p.init_std == kOnes ? 1.0f : 0.0f;
+    });
+  });
   return g;
 }
 
@@ -175,9 +187,9 @@ at::Tensor ShardedGroup::state_gradient() const {
   return gradient.narrow(0, layout.state_index * layout.state_elements, layout.state_elements);
 }
 
-GradientBuffer GradientBuffer::make(const GroupLayout& layout, const at::Tensor& storage) {
+GradientBuffer GradientBuffer::make(const GroupLayout& layout, at::Device device, const at::Tensor& storage) {
   GradientBuffer out;
-  out.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat));
+  out.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat).device(device));
   out.leaves = views(out.flat, layout);
   return out;
 }
@@ -193,9 +205,9 @@ const at::Tensor& Slot::operator[](std::string_view name) const {
   return leaves[static_cast<std::size_t>(it - names.begin())];
 }
 
-Slot Slot::make(const GroupLayout& layout, at::ScalarType type, const at::Tensor& storage) {
+Slot Slot::make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage) {
   Slot slot;
-  slot.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, at::TensorOptions().dtype(type));
+  slot.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, options);
   slot.leaves = views(slot.flat, layout);
   // A version counter of their own: the next gather writes into memory that saved tensors still name, on purpose.
   for (at::Tensor& leaf : slot.leaves) leaf = leaf.variable_data().requires_grad_(true);

@@ -79,16 +79,16 @@ struct ShardedGroup {
   at::Tensor state_gradient() const;
 };
 
-/// Fills the master slice so that every parameter has the same values in every layout: each is drawn whole from a
-/// generator seeded by (seed, name).
-ShardedGroup make_group(GroupLayout layout, std::uint64_t seed);
+/// Fills the master slice so that every parameter has the same values in every layout: value i of one is a function of
+/// (seed, name, i).
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU);
 
 /// Full-size gradients of a group, zero at first.
 struct GradientBuffer {
   at::Tensor flat;                 ///< (padded,) fp32
   std::vector<at::Tensor> leaves;  ///< views in the shapes of the group's leaves
   /// In the first elements of `storage` (fp32), or, where that is undefined, in memory of its own.
-  static GradientBuffer make(const GroupLayout& layout, const at::Tensor& storage = {});
+  static GradientBuffer make(const GroupLayout& layout, at::Device device = at::kCPU, const at::Tensor& storage = {});
 };
 
 /// Gathered weights in the compute type.
@@ -100,8 +100,8 @@ struct Slot {
   const at::Tensor& operator[](std::string_view name) const;
   /// The same, undefined when there is none.
   at::Tensor find(std::string_view name) const;
-  /// In the first elements of `storage` (of `type`), or, where that is undefined, in memory of its own.
-  static Slot make(const GroupLayout& layout, at::ScalarType type, const at::Tensor& storage = {});
+  /// In the first elements of `storage`, or, where that is undefined, in memory of its own of those options.
+  static Slot make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage = {});
   /// Autograd adds the leaves' gradients into this buffer from now on.
   void accumulate_into(const GradientBuffer& gradient);
 };

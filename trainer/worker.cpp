@@ -5,6 +5,7 @@
 #include "trainer/checkpoint.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
+#include "trainer/device.hpp"
 #include "trainer/executor.hpp"
 #include "trainer/hugging_face.hpp"
 #include "trainer/memory_counter.hpp"
@@ -13,26 +14,30 @@
 #include "trainer/schedule.hpp"
 
 namespace wt {
-void prepare_rank_process() {
+
+at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
+  const at::Device device = open_device(to_string(run.device), local_rank);
   install_memory_counter();
   at::set_num_threads(1);  // ranks share cores; one thread each keeps op times and sums reproducible
-  at::globalContext().setDeterministicAlgorithms(true, false);
+  // Attention's fp32 backward has no deterministic form on CUDA: there it is a warning.
+  at::globalContext().setDeterministicAlgorithms(true, !device.is_cpu());
   at::globalContext().setDeterministicFillUninitializedMemory(false);
+  return device;
 }
 
 void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options, RankWatch& watch) {
   if (environment.world != run.layout.world())
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, run.layout.name(), run.layout.world());
-  prepare_rank_process();
+  const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
   if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
 
   const MdsReader data(run.data);
   SamplerOptions order;
   order.shuffle_seed = run.shuffle_seed;
   Sampler sampler(data.shard_sizes(), order);
-  const auto communicators = make_gloo_communicators(environment, Mesh(run.layout), watch);
-  Executor executor(run, *communicators);
+  const auto communicators = make_communicators(environment, Mesh(run.layout), watch, *clock);
+  Executor executor(run, *communicators, *clock);
   const auto checkpoints = options.folder / "checkpoints";
   std::int64_t done = 0;
   watch.at(0, "loading the checkpoint");
@@ -64,7 +69,7 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   }
   saver.finish();
   watch.at(0, "writing the summary");
-  recorder.finish(executor.program(), *communicators);
+  recorder.finish(executor, *communicators);
   if (!run.export_path.empty()) export_pretrained(run.export_path, run, executor.groups(), *communicators);
   communicators->barrier();
 }

@@ -14,8 +14,9 @@ struct WorkerOptions {
   std::optional<FaultCase> fault;  ///< armed only in the first generation (restart_count 0)
 };
 
-/// Counts tensor memory, one thread, deterministic kernels: what every process that executes steps begins with.
-void prepare_rank_process();
+/// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels: what every
+/// process that executes steps begins with.
+at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
 
 /// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints.
 void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options, RankWatch& watch);

@@ -6,6 +6,7 @@ a step, "step unix_s loss", and goes on until it is stopped.
 """
 
 import argparse
+import os
 import time
 
 import torch
@@ -48,10 +49,14 @@ def main():
     options = parser.parse_args()
     run = yaml.safe_load(open(options.run))
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    device = torch.device(run.get("device", "cpu"), int(os.environ["RANK"]) if run.get("device") == "cuda" else None)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl")
     rank, ranks = dist.get_rank(), dist.get_world_size()
 
-    model = build_model(run, not options.unsharded)
+    with device:
+        model = build_model(run, not options.unsharded)
     optimizer = torch.optim.AdamW(model.parameters(), lr=run["optimizer"]["lr"], betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, fused=True)
     warm_up = int(run["scheduler"]["t_warmup"].removesuffix("ba"))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm_up))
@@ -61,7 +66,7 @@ def main():
         step = 0
         while True:
             samples = torch.randint(len(tokens), (ranks, batch), generator=order)[rank]
-            x = tokens[samples]
+            x = tokens[samples].to(device)
             losses = model(x[:, :sequence], x[:, 1 : sequence + 1])
             sum(losses).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -69,7 +74,7 @@ def main():
             schedule.step()
             optimizer.zero_grad()
             step += 1
-            cross_entropy = losses[0].detach()
+            cross_entropy = losses[0].detach().cpu()
             dist.all_reduce(cross_entropy)
             if rank == 0:
                 print(step, time.time(), cross_entropy.item() / ranks, file=out, flush=True)

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/profile/fingerprint.hpp"
-#include "bench/suites/device.hpp"
 #include "bench/suites/kernels_suite.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "bench/suites/table.hpp"
@@ -17,6 +16,7 @@
 #include "kernels/kernels.h"
 #include "reports/progress.hpp"
 #include "trainer/agent.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

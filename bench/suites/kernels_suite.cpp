@@ -3,11 +3,12 @@
 #include <memory>
 
 #include "bench/suites/cases.hpp"
-#include "bench/suites/device.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/sampler.hpp"
+#include "bench/suites/stopwatch.hpp"
 #include "configs/spec/error.hpp"
 #include "reports/progress.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -60,10 +61,7 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
   at::globalContext().setDeterministicAlgorithms(true, !device.is_cpu());
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   NormalPool normal(options.seed, device);
-  std::vector<WorkItem> items = kernel_cases(run, options.quick);
-  if (!device.is_cpu() && std::erase_if(items, [](const WorkItem& item) { return item.kernel == Kernel::router; }) > 0)
-    fmt::print(stderr, "windtunnel: the router is not measured on {}: the trainer makes its choice on the host\n",
-               options.device);
+  const std::vector<WorkItem> items = kernel_cases(run, options.quick);
 
   std::vector<Measurement> out;
   std::vector<std::unique_ptr<ItemRunner>> runners;

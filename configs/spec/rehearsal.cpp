@@ -32,7 +32,7 @@ RehearsalSpec read_rehearsal(YamlMap& map) {
   spec.layers = map.integer_or("layers", spec.layers, 1);
   spec.seq = map.integer_or("max_seq_len", spec.seq, 1);
   spec.routing = map.text("routing", "");
-  spec.device = map.choice("device", {"cpu"}, "cpu");
+  spec.device = device_from_yaml(map);
   map.finish();
   return spec;
 }
@@ -46,7 +46,7 @@ void rehearsal_to_yaml(const RehearsalSpec& spec, YAML::Emitter& out) {
   if (spec.layers > 0) key("layers") << spec.layers;
   if (spec.seq > 0) key("max_seq_len") << spec.seq;
   if (!spec.routing.empty()) key("routing") << spec.routing;
-  key("device") << spec.device;
+  key("device") << to_string(spec.device);
   out << YAML::EndMap;
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "configs/spec/device.hpp"
+
 namespace YAML {
 class Emitter;
 }
@@ -19,11 +21,11 @@ struct RehearsalSpec {
   std::int64_t layers = 0;         ///< the first so many are run; 0 = chosen
   std::int64_t seq = 0;            ///< tokens a sequence; 0 = chosen
   std::string routing;             ///< recording, histogram or family of them, "balanced"; "" = the plan's
-  std::string device = "cpu";
+  DeviceKind device = DeviceKind::cpu;
   friend bool operator==(const RehearsalSpec&, const RehearsalSpec&) = default;
 };
 
-/// Throws Error{usage}: unknown keys, a width that is no fraction "1/N", a device that the trainer has no path for.
+/// Throws Error{usage}: unknown keys, a width that is no fraction "1/N", an unknown device.
 RehearsalSpec read_rehearsal(YamlMap& map);
 /// The map that read_rehearsal reads back to the same.
 void rehearsal_to_yaml(const RehearsalSpec& spec, YAML::Emitter& out);

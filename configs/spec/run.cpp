@@ -115,6 +115,7 @@ RunSpec read_run(const std::filesystem::path& file) {
   run.seq = map.integer("max_seq_len", 1);
   run.steps = steps_of(map, "max_duration");
   run.precision = map.choice("precision", {"fp32", "amp_bf16"}, "fp32") == "fp32" ? Precision::fp32 : Precision::bf16;
+  run.device = device_from_yaml(map);
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
   if (map.has("train_loader")) {
     YamlMap loader = map.map("train_loader");
@@ -156,6 +157,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
   out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
   out << YAML::Key << "precision" << YAML::Value << (run.precision == Precision::fp32 ? "fp32" : "amp_bf16");
+  out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;
   model_to_yaml(run.model, out);

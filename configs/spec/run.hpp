@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "configs/spec/device.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/rehearsal.hpp"
@@ -25,6 +26,7 @@ struct RunSpec {
   ModelSpec model;
   Layout layout;
   Precision precision = Precision::fp32;
+  DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;
   std::int64_t steps = 0;           ///< max_duration in batches ("40ba")
   std::int64_t seq = 0;             ///< max_seq_len

@@ -54,15 +54,16 @@ fs::path run_file(const std::string& name) {
   return file;
 }
 
-MachineModel prices(const std::string& file) {
+MachineModel prices(const std::string& file, DeviceKind device) {
   MachineModel model(read_machine(file));
-  if (!model.synchronous_host())
-    throw_error(Code::usage, "{}: found prices of GPUs, the rehearsal runs on this machine's CPU; calibrate on a profile that windtunnel bench measured here", file);
+  if (model.synchronous_host() != (device == DeviceKind::cpu))
+    throw_error(Code::usage, "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there", file,
+                model.synchronous_host() ? "a CPU" : "GPUs", device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
   return model;
 }
 
 void price_all(const MachineModel& machine, const RunSpec& run, const fs::path& run_yaml, bool kept) {
-  const Program program = rank_program(run, true);
+  const Program program = rank_program(run);
   try {
     for (const OpInstance& op : unroll(program))
       if (!op.op->asynchronous() && !op.op->work.empty()) machine.segment(*op.op, static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
@@ -80,7 +81,7 @@ void rehearse(const Options& o) {
                                          : figures                      ? figures->routing
                                                                         : std::vector<std::string>{"balanced"};
   const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens_per_microbatch()).source; };
-  RunSpec run = reduced_run(plan, routing_of, limits_here());
+  RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();
   const auto source = routing_of(run), plan_source = routing_of(plan);
 
@@ -91,7 +92,7 @@ void rehearse(const Options& o) {
   write_file_atomically(recording, RankRouting(run, *source).recording(kWarmUp + run.rehearsal.steps));
   write_file_atomically(run_yaml, run_to_yaml(run));
   std::optional<MachineModel> machine;
-  if (!o.machine.empty()) machine = prices(o.machine), price_all(*machine, run, run_yaml, folder.kept());
+  if (!o.machine.empty()) machine = prices(o.machine, run.device), price_all(*machine, run, run_yaml, folder.kept());
 
   const std::string reduced = reduction(plan, run);
   fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(), reduced.empty() ? "" : " " + reduced);

@@ -280,7 +280,7 @@ ProgramOptions program_options(const RunSpec& run) {
   options.seq = run.seq;
   options.microbatches = run.microbatches();
   options.precision = run.precision;
-  options.transport_scratch = true;
+  options.transport_scratch = run.device == DeviceKind::cpu;  // Gloo; NCCL reduces in place
   return options;
 }
 

@@ -29,7 +29,8 @@ void run_rank(const RunSpec& run, const RankEnvironment& environment) {
   at::set_num_threads(1);
   run_watched(environment, 20, [&](RankWatch& watch) {
     const auto communicators = make_gloo_communicators(environment, Mesh(run.layout), watch, OrderCheck::on);
-    Executor executor(run, *communicators);
+    const auto clock = make_step_clock(at::kCPU);
+    Executor executor(run, *communicators, *clock);
     executor.run_step(1, 1e-3, [&](int) {
       const at::Tensor tokens = at::arange(run.layout.microbatch * run.seq, at::kLong).remainder(run.model.vocab);
       return Microbatch{tokens, tokens};

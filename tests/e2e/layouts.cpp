@@ -18,8 +18,9 @@ double worst_loss(const Step& a, const Step& b) {
   return std::max({off(a.loss, b.loss), off(a.aux_loss, b.aux_loss), off(a.z_loss, b.z_loss)});
 }
 
-/// Measured here: losses within 1e-7 at the first step and 7e-7 over all. Where the gradient norm jumps (steps 14 and
-/// 17) it magnifies the rounding of the steps before, to 3e-4; elsewhere it agrees to 1e-5.
+/// Losses within 1e-7 at the first step and 7e-7 over the first ten. From then on rounding may change a token's choice of an
+/// expert (step 19: 1.1e-5 in all layouts alike), and where the gradient norm jumps it magnifies the rounding of the steps
+/// before, to 3e-4.
 void check_same(const std::vector<Step>& expected, const std::vector<Step>& found) {
   REQUIRE(found.size() == expected.size());
   CHECK(worst_loss(expected[0], found[0]) <= 1e-6);
@@ -27,7 +28,7 @@ void check_same(const std::vector<Step>& expected, const std::vector<Step>& foun
   for (std::size_t i = 0; i < expected.size(); ++i) {
     INFO("step " << i + 1);
     CHECK(found[i].samples == expected[i].samples);
-    CHECK(worst_loss(expected[i], found[i]) <= 1e-5);
+    CHECK(worst_loss(expected[i], found[i]) <= (i < 10 ? 1e-6 : 2e-5));
     CHECK(off(expected[i].grad_norm, found[i].grad_norm) <= 2e-3);
   }
 }

@@ -4,9 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "bench/suites/device.hpp"
 #include "bench/suites/item_runner.hpp"
+#include "bench/suites/stopwatch.hpp"
 #include "configs/spec/error.hpp"
+#include "trainer/device.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
@@ -68,15 +69,15 @@ TEST_CASE("CUDA events see work that was issued") {
   CHECK(seconds > 0);
 }
 
-TEST_CASE("functions that keep sums on the host refuse device tensors by name") {
+TEST_CASE("kernels refuse inputs on two devices") {
   if (no_gpu()) return;
   at::Tensor logits = at::zeros({4, 8}, at::TensorOptions().device(open_device("cuda")));
-  CHECK_THROWS_WITH(cross_entropy_in_place(logits, at::zeros({4}, at::kLong), 1.0),
-                    Catch::Contains("cross_entropy_in_place") && Catch::Contains("cuda:0"));
+  CHECK_THROWS_WITH(cross_entropy_in_place(logits, at::zeros({4}, at::kLong), 1.0, at::zeros({}, at::kDouble)),
+                    Catch::Contains("allowed is one device") && Catch::Contains("cuda:0"));
 }
 
 TEST_CASE("a device that is not there is a runtime error that says what to use") {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return;
-  CHECK_THROWS_WITH(open_device("cuda"), Catch::Contains("no CUDA device") && Catch::Contains("--device cpu"));
+  CHECK_THROWS_WITH(open_device("cuda"), Catch::Contains("no CUDA device") && Catch::Contains("device cpu"));
 }

@@ -1,15 +1,15 @@
-#include "bench/suites/device.hpp"
+#include "trainer/device.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
 
 #include "configs/spec/error.hpp"
 #include "trainer/pch.hpp"
 
 #ifdef WT_CUDA
-#include <c10/cuda/CUDAStream.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <cuda_runtime.h>
-#include <dlfcn.h>
-
-#include <algorithm>
-#include <cstdlib>
 #endif
 
 namespace wt {
@@ -17,59 +17,11 @@ namespace wt {
 #ifdef WT_CUDA
 namespace {
 
-constexpr std::int64_t kFlushed_floats = std::int64_t{64} << 20;  // 256 MiB, beyond any L2 so far
-
 void need(cudaError_t error, const char* call) {
   if (error != cudaSuccess)
     throw_error(Code::runtime, "{}: found CUDA error '{}', allowed none; look at nvidia-smi and the system's log", call,
                 cudaGetErrorString(error));
 }
-
-class Event {
- public:
-  Event() { need(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record() { need(cudaEventRecord(event_, c10::cuda::getCurrentCUDAStream().stream()), "cudaEventRecord"); }
-  void wait() { need(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
-  double seconds_since(const Event& begin) const {
-    float milliseconds = 0;
-    need(cudaEventElapsedTime(&milliseconds, begin.event_, event_), "cudaEventElapsedTime");
-    return 1e-3 * static_cast<double>(milliseconds);
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-class CudaEvents : public Stopwatch {
- public:
-  explicit CudaEvents(at::Device device)
-      : buffer_(at::zeros({kFlushed_floats}, at::TensorOptions().dtype(at::kFloat).device(device))) {
-    for (int i = 0; i < 3; ++i) {  // the last one counts: libraries load at the first
-      start();
-      flush_caches();
-      flush_s_ = stop();
-    }
-  }
-  void start() override { begin_.record(); }
-  double stop() override {
-    end_.record();
-    end_.wait();
-    return end_.seconds_since(begin_);
-  }
-  /// Reads, not writes: writing back what a flush has left dirty would fall into the time of the call.
-  void flush_caches() override { buffer_.sum(); }
-  void cover(double issue_s) override {
-    for (double covered_s = 0; covered_s < 1.5 * issue_s; covered_s += std::max(flush_s_, 1e-5)) flush_caches();
-  }
-
- private:
-  at::Tensor buffer_;
-  Event begin_, end_;
-  double flush_s_ = 0;
-};
 
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
@@ -80,22 +32,26 @@ std::string cuda_version(int version) { return fmt::format("{}.{}", version / 10
 
 }  // namespace
 
-at::Device open_device(const std::string& name) {
+at::Device open_device(const std::string& name, std::int64_t index) {
   if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw_error(Code::usage, "--device: found {}, allowed are cpu and cuda", name);
+  if (name != "cuda") throw_error(Code::usage, "device: found {}, allowed are cpu and cuda", name);
   int devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess || devices == 0)
-    throw_error(Code::runtime,
-                "--device cuda: found no CUDA device ({}), needs a GPU with its driver; use --device cpu",
+    throw_error(Code::runtime, "device cuda: found no CUDA device ({}), needs a GPU with its driver; use device cpu",
                 error == cudaSuccess ? "none visible" : cudaGetErrorString(error));
+  if (index >= devices)
+    throw_error(Code::runtime, "device cuda: found {} CUDA devices, this is rank {} of the machine, and every rank needs one of its own; start fewer ranks",
+                devices, index);
   // Read when cuBLAS starts; without it LibTorch refuses products while deterministic algorithms are on.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw_error(Code::runtime,
-                "--device cuda: LibTorch's CUDA library does not load: {}; unpack the wheels of NVIDIA libraries that "
+                "device cuda: LibTorch's CUDA library does not load: {}; unpack the wheels of NVIDIA libraries that "
                 "torch 2.11.0 names (beside torch/, into nvidia/), or set LD_LIBRARY_PATH to where they are",
                 dlerror());
-  return {at::kCUDA, 0};
+  c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
 Fingerprint device_facts(at::Device device) {
@@ -126,25 +82,59 @@ Fingerprint device_facts(at::Device device) {
   return facts;
 }
 
-std::unique_ptr<Stopwatch> make_stopwatch(at::Device device) {
-  if (device.is_cpu()) return thread_cpu_stopwatch();
-  return std::make_unique<CudaEvents>(device);
+namespace {
+bool lock_pages(float* values, std::size_t count) {
+  return cudaHostRegister(values, count * sizeof(float), cudaHostRegisterDefault) == cudaSuccess;
+}
+
+void unlock_pages(float* values) { cudaHostUnregister(values); }
+}  // namespace
+
+void wait_for_device(at::Device device) {
+  if (!device.is_cpu()) need(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 #else
 
-at::Device open_device(const std::string& name) {
+at::Device open_device(const std::string& name, std::int64_t) {
   if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw_error(Code::usage, "--device: found {}, allowed are cpu and cuda", name);
-  throw_error(Code::runtime,
-              "--device cuda: found a build without CUDA, allowed here is cpu; build with "
-              "cmake --preset cuda");
+  if (name != "cuda") throw_error(Code::usage, "device: found {}, allowed are cpu and cuda", name);
+  throw_error(Code::runtime, "device cuda: found a build without CUDA, allowed here is cpu; build with cmake --preset cuda");
 }
 
 Fingerprint device_facts(at::Device) { return {{"device", "cpu"}}; }
 
-std::unique_ptr<Stopwatch> make_stopwatch(at::Device) { return thread_cpu_stopwatch(); }
+void wait_for_device(at::Device) {}
+
+namespace {
+bool lock_pages(float*, std::size_t) { return false; }
+void unlock_pages(float*) {}
+}  // namespace
 
 #endif
+
+void fill_from_host(const at::Tensor& to, const std::function<void(float*)>& fill) {
+  if (to.is_cpu()) return fill(to.data_ptr<float>());
+  std::vector<float> values(static_cast<std::size_t>(to.numel()));
+  fill(values.data());
+  at::Tensor target = to;
+  target.copy_(at::from_blob(values.data(), to.sizes(), at::kFloat));
+}
+
+HostBuffer::~HostBuffer() { release(); }
+
+void HostBuffer::release() {
+  if (locked_) unlock_pages(values_.get());
+  locked_ = false, capacity_ = 0;
+  values_.reset();
+}
+
+void HostBuffer::reserve(std::size_t count, at::Device device) {
+  if (count <= capacity_) return;
+  release();
+  values_ = std::make_unique_for_overwrite<float[]>(count);
+  capacity_ = count;
+  locked_ = !device.is_cpu() && lock_pages(values_.get(), count);  // where it fails copies are slower, nothing else
+}
 
 }  // namespace wt

@@ -1,0 +1,14 @@
+// What the kernel suite times a device with.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "bench/suites/sampler.hpp"
+
+namespace wt {
+
+/// Thread-CPU time, or CUDA events on the current stream.
+std::unique_ptr<Stopwatch> make_stopwatch(at::Device device);
+
+}  // namespace wt
