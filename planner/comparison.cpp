@@ -81,7 +81,7 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   for (const json& timeline : timelines)
     out.measured_timelines.push_back(timeline_from_json(timeline, (folder / "timeline.json").string()));
 
-  const auto routing = recorded_routing(folder / "routing.csv", run.model, run.tokens_per_microbatch());
+  const auto routing = recorded_routing(folder / "routing.csv", run.model, run.tokens());
   const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
   ReplayOptions options;
   options.fold = false;  // every rank has its own figures to compare

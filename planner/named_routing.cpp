@@ -37,7 +37,7 @@ std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, 
   return out;
 }
 
-std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, std::int64_t tokens, const std::vector<LoadScenario>& scenarios) {
+std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens, const std::vector<LoadScenario>& scenarios) {
   if (scenarios.empty()) return balanced_routing(model, tokens);
   std::size_t rows = 0;
   for (const LoadScenario& scenario : scenarios) rows = std::max(rows, scenario.counts.size());
@@ -47,11 +47,11 @@ std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, std::int64_t
       const std::vector<double> shares = shares_of(scenario, static_cast<std::int64_t>(layer));
       for (std::size_t e = 0; e < mean[layer].size(); ++e) mean[layer][e] += shares.at(e);
     }
-  return histogram_routing(model, tokens, std::move(mean),
+  return histogram_routing(model, tokens, mean,
                            scenarios.size() == 1 ? "histogram " + scenarios[0].name : fmt::format("mean of {} histograms", scenarios.size()));
 }
 
-NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, std::int64_t tokens) {
+NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, const Microbatches& tokens) {
   if (names.size() == 1 && is_recording(names[0])) return {recorded_routing(names[0], model, tokens), Evidence::measured};
   const std::vector<LoadScenario> scenarios = read_scenarios(names, model.experts);
   NamedRouting out{mean_routing(model, tokens, scenarios), Evidence::assumed};

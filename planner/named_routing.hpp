@@ -13,14 +13,14 @@ namespace wt {
 /// dbrx-proxy-*); "balanced" alone = none. Throws Error{usage}.
 std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, std::int64_t experts);
 
-/// Every scenario's shares count alike; none = balanced. `tokens`: of one rank in one microbatch.
-std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, std::int64_t tokens, const std::vector<LoadScenario>& scenarios);
+/// Every scenario's shares count alike; none = balanced. `tokens`: of one rank.
+std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens, const std::vector<LoadScenario>& scenarios);
 
 struct NamedRouting {
   std::unique_ptr<RoutingSource> source;
   Evidence evidence = Evidence::assumed;
 };
 /// One recording, or what read_scenarios takes; none = balanced. Throws Error{usage}.
-NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, std::int64_t tokens);
+NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, const Microbatches& tokens);
 
 }  // namespace wt

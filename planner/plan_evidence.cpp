@@ -28,12 +28,12 @@ std::string first_source(const MachineData& data, const ClassKey& key) {
 std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan) {
   const SearchProblem problem = search_problem(inputs, inputs.machine);
   const ProgramSet set = build_program_set(problem.model, plan.layout, program_options(problem, plan.layout));
-  const double received =
-      static_cast<double>(plan.layout.microbatch * problem.seq * problem.model.top_k) * plan.imbalance;
+  const Microbatches sequences = sequences_of(problem, plan.layout);
   std::map<const WorkItem*, double> seconds_of;  // layers repeat the program's items
   std::map<ClassKey, double> seconds;
   double sum = 0;
-  for (const OpInstance& instance : unroll(set.programs[0]))
+  for (const OpInstance& instance : unroll(set.programs[0])) {
+    const double received = static_cast<double>(sequences.of(instance.microbatch) * problem.seq * problem.model.top_k) * plan.imbalance;
     for (const WorkItem& item : instance.op->work) {
       const auto [found, fresh] = seconds_of.try_emplace(&item, 0.0);
       if (fresh) found->second = inputs.machine.item(item, instance.layer >= 0 ? received : 0).seconds;
@@ -41,6 +41,7 @@ std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Pla
       seconds[class_behind(inputs.machine.data(), item)] += found->second;
       sum += found->second;
     }
+  }
   std::vector<EvidenceSource> out;
   for (const auto& [key, value] : seconds) {
     const auto fit = inputs.machine.data().fits.find(key);

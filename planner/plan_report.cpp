@@ -40,12 +40,12 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
   s.paragraphs.push_back(plan.placement_note);
   KeyValues chosen{.title = "Chosen"};
+  const Microbatches n = Microbatches::cut(inputs.study.global_batch / inputs.study.gpus, plan.layout.microbatch);
   chosen.entries = {
       {"mesh", fmt::format("replicate {} x shard {} (expert {} inside)", plan.layout.replicate, plan.layout.shard,
                            plan.layout.expert)},
       {"recompute", to_string(plan.layout.recompute)},
-      {"microbatch", fmt::format("{} sequences, {} a step", plan.layout.microbatch,
-                                 inputs.study.global_batch / (inputs.study.gpus * plan.layout.microbatch))},
+      {"microbatch", fmt::format("{} sequences, {} a step{}", n.each, n.count, n.even() ? "" : fmt::format(", the last of {}", n.last))},
       {"step", Cell(plan.step.step_s,
                     fmt::format("{} ({} to {}, 80 % of the prices)", format_seconds(plan.step.step_s),
                                 format_seconds(plan.step.low_s), format_seconds(plan.step.high_s)),

@@ -37,7 +37,7 @@ RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, s
   run.model.layers = layers;
   if (!run.layout.placement.empty()) run.layout.placement.resize(static_cast<std::size_t>(layers));
   run.seq = seq;
-  run.global_batch = plan.global_batch / plan.microbatches() * microbatches;
+  if (microbatches < plan.microbatches()) run.global_batch = plan.layout.data_ranks() * plan.layout.microbatch * microbatches;
   run.rehearsal.width_divisor = divisor;
   run.rehearsal.layers = layers;
   run.rehearsal.seq = seq;
@@ -102,7 +102,7 @@ ModelSpec scaled_model(const ModelSpec& model, std::int64_t divisor, Precision p
 }
 
 std::vector<std::int64_t> RankRouting::sent(std::int64_t step, std::int64_t microbatch, std::int64_t layer, std::int64_t source) const {
-  return whole_rows(source_.counts(step, microbatch, layer, source), run_.tokens_per_microbatch());
+  return whole_rows(source_.counts(step, microbatch, layer, source), run_.tokens().of(microbatch));
 }
 
 double RankRouting::received(std::int64_t step, std::int64_t microbatch, std::int64_t layer) const {

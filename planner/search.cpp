@@ -32,7 +32,7 @@ std::string indivisible(const SearchProblem& p, const Layout& layout) {
   if (p.gpus % layout.shard != 0) return "shard size does not divide the GPUs";
   if (layout.shard % layout.expert != 0) return "expert degree does not divide the shard size";
   if (p.model.experts % layout.expert != 0 || (p.model.experts == 0 && layout.expert > 1)) return "expert degree does not divide the experts";
-  if (p.global_batch % (p.gpus * layout.microbatch) != 0) return "microbatch does not divide the batch";
+  if (layout.microbatch * p.gpus > p.global_batch) return "microbatch is larger than a rank's batch";
   return "";
 }
 
@@ -133,7 +133,7 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
           if (!c.reason.empty()) {
             c.fate = Fate::infeasible;
           } else {
-            c.microbatches = p.global_batch / (p.gpus * microbatch);
+            c.microbatches = sequences_of(p, c.layout).count;
             if (const auto placed = p.placements.find(expert); placed != p.placements.end())
               c.layout.placement = placed->second;
           }

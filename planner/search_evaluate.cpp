@@ -24,27 +24,38 @@ double imbalance(const std::vector<double>& shares, const Layout& layout, std::i
 }
 
 MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
-  // Two microbatches pass through every state of the buffers; more repeat them.
-  const std::int64_t microbatches =
-      std::min<std::int64_t>(2, problem.global_batch / (layout.world() * layout.microbatch));
-  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout, microbatches));
-  const double rows = as_double(layout.microbatch * problem.seq * problem.model.top_k) * p99_imbalance(problem, layout);
-  return replay_memory(set.programs[0], [&](int, int) { return rows; });
+  // Two microbatches of a size pass through every state of the buffers; more repeat them.
+  const Microbatches all = sequences_of(problem, layout), some = all.at_most(all.even() ? 2 : 3);
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, some));
+  const double imbalance = p99_imbalance(problem, layout);
+  return replay_memory(set.programs[0], [&](int microbatch, int) {
+    return as_double(some.of(microbatch) * problem.seq * problem.model.top_k) * imbalance;
+  });
 }
 
 }  // namespace
 
-ProgramOptions program_options(const SearchProblem& problem, const Layout& layout, std::int64_t microbatches) {
+Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
+  return Microbatches::cut(problem.global_batch / layout.world(), layout.microbatch);
+}
+
+ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
+  return program_options(problem, sequences_of(problem, layout));
+}
+
+ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
   ProgramOptions options;
   options.seq = problem.seq;
-  options.microbatches = microbatches > 0 ? microbatches : problem.global_batch / (layout.world() * layout.microbatch);
+  options.microbatches = sequences.count;
+  options.last_microbatch = sequences.last;
   options.precision = problem.precision;
   options.transport_scratch = problem.cluster.shared_cores();  // Gloo's; NCCL reduces in place
   return options;
 }
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
-  return mean_routing(problem.model, layout.microbatch * problem.seq, problem.scenarios);
+  const Microbatches n = sequences_of(problem, layout);
+  return mean_routing(problem.model, {n.count, n.each * problem.seq, n.last * problem.seq}, problem.scenarios);
 }
 
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
@@ -84,8 +95,8 @@ double first_bound(const SearchProblem& problem, const Layout& layout, const Rou
   const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
   const Program& program = set.programs[0];
   const std::int64_t rank = busiest_rank(problem, layout, routing);
-  const RoutingFloor floor = routing_floor(program, layout, problem.cluster, routing, 0, rank);
-  return bound0(program, layout, problem.cluster, problem.cost, floor, rank);
+  const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
+  return bound0(program, layout, problem.cluster, problem.cost, floors, rank);
 }
 
 double second_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {

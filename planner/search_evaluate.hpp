@@ -6,8 +6,10 @@
 
 namespace wt {
 
-/// microbatches 0 = the step's own.
-ProgramOptions program_options(const SearchProblem& problem, const Layout& layout, std::int64_t microbatches = 0);
+/// Sequences of a rank in the microbatches of a step.
+Microbatches sequences_of(const SearchProblem& problem, const Layout& layout);
+ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences);
+ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.

@@ -31,11 +31,15 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
   return batch;
 }
 
+std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples, int microbatch) {
+  return samples.subspan(static_cast<std::size_t>(microbatch * run.layout.microbatch), static_cast<std::size_t>(run.sequences().of(microbatch)));
+}
+
 Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch) {
   std::seed_seq seed{run.seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch)};
   std::mt19937_64 generator(seed);
   std::uniform_int_distribution<std::int64_t> token(0, run.model.vocab - 1);
-  const std::int64_t n = run.tokens_per_microbatch();
+  const std::int64_t n = run.tokens().of(microbatch);
   Microbatch batch{at::empty({n}, at::kLong), at::empty({n}, at::kLong)};
   for (at::Tensor* one : {&batch.tokens, &batch.targets})
     for (std::int64_t i = 0; i < n; ++i) one->data_ptr<std::int64_t>()[i] = token(generator);

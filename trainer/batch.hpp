@@ -19,6 +19,9 @@ struct Microbatch {
 Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
                            std::span<const std::int64_t> positions);
 
+/// The part of a rank's samples that microbatch m is made of.
+std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples, int microbatch);
+
 /// Evenly drawn tokens: the same for the same run, step and microbatch.
 Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch);
 

@@ -23,10 +23,9 @@ namespace {
 using nlohmann::json;
 
 std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
-  const std::int64_t tokens = run.tokens_per_microbatch();
   const std::string& file = run.rehearsal.routing;
-  if (file.empty() || file == "balanced") return balanced_routing(run.model, tokens);
-  return recorded_routing(file, run.model, tokens);
+  if (file.empty() || file == "balanced") return balanced_routing(run.model, run.tokens());
+  return recorded_routing(file, run.model, run.tokens());
 }
 
 /// The tokens of this rank, from the data set or drawn.
@@ -46,9 +45,8 @@ class Batches {
   }
   Microbatch load(int microbatch) const {
     if (!data_) return random_microbatch(run_, step_, microbatch);
-    const std::size_t n = static_cast<std::size_t>(run_.layout.microbatch);
     const auto own = rank_samples(samples_, run_.rehearsal.rank / run_.layout.context, run_.layout.data_ranks());
-    return load_microbatch(*data_, run_, own.subspan(static_cast<std::size_t>(microbatch) * n, n), positions_);
+    return load_microbatch(*data_, run_, microbatch_samples(run_, own, microbatch), positions_);
   }
 
  private:
@@ -66,15 +64,16 @@ class Choices {
   Choices(const RunSpec& run, const RoutingSource& routing) : run_(run), routing_(routing) {}
   void begin_step(std::int64_t step) {
     chosen_.clear();
-    const std::int64_t tokens = run_.tokens_per_microbatch();
-    for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch)
+    for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch) {
+      const std::int64_t tokens = run_.tokens().of(microbatch);
       for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
         chosen_.push_back(choose_experts(whole_rows(routing_.counts(step, microbatch, layer, run_.rehearsal.rank), tokens), tokens,
                                          run_.model.top_k, run_.seed + static_cast<std::uint64_t>(chosen_.size())));
+    }
   }
   at::Tensor of(int microbatch, int layer) {
     auto& one = chosen_.at(static_cast<std::size_t>(microbatch * run_.model.layers + layer));
-    return at::from_blob(one.data(), {run_.tokens_per_microbatch(), run_.model.top_k}, at::kLong);
+    return at::from_blob(one.data(), {run_.tokens().of(microbatch), run_.model.top_k}, at::kLong);
   }
 
  private:

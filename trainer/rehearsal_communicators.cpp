@@ -133,7 +133,7 @@ void RehearsalCommunicators::fill_counts(Tensor& received, const OpInstance& op)
   Tensor counts = at::empty({static_cast<std::int64_t>(sources.size()), local}, at::kLong);
   std::int64_t* at = counts.data_ptr<std::int64_t>();
   for (const std::int64_t source : sources) {
-    const auto rows = whole_rows(routing_.counts(step_, op.microbatch, op.layer, source), run_.tokens_per_microbatch());
+    const auto rows = whole_rows(routing_.counts(step_, op.microbatch, op.layer, source), run_.tokens().of(op.microbatch));
     const auto slots = rows_per_slot(run_.layout, op.layer, {rows.begin(), rows.end()});
     for (std::int64_t slot = 0; slot < local; ++slot) *at++ = static_cast<std::int64_t>(slots.at(static_cast<std::size_t>(first + slot)));
   }

@@ -30,6 +30,7 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
   profile.fingerprint["run.layout"] = run.layout.name();
   std::map<std::string, Measurement> ops;
   std::map<std::string, std::vector<double>> rows;
+  const Microbatches sequences = run.sequences();
   for (const StepTimeline& timeline : timelines)
     for (std::size_t i = 0; i < instances.size(); ++i) {
       const Op& op = *instances[i].op;
@@ -38,12 +39,14 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
       const std::int64_t again =  // of the layer: it decides what work an op has
           instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));
-      const std::string key = kernel + to_string(op.group) + std::to_string(again);
+      const bool smaller = instances[i].microbatch >= 0 && sequences.of(instances[i].microbatch) < sequences.each;
+      const std::string key = kernel + to_string(op.group) + std::to_string(again) + (smaller ? " of a smaller microbatch" : "");
       Measurement& m = ops[key];
       m.kernel = kernel;
       m.pass = op.direction == Direction::backward ? "backward" : "forward";
       m.shape["group"] = static_cast<std::int64_t>(op.group);
       m.shape["recompute"] = again;
+      m.shape["microbatch"] = smaller ? sequences.last : sequences.each;
       m.samples.push_back(cpu ? record.thread_cpu_s : record.done_s - record.issued_s);
       rows[key].push_back(record.rows);
     }
@@ -55,7 +58,7 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
     double mean_rows = 0;
     for (double r : rows[key]) mean_rows += r / static_cast<double>(rows[key].size());
     const std::pair<const char*, std::int64_t> facts[] = {
-        {"rows", std::llround(mean_rows)}, {"seq", run.seq}, {"microbatch", run.layout.microbatch}, {"layers", model.layers},
+        {"rows", std::llround(mean_rows)}, {"seq", run.seq}, {"layers", model.layers},
         {"d_model", model.d_model}, {"n_heads", model.heads}, {"kv_heads", model.kv_heads}, {"head_dim", model.head_dim},
         {"ffn", model.ffn}, {"experts", model.experts}, {"top_k", model.top_k}, {"vocab", model.vocab},
         {"expert_ranks", run.layout.expert}, {"replicate", run.layout.replicate}, {"shard", run.layout.shard}};

@@ -58,8 +58,7 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     const auto own = rank_samples(batch, environment.rank / run.layout.context, run.layout.data_ranks());
     const double lr = learning_rate(run.optimizer, step, run.steps);
     const StepResult result = executor.run_step(step, lr, [&](int microbatch) {
-      const std::size_t n = static_cast<std::size_t>(run.layout.microbatch);
-      return load_microbatch(data, run, own.subspan(static_cast<std::size_t>(microbatch) * n, n), positions);
+      return load_microbatch(data, run, microbatch_samples(run, own, microbatch), positions);
     });
     recorder.step(result, lr, batch);
     const bool due = run.save_interval > 0 && step % run.save_interval == 0;

@@ -21,7 +21,7 @@ struct Layout {
   std::int64_t replicate = 1;
   std::int64_t shard = 1;
   std::int64_t expert = 1;
-  std::int64_t microbatch = 1;  ///< sequences a group of `context` ranks processes at once
+  std::int64_t microbatch = 1;  ///< sequences a group of `context` ranks processes at once; the last ones of a step may be fewer
   Recompute recompute;          ///< none
   /// placement[layer][slot] = logical expert; expert rank e owns slots [e*n/expert, (e+1)*n/expert) of the n in a row. An
   /// expert listed more than once has copies, which share its rows. Empty = identity.

@@ -86,13 +86,13 @@ void check_run(const RunSpec& run, const std::string& where) {
   if (run.layout.context > 1 && run.seq % (2 * run.layout.context) != 0)
     throw_error(Code::usage, "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
                 where, run.seq, run.layout.context, 2 * run.layout.context);
-  const std::int64_t unit = run.layout.data_ranks() * run.layout.microbatch;
-  if (run.global_batch < 1 || run.global_batch % unit != 0)
-    throw_error(Code::usage,
-                "{}: global_train_batch_size: found {}, needs a multiple of {} x device_train_microbatch_size = {} "
-                "x {} = {}",
-                where, run.global_batch, run.layout.context == 1 ? "world" : "world / context", run.layout.data_ranks(),
-                run.layout.microbatch, unit);
+  const std::int64_t ranks = run.layout.data_ranks();
+  if (run.global_batch < 1 || run.global_batch % ranks != 0)
+    throw_error(Code::usage, "{}: global_train_batch_size: found {}, needs a multiple of {} = {}, so that all ranks have as many sequences",
+                where, run.global_batch, run.layout.context == 1 ? "world" : "world / context", ranks);
+  if (run.layout.microbatch > run.global_batch / ranks)
+    throw_error(Code::usage, "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of global_train_batch_size = {}",
+                where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
   if (run.keep_checkpoints == 0)
     throw_error(Code::usage, "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none", where);
 }

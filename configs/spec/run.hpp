@@ -6,6 +6,7 @@
 
 #include "configs/spec/device.hpp"
 #include "configs/spec/layout.hpp"
+#include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/rehearsal.hpp"
 
@@ -43,14 +44,21 @@ struct RunSpec {
   double dist_timeout_s = 600;      ///< a collective that takes longer ends the run and names who is missing
   RehearsalSpec rehearsal;          ///< only read by windtunnel train --rehearse
 
-  /// Microbatches a rank runs each step.
-  std::int64_t microbatches() const { return global_batch / (layout.data_ranks() * layout.microbatch); }
-  /// Tokens of one rank in one microbatch: pieces of sequences under context parallelism.
+  /// Sequences of a rank in the microbatches of a step.
+  Microbatches sequences() const { return Microbatches::cut(global_batch / layout.data_ranks(), layout.microbatch); }
+  /// Microbatches a rank runs each step; the last one may be smaller.
+  std::int64_t microbatches() const { return sequences().count; }
+  /// Tokens of one rank in them: pieces of sequences under context parallelism.
+  Microbatches tokens() const {
+    const Microbatches n = sequences();
+    return {n.count, n.each * seq / layout.context, n.last * seq / layout.context};
+  }
+  /// Those of a microbatch that is not a smaller last one.
   std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
 };
 
-/// Throws Error{usage}: unknown keys, units, a batch that the layout does not divide, impossible layouts.
+/// Throws Error{usage}: unknown keys, units, a batch that the ranks do not divide, impossible layouts.
 RunSpec read_run(const std::filesystem::path& file);
 /// The same checks on a run that was changed in memory.
 void check_run(const RunSpec& run, const std::string& where);

@@ -80,7 +80,7 @@ void rehearse(const Options& o) {
   const std::vector<std::string> names = !plan.rehearsal.routing.empty() ? std::vector{plan.rehearsal.routing}
                                          : figures                      ? figures->routing
                                                                         : std::vector<std::string>{"balanced"};
-  const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens_per_microbatch()).source; };
+  const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens()).source; };
   RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();
   const auto source = routing_of(run), plan_source = routing_of(plan);

@@ -53,7 +53,7 @@ void simulate(const Options& o) {
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
   const MachineModel model = prices(o);
-  auto [routing, evidence] = read_routing({o.routing}, step.run.model, step.run.tokens_per_microbatch());
+  auto [routing, evidence] = read_routing({o.routing}, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;
   step.routing = routing->description();
   ProgramOptions options = program_options(step.run);

@@ -30,11 +30,24 @@ ClusterSpec without_uplinks(ClusterSpec cluster) {
 /// n executions of cpu_s on the cores, one core each at most.
 double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n * cpu_s / cores); }
 
+constexpr RoutingFloor kHighestFloor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
+
+RoutingFloor lower(const RoutingFloor& a, const RoutingFloor& b) {
+  return {std::min(a.rows, b.rows), std::min(a.sent_share, b.sent_share), std::min(a.returned_rows, b.returned_rows)};
+}
+
+/// Of microbatches first to last.
+RoutingFloor lowest(const std::vector<RoutingFloor>& floors, int first, int last) {
+  RoutingFloor out = kHighestFloor;
+  for (int microbatch = first; microbatch <= last; ++microbatch) out = lower(out, floors.at(static_cast<std::size_t>(microbatch)));
+  return out;
+}
+
 class LaneSums {
  public:
-  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const RoutingFloor& floor,
+  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const std::vector<RoutingFloor>& floors,
            std::int64_t rank)
-      : cluster_(without_uplinks(cluster)), cost_(cost), floor_(floor), layout_(layout), mesh_(layout), rank_(rank) {}
+      : cluster_(without_uplinks(cluster)), cost_(cost), floors_(floors), layout_(layout), mesh_(layout), rank_(rank) {}
 
   double run(const Program& program) {
     visit(program.nodes, 1);
@@ -46,10 +59,13 @@ class LaneSums {
  private:
   void visit(const std::vector<Node>& nodes, double times) {
     for (const Node& node : nodes) {
-      if (const Op* op = std::get_if<Op>(&node))
+      if (const Op* op = std::get_if<Op>(&node)) {
         add(*op, times);
-      else
-        visit(std::get<Loop>(node).body, times * std::get<Loop>(node).count());
+        continue;
+      }
+      const Loop& loop = std::get<Loop>(node);
+      if (loop.index == Loop::Index::microbatch) floor_ = lowest(floors_, loop.first, loop.last);
+      visit(loop.body, times * loop.count());
     }
   }
 
@@ -95,7 +111,8 @@ class LaneSums {
 
   const ClusterSpec cluster_;
   const OpCost& cost_;
-  const RoutingFloor& floor_;
+  const std::vector<RoutingFloor>& floors_;
+  RoutingFloor floor_;  ///< of the microbatches that are visited
   const Layout& layout_;
   Mesh mesh_;
   std::int64_t rank_;
@@ -106,9 +123,10 @@ class LaneSums {
 
 }  // namespace
 
-RoutingFloor routing_floor(const Program& program, const Layout& layout, const ClusterSpec& cluster,
-                           const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
-  if (layout.expert == 1) return {};
+std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
+                                         const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
+  std::vector<RoutingFloor> floors(static_cast<std::size_t>(program.microbatches));
+  if (layout.expert == 1) return floors;
   std::vector<std::int64_t> ranks{rank}, groups{rank / layout.expert};
   if (cluster.shared_cores()) {
     ranks = every_rank(layout).ranks;
@@ -116,8 +134,8 @@ RoutingFloor routing_floor(const Program& program, const Layout& layout, const C
     for (std::int64_t g = 0; g < layout.world() / layout.expert; ++g) groups.push_back(g);
   }
   const RoutingTable table(routing, layout, program.layers, program.microbatches, step, groups);
-  RoutingFloor floor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
-  for (int microbatch = 0; microbatch < program.microbatches; ++microbatch)
+  for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
+    RoutingFloor& floor = floors[static_cast<std::size_t>(microbatch)] = kHighestFloor;
     for (int layer = 0; layer < program.layers; ++layer)
       for (std::int64_t r : ranks) {
         const auto& sends = table.sends(microbatch, layer, r);
@@ -126,16 +144,15 @@ RoutingFloor routing_floor(const Program& program, const Layout& layout, const C
         double sent = 0;
         for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
         const double received = table.rows(microbatch, layer, r), kept = sends[own * n + own];
-        floor.rows = std::min(floor.rows, received);
-        floor.sent_share = std::min(floor.sent_share, sent > 0 ? 1 - kept / sent : 0);
-        floor.returned_rows = std::min(floor.returned_rows, received - kept);
+        floor = lower(floor, {received, sent > 0 ? 1 - kept / sent : 0, received - kept});
       }
-  return floor;
+  }
+  return floors;
 }
 
 double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
-              const RoutingFloor& floor, std::int64_t rank) {
-  return LaneSums(layout, cluster, cost, floor, rank).run(program);
+              const std::vector<RoutingFloor>& floors, std::int64_t rank) {
+  return LaneSums(layout, cluster, cost, floors, rank).run(program);
 }
 
 double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,

@@ -6,6 +6,7 @@
 // bound 0 <= bound 1 <= simulated, provided that prices do not fall when rows or bytes grow.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "configs/spec/cluster.hpp"
 #include "sim/machine/op_cost.hpp"
@@ -14,19 +15,19 @@
 
 namespace wt {
 
-/// The smallest routing load of a rank over all microbatches and layers of a step.
+/// The smallest routing load of a rank over all layers of a microbatch.
 struct RoutingFloor {
   double rows = 0;           ///< received
   double sent_share = 0;     ///< of the rows it sends, share that leaves the rank
   double returned_rows = 0;  ///< received from other ranks, and sent back to them
 };
 
-/// Of `rank`; on shared cores the smallest over all ranks. All zero where the expert axis is 1.
-RoutingFloor routing_floor(const Program& program, const Layout& layout, const ClusterSpec& cluster,
-                           const RoutingSource& routing, std::int64_t step, std::int64_t rank);
+/// By microbatch, of `rank`; on shared cores the smallest over all ranks. All zero where the expert axis is 1.
+std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
+                                         const RoutingSource& routing, std::int64_t step, std::int64_t rank);
 
 double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
-              const RoutingFloor& floor, std::int64_t rank = 0);
+              const std::vector<RoutingFloor>& floors, std::int64_t rank = 0);
 double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
               const RoutingSource& routing, std::int64_t step = 0, std::int64_t rank = 0);
 

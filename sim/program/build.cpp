@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "configs/spec/error.hpp"
 #include "sim/program/block_ops.hpp"
 #include "sim/program/group_ops.hpp"
 
@@ -13,11 +14,12 @@ namespace {
 class Builder : private OpFactory {
  public:
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
-      : OpFactory(model, layout, options, 0, expert_rank) {}
-
-  Program build() {
+      : OpFactory(model, layout, options, 0, expert_rank) {
     program_.layers = static_cast<int>(model_.layers);
     program_.microbatches = static_cast<int>(options_.microbatches);
+  }
+
+  Program build() {
     add_resident();
     const int last = program_.microbatches - 1, alike = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
     const auto add = [&](int from, int to, bool is_first, bool is_last) {
@@ -25,12 +27,20 @@ class Builder : private OpFactory {
     };
     if (last > 0) add(0, alike - 1, true, false);
     add(alike, last - 1, false, false);
-    add(last, last, state_sharded() && last == 0, true);
+    program_.nodes.push_back(last_loop(state_sharded() && last == 0));
     epilogue();
     return std::move(program_);
   }
 
  private:
+  /// The last microbatch, which may have fewer sequences: its ops are those of a layout with that microbatch.
+  Loop last_loop(bool is_first) const {
+    Layout smaller = layout_;
+    if (options_.last_microbatch > 0) smaller.microbatch = options_.last_microbatch;
+    const int last = program_.microbatches - 1;
+    return loop(Loop::Index::microbatch, last, last, Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
+  }
+
   static Loop loop(Loop::Index index, int first, int last, Nodes body) {
     return {index, first, last, first > last, std::move(body)};
   }
@@ -279,6 +289,7 @@ ProgramOptions program_options(const RunSpec& run) {
   ProgramOptions options;
   options.seq = run.seq;
   options.microbatches = run.microbatches();
+  options.last_microbatch = run.sequences().last;
   options.precision = run.precision;
   options.transport_scratch = run.device == DeviceKind::cpu;  // Gloo; NCCL reduces in place
   return options;
@@ -328,6 +339,9 @@ std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group g
 
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
+  if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
+    throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many", layout.name(),
+                options.last_microbatch, layout.microbatch);
   ProgramSet set;
   // Copies of experts make expert ranks differ in what they exchange; without them all ranks are one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;

@@ -14,6 +14,7 @@ struct ProgramOptions {
   std::int64_t microbatches = 1;
   Precision precision = Precision::fp32;
   bool transport_scratch = false;  ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
+  std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
 };
 
 ProgramOptions program_options(const RunSpec& run);
@@ -25,7 +26,7 @@ struct ProgramSet {
   std::vector<int> class_of_rank;
 };
 
-/// Throws Error{usage} where the layout does not fit the model (Layout::check).
+/// Throws Error{usage} where the layout does not fit the model (Layout::check), or the last microbatch is larger than others.
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
 
 /// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's

@@ -23,15 +23,22 @@ std::vector<double> scaled(std::vector<double> shares, double total) {
 
 class Histogram : public RoutingSource {
  public:
-  Histogram(std::vector<std::vector<double>> rows, std::string description)
-      : rows_(std::move(rows)), description_(std::move(description)) {}
-  std::vector<double> counts(std::int64_t, std::int64_t, std::int64_t layer, std::int64_t) const override {
-    return rows_[static_cast<std::size_t>(layer) % rows_.size()];
+  Histogram(const std::vector<std::vector<double>>& shares, const Microbatches& rows, std::string description)
+      : microbatches_(rows), description_(std::move(description)) {
+    for (const auto& one : shares) {
+      each_.push_back(scaled(one, static_cast<double>(rows.each)));
+      last_.push_back(scaled(one, static_cast<double>(rows.last)));
+    }
+  }
+  std::vector<double> counts(std::int64_t, std::int64_t microbatch, std::int64_t layer, std::int64_t) const override {
+    const auto& rows = microbatch + 1 < microbatches_.count ? each_ : last_;
+    return rows[static_cast<std::size_t>(layer) % rows.size()];
   }
   std::string description() const override { return description_; }
 
  private:
-  std::vector<std::vector<double>> rows_;  ///< already scaled to tokens * top_k
+  Microbatches microbatches_;
+  std::vector<std::vector<double>> each_, last_;  ///< scaled to the rows of a microbatch
   std::string description_;
 };
 
@@ -41,28 +48,31 @@ class Recording : public RoutingSource {
  public:
   using Key = std::array<std::int64_t, 4>;  ///< step, microbatch, layer, rank
   using Exact = std::map<Key, std::vector<double>>;
-  Recording(Exact exact, std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps, double rows, std::string description)
+  Recording(Exact exact, std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps, const Microbatches& rows, std::string description)
       : exact_(std::move(exact)), steps_(std::move(steps)), rows_(rows), description_(std::move(description)) {}
   std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer, std::int64_t rank) const override {
+    const double rows = static_cast<double>(rows_.of(microbatch));
     if (const auto row = exact_.find({step, microbatch, layer, rank});
-        row != exact_.end() && std::accumulate(row->second.begin(), row->second.end(), 0.0) == rows_)
+        row != exact_.end() && std::accumulate(row->second.begin(), row->second.end(), 0.0) == rows)
       return row->second;
     auto it = steps_.lower_bound(step);
     if (it == steps_.end()) --it;
     const auto& layers = it->second;
     const auto row = layers.find(layer % static_cast<std::int64_t>(layers.size()));
-    return scaled(row == layers.end() ? layers.begin()->second : row->second, rows_);
+    return scaled(row == layers.end() ? layers.begin()->second : row->second, rows);
   }
   std::string description() const override { return description_; }
 
  private:
   Exact exact_;
   std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps_;
-  double rows_;
+  Microbatches rows_;
   std::string description_;
 };
 
-double rows_of(const ModelSpec& model, std::int64_t tokens) { return static_cast<double>(tokens * model.top_k); }
+Microbatches rows_of(const ModelSpec& model, const Microbatches& tokens) {
+  return {tokens.count, tokens.each * model.top_k, tokens.last * model.top_k};
+}
 
 /// Reads a CSV with a header line into rows of cells; '#' starts a comment line.
 std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& csv) {
@@ -90,22 +100,18 @@ double to_number(const std::string& cell, const std::filesystem::path& csv, std:
 
 }  // namespace
 
-std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, std::int64_t tokens) {
-  const std::vector<double> even(static_cast<std::size_t>(model.experts), 1.0);
-  std::vector<std::vector<double>> rows;
-  rows.push_back(scaled(even, rows_of(model, tokens)));
-  return std::make_unique<Histogram>(std::move(rows), "balanced (assumed)");
+std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Microbatches& tokens) {
+  const std::vector<std::vector<double>> even{std::vector<double>(static_cast<std::size_t>(model.experts), 1.0)};
+  return std::make_unique<Histogram>(even, rows_of(model, tokens), "balanced (assumed)");
 }
 
-std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, std::int64_t tokens,
-                                                 std::vector<std::vector<double>> shares, std::string description) {
-  for (auto& row : shares) {
+std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
+                                                 const std::vector<std::vector<double>>& shares, std::string description) {
+  for (const auto& row : shares)
     if (static_cast<std::int64_t>(row.size()) != model.experts)
       throw_error(Code::usage, "routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
                   row.size(), model.experts);
-    row = scaled(std::move(row), rows_of(model, tokens));
-  }
-  return std::make_unique<Histogram>(std::move(shares), std::move(description));
+  return std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description));
 }
 
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts) {
@@ -133,7 +139,7 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
 }
 
 std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
-                                                std::int64_t tokens) {
+                                                const Microbatches& tokens) {
   const auto rows = read_cells(csv);
   const std::size_t experts = static_cast<std::size_t>(model.experts);
   if (rows[0].size() != 4 + experts)

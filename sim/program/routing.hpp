@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "configs/spec/layout.hpp"
+#include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 
 namespace wt {
@@ -15,20 +16,21 @@ namespace wt {
 class RoutingSource {
  public:
   virtual ~RoutingSource() = default;
-  /// Rows that a source rank sends to each logical expert in this step, microbatch and layer; sums to tokens * top_k.
+  /// Rows that a source rank sends to each logical expert in this step, microbatch and layer; sums to tokens * top_k of
+  /// that microbatch.
   virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
                                      std::int64_t source_rank) const = 0;
   /// Said in reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
   virtual std::string description() const = 0;
 };
 
-/// Every expert gets the same share.
-std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, std::int64_t tokens);
+/// Every expert gets the same share. `tokens`, here and below: of one rank.
+std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Microbatches& tokens);
 
 /// A histogram of expert shares per layer (rows of any positive scale), the same for every rank and step; a model with
 /// more layers reuses the rows in order, one with another number of experts is refused with Error{usage}.
-std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, std::int64_t tokens,
-                                                 std::vector<std::vector<double>> shares, std::string description);
+std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
+                                                 const std::vector<std::vector<double>>& shares, std::string description);
 /// Reads columns layer, expert, count (others ignored, '#' comments) as shares per layer.
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
 
@@ -36,7 +38,7 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
 /// A (step, microbatch, layer, rank) that was recorded with the same number of tokens is given back as it was; another
 /// layout or batch is served by the shares of the nearest recorded (step, layer), summed over ranks and scaled.
 std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
-                                                std::int64_t tokens);
+                                                const Microbatches& tokens);
 
 /// Counts in whole rows with the same (whole) sum, rounded by the largest remainder. A token chooses an expert once, so
 /// none may be above `tokens`: Error{usage}.

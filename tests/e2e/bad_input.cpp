@@ -65,8 +65,10 @@ TEST_CASE("a wrong unit or value") {
 }
 
 TEST_CASE("a batch that the ranks cannot share") {
-  CHECK_THAT(refused(edited("global_train_batch_size: 24", "global_train_batch_size: 18")),
-             Contains("found 18") && Contains("2 x 2 = 4"));
+  CHECK_THAT(refused(edited("global_train_batch_size: 24", "global_train_batch_size: 17")),
+             Contains("global_train_batch_size: found 17") && Contains("multiple of world = 2"));
+  CHECK_THAT(refused(edited("device_train_microbatch_size: 2", "device_train_microbatch_size: 13")),
+             Contains("device_train_microbatch_size: found 13") && Contains("at most the 12 sequences"));
 }
 
 TEST_CASE("experts that the ranks cannot share") {

@@ -78,6 +78,7 @@ TEST_CASE("after ten steps every layout has the parameters of one rank") {
   for (const RunSpec& run : further_layouts(small_run())) runs.push_back(run);
   for (const RunSpec& run : replicated_experts(small_run())) runs.push_back(run);
   for (const RunSpec& run : context_runs(small_run())) runs.push_back(run);
+  for (const RunSpec& run : uneven_runs(small_run())) runs.push_back(run);
   for (const RunSpec& run : runs) {
     INFO(run.layout.name());
     CHECK(parameter_distance(expected, at_ten(run)) <= 1e-5);
@@ -123,11 +124,21 @@ TEST_CASE("it does not matter how many ranks share a sequence") {
 
 TEST_CASE("microbatches only cut the batch") {
   const auto expected = steps_of(trained(with_layout(small_run(), 2, 2, 2)));
-  for (const int microbatch : {1, 3, 6}) {
+  for (const int microbatch : {1, 3, 4, 5, 6}) {
     RunSpec run = with_layout(small_run(), 2, 2, 2);
     run.layout.microbatch = microbatch;
     INFO("microbatch " << microbatch);
     check_same(expected, steps_of(trained(run)));
+  }
+}
+
+TEST_CASE("it does not matter whether the microbatch divides a rank's batch") {
+  const auto expected = steps_of(trained(small_run()));
+  for (const RunSpec& run : uneven_runs(small_run())) {
+    INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
+    auto first = expected, found = steps_of(trained(run));
+    if (run.layout.context > 1) first.resize(10), found.resize(10);  // as above
+    check_same(first, found);
   }
 }
 

@@ -13,7 +13,9 @@
 using namespace wt;
 
 TEST_CASE("a model calibrated on one layout predicts another one, op by op") {
-  const RunSpec calibration = test::with_layout(test::small_run(), 2, 2, 2), unseen = test::with_layout(test::small_run(), 1, 4, 2);
+  RunSpec calibration = test::with_layout(test::small_run(), 2, 2, 2);
+  calibration.layout.microbatch = 4;  // 4 and 2 sequences: both sizes are in its profile
+  const RunSpec unseen = test::with_layout(test::small_run(), 1, 4, 2);
   const auto seen_folder = test::trained(calibration), unseen_folder = test::trained(unseen);
   const auto bench = test::scratch("loop") / "bench.json";
   std::filesystem::create_directories(bench.parent_path());
@@ -21,6 +23,7 @@ TEST_CASE("a model calibrated on one layout predicts another one, op by op") {
 
   const CalibrationResult result = calibrate({read_profile(bench), read_profile(seen_folder / "profile.json")});
   CHECK(result.model.synchronous_host());
+  CHECK(compare_run(calibration, seen_folder, this_machine(4), result.model).same_ops);
   const RunComparison c = compare_run(unseen, unseen_folder, this_machine(4), result.model);
   CHECK(c.same_ops);
   REQUIRE(c.predicted.size() == 4);

@@ -36,6 +36,10 @@ TEST_CASE("so it is whatever is kept where, and for how long") {
   for (const RunSpec& run : context_runs(small_run())) check_peak(run);
 }
 
+TEST_CASE("so it is where the last microbatch is smaller") {
+  for (const RunSpec& run : uneven_runs(small_run())) check_peak(run);
+}
+
 TEST_CASE("so it is with recompute, which needs less") {
   for (const RunSpec& run : runs(Recompute::block)) {
     check_peak(run);

@@ -15,6 +15,7 @@ std::vector<RunSpec> all_runs() {
   std::vector<RunSpec> out{small_run(), with_layout(small_run(), 1, 1, 1, Recompute::block)};
   for (const Recompute& recompute : {Recompute::none, Recompute::block})
     for (const RunSpec& run : sharded_runs(small_run(), recompute)) out.push_back(run);
+  for (const RunSpec& run : uneven_runs(small_run())) out.push_back(run);
   return out;
 }
 
@@ -57,13 +58,13 @@ TEST_CASE("no token is lost: every rank routes top_k rows a token, in every micr
     const RoutingRows routing(trained(run) / "routing.csv", run);
     REQUIRE(routing.size() == static_cast<std::size_t>(run.steps * run.microbatches() * run.model.layers * run.layout.world()));
     for (const auto& [key, counts] : routing)
-      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
+      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == static_cast<double>(run.tokens().of(key[1]) * run.model.top_k));
   }
 }
 
 TEST_CASE("rows that ops were bound to are those of the recorded routing") {
-  for (const RunSpec& run : sharded_runs(small_run())) {
-    if (run.layout.expert == 1) continue;
+  for (const RunSpec& run : all_runs()) {
+    if (run.layout.expert == 1 || !run.layout.placement.empty()) continue;
     const RoutingRows routing(trained(run) / "routing.csv", run);
     const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
     const auto ops = unroll(set.programs[0]);

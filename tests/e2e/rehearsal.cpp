@@ -74,8 +74,9 @@ Ended windtunnel(const std::string& arguments) {
 }  // namespace
 
 TEST_CASE("a rehearsed rank issues the ops and collectives of the real one, in its order") {
-  for (const std::int64_t rank : {0, 3}) {
-    const RunSpec run = planned(rank);
+  for (const auto& [rank, microbatch] : {std::pair{0, 2}, {3, 2}, {3, 4}}) {  // 2 2 2, and 4 2
+    RunSpec run = planned(rank);
+    run.layout.microbatch = microbatch;
     const StepTimeline expected = timelines_of(trained(real(run)))[static_cast<std::size_t>(rank)];
     const auto steps = steps_in(rehearsed(run));
     CHECK(static_cast<std::int64_t>(steps.size()) == run.rehearsal.steps);

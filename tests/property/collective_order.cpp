@@ -52,13 +52,14 @@ std::vector<Case> cases() {
   for (const Layout& layout : layouts())
     for (const auto& [layers, microbatches] : {std::pair{1, 1}, {2, 3}, {4, 2}}) {
       out.push_back({layout, layers, microbatches});
+      out.back().layout.microbatch = microbatches == 3 ? 2 : 1;
       if (!layout.placement.empty()) out.back().layout.placement.resize(static_cast<std::size_t>(layers));
     }
   return out;
 }
 
 ProgramSet programs_of(const Case& c) {
-  return build_program_set(test::small_model(c.layers), c.layout, {128, c.microbatches, c.precision, true});
+  return build_program_set(test::small_model(c.layers), c.layout, {128, c.microbatches, c.precision, true, 1});  // the last has one sequence
 }
 
 struct Issued {

@@ -36,18 +36,18 @@ struct Run {
   ModelSpec model = small_model();
   Layout layout;
   std::int64_t seq = 512;
-  std::int64_t microbatches = 2;
   std::unique_ptr<RoutingSource> routing;
   ProgramSet set;
-  explicit Run(Layout l, bool skewed = true, std::int64_t layers = 3)
+  explicit Run(Layout l, bool skewed = true, std::int64_t layers = 3, const Microbatches& n = {2, 1, 1})
       : model(small_model(layers)), layout(std::move(l)) {
+    layout.microbatch = n.each;
     std::vector<std::vector<double>> shares;
     for (int layer = 0; layer < 3; ++layer) {
       shares.emplace_back();
       for (int e = 0; e < 16; ++e) shares.back().push_back(skewed ? 1 + (e * 7 + layer * 5) % 11 : 1);
     }
-    routing = histogram_routing(model, seq, shares, "test");
-    set = build_program_set(model, layout, {seq, microbatches, Precision::bf16, false});
+    routing = histogram_routing(model, {n.count, n.each * seq, n.last * seq}, shares, "test");
+    set = build_program_set(model, layout, {seq, n.count, Precision::bf16, false, n.last});
   }
   ReplayResult replay(const ClusterSpec& cluster, const OpCost& cost, ReplayOptions options = {}) const {
     return wt::replay(set, layout, model, cluster, cost, *routing, options);
@@ -234,14 +234,15 @@ TEST_CASE("a slow node slows the step, folded as unfolded") {
 }
 
 TEST_CASE("bound 0 <= bound 1 <= simulated") {
-  for (bool host : {false, true})
+  const bool host = GENERATE(false, true);
+  for (const Microbatches& sequences : {Microbatches{2, 1, 1}, {3, 4, 1}})
     for (const Layout& layout : kLayouts) {
-      const Run run(layout);
+      const Run run(layout, true, 3, sequences);
       FakeCost cost;
       cost.host_computes = host, cost.cpu_per_byte = host ? 1e-11 : 0;
       const ClusterSpec cluster = host ? shared_host(layout.world(), 2) : small_cluster(layout.world() / 4, 2);
-      const auto floor = routing_floor(run.set.programs[0], layout, cluster, *run.routing, 0, 0);
-      const double b0 = bound0(run.set.programs[0], layout, cluster, cost, floor);
+      const auto floors = routing_floors(run.set.programs[0], layout, cluster, *run.routing, 0, 0);
+      const double b0 = bound0(run.set.programs[0], layout, cluster, cost, floors);
       const double b1 = bound1(run.set, layout, cluster, cost, *run.routing);
       const double simulated = run.replay(cluster, cost).step_s;
       INFO(layout.name());
@@ -249,6 +250,20 @@ TEST_CASE("bound 0 <= bound 1 <= simulated") {
       CHECK(b0 <= b1 * (1 + 1e-9));
       CHECK(b1 <= simulated * (1 + 1e-6));
     }
+}
+
+TEST_CASE("a smaller last microbatch costs what it has, folded as unfolded") {
+  for (const Layout& layout : kLayouts) {
+    INFO(layout.name());
+    const ClusterSpec cluster = small_cluster(layout.world() / 4);
+    const auto step = [&](const Microbatches& sequences, bool fold = true) {
+      return Run(layout, true, 3, sequences).replay(cluster, FakeCost{}, {0, fold, false, {}}).step_s;
+    };
+    const double uneven = step({2, 4, 1});
+    CHECK(uneven > step({1, 4, 4}));
+    CHECK(uneven < step({2, 4, 4}));
+    CHECK(uneven == Approx(step({2, 4, 1}, false)).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("a rank's step is what its compute lane did and what it stood still for; ops keep their order") {

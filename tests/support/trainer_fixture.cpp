@@ -79,6 +79,23 @@ std::vector<RunSpec> further_layouts(const RunSpec& run) {
   return out;
 }
 
+std::vector<RunSpec> uneven_runs(const RunSpec& run) {
+  std::vector<RunSpec> out;
+  const auto add = [&](RunSpec changed, std::int64_t microbatch) {
+    changed.layout.microbatch = microbatch;
+    return &out.emplace_back(std::move(changed)).layout;
+  };
+  add(with_layout(run, 1, 1, 1), 5);  // 5 5 5 5 4
+  add(with_layout(run, 2, 2, 2), 4);  // 4 2, as all that follow
+  add(with_layout(run, 1, 4, 4, Recompute::block), 4);
+  add(with_layout(run, 1, 4, 2), 4)->reduce_every_microbatch = false;
+  Layout* states = add(with_layout(run, 4, 1, 1), 4);
+  states->optimizer_shard = 2, states->reduce_every_microbatch = false;
+  add(replicated_experts(run)[1], 4);
+  add(context_runs(run)[1], 5)->recompute = Recompute::block;  // 5 5 2
+  return out;
+}
+
 std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute) {
   std::vector<RunSpec> out;
   for (const auto& [replicate, shard, expert, context] : {std::array{1, 4, 4, 4}, {2, 2, 2, 2}, {1, 4, 1, 2}, {1, 2, 1, 2}}) {

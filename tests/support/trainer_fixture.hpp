@@ -29,6 +29,9 @@ std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute = Reco
 /// Layouts that keep weights, gradients or optimizer state elsewhere or longer than plain HSDP does, on four ranks.
 std::vector<RunSpec> further_layouts(const RunSpec& run);
 
+/// Layouts of four ranks, and one rank, whose microbatch leaves a smaller last one.
+std::vector<RunSpec> uneven_runs(const RunSpec& run);
+
 /// Sequences shared by 2 and by 4 ranks, with and without experts elsewhere.
 std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute = Recompute::none);
 /// Placements with experts in several slots: on other ranks, twice on one, different in every layer.

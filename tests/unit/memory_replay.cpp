@@ -92,3 +92,20 @@ TEST_CASE("a real step gives everything back, and needs more with more rows, seq
     if (expert > 1) CHECK(peak(expert, Recompute::none, 1, 4096) > peak(expert, Recompute::none, 1, 2048));
   }
 }
+
+TEST_CASE("a smaller last microbatch gives everything back and needs no more than the others") {
+  const ModelSpec model = test::small_model(4);
+  for (std::int64_t expert : {1, 4}) {
+    const Layout layout{2, 4, expert, 4, Recompute::none, {}};
+    const auto peak = [&](const Microbatches& n) {
+      const auto set = build_program_set(model, layout, {512, n.count, Precision::bf16, true, n.last});
+      const auto m = replay_memory(set.programs[0], [&](int microbatch, int) { return static_cast<double>(n.of(microbatch) * 2048); });
+      CHECK(m.live_bytes.back() == Approx(m.resident_bytes));
+      return m;
+    };
+    const auto uneven = peak({3, 4, 1});
+    CHECK(uneven.peak_bytes == peak({2, 4, 4}).peak_bytes);
+    CHECK_FALSE(uneven.peak_id.starts_with("mb2."));
+    CHECK(peak({1, 4, 1}).peak_bytes < uneven.peak_bytes);
+  }
+}

@@ -50,6 +50,19 @@ TEST_CASE("placed experts reach the run file where the expert degree is fixed") 
   CHECK(plan.memory_bytes <= plan.memory_limit_bytes);
 }
 
+TEST_CASE("a study's microbatch may leave a smaller last one") {
+  const std::string uneven = set_study_key(kStudy, "global_train_batch_size", "48", "s");
+  const PlanInputs inputs = inputs_of(set_study_key(uneven, "search.microbatch", "[2]", "s"));
+  const Plan plan = make_plan(inputs), one = make_plan(inputs_of(set_study_key(uneven, "search.microbatch", "[1]", "s")));
+  CHECK(plan.layout.microbatch == 2);
+  CHECK(plan.step.step_s < one.step.step_s);  // 2 + 1 gathers weights twice, 1 + 1 + 1 three times
+  CHECK(plan.memory_bytes > one.memory_bytes);
+  CHECK_THAT(text_report(plan_report(inputs, plan, "plan")), Catch::Contains("2 sequences, 2 a step, the last of 1"));
+  const TempDirectory folder;
+  write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
+  CHECK(read_run(folder / "plan.yaml").microbatches() == 2);
+}
+
 TEST_CASE("DBRX state on a rank is 16 bytes a parameter over the shard size") {
   const StudySpec s = read_study("dbrx-3072-h100");
   Layout layout;

@@ -5,6 +5,7 @@
 #include "configs/spec/error.hpp"
 #include "sim/program/build.hpp"
 #include "sim/program/routing.hpp"
+#include "tests/support/temp_directory.hpp"
 
 using namespace wt;
 
@@ -19,6 +20,39 @@ ModelSpec tiny() {
 }
 
 std::vector<OpInstance> instances(const Program& p) { return unroll(p); }
+
+/// Layouts with everything whose sizes depend on the sequences of a microbatch, two a microbatch.
+std::vector<Layout> layouts_of_two() {
+  std::vector<Layout> out;
+  for (const char* policy : {"none", "block", "attention/int8", "experts+norm"})
+    for (auto [replicate, shard, expert] : {std::array{1, 1, 1}, {2, 2, 2}, {1, 4, 4}})
+      out.push_back({replicate, shard, expert, 2, recompute_from_string(policy), {}});
+  out.push_back(out[1]), out.back().reduce_every_microbatch = false;
+  out.push_back(out[1]), out.back().optimizer_shard = 2;
+  out.push_back(out[2]), out.back().context = 2;
+  out.push_back(out[2]), out.back().placement.assign(3, {0, 1, 2, 3, 0, 1, 2, 3});
+  return out;
+}
+
+/// Everything of an instance that has a size.
+std::string sizes_of(const OpInstance& instance) {
+  const auto text = [](const Amount& a) { return fmt::format(" {}+{}r", a.fixed, a.per_row); };
+  std::string out = instance.id() + text(instance.op->collective.bytes);
+  for (const WorkItem& item : instance.op->work) out += " " + to_string(item.kernel) + text(item.rows);
+  for (const Buffer& buffer : instance.op->allocates) out += " " + buffer.name + text(buffer.bytes);
+  for (const Amount& moment : instance.op->transient) out += text(moment);
+  for (int wait : instance.waits) out += fmt::format(" {}", wait);
+  return out;
+}
+
+std::vector<std::string> sizes_of(Layout layout, std::int64_t microbatch, std::int64_t count, std::int64_t last) {
+  layout.microbatch = microbatch;
+  const ProgramSet set = build_program_set(tiny(), layout, {16, count, Precision::bf16, true, last});
+  std::vector<std::string> out;
+  for (const Program& program : set.programs)
+    for (const OpInstance& instance : unroll(program)) out.push_back(sizes_of(instance));
+  return out;
+}
 
 }  // namespace
 
@@ -58,6 +92,47 @@ TEST_CASE("weights of the next layer are gathered before this layer computes") {
   CHECK(at("mb0.L2.dense.reduce") < at("mb0.L1.dense.reduce"));
 }
 
+TEST_CASE("a smaller last microbatch has the ops of its size, the others those of theirs") {
+  for (const Layout& layout : layouts_of_two()) {
+    INFO(layout.name() << ", recompute " << to_string(layout.recompute));
+    const auto all = sizes_of(layout, 2, 3, 1), two = sizes_of(layout, 2, 3, 0), one = sizes_of(layout, 1, 3, 0);
+    REQUIRE((all.size() == two.size() && all.size() == one.size()));
+    std::int64_t smaller = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CHECK(all[i] == (all[i].starts_with("mb2.") ? one[i] : two[i]));
+      smaller += all[i] != two[i];
+    }
+    CHECK(smaller > 0);
+    CHECK(sizes_of(layout, 2, 3, 2) == two);
+  }
+}
+
+TEST_CASE("microbatches conserve the tokens of a batch") {
+  for (const Layout& layout : layouts_of_two())
+    for (const std::int64_t batch : {2, 3, 5, 8}) {
+      const Microbatches n = Microbatches::cut(batch, 2);
+      const ProgramSet set = build_program_set(tiny(), layout, {16, n.count, Precision::fp32, true, n.last});
+      double tokens = 0, sequences = 0;
+      std::int64_t cut = 0;
+      for (const OpInstance& instance : unroll(set.programs[0])) {
+        if (instance.op->name == "embed.fwd") tokens += instance.op->work[0].rows.fixed;
+        if (instance.op->name == "attn.fwd" && instance.layer == 0)
+          for (const WorkItem& item : instance.op->work)
+            if (item.kernel == Kernel::attention) sequences += item.rows.fixed;
+      }
+      for (std::int64_t m = 0; m < n.count; ++m) cut += n.of(m);
+      CHECK(cut == batch);
+      CHECK(tokens == static_cast<double>(batch * 16 / layout.context));
+      CHECK(sequences == static_cast<double>(batch) / static_cast<double>(layout.context));
+    }
+}
+
+TEST_CASE("a last microbatch that is larger than the others is refused") {
+  const Layout layout{1, 2, 1, 2, Recompute::none, {}};
+  for (const std::int64_t last : {-1, 3})
+    CHECK_THROWS_WITH((build_program_set(tiny(), layout, {16, 2, Precision::fp32, true, last})), Catch::Contains("needs 1 to 2"));
+}
+
 TEST_CASE("published parameter counts and FLOPs of DBRX") {
   ModelSpec m;
   m.name = "dbrx";
@@ -95,6 +170,25 @@ TEST_CASE("routing conserves rows, and placement moves them") {
   CHECK(rows_received({counts, counts}, layout, 0) == std::vector<double>{28, 12});
   layout.placement = {{0, 3, 1, 2}, {0, 3, 1, 2}, {0, 3, 1, 2}};
   CHECK(rows_received({counts, counts}, layout, 0) == std::vector<double>{20, 20});
+}
+
+TEST_CASE("routing gives a smaller last microbatch its rows, from shares and from a recording") {
+  const ModelSpec m = tiny();
+  const Microbatches tokens = {3, 32, 16};
+  const test::TempDirectory folder;
+  test::write_bytes(folder / "routing.csv",
+                    "step,microbatch,layer,rank,e0,e1,e2,e3\n1,0,0,0,20,20,12,12\n1,1,0,0,30,14,10,10\n1,2,0,0,9,8,8,7\n");
+  const auto recorded = recorded_routing(folder / "routing.csv", m, tokens);
+  CHECK(recorded->counts(1, 2, 0, 0) == std::vector<double>{9, 8, 8, 7});  // as it was, not as shares
+  CHECK(recorded->counts(1, 1, 0, 0) == std::vector<double>{30, 14, 10, 10});
+  for (const auto& source : {balanced_routing(m, tokens), histogram_routing(m, tokens, {{4, 3, 2, 1}}, "test"),
+                             recorded_routing(folder / "routing.csv", m, tokens)})
+    for (const std::int64_t rank : {0, 1})  // rank 1 was not recorded
+      for (std::int64_t microbatch = 0; microbatch < 3; ++microbatch) {
+        double rows = 0;
+        for (double count : source->counts(1, microbatch, 0, rank)) rows += count;
+        CHECK(rows == Approx(static_cast<double>(2 * tokens.of(microbatch))));
+      }
 }
 
 TEST_CASE("layouts that do not fit the model are refused by name") {

@@ -29,7 +29,7 @@ RunSpec dbrx_run(std::int64_t replicate = 16, std::int64_t shard = 192, std::int
 }
 
 std::unique_ptr<RoutingSource> proxy_routing(const RunSpec& run) {
-  return read_routing({"dbrx-proxy"}, run.model, run.layout.microbatch * run.seq).source;
+  return read_routing({"dbrx-proxy"}, run.model, run.tokens()).source;
 }
 
 std::set<std::string> op_names(const Program& program) {
@@ -73,6 +73,17 @@ TEST_CASE("DBRX on 3,072 GPUs becomes a run that fits, with the plan's ops") {
   CHECK(op_names(rank_program(run)) == op_names(rank_program(plan)));
   CHECK_THAT(reduction(plan, run), Contains("of the plan's width") && Contains("4 of 40 layers") && Contains("2 of 3 microbatches"));
   check_run(run, "reduced");
+}
+
+TEST_CASE("of more than two microbatches a smaller last one is left out: the others stand for the step") {
+  for (const auto& [batch, last] : {std::pair{7, 2}, {3, 1}}) {  // 2 2 2 1 becomes 2 2; 2 1 stays
+    RunSpec plan = dbrx_run();
+    plan.global_batch = plan.layout.world() * batch;
+    const RunSpec run = reduced_run(plan, proxy_routing, {8 * kGiB, 1e11});
+    CHECK((run.microbatches() == 2 && run.sequences().last == last));
+    CHECK(op_names(rank_program(run, true)) == op_names(rank_program(plan, true)));
+    check_run(run, "reduced");
+  }
 }
 
 TEST_CASE("what fits is left as it is") {

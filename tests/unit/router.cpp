@@ -1,6 +1,7 @@
 // The router's variants against autograd through plain tensor operations, and what holds for any of them.
 #include <catch2/catch.hpp>
 
+#include "configs/spec/microbatches.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/router.hpp"
 
@@ -139,10 +140,14 @@ TEST_CASE("the balancing gradient is that of the sequences, however they are cut
   const Tensor logits = random(kTokens, kExperts, 9), nothing = at::zeros({kTokens, kTopK});
   const RouterLossScale scale{0.02, 0.01, kSeq};
   const Routed whole = run({}, logits, nothing, scale);
+  const Microbatches sequences = Microbatches::cut(kTokens / kSeq, GENERATE(1, 2, 3));
   RouterLoss sum;
   std::vector<Tensor> parts;
-  for (std::int64_t begin = 0; begin < kTokens; begin += 2 * kSeq) {
-    const Routed part = run({}, logits.narrow(0, begin, 2 * kSeq).contiguous(), nothing.narrow(0, begin, 2 * kSeq), scale);
+  std::int64_t begin = 0;
+  for (std::int64_t m = 0; m < sequences.count; ++m) {
+    const std::int64_t tokens = sequences.of(m) * kSeq;
+    const Routed part = run({}, logits.narrow(0, begin, tokens).contiguous(), nothing.narrow(0, begin, tokens), scale);
+    begin += tokens;
     parts.push_back(part.gradient);
     add_loss(sum.aux, part.loss.aux), add_loss(sum.z, part.loss.z);
   }

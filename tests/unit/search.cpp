@@ -100,8 +100,28 @@ TEST_CASE("lists that do not divide are infeasible with their reason") {
   CHECK(r.certificate.infeasible ==
         std::map<std::string, std::int64_t>{{"shard size does not divide the GPUs", 6},
                                             {"expert degree does not divide the shard size", 6},
-                                            {"microbatch does not divide the batch", 3}});
+                                            {"microbatch is larger than a rank's batch", 3}});
   CHECK(r.certificate.enumerated == 18);
+}
+
+TEST_CASE("a microbatch that leaves a smaller last one is priced where a study asks for it") {
+  Small s;
+  s.problem.global_batch = 48;  // 3 sequences a rank
+  for (const Candidate& c : enumerate_layouts(s.problem)) CHECK((c.layout.microbatch == 1 || c.layout.microbatch == 3));
+  s.problem.space.microbatches = {1, 2, 3};
+  std::map<std::int64_t, std::int64_t> microbatches;
+  for (const Candidate& c : enumerate_layouts(s.problem)) microbatches[c.layout.microbatch] = std::max(microbatches[c.layout.microbatch], c.microbatches);
+  CHECK(microbatches == std::map<std::int64_t, std::int64_t>{{1, 3}, {2, 2}, {3, 1}});
+  const SearchResult r = search_layouts(s.problem);
+  CHECK(r.certificate.incumbent_s == brute_force(s.problem));
+  CHECK(r.certificate.proved);
+  CHECK(check_certificate(r).empty());
+  s.problem.space.microbatches = {2};  // 2 and 1 sequences: between three times 1 and once 3
+  const double uneven = search_layouts(s.problem).certificate.incumbent_s;
+  CHECK(uneven == brute_force(s.problem));
+  CHECK(uneven > r.certificate.incumbent_s);
+  s.problem.space.microbatches = {1};
+  CHECK(uneven < search_layouts(s.problem).certificate.incumbent_s);
 }
 
 TEST_CASE("a tight memory limit drops layouts, and when nothing fits the nearest miss is named") {
