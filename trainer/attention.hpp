@@ -25,6 +25,9 @@ struct Positions {
   static Positions make(const ModelSpec& model, std::int64_t seq, std::int64_t context = 1, std::int64_t rank = 0);
 };
 
+/// x (T, K) times the weights called `name` (N, K), plus their bias where they have one: (T, N).
+at::Tensor product(const at::Tensor& x, const Slot& weights, const std::string& name);
+
 /// LayerNorm or RMSNorm by the model, with the weights called `name`.
 at::Tensor norm(const at::Tensor& x, const Slot& weights, const std::string& name, const ModelSpec& model);
 
