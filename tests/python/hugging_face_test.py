@@ -40,9 +40,10 @@ FAMILIES = {
     "Qwen2": dict(LLAMA),
     "Olmoe-bias": dict(MOE, attention_bias=True),
     "Llama-linear": dict(LLAMA, attention_bias=True, rope_scaling=dict(rope_type="linear", factor=2.5)),
-    "Llama-llama3": dict(LLAMA, rope_theta=100.0, rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-                                                                    original_max_position_embeddings=64)),
-    "Mixtral-yarn": dict(LLAMA, num_local_experts=8, num_experts_per_tok=3, sliding_window=None,
+    "Llama-llama3": dict(LLAMA, rope_theta=100.0, max_position_embeddings=512,
+                         rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                           original_max_position_embeddings=64)),
+    "Mixtral-yarn": dict(LLAMA, head_dim=16, num_local_experts=8, num_experts_per_tok=3, sliding_window=None,
                          rope_scaling=dict(YARN, attention_factor=1.3, beta_fast=8.0, beta_slow=0.5, truncate=False)),
     "Qwen3Moe-yarn": dict(MOE, moe_intermediate_size=40, norm_topk_prob=True, head_dim=24, attention_bias=True,
                           rope_scaling=dict(YARN, factor=4.0, mscale=1.0, mscale_all_dim=0.5)),
@@ -61,7 +62,7 @@ PUBLISHED = {
                                            original_max_position_embeddings=8192)),
     "Qwen3Moe-235B-131072": dict(hidden_size=4096, num_attention_heads=64, head_dim=128, rope_theta=1000000.0,
                                  rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32768)),
-    "DeepseekV2-Lite": dict(q_lora_rank=None, n_group=1, topk_group=1, n_routed_experts=64,
+    "DeepseekV2-Lite": dict(q_lora_rank=None, n_group=1, topk_group=1, n_routed_experts=64, num_experts_per_tok=6,
                             rope_scaling=dict(type="yarn", factor=40, beta_fast=32, beta_slow=1, mscale=0.707, mscale_all_dim=0.707,
                                               original_max_position_embeddings=4096)),
     "DeepseekV3-671B": dict(rope_scaling=dict(type="yarn", factor=40, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=1.0,
@@ -106,7 +107,9 @@ def make(name):
 
 
 def tool(*words):
-    return subprocess.run([TOOL, *map(str, words)], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def check(name, folder):
@@ -234,6 +237,7 @@ def trained_from(name, folder):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()  # it warns of lengths that are this short
     with tempfile.TemporaryDirectory() as scratch:
         for name, keys in [*FAMILIES.items(), *PUBLISHED.items()]:
             if "rope_scaling" in keys:
