@@ -26,17 +26,17 @@ WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, con
   return check.backend().rmsnorm_backward(stream.handle, dy, x, gain, rstd, T, D, dx, dgain);
 }
 
-WtStatus wt_rope_table(int64_t S, int64_t hd, double theta, float* cos, float* sin) {
+WtStatus wt_rope_table(int64_t S, int64_t hd, const double* frequency, double amplitude, float* cos, float* sin) {
   Checks check("wt_rope_table", WtStream{-1, nullptr}, WT_FP32);
-  check.size("S", S, 0).even("hd", hd).array("cos", cos, S, hd / 2).array("sin", sin, S, hd / 2);
+  check.size("S", S, 0).even("hd", hd).array("frequency", frequency, hd / 2);
+  check.array("cos", cos, S, hd / 2).array("sin", sin, S, hd / 2);
   if (check.done(S)) return check.status();
-  for (int64_t i = 0; i < hd / 2; ++i) {
-    const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(hd));
+  for (int64_t i = 0; i < hd / 2; ++i)
     for (int64_t s = 0; s < S; ++s) {
-      cos[s * (hd / 2) + i] = static_cast<float>(std::cos(static_cast<double>(s) * frequency));
-      sin[s * (hd / 2) + i] = static_cast<float>(std::sin(static_cast<double>(s) * frequency));
+      const double angle = static_cast<double>(s) * frequency[i];
+      cos[s * (hd / 2) + i] = static_cast<float>(amplitude * std::cos(angle));
+      sin[s * (hd / 2) + i] = static_cast<float>(amplitude * std::sin(angle));
     }
-  }
   return WT_OK;
 }
 

@@ -53,8 +53,9 @@ WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, con
                              const float* rstd, int64_t T, int64_t D, void* dx, float* dgain);
 
 // Rotary embedding.
-/// Tables in host memory: cos, sin (S, hd/2) fp32 of angle s * theta^(-2i/hd), computed in double.
-WtStatus wt_rope_table(int64_t S, int64_t hd, double theta, float* cos, float* sin);
+/// Tables in host memory: cos, sin (S, hd/2) fp32, amplitude times cosine and sine of angle s * frequency[i] (hd/2 radians a
+/// position: theta^(-2i/hd), or what scaled positions make of it), computed in double.
+WtStatus wt_rope_table(int64_t S, int64_t hd, const double* frequency, double amplitude, float* cos, float* sin);
 /// Splits a fused projection and rotates queries and keys. qkv (B*S, (H+2*KV)*hd) dtype, heads in the order H queries,
 /// KV keys, KV values; cos, sin (S, hd/2) fp32; q (B,H,S,hd), k and v (B,KV,S,hd) dtype. Pairs are (i, i+hd/2), the
 /// rotate-half convention of Hugging Face Llama: a' = a cos - b sin, b' = b cos + a sin. hd even.

@@ -120,12 +120,12 @@ variable_list latent_qkv(const Tensor& normed, const Slot& w, const ModelSpec& m
   const MlaSpec& a = m.attention.mla;
   Tensor q;
   if (a.q_lora_rank > 0) {
-    const Tensor low = rms_norm(at::mm(normed, w["attention.q_a.weight"].t()), w["attention.q_a_norm.weight"], m.norm_eps);
+    const Tensor low = rms_norm(product(normed, w, "attention.q_a"), w["attention.q_a_norm.weight"], m.norm_eps);
     q = at::mm(low, w["attention.q_b.weight"].t());
   } else {
     q = at::mm(normed, w["attention.q.weight"].t());
   }
-  const Tensor kv_a = at::mm(normed, w["attention.kv_a.weight"].t());
+  const Tensor kv_a = product(normed, w, "attention.kv_a");
   const Tensor latent = rms_norm(kv_a.narrow(1, 0, a.kv_lora_rank).contiguous(), w["attention.kv_a_norm.weight"], m.norm_eps);
   return Assemble::apply(q, kv_a, at::mm(latent, w["attention.kv_b.weight"].t()), rope.cosine, rope.sine, batch, m.heads, &a);
 }
@@ -172,7 +172,7 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
   if (m.attention.alibi) {
     out.rope = {at::ones({tokens, m.rope_dim() / 2}, at::kFloat), at::zeros({tokens, m.rope_dim() / 2}, at::kFloat)};
   } else {
-    out.rope = RopeTable::make(seq, m.rope_dim(), m.attention.rope_theta);
+    out.rope = RopeTable::make(m, seq);
     const Tensor rows = at::tensor(own, at::kLong);
     if (context > 1) out.rope = {out.rope.cosine.index_select(0, rows), out.rope.sine.index_select(0, rows)};
   }
@@ -197,6 +197,12 @@ Positions Positions::to(at::Device device) const {
   Positions out{rope.to(device), {}, context};
   for (const Tensor& mask : masks) out.masks.push_back(mask.to(device));
   return out;
+}
+
+Tensor product(const Tensor& x, const Slot& weights, const std::string& name) {
+  const Tensor& weight = weights[name + ".weight"];
+  const Tensor bias = weights.find(name + ".bias");
+  return bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
 }
 
 Tensor norm(const Tensor& x, const Slot& weights, const std::string& name, const ModelSpec& m) {
@@ -225,6 +231,7 @@ Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Po
   } else {
     Projected fused = norm_then_product(x, dense, "attention_norm", dense["attention.qkv.weight"], m, x.scalar_type(), again);
     out.normed = std::move(fused.normed);
+    if (const Tensor bias = dense.find("attention.qkv.bias"); bias.defined()) fused.product.add_(bias);  // no backward reads the product
     qkv = split_qkv(std::move(fused.product), dense, m, positions.rope, batch);
   }
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) out.normed.reset();
@@ -273,11 +280,12 @@ std::string attention_backend(const ModelSpec& m, const Positions& positions, st
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec& m, const Positions& positions) {
   const bool grouped = m.heads != m.kv_heads;
+  const double scale = m.softmax_scale();
   Tensor attended;
   if (positions.context == 1) {
     std::optional<Tensor> mask;
     if (!positions.masks.empty()) mask = positions.masks[0];
-    attended = at::scaled_dot_product_attention(q, k, v, mask, 0.0, !mask, std::nullopt, grouped);
+    attended = at::scaled_dot_product_attention(q, k, v, mask, 0.0, !mask, scale, grouped);
   } else {
     const std::int64_t length = q.size(2) / 2;
     std::vector<Tensor> pieces;
@@ -285,7 +293,7 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec
       const Tensor& mask = positions.masks[static_cast<std::size_t>(piece)];
       const std::int64_t keys = mask.size(3);
       pieces.push_back(at::scaled_dot_product_attention(q.narrow(2, piece * length, length), k.narrow(2, 0, keys), v.narrow(2, 0, keys),
-                                                        mask, 0.0, false, std::nullopt, grouped));
+                                                        mask, 0.0, false, scale, grouped));
     }
     attended = at::cat(pieces, 2);
   }

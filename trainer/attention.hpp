@@ -26,6 +26,9 @@ struct Positions {
   Positions to(at::Device device) const;
 };
 
+/// x (T, K) times the weights called `name` (N, K), plus their bias where they have one: (T, N).
+at::Tensor product(const at::Tensor& x, const Slot& weights, const std::string& name);
+
 /// LayerNorm or RMSNorm by the model, with the weights called `name`.
 at::Tensor norm(const at::Tensor& x, const Slot& weights, const std::string& name, const ModelSpec& model);
 

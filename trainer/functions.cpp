@@ -188,9 +188,12 @@ WtStream stream_of(const Tensor& tensor) {
 #endif
 }
 
-RopeTable RopeTable::make(std::int64_t seq, std::int64_t head_dim, double theta) {
-  RopeTable table{at::empty({seq, head_dim / 2}, at::kFloat), at::empty({seq, head_dim / 2}, at::kFloat)};
-  check(wt_rope_table(seq, head_dim, theta, table.cosine.data_ptr<float>(), table.sine.data_ptr<float>()));
+RopeTable RopeTable::make(const ModelSpec& m, std::int64_t seq) {
+  const std::int64_t dim = m.rope_dim();
+  const std::vector<double> frequencies = rope_frequencies(m.attention.rope_scaling, m.attention.rope_theta, dim);
+  RopeTable table{at::empty({seq, dim / 2}, at::kFloat), at::empty({seq, dim / 2}, at::kFloat)};
+  check(wt_rope_table(seq, dim, frequencies.data(), rope_amplitude(m.attention.rope_scaling), table.cosine.data_ptr<float>(),
+                      table.sine.data_ptr<float>()));
   return table;
 }
 

@@ -15,10 +15,10 @@ namespace wt {
 /// Throws Error{runtime} for a device that this build does not serve.
 WtStream stream_of(const at::Tensor& tensor);
 
-/// Rotary tables, (seq, head_dim / 2) fp32 each.
+/// Rotary tables, (seq, rope_dim / 2) fp32 each, times the amplitude of scaled positions.
 struct RopeTable {
   at::Tensor cosine, sine;
-  static RopeTable make(std::int64_t seq, std::int64_t head_dim, double theta);
+  static RopeTable make(const ModelSpec& model, std::int64_t seq);
   RopeTable to(at::Device device) const { return {cosine.to(device), sine.to(device)}; }
 };
 

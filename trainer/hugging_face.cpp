@@ -58,6 +58,9 @@ const fs::path& of_family(const fs::path& folder, const ModelSpec& model) {
   return folder;
 }
 
+/// Rows and columns of a parameter; a vector is one column.
+std::pair<std::int64_t, std::int64_t> matrix(const ParameterInfo& p) { return {p.shape[0], p.shape.size() == 1 ? 1 : p.shape[1]}; }
+
 /// Values of `type` to fp32.
 void widen(const std::string& type, const char* from, std::int64_t count, float* to) {
   const auto convert = [&]<typename T>() {
@@ -123,7 +126,7 @@ void PretrainedWeights::load(std::vector<ShardedGroup>& groups) const {
     for (const ParameterInfo& p : group.layout.parameters) {
       const std::int64_t from = std::max(begin, p.offset), to = std::min(end, p.offset + p.elements());
       if (from >= to) continue;
-      const std::int64_t rows = p.shape.size() == 1 ? 1 : p.shape[0], columns = p.shape.back();
+      const auto [rows, columns] = matrix(p);
       const std::int64_t first = (from - p.offset) / columns, last = (to - p.offset + columns - 1) / columns;
       const std::vector<float> values = read(p.name, rows, columns, first, last);
       fill_from_host(group.master.narrow(0, from - begin, to - from), [&](float* master) {
@@ -141,7 +144,7 @@ void save_pretrained(const fs::path& folder, const ModelSpec& model, bool bf16,
     tensors[name].resize(static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
   for (const ParameterInfo& p : all_parameters(model)) {
     const std::vector<float> own = values(p);
-    const std::int64_t rows = p.shape.size() == 1 ? 1 : p.shape[0], columns = p.shape.back();
+    const auto [rows, columns] = matrix(p);
     for (const WeightPiece& piece : names.pieces(p.name)) {
       float* to = tensors.at(piece.tensor).data();
       if (!piece.transposed) {

@@ -15,7 +15,7 @@
 namespace wt {
 
 /// `rows` rows of our parameter, from `row` on, are as many rows of the tensor from `their_row` on; both seen as matrices
-/// (a vector is one row). `transposed`: columns of the tensor's block instead.
+/// (a vector is one column). `transposed`: columns of the tensor's block instead.
 struct WeightPiece {
   std::string tensor;
   std::int64_t row = 0, rows = 0, their_row = 0;

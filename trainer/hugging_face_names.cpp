@@ -23,7 +23,7 @@ class Namer {
   /// Rows [row, row + rows) of our parameter from a whole tensor of (rows, columns), or of (rows) where columns is 0.
   void whole(const std::string& parameter, const std::string& tensor, std::int64_t rows, std::int64_t columns, std::int64_t row = 0) {
     out_.shapes_[tensor] = columns > 0 ? Shape{rows, columns} : Shape{rows};
-    piece(parameter, {tensor, row, columns > 0 ? rows : 1, 0, false});
+    piece(parameter, {tensor, row, rows, 0, false});
   }
   void piece(const std::string& parameter, WeightPiece p) { out_.pieces_[parameter].push_back(std::move(p)); }
 
@@ -60,6 +60,8 @@ class Namer {
       whole(ours(layer, "attention.q_a.weight"), theirs + "q_a_proj.weight", a.q_lora_rank, m_.d_model);
       whole(ours(layer, "attention.q_a_norm.weight"), theirs + "q_a_layernorm.weight", a.q_lora_rank, 0);
     }
+    const bool bias = m_.attention.bias == AttentionSpec::Bias::all;
+    if (bias && a.q_lora_rank > 0) whole(ours(layer, "attention.q_a.bias"), theirs + "q_a_proj.bias", a.q_lora_rank, 0);
     out_.shapes_[q] = {m_.heads * m_.head_dim, a.q_lora_rank > 0 ? a.q_lora_rank : m_.d_model};
     for (std::int64_t head = 0; head < m_.heads; ++head) {
       piece(q_ours, {q, head * m_.head_dim, a.qk_nope_head_dim, head * m_.head_dim, false});
@@ -68,6 +70,12 @@ class Namer {
     out_.shapes_[kv] = {a.kv_lora_rank + a.qk_rope_head_dim, m_.d_model};
     piece(ours(layer, "attention.kv_a.weight"), {kv, 0, a.kv_lora_rank, 0, false});
     interleaved(ours(layer, "attention.kv_a.weight"), kv, a.kv_lora_rank, a.qk_rope_head_dim);
+    if (bias) {
+      const std::string kv_bias = theirs + "kv_a_proj_with_mqa.bias";
+      out_.shapes_[kv_bias] = {a.kv_lora_rank + a.qk_rope_head_dim};
+      piece(ours(layer, "attention.kv_a.bias"), {kv_bias, 0, a.kv_lora_rank, 0, false});
+      interleaved(ours(layer, "attention.kv_a.bias"), kv_bias, a.kv_lora_rank, a.qk_rope_head_dim);
+    }
     whole(ours(layer, "attention.kv_a_norm.weight"), theirs + "kv_a_layernorm.weight", a.kv_lora_rank, 0);
     whole(ours(layer, "attention.kv_b.weight"), theirs + "kv_b_proj.weight", m_.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank);
   }
@@ -81,10 +89,14 @@ class Namer {
       if (m_.attention.mla.on()) {
         latent_attention(layer, attention);
       } else {
-        const std::string qkv = ours(layer, "attention.qkv.weight");
-        whole(qkv, attention + "q_proj.weight", q, m_.d_model);
-        whole(qkv, attention + "k_proj.weight", kv, m_.d_model, q);
-        whole(qkv, attention + "v_proj.weight", kv, m_.d_model, q + kv);
+        const auto qkv = [&](const std::string& part, std::int64_t columns) {
+          const std::string mine = ours(layer, "attention.qkv" + part);
+          whole(mine, attention + "q_proj" + part, q, columns);
+          whole(mine, attention + "k_proj" + part, kv, columns, q);
+          whole(mine, attention + "v_proj" + part, kv, columns, q + kv);
+        };
+        qkv(".weight", m_.d_model);
+        if (m_.attention.bias != AttentionSpec::Bias::none) qkv(".bias", 0);
       }
       if (m_.attention.qk_norm != AttentionSpec::QkNorm::none) {
         const bool full = m_.attention.qk_norm == AttentionSpec::QkNorm::full;
@@ -92,6 +104,7 @@ class Namer {
         whole(ours(layer, "attention.k_norm.weight"), attention + "k_norm.weight", full ? kv : m_.head_dim, 0);
       }
       whole(ours(layer, "attention.output.weight"), attention + "o_proj.weight", m_.d_model, m_.heads * m_.v_head_dim());
+      if (m_.attention.bias == AttentionSpec::Bias::all) whole(ours(layer, "attention.output.bias"), attention + "o_proj.bias", m_.d_model, 0);
       norm(ours(layer, "ffn_norm"), block + "post_attention_layernorm");
       if (!m_.moe(layer)) {
         glu(ours(layer, "ffn."), block + "mlp.", m_.ffn_width(layer));

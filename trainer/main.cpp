@@ -69,9 +69,6 @@ std::int64_t step_of(const std::string& checkpoint) {
 /// What the trainer's segments and kernels take of the models that can be described.
 void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
-  if (!m.attention.rope_scaling.empty())
-    throw_error(Code::usage, "{}: model {}: rope_scaling: found {}, training knows no scaled rotary positions; take it out of the model", where, m.name,
-                m.attention.rope_scaling);
   if (m.experts == 0) return;
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
   for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})

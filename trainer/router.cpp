@@ -65,7 +65,8 @@ Tensor best_experts(const Tensor& scores, std::int64_t k, const RouterSpec& spec
   Tensor judged = bias.defined() ? scores + bias : scores;
   if (spec.groups > 1) {
     const Tensor grouped = judged.view({tokens, spec.groups, per_group});
-    const Tensor worth = std::get<0>(grouped.topk(std::min<std::int64_t>(2, per_group), 2)).sum(2);
+    const std::int64_t counted = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, per_group);
+    const Tensor worth = std::get<0>(grouped.topk(counted, 2)).sum(2);
     const Tensor kept = std::get<1>(worth.sort(true, 1, true)).narrow(1, 0, spec.top_groups);
     const Tensor closed = at::ones({tokens, spec.groups}, scores.options().dtype(at::kBool)).scatter_(1, kept, false);
     judged = grouped.masked_fill(closed.unsqueeze(2), -std::numeric_limits<float>::infinity()).view({tokens, experts});

@@ -81,7 +81,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   }
   Tensor attended = attend(qkv.q, qkv.k, qkv.v, model_, positions_);
   qkv.q.reset(), qkv.k.reset(), qkv.v.reset();
-  Tensor residual = at::mm(attended, dense["attention.output.weight"].t()).add_(input);
+  Tensor residual = product(attended, dense, "attention.output").add_(input);
   attended.reset();
   Tensor normed;  // what the FFN reads
   if (model_.moe(layer)) {

@@ -63,21 +63,27 @@ double into_residual(const ModelSpec& m) { return kBase / std::sqrt(2.0 * static
 
 void add_attention(LayoutBuilder& build, const ModelSpec& m) {
   const AttentionSpec& a = m.attention;
+  const auto bias = [&](const char* name, std::int64_t rows) {
+    if (a.bias != AttentionSpec::Bias::none) build.parameter(name, {rows}, kZeros);
+  };
   const std::int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim, d = m.d_model;
   if (a.mla.on()) {
     const std::int64_t low = a.mla.q_lora_rank, lora = a.mla.kv_lora_rank;
     if (low > 0) {
       build.parameter("attention.q_a.weight", {low, d}, kBase);
+      bias("attention.q_a.bias", low);
       build.parameter("attention.q_a_norm.weight", {low}, kOnes);
       build.parameter("attention.q_b.weight", {q, low}, kBase);
     } else {
       build.parameter("attention.q.weight", {q, d}, kBase);
     }
     build.parameter("attention.kv_a.weight", {lora + a.mla.qk_rope_head_dim, d}, kBase);
+    bias("attention.kv_a.bias", lora + a.mla.qk_rope_head_dim);
     build.parameter("attention.kv_a_norm.weight", {lora}, kOnes);
     build.parameter("attention.kv_b.weight", {m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim), lora}, kBase);
   } else {
     build.parameter("attention.qkv.weight", {q + 2 * kv, d}, kBase);
+    bias("attention.qkv.bias", q + 2 * kv);
   }
   if (a.qk_norm != AttentionSpec::QkNorm::none) {
     const bool full = a.qk_norm == AttentionSpec::QkNorm::full;
@@ -85,6 +91,7 @@ void add_attention(LayoutBuilder& build, const ModelSpec& m) {
     build.parameter("attention.k_norm.weight", {full ? kv : m.head_dim}, kOnes);
   }
   build.parameter("attention.output.weight", {d, m.heads * m.v_head_dim()}, into_residual(m));
+  if (a.bias == AttentionSpec::Bias::all) bias("attention.output.bias", d);
 }
 
 std::vector<at::Tensor> views(const at::Tensor& flat, const GroupLayout& layout) {

@@ -83,6 +83,21 @@ KernelProblem rmsnorm(const WorkItem& item, const ModelSpec& model, NormalPool& 
   return p;
 }
 
+KernelProblem layernorm(const WorkItem& item, const ModelSpec& model, NormalPool& normal) {
+  const std::int64_t width = item.dims[0];
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), width}, type_of(item)), normal.take({width}, type_of(item))};
+  p.run = [eps = model.norm_eps, width](const Tensors& in) {
+    return Tensors{at::layer_norm(in[0], {width}, in[1], std::nullopt, eps)};
+  };
+  p.reference = [eps = model.norm_eps](const Tensors& in) {
+    const Tensor centred = in[0] - in[0].mean(1, true);
+    return Tensors{centred * (centred.square().mean(1, true) + eps).rsqrt() * in[1]};
+  };
+  p.through_autograd = true;
+  return p;
+}
+
 KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const ModelSpec& m = run.model;
   const std::int64_t rows = rows_of(item), heads = m.heads, kv = m.kv_heads, hd = m.head_dim;
@@ -90,7 +105,7 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
     throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}",
                 item.dims[0], heads + kv, hd, (heads + kv) * hd);
   const std::int64_t seq = rows % run.seq == 0 ? run.seq : rows, batch = rows / seq;
-  RopeTable table = RopeTable::make(seq, hd, m.attention.rope_theta);
+  RopeTable table = RopeTable::make(m, seq);
   table = {table.cosine.to(normal.device()), table.sine.to(normal.device())};
   KernelProblem p;
   p.inputs = {normal.take({rows, (heads + 2 * kv) * hd}, type_of(item))};
@@ -167,6 +182,29 @@ KernelProblem swiglu_rows(const WorkItem& item, NormalPool& normal) {
     return Tensors{halves[0] * halves[0].sigmoid() * halves[1]};
   };
   p.through_autograd = true;
+  return p;
+}
+
+KernelProblem gelu_rows(const WorkItem& item, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), item.dims[0]}, type_of(item))};
+  p.run = [](const Tensors& in) { return Tensors{at::gelu(in[0])}; };
+  p.reference = [](const Tensors& in) { return Tensors{0.5 * in[0] * (1 + (in[0] / std::sqrt(2.0)).erf())}; };
+  p.through_autograd = true;
+  return p;
+}
+
+KernelProblem bias(const WorkItem& item, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows_of(item), item.dims[0]}, type_of(item))};
+  if (item.pass == Pass::forward) {
+    p.inputs.push_back(normal.take({item.dims[0]}, type_of(item)));
+    p.run = [](const Tensors& in) { return Tensors{in[0].add_(in[1])}; };
+    p.reference = [](const Tensors& in) { return Tensors{in[0] + in[1]}; };
+  } else {
+    p.run = [](const Tensors& in) { return Tensors{in[0].sum(0)}; };
+    p.reference = [](const Tensors& in) { return Tensors{in[0].sum(0)}; };
+  }
   return p;
 }
 
@@ -318,6 +356,12 @@ KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool&
       return adamw(item, run, normal);
     case Kernel::copy:
       return copy(item, normal);
+    case Kernel::layernorm:
+      return layernorm(item, run.model, normal);
+    case Kernel::gelu:
+      return gelu_rows(item, normal);
+    case Kernel::bias:
+      return bias(item, normal);
   }
   throw_error(Code::usage, "work item {}: no benchmark for it", to_string(item.kernel));
 }

@@ -1,5 +1,7 @@
 #include "configs/spec/model.hpp"
 
+#include <cmath>
+
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/yaml.hpp"
@@ -17,6 +19,20 @@ std::int64_t ModelSpec::attention_parameters() const {
   return q + kv + output;
 }
 
+std::int64_t ModelSpec::qkv_biases() const {
+  if (attention.bias == AttentionSpec::Bias::none) return 0;
+  const MlaSpec& a = attention.mla;
+  return a.on() ? a.q_lora_rank + a.kv_lora_rank + a.qk_rope_head_dim : head_dim * (heads + 2 * kv_heads);
+}
+std::int64_t ModelSpec::attention_biases() const {
+  return qkv_biases() + (attention.bias == AttentionSpec::Bias::all ? d_model : 0);
+}
+
+double ModelSpec::softmax_scale() const {
+  const double plain = 1.0 / std::sqrt(static_cast<double>(head_dim));
+  return attention.mla.on() ? plain * latent_softmax_factor(attention.rope_scaling) : plain;
+}
+
 std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
   using enum AttentionSpec::QkNorm;
   const std::int64_t norms = (attention.parallel == AttentionSpec::Parallel::one_norm ? 1 : 2) * norm_parameters();
@@ -25,7 +41,7 @@ std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
                                                            : 0;
   const std::int64_t latent_norms = attention.mla.kv_lora_rank + attention.mla.q_lora_rank;
   const std::int64_t router_weight = moe(layer) ? d_model * experts : 0, width = ffn_width(layer);
-  return attention_parameters() + norms + qk_norm + latent_norms + router_weight + d_model * (ffn_rows(width) + width);
+  return attention_parameters() + attention_biases() + norms + qk_norm + latent_norms + router_weight + d_model * (ffn_rows(width) + width);
 }
 std::int64_t ModelSpec::expert_parameters() const { return d_model * (ffn_rows(ffn) + ffn); }
 std::int64_t ModelSpec::embedding_parameters() const { return tied ? 0 : vocab * d_model; }
@@ -58,6 +74,10 @@ void ModelSpec::check(const std::string& where) const {
     throw_error(Code::usage, "{}: kv_n_heads: found {}, needs a divisor of n_heads = {}", where, kv_heads, heads);
   if (rope_dim() % 2 != 0)
     throw_error(Code::usage, "{}: head_dim: found {}, needs an even number (rotary pairs)", where, rope_dim());
+  attention.rope_scaling.check(where);
+  if (attention.rope_scaling.on() && (attention.alibi || attention.rope_theta <= 1))
+    throw_error(Code::usage, "{}: rope_scaling: found {} with {}, needs rotary positions of a rope_theta above 1", where,
+                to_string(attention.rope_scaling.kind), attention.alibi ? "alibi" : fmt::format("rope_theta {}", attention.rope_theta));
   if (norm_bias && norm == Norm::rmsnorm)
     throw_error(Code::usage, "{}: norm_bias: found true with rmsnorm, needs norm_type layernorm", where);
   if (attention.mla.on()) {
@@ -67,6 +87,9 @@ void ModelSpec::check(const std::string& where) const {
       throw_error(Code::usage,
                   "{}: kv_lora_rank: found {} (latent attention) with kv_n_heads, qk_ln, qk_gn, clip_qkv or alibi; leave these out",
                   where, attention.mla.kv_lora_rank);
+    if (attention.bias == AttentionSpec::Bias::qkv)
+      throw_error(Code::usage, "{}: attention_bias: found qkv with kv_lora_rank {} (latent attention), allowed none, all", where,
+                  attention.mla.kv_lora_rank);
   }
   if (experts == 0) {
     if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)

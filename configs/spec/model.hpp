@@ -1,5 +1,5 @@
 // The shape of a decoder-only transformer, dense or mixture of experts: the families DBRX, Mixtral, OLMoE, Qwen3-MoE,
-// DeepSeek-V2/V3, MPT, Llama and Falcon. Read from our YAML or from a Hugging Face config.json.
+// DeepSeek-V2/V3, MPT, Llama, Qwen2 and Falcon. Read from our YAML or from a Hugging Face config.json.
 //
 // A layer is attention, then a feed-forward part: one FFN (dense layers), or routed experts and beside them an FFN that
 // every token takes (shared experts). The first `dense_layers` layers of an MoE model may be dense.
@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "configs/spec/rope.hpp"
 
 namespace YAML {
 class Emitter;
@@ -32,12 +34,16 @@ struct MlaSpec {
 struct AttentionSpec {
   enum class QkNorm { none, head, full };  ///< RMSNorm of q and k: over each head (Qwen3), over the projection (OLMoE)
   enum class Parallel { none, one_norm, two_norms };  ///< attention and FFN both read the block's input (Falcon)
+  /// Of the projections: none, of q, k and v (Qwen2), or of the output too (Llama's and Qwen3's attention_bias). With latent
+  /// attention `all` means the products that read or write the residual stream: q_a, kv_a and the output.
+  enum class Bias { none, qkv, all };
   QkNorm qk_norm = QkNorm::none;
   Parallel parallel = Parallel::none;
+  Bias bias = Bias::none;
   double clip_qkv = 0;  ///< q, k and v are clamped to +-clip_qkv after their projection; 0 = not
   bool alibi = false;   ///< linear biases (slopes as in Press et al. 2022) instead of rotary positions
   double rope_theta = 10000.0;
-  std::string rope_scaling;  ///< kind that a config.json names ("yarn"); the trainer knows none and refuses
+  RopeScaling rope_scaling;
   MlaSpec mla;
 };
 
@@ -45,11 +51,14 @@ struct RouterSpec {
   enum class Score { softmax, sigmoid };
   /// For benchmarks: experts by turns, or drawn by Zipf's law (the same draw each step), whatever the scores say.
   enum class Forced { none, balanced, zipf };
+  /// What a group of experts is worth: the sum of its two best scores (DeepSeek-V3), or its best (DeepSeek-V2).
+  enum class GroupWorth { two_best, best };
   Score score = Score::softmax;
   bool normalize = true;         ///< divide the chosen weights by their sum
   double scale = 1.0;            ///< of the weights, after that
-  std::int64_t groups = 1;       ///< experts in this many groups; only the best top_groups take part, a group being worth
-  std::int64_t top_groups = 1;   ///< the sum of its two best scores
+  std::int64_t groups = 1;       ///< experts in this many groups; only those of the best top_groups take part
+  std::int64_t top_groups = 1;
+  GroupWorth group_worth = GroupWorth::two_best;
   double aux_loss_weight = 0.01;
   double z_loss_weight = 0.0;
   double bias_update_rate = 0;   ///< loss-free balancing: step of the bias that choosing adds to scores; 0 = no bias
@@ -92,9 +101,14 @@ struct ModelSpec {
   std::int64_t v_head_dim() const { return attention.mla.on() ? attention.mla.v_head_dim : head_dim; }
   std::int64_t rope_dim() const { return attention.mla.on() ? attention.mla.qk_rope_head_dim : head_dim; }
   std::int64_t norm_parameters() const { return d_model * (norm_bias ? 2 : 1); }
+  /// Rows of the projections that have a bias, the output's left out; 0 = none has.
+  std::int64_t qkv_biases() const;
+  /// What products of q and k are multiplied by: 1 / sqrt(head_dim), and what scaled positions do to latent attention.
+  double softmax_scale() const;
 
   // Parameter counts (elements), by FSDP group.
-  std::int64_t attention_parameters() const;  ///< projections of one layer
+  std::int64_t attention_parameters() const;  ///< weights of the projections of one layer
+  std::int64_t attention_biases() const;      ///< beside them
   /// Attention, norms, router, FFN or shared experts of one layer.
   std::int64_t dense_parameters(std::int64_t layer) const;
   std::int64_t expert_parameters() const;     ///< one routed expert of one layer

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <type_traits>
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/json_reader.hpp"
@@ -26,6 +28,11 @@ struct Config {
     return object[key].get<std::int64_t>();
   }
   std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
+  double number(const char* key) const {
+    if (!has(key) || !object[key].is_number())
+      throw_error(Code::usage, "{}: {}: found {}, needs a number", file, key, has(key) ? object[key].dump() : "nothing");
+    return object[key].get<double>();
+  }
   double number_or(const char* key, double fallback) const { return has(key) && object[key].is_number() ? object[key].get<double>() : fallback; }
   bool flag(const char* key, bool fallback) const { return has(key) && object[key].is_boolean() ? object[key].get<bool>() : fallback; }
   std::string text(const char* key, const std::string& fallback) const {
@@ -35,20 +42,49 @@ struct Config {
     static const json kEmpty = json::object();
     return {has(key) ? object[key] : kEmpty, file};
   }
-  void must_be(const char* key, bool good, const char* reads) const {
-    if (!good) throw_error(Code::usage, "{}: {}: found {}, reads {}; such a model is not supported", file, key, has(key) ? object[key].dump() : "nothing", reads);
+  void must_be(const char* key, bool good, const char* reads) const { must_be(key, good, reads, has(key) ? object[key].dump() : "nothing"); }
+  void must_be(const char* key, bool good, const char* reads, const std::string& found) const {
+    if (!good) throw_error(Code::usage, "{}: {}: found {}, reads {}; such a model is not supported", file, key, found, reads);
   }
 };
+
+/// The fields of one "rope_scaling"; `model` is the whole config, which has the old length where those leave it out.
+RopeScaling read_rope_scaling(const Config& c, const Config& model, const std::string& word) {
+  RopeScaling out;
+  c.must_be("rope_type", rope_kind_from_string(word, out.kind), kRopeKinds, word);
+  std::set<std::string> known{"rope_type", "type", "rope_theta", "partial_rotary_factor", "finetuned", "original_max_position_embeddings"};
+  for_rope_fields(out.kind, [&](const char* key, auto member, bool required) {
+    known.insert(key);
+    auto& value = out.*member;
+    using Value = std::remove_reference_t<decltype(value)>;
+    if (!required && !c.has(key)) return;
+    if constexpr (std::is_same_v<Value, bool>) value = c.flag(key, true);
+    else if constexpr (std::is_same_v<Value, double>) value = c.number(key);
+    else value = out.kind == RopeScaling::Kind::yarn && !c.has(key) ? model.integer("max_position_embeddings") : c.integer(key);
+  });
+  for (const auto& [key, value] : c.object.items())
+    if (out.on() && !known.contains(key))
+      throw_error(Code::usage, "{}: rope_scaling: found {} {}, which is not read for {}; such a model is not supported", c.file, key, value.dump(), word);
+  return out;
+}
 
 /// transformers 5 keeps both in "rope_parameters", older ones in "rope_theta" and "rope_scaling".
 void read_rope(const Config& c, AttentionSpec& a) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    c.must_be(key, !c.has(key) || c.object[key].is_object(), "an object or null");
     const Config scaling = c.map(key);
-    const std::string kind = scaling.text("rope_type", scaling.text("type", "default"));
-    if (kind != "default") a.rope_scaling = kind;
+    const std::string kind = scaling.text("type", scaling.text("rope_type", "default"));  // the older name first, as transformers does
+    if (kind != "default") a.rope_scaling = read_rope_scaling(scaling, c, kind);
     a.rope_theta = scaling.number_or("rope_theta", a.rope_theta);
+    scaling.must_be("partial_rotary_factor", scaling.number_or("partial_rotary_factor", 1) == 1, "1");
   }
   a.rope_theta = c.number_or("rope_theta", a.rope_theta);
+  c.must_be("partial_rotary_factor", c.number_or("partial_rotary_factor", 1) == 1, "1");
+}
+
+/// attention_bias of Llama and of families that took it over.
+void read_attention_bias(const Config& c, AttentionSpec& a) {
+  if (c.flag("attention_bias", false)) a.bias = AttentionSpec::Bias::all;
 }
 
 /// Keys that Llama and its descendants share.
@@ -62,7 +98,7 @@ void read_llama_like(const Config& c, ModelSpec& m) {
   m.tied = c.flag("tie_word_embeddings", false);
   read_rope(c, m.attention);
   c.must_be("hidden_act", c.text("hidden_act", "silu") == "silu", "silu");
-  for (const char* key : {"attention_bias", "mlp_bias"}) c.must_be(key, !c.flag(key, false), "false");
+  for (const char* key : {"mlp_bias", "use_sliding_window"}) c.must_be(key, !c.flag(key, false), "false");
 }
 
 void read_dbrx(const Config& c, ModelSpec& m) {
@@ -73,6 +109,7 @@ void read_dbrx(const Config& c, ModelSpec& m) {
   m.kv_heads = attention.integer("kv_n_heads");
   m.head_dim = m.heads > 0 ? m.d_model / m.heads : 0;
   read_rope(attention, m.attention);
+  attention.must_be("rope_scaling", !m.attention.rope_scaling.on(), "null");
   m.attention.clip_qkv = attention.number_or("clip_qkv", 0);
   m.norm = Norm::layernorm;
   m.ffn = ffn.integer("ffn_hidden_size");
@@ -86,6 +123,8 @@ void read_dbrx(const Config& c, ModelSpec& m) {
 void read_mixtral(const Config& c, ModelSpec& m) {
   m.attention.rope_theta = 1e6;
   read_llama_like(c, m);
+  c.must_be("attention_bias", !c.flag("attention_bias", false), "false");
+  c.must_be("sliding_window", !c.has("sliding_window"), "null");
   m.ffn = c.integer("intermediate_size");
   m.experts = c.integer("num_local_experts");
   m.top_k = c.integer("num_experts_per_tok");
@@ -94,6 +133,7 @@ void read_mixtral(const Config& c, ModelSpec& m) {
 
 void read_olmoe(const Config& c, ModelSpec& m) {
   read_llama_like(c, m);
+  read_attention_bias(c, m.attention);
   m.attention.qk_norm = AttentionSpec::QkNorm::full;
   m.attention.clip_qkv = c.number_or("clip_qkv", 0);
   m.ffn = c.integer("intermediate_size");
@@ -106,6 +146,7 @@ void read_olmoe(const Config& c, ModelSpec& m) {
 void read_qwen3_moe(const Config& c, ModelSpec& m) {
   m.norm_eps = 1e-6;
   read_llama_like(c, m);
+  read_attention_bias(c, m.attention);
   c.must_be("decoder_sparse_step", c.integer_or("decoder_sparse_step", 1) == 1, "1");
   c.must_be("mlp_only_layers", !c.has("mlp_only_layers") || c.object["mlp_only_layers"].empty(), "an empty list");
   m.attention.qk_norm = AttentionSpec::QkNorm::head;
@@ -119,6 +160,7 @@ void read_qwen3_moe(const Config& c, ModelSpec& m) {
 void read_deepseek(const Config& c, ModelSpec& m) {
   m.norm_eps = 1e-6;
   read_llama_like(c, m);
+  read_attention_bias(c, m.attention);
   MlaSpec& a = m.attention.mla;
   a.kv_lora_rank = c.integer("kv_lora_rank");
   a.q_lora_rank = c.integer_or("q_lora_rank", 0);
@@ -139,12 +181,13 @@ void read_deepseek(const Config& c, ModelSpec& m) {
   const bool v3 = c.text("model_type", "") == "deepseek_v3";
   r.score = c.text("scoring_func", v3 ? "sigmoid" : "softmax") == "sigmoid" ? RouterSpec::Score::sigmoid : RouterSpec::Score::softmax;
   const std::string method = c.text("topk_method", v3 ? "noaux_tc" : "greedy");
-  c.must_be("topk_method", method == "greedy" || method == "noaux_tc", "greedy, noaux_tc");
-  if (method == "noaux_tc") {
+  c.must_be("topk_method", method == "greedy" || method == "group_limited_greedy" || method == "noaux_tc", "greedy, group_limited_greedy, noaux_tc");
+  if (method != "greedy") {
     r.groups = c.integer_or("n_group", 1);
     r.top_groups = c.integer_or("topk_group", r.groups);
-    r.bias_update_rate = 0.001;  // DeepSeek-V3 report, section 4.2
   }
+  if (method == "group_limited_greedy") r.group_worth = RouterSpec::GroupWorth::best;
+  if (method == "noaux_tc") r.bias_update_rate = 0.001;  // DeepSeek-V3 report, section 4.2
   r.normalize = c.flag("norm_topk_prob", v3);
   r.scale = c.number_or("routed_scaling_factor", v3 ? 2.5 : 1.0);
   r.aux_loss_weight = c.number_or("aux_loss_alpha", v3 ? 0.0001 : 0.001);
@@ -194,6 +237,14 @@ void read_falcon(const Config& c, ModelSpec& m) {
 void read_llama(const Config& c, ModelSpec& m) {
   m.norm_eps = 1e-6;
   read_llama_like(c, m);
+  read_attention_bias(c, m.attention);
+  m.ffn = c.integer("intermediate_size");
+}
+
+void read_qwen2(const Config& c, ModelSpec& m) {
+  m.norm_eps = 1e-6;
+  read_llama_like(c, m);
+  m.attention.bias = AttentionSpec::Bias::qkv;
   m.ffn = c.integer("intermediate_size");
 }
 
@@ -201,7 +252,7 @@ const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& fam
   static const std::map<std::string, std::function<void(const Config&, ModelSpec&)>> table{
       {"dbrx", read_dbrx},           {"mixtral", read_mixtral},         {"olmoe", read_olmoe}, {"qwen3_moe", read_qwen3_moe},
       {"deepseek_v2", read_deepseek}, {"deepseek_v3", read_deepseek}, {"mpt", read_mpt},     {"falcon", read_falcon},
-      {"llama", read_llama}};
+      {"llama", read_llama},         {"qwen2", read_qwen2}};
   return table;
 }
 

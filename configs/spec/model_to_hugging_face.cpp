@@ -1,4 +1,5 @@
 // A model as the config.json of a family that can say it.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/error.hpp"
@@ -10,19 +11,41 @@ namespace {
 using nlohmann::json;
 using QkNorm = AttentionSpec::QkNorm;
 using Parallel = AttentionSpec::Parallel;
+using Bias = AttentionSpec::Bias;
+using GroupWorth = RouterSpec::GroupWorth;
+
+/// "rope_scaling", and beside it the length that the stretched positions are meant for, where the formula says it.
+void add_rope_scaling(const RopeScaling& s, json& out) {
+  if (!s.on()) return;
+  const RopeScaling usual;
+  json scaling{{"rope_type", to_string(s.kind)}};
+  for_rope_fields(s.kind, [&](const char* key, auto member, bool required) {
+    if (required || s.*member != usual.*member) scaling[key] = s.*member;
+  });
+  out["rope_scaling"] = scaling;
+  if (s.kind == RopeScaling::Kind::yarn) out["max_position_embeddings"] = std::llround(s.factor * static_cast<double>(s.original_max_position_embeddings));
+}
 
 json llama_keys(const ModelSpec& m) {
-  return {{"hidden_size", m.d_model},
-          {"num_hidden_layers", m.layers},
-          {"num_attention_heads", m.heads},
-          {"num_key_value_heads", m.kv_heads},
-          {"head_dim", m.head_dim},
-          {"intermediate_size", m.ffn},
-          {"rms_norm_eps", m.norm_eps},
-          {"rope_theta", m.attention.rope_theta},
-          {"hidden_act", "silu"},
-          {"attention_bias", false},
-          {"tie_word_embeddings", m.tied}};
+  json out{{"hidden_size", m.d_model},
+           {"num_hidden_layers", m.layers},
+           {"num_attention_heads", m.heads},
+           {"num_key_value_heads", m.kv_heads},
+           {"head_dim", m.head_dim},
+           {"intermediate_size", m.ffn},
+           {"rms_norm_eps", m.norm_eps},
+           {"rope_theta", m.attention.rope_theta},
+           {"hidden_act", "silu"},
+           {"attention_bias", m.attention.bias != Bias::none},
+           {"tie_word_embeddings", m.tied}};
+  add_rope_scaling(m.attention.rope_scaling, out);
+  return out;
+}
+
+json qwen2(const ModelSpec& m) {
+  json out = llama_keys(m);
+  out.erase("attention_bias");  // of q, k and v, always
+  return out;
 }
 
 json moe_keys(const ModelSpec& m) {
@@ -76,7 +99,7 @@ json deepseek(const ModelSpec& m) {
               {"norm_topk_prob", r.normalize},
               {"routed_scaling_factor", r.scale},
               {"scoring_func", v3 ? "sigmoid" : "softmax"},
-              {"topk_method", v3 ? "noaux_tc" : "greedy"},
+              {"topk_method", v3 ? "noaux_tc" : r.groups > 1 ? "group_limited_greedy" : "greedy"},
               {"n_group", r.groups},
               {"topk_group", r.top_groups},
               {"aux_loss_alpha", r.aux_loss_weight}});
@@ -110,20 +133,22 @@ json mpt(const ModelSpec& m) {
 
 json falcon(const ModelSpec& m) {
   const bool newer = m.attention.parallel == Parallel::two_norms || (m.kv_heads != 1 && m.kv_heads != m.heads);
-  return {{"hidden_size", m.d_model},
-          {"num_hidden_layers", m.layers},
-          {"num_attention_heads", m.heads},
-          {"num_kv_heads", m.kv_heads},
-          {"new_decoder_architecture", newer},
-          {"num_ln_in_parallel_attn", m.attention.parallel == Parallel::two_norms ? 2 : 1},
-          {"multi_query", !newer && m.kv_heads == 1},
-          {"parallel_attn", true},
-          {"bias", false},
-          {"alibi", false},
-          {"ffn_hidden_size", m.ffn},
-          {"layer_norm_epsilon", m.norm_eps},
-          {"rope_theta", m.attention.rope_theta},
-          {"tie_word_embeddings", m.tied}};
+  json out{{"hidden_size", m.d_model},
+           {"num_hidden_layers", m.layers},
+           {"num_attention_heads", m.heads},
+           {"num_kv_heads", m.kv_heads},
+           {"new_decoder_architecture", newer},
+           {"num_ln_in_parallel_attn", m.attention.parallel == Parallel::two_norms ? 2 : 1},
+           {"multi_query", !newer && m.kv_heads == 1},
+           {"parallel_attn", true},
+           {"bias", false},
+           {"alibi", false},
+           {"ffn_hidden_size", m.ffn},
+           {"layer_norm_epsilon", m.norm_eps},
+           {"rope_theta", m.attention.rope_theta},
+           {"tie_word_embeddings", m.tied}};
+  add_rope_scaling(m.attention.rope_scaling, out);
+  return out;
 }
 
 /// Name of a family, its class in transformers, and its keys.
@@ -136,30 +161,34 @@ struct Family {
 Family family(const ModelSpec& m) {
   const AttentionSpec& a = m.attention;
   const RouterSpec& r = m.router;
-  const bool plain_router = r.score == RouterSpec::Score::softmax && r.scale == 1 && r.groups == 1 && r.bias_update_rate == 0;
-  const bool only_routed = m.experts > 0 && m.dense_layers == 0 && m.shared_ffn == 0 && plain_router;
+  const bool softmax = r.score == RouterSpec::Score::softmax && r.bias_update_rate == 0;
+  const bool only_routed = m.experts > 0 && m.dense_layers == 0 && m.shared_ffn == 0 && softmax && r.scale == 1 && r.groups == 1;
   const bool llama_like = m.norm == Norm::rmsnorm && m.activation == Activation::swiglu && !a.alibi && a.parallel == Parallel::none;
   const bool bare = !a.mla.on() && a.qk_norm == QkNorm::none && a.clip_qkv == 0;
-  if (a.rope_scaling.empty() && llama_like) {
+  if (llama_like && a.bias != Bias::qkv) {
     if (m.experts == 0 && bare) return {"llama", "LlamaForCausalLM", llama_keys};
-    if (only_routed && bare && r.normalize) return {"mixtral", "MixtralForCausalLM", mixtral};
+    if (only_routed && bare && r.normalize && a.bias == Bias::none) return {"mixtral", "MixtralForCausalLM", mixtral};
     if (only_routed && a.qk_norm == QkNorm::full) return {"olmoe", "OlmoeForCausalLM", olmoe};
     if (only_routed && a.qk_norm == QkNorm::head && a.clip_qkv == 0) return {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe};
     const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0;
-    if (latent && plain_router) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
-    if (latent && r.score == RouterSpec::Score::sigmoid && r.bias_update_rate > 0) return {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek};
+    const bool two_best = r.group_worth == GroupWorth::two_best;
+    if (latent && softmax && (r.groups == 1 || !two_best)) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
+    if (latent && r.score == RouterSpec::Score::sigmoid && r.bias_update_rate > 0 && (r.groups == 1 || two_best))
+      return {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek};
   }
-  if (a.rope_scaling.empty() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none && a.parallel == Parallel::none && !m.norm_bias) {
+  if (llama_like && m.experts == 0 && bare && a.bias == Bias::qkv) return {"qwen2", "Qwen2ForCausalLM", qwen2};
+  const bool unbiased = a.bias == Bias::none;
+  if (unbiased && !a.rope_scaling.on() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none && a.parallel == Parallel::none && !m.norm_bias) {
     if (only_routed && !a.alibi && !m.tied && m.norm_eps == 1e-5) return {"dbrx", "DbrxForCausalLM", dbrx};
     if (m.experts == 0 && m.activation == Activation::gelu && a.alibi && m.tied && m.kv_heads == m.heads && m.ffn % m.d_model == 0)
       return {"mpt", "MptForCausalLM", mpt};
   }
-  if (a.rope_scaling.empty() && m.norm_bias && m.activation == Activation::gelu && a.parallel != Parallel::none && a.clip_qkv == 0 && !a.alibi &&
+  if (unbiased && m.norm_bias && m.activation == Activation::gelu && a.parallel != Parallel::none && a.clip_qkv == 0 && !a.alibi &&
       a.qk_norm == QkNorm::none)
     return {"falcon", "FalconForCausalLM", falcon};
   throw_error(Code::usage,
               "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, deepseek_v2, deepseek_v3, mpt, falcon, "
-              "llama); change the model or keep our own checkpoints",
+              "llama, qwen2); change the model or keep our own checkpoints",
               m.name);
 }
 

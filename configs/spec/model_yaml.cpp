@@ -8,6 +8,8 @@ namespace {
 
 using QkNorm = AttentionSpec::QkNorm;
 using Parallel = AttentionSpec::Parallel;
+using Bias = AttentionSpec::Bias;
+using GroupWorth = RouterSpec::GroupWorth;
 
 void read_attention(YamlMap& map, ModelSpec& m) {
   m.kv_heads = map.integer_or("kv_n_heads", m.heads, 1);
@@ -28,7 +30,12 @@ void read_attention(YamlMap& map, ModelSpec& m) {
   a.clip_qkv = map.number_or("clip_qkv", 0, 0.0);
   a.alibi = map.boolean("alibi", false);
   a.rope_theta = map.number_or("rope_theta", a.rope_theta, 1.0);
-  a.rope_scaling = map.text("rope_scaling", "");
+  if (map.has("rope_scaling")) {
+    YamlMap scaling = map.map("rope_scaling");
+    a.rope_scaling = rope_scaling_from_yaml(scaling);
+  }
+  const std::string bias = map.choice("attention_bias", {"none", "qkv", "all"}, "none");
+  a.bias = bias == "all" ? Bias::all : bias == "qkv" ? Bias::qkv : Bias::none;
   if (map.boolean("parallel_attn", false))
     a.parallel = map.integer_or("num_ln_in_parallel_attn", 1, 1) == 1 ? Parallel::one_norm : Parallel::two_norms;
   map.finish();
@@ -41,6 +48,7 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.scale = map.number_or("moe_route_scale", r.scale, 0.0);
   r.groups = map.integer_or("moe_n_group", 1, 1);
   r.top_groups = map.integer_or("moe_topk_group", r.groups, 1);
+  r.group_worth = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupWorth::best : GroupWorth::two_best;
   r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
   r.bias_update_rate = map.number_or("moe_bias_update_rate", 0, 0.0);
@@ -135,7 +143,8 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   beyond("clip_qkv", a.clip_qkv, 0);
   flag("alibi", a.alibi);
   number("rope_theta", a.rope_theta);
-  if (!a.rope_scaling.empty()) key("rope_scaling") << a.rope_scaling;
+  if (a.rope_scaling.on()) key("rope_scaling"), rope_scaling_to_yaml(a.rope_scaling, out);
+  if (a.bias != Bias::none) key("attention_bias") << (a.bias == Bias::all ? "all" : "qkv");
   flag("parallel_attn", a.parallel != Parallel::none);
   whole("num_ln_in_parallel_attn", a.parallel == Parallel::two_norms ? 2 : 1, 1);
   out << YAML::EndMap;
@@ -155,6 +164,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
     beyond("moe_route_scale", r.scale, plain.scale);
     whole("moe_n_group", r.groups, 1);
     whole("moe_topk_group", r.top_groups, r.groups);
+    if (r.group_worth == GroupWorth::best) key("moe_group_worth") << "best";
     number("moe_loss_weight", r.aux_loss_weight);
     number("moe_zloss_weight", r.z_loss_weight);
     beyond("moe_bias_update_rate", r.bias_update_rate, 0);

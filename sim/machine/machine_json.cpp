@@ -46,7 +46,7 @@ template <typename Enum>
 constexpr int up_to(Enum last) {
   return static_cast<int>(last) + 1;
 }
-constexpr int kKernels = up_to(Kernel::copy), kPasses = 2, kPrecisions = 2, kEvidences = 4, kActions = up_to(Action::reduce_loss),
+constexpr int kKernels = up_to(Kernel::bias), kPasses = 2, kPrecisions = 2, kEvidences = 4, kActions = up_to(Action::reduce_loss),
               kGroups = up_to(Group::router_bias), kKinds = up_to(OpKind::host);
 const char* const kDirections[] = {"fwd", "rec", "bwd"};
 

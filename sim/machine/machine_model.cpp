@@ -100,6 +100,20 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
     }
 }
 
+namespace {
+
+/// A kernel that moves bytes in the same pattern, for one that was not measured here.
+std::optional<Kernel> stand_in(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::layernorm: return Kernel::rmsnorm;
+    case Kernel::gelu: return Kernel::swiglu;
+    case Kernel::bias: return Kernel::add;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
 std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) const {
   const auto priced = [&](const KernelFit& fit) {
     const double seconds = fit_seconds(fit, data_, item, rows);
@@ -115,7 +129,11 @@ std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) con
   if (is_product(item.kernel)) return std::nullopt;
   // Memory-bound: what counts are bytes, and those follow the precision.
   const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
-  const auto sibling = data_.fits.find({item.kernel, item.pass, other});
+  auto sibling = data_.fits.find({item.kernel, item.pass, other});
+  if (const auto like = stand_in(item.kernel); sibling == data_.fits.end() && like) {
+    sibling = data_.fits.find({*like, item.pass, item.precision});
+    if (sibling == data_.fits.end()) sibling = data_.fits.find({*like, item.pass, other});
+  }
   if (sibling == data_.fits.end()) return std::nullopt;
   Price price = priced(sibling->second);
   mark_derived(price);

@@ -13,8 +13,8 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
   const std::int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
   std::vector<WorkItem> work;
   const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
-  const auto norm = [&](double rows, std::int64_t width) { add(Kernel::rmsnorm, fixed(rows), {width}); };  // either kind: the same traffic
-  norm(sizes_.tokens, m.d_model);
+  const auto norm = [&](double rows, std::int64_t width) { add(Kernel::rmsnorm, fixed(rows), {width}); };
+  add(norm_kernel(), tokens, {m.d_model});
   if (a.mla.on()) {
     const std::int64_t up = m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim);
     if (a.mla.q_lora_rank > 0) {
@@ -33,6 +33,7 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
     if (a.clip_qkv > 0) add(Kernel::add, tokens, {q + 2 * kv});
     add(Kernel::rope, tokens, {q + kv});
   }
+  if (const std::int64_t biases = m.qkv_biases(); biases > 0) add(Kernel::bias, tokens, {biases});
   return work;
 }
 
@@ -46,8 +47,9 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
   add(Kernel::attention, fixed(as_double(layout_.microbatch) / as_double(layout_.context)), {options_.seq, m.heads, m.kv_heads, m.head_dim});
   add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
+  if (m.attention.bias == AttentionSpec::Bias::all) add(Kernel::bias, tokens, {m.d_model});
   add(Kernel::add, tokens, {m.d_model});
-  if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(Kernel::rmsnorm, tokens, {m.d_model});
+  if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});
   if (!moe()) return work;
   work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}));
   add(Kernel::router, tokens, {m.experts, m.top_k});
@@ -64,7 +66,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   o.work = attention_work(direction);
   if (direction == Direction::backward) {
     if (again.norm)
-      for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(Kernel::rmsnorm, Direction::forward, tokens, {m.d_model}));
+      for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {m.d_model}));
     o.waits = {{remote() ? "dispatch.bwd" : moe() ? "experts.bwd" : "ffn.bwd"}, {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
@@ -121,7 +123,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
   o.work = projection_work(direction);
   o.waits = {{unshard_name(Group::dense, direction)}};
   if (direction == Direction::backward) {
-    if (again.norm) o.work.push_back(item(Kernel::rmsnorm, Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
+    if (again.norm) o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
     o.waits.push_back({"kv.reduce.bwd"});
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
@@ -187,8 +189,8 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
   const Amount tokens = fixed(sizes_.tokens);
   const std::int64_t width = m.ffn_width(layer_);
   Op o = op("ffn" + suffix(direction), Action::ffn, direction, Group::dense);
-  // GELU is priced as SwiGLU, which moves half as much again.
-  o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}), item(Kernel::swiglu, direction, tokens, {width}),
+  o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}),
+            item(m.activation == Activation::gelu ? Kernel::gelu : Kernel::swiglu, direction, tokens, {width}),
             item(Kernel::gemm, direction, tokens, {m.d_model, width})};
   const double saved = sizes_.ffn_gate_up + sizes_.ffn_activated;
   if (direction == Direction::backward) {
@@ -346,7 +348,7 @@ Op BlockOps::head() const {
   const Amount tokens = fixed(sizes_.tokens);
   Op o = op("head", Action::head_loss, Direction::forward, Group::head);
   for (Direction direction : {Direction::forward, Direction::backward}) {
-    o.work.push_back(item(Kernel::rmsnorm, direction, tokens, {m.d_model}));
+    o.work.push_back(item(norm_kernel(), direction, tokens, {m.d_model}));
     o.work.push_back(item(Kernel::gemm, direction, tokens, {m.vocab, m.d_model}));
     o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
   }

@@ -32,6 +32,8 @@ class BlockOps : public OpFactory {
   Op project(Direction direction, const LayerRecompute& again) const;
   Op gather_kv(Direction direction) const;
   Op reduce_kv() const;
+  /// The block's own norms; those of q, k and latent vectors are RMSNorm always.
+  Kernel norm_kernel() const { return model_.norm == Norm::layernorm ? Kernel::layernorm : Kernel::rmsnorm; }
   /// The load-balancing loss counts rows of whole sequences.
   bool balances() const { return moe() && model_.router.aux_loss_weight > 0; }
   std::vector<WorkItem> projection_work(Direction direction) const;

@@ -28,6 +28,9 @@ const std::vector<KernelInfo>& kernels() {
       {Kernel::cross_entropy, "cross_entropy", {"vocab"}},
       {Kernel::adamw, "adamw", {}},
       {Kernel::copy, "copy", {}},
+      {Kernel::layernorm, "layernorm", {"width"}},
+      {Kernel::gelu, "gelu", {"width"}},
+      {Kernel::bias, "bias", {"width"}},
   };
   return table;
 }
@@ -80,7 +83,9 @@ double WorkItem::bytes(double bound_rows) const {
     case Kernel::gemm: return word * (m * d(1) + m * d(0) + d(0) * d(1)) * (back ? 2.0 : 1.0);
     case Kernel::grouped_gemm: return word * (m * d(1) + m * d(0) + d(2) * d(0) * d(1)) * (back ? 2.0 : 1.0);
     case Kernel::attention: return word * m * d(0) * d(3) * (2.0 * d(1) + 2.0 * d(2)) * (back ? 2.0 : 1.0);
-    case Kernel::rmsnorm: return word * m * d(0) * (back ? 3.0 : 2.0);
+    case Kernel::rmsnorm:
+    case Kernel::layernorm:
+    case Kernel::gelu: return word * m * d(0) * (back ? 3.0 : 2.0);
     case Kernel::rope: return word * m * d(0) * 2.0;
     case Kernel::router: return 4.0 * m * d(0) * (back ? 3.0 : 2.0) + 12.0 * m * d(1);
     case Kernel::permute: return word * m * d(0) * 2.0;
@@ -90,6 +95,7 @@ double WorkItem::bytes(double bound_rows) const {
     case Kernel::cross_entropy: return 4.0 * m * d(0) * (back ? 2.0 : 2.0);
     case Kernel::adamw: return 28.0 * m;  // read p, m, v, g; write p, m, v; all fp32
     case Kernel::copy: return 2.0 * word * m;
+    case Kernel::bias: return word * m * d(0) * (back ? 1.0 : 2.0);
   }
   return 0;
 }

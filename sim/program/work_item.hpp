@@ -33,6 +33,9 @@ enum class Kernel {
   cross_entropy,  ///< rows x vocab, log-softmax and its gradient
   adamw,          ///< rows parameters, fused update of fp32 master and moments
   copy,           ///< rows elements copied or cast
+  layernorm,      ///< rows x width
+  gelu,           ///< rows x width
+  bias,           ///< rows x width: one vector added to every row, in place; backward sums the rows
 };
 enum class Pass { forward, backward };
 

@@ -1,6 +1,7 @@
 // For tests/python/hugging_face_test.py: our model with a Hugging Face folder's weights.
 //   hugging_face_model logits FOLDER TOKEN...    prints one line of logits a token
 //   hugging_face_model save FOLDER TO            loads and saves under the family's names
+//   hugging_face_model positions FOLDER          prints its rotary frequencies, then amplitude and softmax scale
 #include <string>
 
 #include "configs/spec/error.hpp"
@@ -75,7 +76,14 @@ int main(int argc, char** argv) {
       save_pretrained(argv[3], model.spec, false, [&](const ParameterInfo& p) { return parameter(model, p); });
       return 0;
     }
-    if (verb != "logits") throw_error(Code::usage, "usage: hugging_face_model logits FOLDER TOKEN... | save FOLDER TO");
+    if (verb == "positions" && argc == 3) {
+      const ModelSpec m = read_model(argv[2]);
+      const RopeScaling& scaling = m.attention.rope_scaling;
+      for (const double frequency : rope_frequencies(scaling, m.attention.rope_theta, m.rope_dim())) fmt::print("{} ", frequency);
+      fmt::print("\n{} {}\n", rope_amplitude(scaling), m.softmax_scale());
+      return 0;
+    }
+    if (verb != "logits") throw_error(Code::usage, "usage: hugging_face_model logits FOLDER TOKEN... | save FOLDER TO | positions FOLDER");
     const Model model(argv[2]);
     at::Tensor tokens = at::empty({argc - 3}, at::kLong);
     for (int i = 3; i < argc; ++i) tokens[i - 3] = std::stol(argv[i]);

@@ -1,7 +1,9 @@
 """Our models against Hugging Face transformers: small randomly initialised models of every family, saved by transformers and
-loaded by us, give the same logits; and what we save of them loads there again, bit for bit."""
+loaded by us, give the same logits; and what we save of them loads there again, bit for bit. Rotary frequencies are those of
+transformers and of the papers' formulas, worked out here."""
 
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -20,6 +22,8 @@ MOE = dict(LLAMA, num_experts=8, num_experts_per_tok=3)
 LATENT = dict(LLAMA, num_key_value_heads=4, kv_lora_rank=24, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=20, n_routed_experts=8,
               num_experts_per_tok=3, moe_intermediate_size=40, n_shared_experts=2, first_k_dense_replace=1)
 FALCON = dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, bias=False, alibi=False, tie_word_embeddings=False)
+YARN = dict(rope_type="yarn", factor=40.0, original_max_position_embeddings=16)
+# By class in transformers; after a dash, which variant.
 FAMILIES = {
     "Mixtral": dict(LLAMA, num_local_experts=8, num_experts_per_tok=3, sliding_window=None),
     "Qwen3Moe": dict(MOE, moe_intermediate_size=40, norm_topk_prob=True, head_dim=24),
@@ -31,15 +35,65 @@ FAMILIES = {
     "Llama": dict(LLAMA, rope_theta=20000.0),
     "Mpt": dict(vocab_size=96, d_model=72, n_heads=6, n_layers=2, max_seq_len=64),
     "Falcon": dict(FALCON, multi_query=True, parallel_attn=True, new_decoder_architecture=False),
-    "FalconNewer": dict(FALCON, num_kv_heads=2, new_decoder_architecture=True),
+    "Falcon-newer": dict(FALCON, num_kv_heads=2, new_decoder_architecture=True),
+    # Biases, scaled positions and the groups of DeepSeek-V2; lengths so short that 24 tokens feel the scaling.
+    "Qwen2": dict(LLAMA),
+    "Olmoe-bias": dict(MOE, attention_bias=True),
+    "Llama-linear": dict(LLAMA, attention_bias=True, rope_scaling=dict(rope_type="linear", factor=2.5)),
+    "Llama-llama3": dict(LLAMA, rope_theta=100.0, max_position_embeddings=512,
+                         rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                           original_max_position_embeddings=64)),
+    "Mixtral-yarn": dict(LLAMA, head_dim=16, num_local_experts=8, num_experts_per_tok=3, sliding_window=None,
+                         rope_scaling=dict(YARN, attention_factor=1.3, beta_fast=8.0, beta_slow=0.5, truncate=False)),
+    "Qwen3Moe-yarn": dict(MOE, moe_intermediate_size=40, norm_topk_prob=True, head_dim=24, attention_bias=True,
+                          rope_scaling=dict(YARN, factor=4.0, mscale=1.0, mscale_all_dim=0.5)),
+    "DeepseekV2-lite": dict(LATENT, q_lora_rank=None, topk_method="greedy", n_group=1, topk_group=1, routed_scaling_factor=1.0,
+                            rope_scaling=dict(YARN, mscale=0.707)),
+    "DeepseekV2-groups": dict(LATENT, q_lora_rank=32, topk_method="group_limited_greedy", n_group=4, topk_group=2, routed_scaling_factor=4.0,
+                              attention_bias=True, rope_scaling=dict(YARN, mscale=0.707, mscale_all_dim=0.707)),
+    "DeepseekV3-yarn": dict(LATENT, q_lora_rank=32, n_group=4, topk_group=2, norm_topk_prob=True, routed_scaling_factor=2.5, attention_bias=True,
+                            rope_scaling=dict(YARN, mscale=1.0, mscale_all_dim=1.0)),
+    "Falcon-linear": dict(FALCON, num_kv_heads=2, new_decoder_architecture=True, rope_scaling=dict(rope_type="linear", factor=3.0)),
+}
+# Positions as published, beside the small ones.
+PUBLISHED = {
+    "Llama-3.1-8B": dict(hidden_size=4096, num_attention_heads=32, rope_theta=500000.0,
+                         rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                           original_max_position_embeddings=8192)),
+    "Qwen3Moe-235B-131072": dict(hidden_size=4096, num_attention_heads=64, head_dim=128, rope_theta=1000000.0,
+                                 rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=32768)),
+    "DeepseekV2-Lite": dict(q_lora_rank=None, n_group=1, topk_group=1, n_routed_experts=64, num_experts_per_tok=6,
+                            rope_scaling=dict(type="yarn", factor=40, beta_fast=32, beta_slow=1, mscale=0.707, mscale_all_dim=0.707,
+                                              original_max_position_embeddings=4096)),
+    "DeepseekV3-671B": dict(rope_scaling=dict(type="yarn", factor=40, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=1.0,
+                                              original_max_position_embeddings=4096)),
 }
 
 
+def config_of(name, keys):
+    return getattr(transformers, name.split("-")[0] + "Config")(**keys)
+
+
+def m(factor, weight):
+    """yarn_get_mscale of DeepSeek's modeling code; Peng et al. 2023, eq. 22, for weight 1."""
+    return 1.0 if factor <= 1 else 0.1 * weight * math.log(factor) + 1.0
+
+
+def as_deepseek_has_it(model):
+    """transformers 4.57 leaves out of DeepSeek-V2 what mscale_all_dim does to the softmax, which its V3 and DeepSeek's own code
+    of both have."""
+    config = model.config
+    if config.model_type == "deepseek_v2" and config.rope_scaling and config.rope_scaling.get("mscale_all_dim"):
+        for layer in model.model.layers:
+            assert layer.self_attn.scaling == layer.self_attn.qk_head_dim**-0.5, "transformers has it now: remove this"
+            layer.self_attn.scaling *= m(config.rope_scaling["factor"], config.rope_scaling["mscale_all_dim"]) ** 2
+    return model
+
+
 def make(name):
-    family = name.removesuffix("Newer")
     torch.manual_seed(7)
-    config = getattr(transformers, family + "Config")(**FAMILIES[name])
-    model = getattr(transformers, family + "ForCausalLM")(config).eval()
+    config = config_of(name, FAMILIES[name])
+    model = as_deepseek_has_it(getattr(transformers, name.split("-")[0] + "ForCausalLM")(config).eval())
     with torch.no_grad():  # gains and biases that are not 1 and 0, so that mistaken ones show
         for key, value in model.named_parameters():
             if value.dim() == 1:
@@ -53,7 +107,9 @@ def make(name):
 
 
 def tool(*words):
-    return subprocess.run([TOOL, *map(str, words)], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def check(name, folder):
@@ -68,13 +124,69 @@ def check(name, folder):
     worst = (found - expected).abs().max().item()
     print(f"{name}: logits up to {expected.abs().max():.2f} differ by at most {worst:.1e}")
     assert worst <= TOLERANCE, name
+    if model.config.to_dict().get("rope_scaling"):  # and would differ, were the scaling left out
+        plain = json.loads((folder / "theirs" / "config.json").read_text())
+        plain.pop("rope_scaling")
+        (folder / "plain").mkdir()
+        (folder / "plain" / "config.json").write_text(json.dumps(plain))
+        (folder / "plain" / "model.safetensors").symlink_to(folder / "theirs" / "model.safetensors")
+        said = tool("logits", folder / "plain", *TOKENS[0].tolist())
+        unscaled = torch.tensor([[float(word) for word in line.split()] for line in said.splitlines()])
+        assert (unscaled - expected).abs().max().item() > 20 * TOLERANCE, name
 
     tool("save", folder / "theirs", folder / "ours")
     again = type(model).from_pretrained(folder / "ours", dtype=torch.float32)
     differing = [key for key, value in again.state_dict().items() if not torch.equal(value, model.state_dict()[key])]
     assert not differing and again.state_dict().keys() == model.state_dict().keys(), (name, differing)
     with torch.no_grad():
-        torch.testing.assert_close(again.eval()(TOKENS, use_cache=False).logits[0], expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(as_deepseek_has_it(again.eval())(TOKENS, use_cache=False).logits[0], expected, rtol=1e-5, atol=1e-5)
+    return worst
+
+
+def by_paper(scaling, theta, dim):
+    """Frequencies and amplitude in double: Su et al. 2021; Chen et al. 2023 (linear); apply_scaling of Meta's Llama 3.1 code; Peng et
+    al. 2023 with the ramp over pairs of its code and DeepSeek's (yarn)."""
+    plain = [theta ** (-2.0 * i / dim) for i in range(dim // 2)]
+    factor, kind = scaling["factor"], scaling.get("rope_type", scaling.get("type"))
+    if kind == "linear":
+        return [f / factor for f in plain], 1.0
+    length = scaling["original_max_position_embeddings"]
+    if kind == "llama3":
+        low, high, out = scaling["low_freq_factor"], scaling["high_freq_factor"], []
+        for f in plain:
+            wavelength = 2 * math.pi / f
+            smooth = (length / wavelength - low) / (high - low)
+            out.append(f if wavelength < length / high else f / factor if wavelength > length / low else (1 - smooth) * f / factor + smooth * f)
+        return out, 1.0
+    first, last = (dim * math.log(length / (scaling.get(key, usual) * 2 * math.pi)) / (2 * math.log(theta))
+                   for key, usual in (("beta_fast", 32), ("beta_slow", 1)))
+    if scaling.get("truncate", True):
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, dim - 1)
+    kept = [1 - min(max((i - first) / (last - first), 0), 1) for i in range(dim // 2)]
+    weights = scaling.get("mscale"), scaling.get("mscale_all_dim")
+    amplitude = scaling.get("attention_factor") or (m(factor, weights[0]) / m(factor, weights[1]) if all(weights) else m(factor, 1))
+    return [f / factor * (1 - k) + f * k for f, k in zip(plain, kept)], amplitude
+
+
+def positions(name, keys, folder):
+    """The frequencies that we say are transformers' (which works in fp32) and the papers'."""
+    config = config_of(name, keys)
+    config.save_pretrained(folder)
+    frequencies, rest = tool("positions", folder).splitlines()
+    found, (amplitude, softmax) = [float(word) for word in frequencies.split()], map(float, rest.split())
+    scaling, latent = keys["rope_scaling"], "Deepseek" in name
+    dim = config.qk_rope_head_dim if latent else getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    expected, expected_amplitude = by_paper(scaling, config.rope_theta, dim)
+    theirs, their_amplitude = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS[scaling.get("rope_type", scaling.get("type"))](config, "cpu")
+    assert len(found) == len(expected) == dim // 2
+    worst = max(abs(f / e - 1) for f, e in zip(found, expected))
+    assert worst < 1e-14 and abs(amplitude / expected_amplitude - 1) < 1e-14, (name, worst, amplitude)
+    in_fp32 = max(abs(f / e - 1) for f, e in zip(found, theirs.tolist()))
+    assert in_fp32 < 5e-6 and abs(amplitude / their_amplitude - 1) < 1e-14, (name, in_fp32, amplitude)
+    head = config.qk_nope_head_dim + dim if latent else dim
+    assert math.isclose(softmax, head**-0.5 * (m(scaling["factor"], scaling.get("mscale_all_dim", 0)) ** 2 if latent else 1)), name
+    print(f"{name}: frequencies within {worst:.1e} of the formula, {in_fp32:.1e} of transformers' fp32")
 
 
 def refused(folder):
@@ -98,6 +210,8 @@ def refused(folder):
     assert "has shape (64, 71)" in said(lambda t: t.update({key: t[key][:, :-1].contiguous()}))
     assert "extra.weight is not known in family llama" in said(lambda t: t.update({"extra.weight": torch.zeros(3)}))
     assert "type I32" in said(lambda t: t.update({key: t[key].int()}))
+    bias = "model.layers.0.self_attn.q_proj.bias"
+    assert f"{bias} is not known in family llama" in said(lambda t: t.update({bias: torch.zeros(64)}))
 
 
 def trained_from(name, folder):
@@ -123,8 +237,12 @@ def trained_from(name, folder):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()  # it warns of lengths that are this short
     with tempfile.TemporaryDirectory() as scratch:
-        for name in FAMILIES:
-            check(name, Path(scratch) / name)
+        for name, keys in [*FAMILIES.items(), *PUBLISHED.items()]:
+            if "rope_scaling" in keys:
+                positions(name, keys, Path(scratch) / "positions" / name)
+        worst = max(check(name, Path(scratch) / name) for name in FAMILIES)
+        print(f"{len(FAMILIES)} models: logits differ by at most {worst:.1e}")
         refused(Path(scratch) / "refused")
-        trained_from("Qwen3Moe", Path(scratch) / "trained")
+        trained_from("Qwen3Moe-yarn", Path(scratch) / "trained")

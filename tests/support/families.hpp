@@ -35,15 +35,24 @@ inline std::vector<RunSpec> family_runs() {
   olmoe.attention.qk_norm = QkNorm::full, olmoe.router.normalize = false;
   ModelSpec& qwen = add("qwen3-moe");
   qwen.attention.qk_norm = QkNorm::head, qwen.head_dim = 28, qwen.router.z_loss_weight = 0.001;
-  ModelSpec& v2 = add("deepseek-v2-lite");
-  v2.attention.mla = {24, 0, 16, 8, 20}, v2.head_dim = 24, v2.kv_heads = 4, v2.shared_ffn = 56;
-  v2.layers = 3, v2.dense_layers = 1, v2.dense_ffn = 120, v2.router.normalize = false;
+  ModelSpec& lite = add("deepseek-v2-lite");
+  lite.attention.mla = {24, 0, 16, 8, 20}, lite.head_dim = 24, lite.kv_heads = 4, lite.shared_ffn = 56;
+  lite.layers = 3, lite.dense_layers = 1, lite.dense_ffn = 120, lite.router.normalize = false;
+  ModelSpec& v2 = add("deepseek-v2");  // with what its larger model has: low-rank queries, groups, stretched positions
+  v2 = out[out.size() - 2].model, v2.name = "deepseek-v2";
+  v2.attention.mla.q_lora_rank = 32, v2.attention.bias = AttentionSpec::Bias::all;
+  v2.attention.rope_scaling = {.kind = RopeScaling::Kind::yarn, .factor = 40, .original_max_position_embeddings = 16, .mscale = 0.707, .mscale_all_dim = 0.707};
+  v2.router.groups = 4, v2.router.top_groups = 2, v2.router.group_worth = RouterSpec::GroupWorth::best, v2.router.scale = 4;
   ModelSpec& v3 = add("deepseek-v3");
   v3.attention.mla = {24, 32, 16, 8, 20}, v3.head_dim = 24, v3.kv_heads = 4, v3.shared_ffn = 56;
   v3.router.score = RouterSpec::Score::sigmoid, v3.router.groups = 4, v3.router.top_groups = 2, v3.router.scale = 2.5;
   v3.router.bias_update_rate = 0.001;
   ModelSpec& llama = dense(add("llama"));
   llama.ffn = 120;
+  ModelSpec& llama3 = dense(add("llama-3.1"));
+  llama3.ffn = 120, llama3.attention.bias = AttentionSpec::Bias::all;
+  llama3.attention.rope_scaling = {
+      .kind = RopeScaling::Kind::llama3, .factor = 8, .original_max_position_embeddings = 32, .low_freq_factor = 1, .high_freq_factor = 4};
   ModelSpec& mpt = dense(add("mpt"));
   mpt.norm = Norm::layernorm, mpt.activation = Activation::gelu, mpt.tied = true, mpt.attention.alibi = true, mpt.kv_heads = 4;
   ModelSpec& falcon = dense(add("falcon-7b"));

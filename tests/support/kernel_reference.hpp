@@ -41,8 +41,15 @@ inline Doubles rmsnorm(const Doubles& x, const Doubles& gain, double eps) {
   return y;
 }
 
-/// q, k and v one after the other.
-inline Doubles rope_split(const Doubles& qkv, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta) {
+inline Doubles rope_frequencies(int64_t hd, double theta) {
+  Doubles out;
+  for (int64_t i = 0; i < hd / 2; ++i) out.push_back(std::pow(theta, -2.0 * double(i) / double(hd)));
+  return out;
+}
+
+/// q, k and v one after the other, q and k rotated and multiplied by `amplitude`.
+inline Doubles rope_split(const Doubles& qkv, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta,
+                          double amplitude) {
   Doubles out;
   const int64_t width = (H + 2 * KV) * hd;
   const auto append = [&](int64_t first_head, int64_t heads, bool rotate) {
@@ -53,7 +60,7 @@ inline Doubles rope_split(const Doubles& qkv, int64_t B, int64_t S, int64_t H, i
             const double* head = &qkv[size_t((b * S + s) * width + (first_head + h) * hd)];
             const double angle = double(s) * std::pow(theta, -2.0 * double(i % (hd / 2)) / double(hd));
             const double partner = i < hd / 2 ? -head[i + hd / 2] : head[i - hd / 2];
-            out.push_back(rotate ? head[i] * std::cos(angle) + partner * std::sin(angle) : head[i]);
+            out.push_back(rotate ? amplitude * (head[i] * std::cos(angle) + partner * std::sin(angle)) : head[i]);
           }
   };
   append(0, H, true);

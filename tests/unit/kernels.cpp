@@ -50,14 +50,15 @@ TEST_CASE("rope splits and rotates, and its gradient rotates back") {
   const int64_t n = B * S * hd;
   const Doubles qkv = draw(random, dtype, n * (H + 2 * KV)), dout = draw(random, dtype, n * (H + 2 * KV));
   std::vector<float> cos(size_t(S * hd / 2)), sin = cos;
-  REQUIRE(wt_rope_table(S, hd, 100, cos.data(), sin.data()) == WT_OK);
+  const Doubles frequencies = reference::rope_frequencies(hd, 100);
+  REQUIRE(wt_rope_table(S, hd, frequencies.data(), 1.25, cos.data(), sin.data()) == WT_OK);
 
   const auto pqkv = pack(dtype, qkv), pdout = pack(dtype, dout);
   auto out = pqkv, dqkv = pqkv;
   const int64_t width = dtype == WT_FP32 ? 4 : 2, k_at = n * H * width, v_at = n * (H + KV) * width;
   REQUIRE(wt_rope_split_forward(kCpu, dtype, pqkv.data(), cos.data(), sin.data(), B, S, H, KV, hd, out.data(),
                                 out.data() + k_at, out.data() + v_at) == WT_OK);
-  const auto f = [&](const Doubles& at) { return reference::rope_split(at, B, S, H, KV, hd, 100); };
+  const auto f = [&](const Doubles& at) { return reference::rope_split(at, B, S, H, KV, hd, 100, 1.25); };
   CHECK(distance(unpack(dtype, out), f(qkv)) < tolerance(dtype));
 
   REQUIRE(wt_rope_split_backward(kCpu, dtype, pdout.data(), pdout.data() + k_at, pdout.data() + v_at, cos.data(),
@@ -160,11 +161,12 @@ TEST_CASE("bad arguments are refused with a message and nothing is written") {
   CHECK(wt_gather_rows(kCpu, WT_FP32, x.data(), index.data(), 2, 2, 3, y.data()) == WT_INVALID_ARGUMENT);
   CHECK(std::string(wt_kernel_error()) == "wt_gather_rows: index[1] is 2; allowed 0 to 1; check what made this array");
   CHECK(y == std::vector<float>(6, 7));
+  const double frequency = 1;
   CHECK(wt_swiglu_forward(kCpu, WT_FP32, x.data(), -1, 1, y.data()) == WT_INVALID_ARGUMENT);
   CHECK(wt_swiglu_forward(kCpu, WT_FP32, nullptr, 1, 1, y.data()) == WT_INVALID_ARGUMENT);
   CHECK(wt_swiglu_forward(kCpu, WT_FP32, nullptr, 0, 1, nullptr) == WT_OK);
   CHECK(wt_swiglu_forward(kCpu, static_cast<WtDtype>(7), x.data(), 1, 1, y.data()) == WT_INVALID_ARGUMENT);
-  CHECK(wt_rope_table(1, 3, 1e4, x.data(), y.data()) == WT_INVALID_ARGUMENT);
+  CHECK(wt_rope_table(1, 3, &frequency, 1, x.data(), y.data()) == WT_INVALID_ARGUMENT);
   CHECK(wt_kernel_set_isa("sse9") == WT_INVALID_ARGUMENT);
   const int64_t target = 3;
   double loss = 0;

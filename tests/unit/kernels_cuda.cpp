@@ -119,7 +119,8 @@ TEST_CASE("CUDA: rope") {
   const int64_t B = 2, S = 65, H = 4, KV = 2, hd = 40, n = B * S * hd;
   std::mt19937_64 random{2};
   std::vector<float> cosines(size_t(S * hd / 2)), sines = cosines;
-  REQUIRE(wt_rope_table(S, hd, 1e4, cosines.data(), sines.data()) == WT_OK);
+  const Doubles frequencies = reference::rope_frequencies(hd, 1e4);
+  REQUIRE(wt_rope_table(S, hd, frequencies.data(), 1, cosines.data(), sines.data()) == WT_OK);
   const Array qkv = activations(dtype, draw(random, dtype, n * (H + 2 * KV)));
   const Array q = activations(dtype, draw(random, dtype, n * H)), k = activations(dtype, draw(random, dtype, n * KV));
   const std::vector<Array> arrays = {qkv, fp32(doubles(cosines)), fp32(doubles(sines)), q, k, k};

@@ -208,6 +208,15 @@ TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, m
     }
 }
 
+TEST_CASE("a kernel that was not measured is priced as its like, by its own bytes") {
+  const MachineModel& model = h100().model;
+  const auto price = [&](Kernel kernel) { return model.item(make_item(kernel, Pass::forward, Precision::bf16, {65536, 0}, {5000}), 0); };
+  CHECK(price(Kernel::layernorm).seconds == Approx(price(Kernel::rmsnorm).seconds));
+  CHECK(price(Kernel::gelu).seconds == Approx(price(Kernel::swiglu).seconds * 2 / 3).epsilon(0.05));  // a launch beside the bytes
+  CHECK(price(Kernel::bias).seconds == Approx(price(Kernel::add).seconds * 2 / 3).epsilon(0.05));
+  CHECK(price(Kernel::gelu).evidence >= Evidence::derived);
+}
+
 TEST_CASE("published H100 figures price every kernel of a training step") {
   const MachineModel& model = h100().model;
   const std::vector<std::pair<Kernel, std::array<std::int64_t, 4>>> shapes{{Kernel::grouped_gemm, {21504, 6144, 2, 0}},
@@ -220,7 +229,10 @@ TEST_CASE("published H100 figures price every kernel of a training step") {
                                                                            {Kernel::embedding, {6144}},
                                                                            {Kernel::cross_entropy, {100352}},
                                                                            {Kernel::router, {16, 4}},
-                                                                           {Kernel::copy, {}}};
+                                                                           {Kernel::copy, {}},
+                                                                           {Kernel::layernorm, {6144}},
+                                                                           {Kernel::gelu, {10752}},
+                                                                           {Kernel::bias, {8192}}};
   for (const auto& [kernel, dims] : shapes)
     for (Pass pass : {Pass::forward, Pass::backward}) {
       double before = 0;

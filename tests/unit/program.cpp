@@ -133,6 +133,38 @@ TEST_CASE("a last microbatch that is larger than the others is refused") {
     CHECK_THROWS_WITH((build_program_set(tiny(), layout, {16, 2, Precision::fp32, true, last})), Catch::Contains("needs 1 to 2"));
 }
 
+TEST_CASE("work is named by what the model has: its norm, its activation, its biases") {
+  using Bias = AttentionSpec::Bias;
+  const auto widths = [](const ModelSpec& m, const std::string& op, Kernel kernel) {
+    std::multiset<std::int64_t> out;
+    const ProgramSet set = build_program_set(m, Layout{}, {16, 1, Precision::fp32, true});
+    for (const OpInstance& instance : instances(set.programs[0]))
+      if (instance.id() == op)
+        for (const WorkItem& item : instance.op->work)
+          if (item.kernel == kernel) out.insert(item.dims[0]);
+    return out;
+  };
+  using Widths = std::multiset<std::int64_t>;
+  ModelSpec m = tiny();
+  m.experts = m.top_k = 0;
+  CHECK(widths(m, "mb0.L0.attn.fwd", Kernel::rmsnorm) == Widths{8, 8});
+  CHECK(widths(m, "mb0.L0.ffn.fwd", Kernel::swiglu) == Widths{16});
+  CHECK(widths(m, "mb0.L0.attn.fwd", Kernel::bias).empty());
+  m.norm = Norm::layernorm, m.activation = Activation::gelu, m.attention.bias = Bias::all;
+  for (const char* pass : {"fwd", "bwd"}) {
+    CHECK(widths(m, fmt::format("mb0.L0.attn.{}", pass), Kernel::layernorm) == Widths{8, 8});
+    CHECK(widths(m, fmt::format("mb0.L0.attn.{}", pass), Kernel::rmsnorm).empty());
+    CHECK(widths(m, fmt::format("mb0.L0.ffn.{}", pass), Kernel::gelu) == Widths{16});
+    CHECK(widths(m, fmt::format("mb0.L0.attn.{}", pass), Kernel::bias) == Widths{8, 16});  // output; q and 2 kv
+  }
+  CHECK(widths(m, "mb0.head", Kernel::layernorm) == Widths{8, 8});
+  m.attention.bias = Bias::qkv;
+  CHECK(widths(m, "mb0.L0.attn.fwd", Kernel::bias) == Widths{16});
+  const std::int64_t with = m.total_parameters();
+  m.attention.bias = Bias::none;
+  CHECK(with - m.total_parameters() == 3 * 16);
+}
+
 TEST_CASE("published parameter counts and FLOPs of DBRX") {
   ModelSpec m;
   m.name = "dbrx";

@@ -64,11 +64,13 @@ bool close(const Tensor& a, const Tensor& b) { return at::allclose(a, b, 1e-5, 1
 TEST_CASE("the gradient of every variant is autograd's") {
   RouterSpec plain, sigmoid = deepseek_v3(), scaled;
   scaled.scale = 3, scaled.normalize = false;
+  RouterSpec v2 = scaled;
+  v2.groups = 4, v2.top_groups = 2, v2.group_worth = RouterSpec::GroupWorth::best;
   sigmoid.normalize = GENERATE(true, false);
   const Tensor logits = random(kTokens, kExperts, 1), given = random(kTokens, kTopK, 2), bias = 0.1 * random(1, kExperts, 3)[0];
   const RouterLossScale scale{0.02, GENERATE(0.0, 0.01), kSeq};
-  for (const RouterSpec& spec : {plain, sigmoid, scaled}) {
-    const Routed routed = run(spec, logits, given, scale, spec.groups > 1 ? bias : Tensor());
+  for (const RouterSpec& spec : {plain, sigmoid, scaled, v2}) {
+    const Routed routed = run(spec, logits, given, scale, spec.score == RouterSpec::Score::sigmoid ? bias : Tensor());
     CHECK(close(routed.gradient, reference_gradient(spec, logits, given, scale, routed)));
   }
 }
@@ -82,6 +84,12 @@ TEST_CASE("group-limited choice takes the best of the groups whose two best are 
   RouterLoss loss;
   route(logits, kTopK, spec, {0, 0, 1}, {}, choice, loss);
   CHECK(choice.index.equal(at::tensor({5, 4}, at::kLong).view({1, 2})));
+  // DeepSeek-V2: a group is worth its best expert alone.
+  spec.score = RouterSpec::Score::softmax, spec.group_worth = RouterSpec::GroupWorth::best;
+  RouterChoice best;
+  const Tensor weights = route(logits, kTopK, spec, {0, 0, 1}, {}, best, loss);
+  CHECK(best.index.equal(at::tensor({0, 1}, at::kLong).view({1, 2})));
+  CHECK(close(weights, logits.softmax(1).narrow(1, 0, 2)));
 }
 
 TEST_CASE("the bias chooses but does not weigh") {

@@ -40,6 +40,15 @@ RunSpec tiny_run() {
   return run;
 }
 
+/// With the kernels that tiny_run() has none of.
+RunSpec other_run() {
+  RunSpec run = tiny_run();
+  ModelSpec& m = run.model;
+  m.experts = m.top_k = 0, m.norm = Norm::layernorm, m.activation = Activation::gelu, m.attention.bias = AttentionSpec::Bias::all;
+  run.layout.expert = 1;
+  return run;
+}
+
 std::set<std::int64_t> rows_of(const std::vector<WorkItem>& cases, Kernel kernel, std::array<std::int64_t, 4> dims) {
   std::set<std::int64_t> out;
   for (const WorkItem& item : cases)
@@ -97,8 +106,8 @@ TEST_CASE("skewed rows keep the total and are not uniform") {
 }
 
 TEST_CASE("every item computes what its reference says, in both precisions") {
+  RunSpec run = GENERATE(tiny_run(), other_run());
   for (Precision precision : {Precision::fp32, Precision::bf16}) {
-    RunSpec run = tiny_run();
     run.precision = precision;
     NormalPool normal(5);
     for (const WorkItem& item : kernel_cases(run, true)) {
@@ -113,7 +122,7 @@ TEST_CASE("every item computes what its reference says, in both precisions") {
 }
 
 TEST_CASE("a wrong result of any item is an error") {
-  const RunSpec run = tiny_run();
+  const RunSpec run = GENERATE(tiny_run(), other_run());
   NormalPool normal(5);
   for (const WorkItem& item : kernel_cases(run, true)) {
     ItemRunner runner(item, run, normal);
