@@ -18,18 +18,18 @@ double worst_loss(const Step& a, const Step& b) {
   return std::max({off(a.loss, b.loss), off(a.aux_loss, b.aux_loss), off(a.z_loss, b.z_loss)});
 }
 
-/// Losses within 1e-7 at the first step and 7e-7 over the first ten. From then on rounding may change a token's choice of an
-/// expert (step 19: 1.1e-5 in all layouts alike), and where the gradient norm jumps it magnifies the rounding of the steps
-/// before, to 3e-4.
+/// Losses within 1e-7 at the first step and 7e-7 over the first ten. From then on sums in another order may change a token's
+/// choice of an expert (seen: 2e-5 at step 19, 1.5e-4 with shared sequences; one rank with other microbatches differs as much).
 void check_same(const std::vector<Step>& expected, const std::vector<Step>& found) {
+  constexpr std::size_t kSameChoices = 10;
   REQUIRE(found.size() == expected.size());
   CHECK(worst_loss(expected[0], found[0]) <= 1e-6);
   CHECK(off(expected[0].grad_norm, found[0].grad_norm) <= 1e-6);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     INFO("step " << i + 1);
     CHECK(found[i].samples == expected[i].samples);
-    CHECK(worst_loss(expected[i], found[i]) <= (i < 10 ? 1e-6 : 2e-5));
-    CHECK(off(expected[i].grad_norm, found[i].grad_norm) <= 2e-3);
+    CHECK(worst_loss(expected[i], found[i]) <= (i < kSameChoices ? 1e-5 : 1e-3));
+    if (i < kSameChoices) CHECK(off(expected[i].grad_norm, found[i].grad_norm) <= 2e-3);
   }
 }
 
@@ -115,10 +115,7 @@ TEST_CASE("it does not matter how many ranks share a sequence") {
   const auto expected = steps_of(trained(small_run()));
   for (const RunSpec& run : context_runs(small_run())) {
     INFO(run.layout.name());
-    auto first = expected, found = steps_of(trained(run));
-    // Attention sums in another order: from step 16 on rounding has changed the choice of an expert (seen: 1.5e-4).
-    first.resize(10), found.resize(10);
-    check_same(first, found);
+    check_same(expected, steps_of(trained(run)));
   }
 }
 
@@ -136,9 +133,7 @@ TEST_CASE("it does not matter whether the microbatch divides a rank's batch") {
   const auto expected = steps_of(trained(small_run()));
   for (const RunSpec& run : uneven_runs(small_run())) {
     INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
-    auto first = expected, found = steps_of(trained(run));
-    if (run.layout.context > 1) first.resize(10), found.resize(10);  // as above
-    check_same(first, found);
+    check_same(expected, steps_of(trained(run)));
   }
 }
 

@@ -1,8 +1,13 @@
-# Commands of README.md and docs/, run as a user would, with what their output must say.
+# Commands of README.md and docs/, run as a user would: the exit status that they must end with (0 unless STATUS says which
+# and why), and what their output must say.
 function(wt_command name)
-  cmake_parse_arguments(arg "" "EXPECT;AFTER" "RUN" ${ARGN})
-  add_test(NAME command_${name} COMMAND windtunnel ${arg_RUN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(command_${name} PROPERTIES PASS_REGULAR_EXPRESSION "${arg_EXPECT}")
+  cmake_parse_arguments(arg "" "EXPECT;AFTER;STATUS;FRESH" "RUN" ${ARGN})
+  if(NOT arg_STATUS)
+    set(arg_STATUS 0)
+  endif()
+  add_test(NAME command_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    COMMAND ${CMAKE_COMMAND} -DSTATUS=${arg_STATUS} "-DEXPECT=${arg_EXPECT}" "-DFRESH=${arg_FRESH}"
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/e2e/run_command.cmake -- $<TARGET_FILE:windtunnel> ${arg_RUN})
   if(arg_AFTER)
     set_tests_properties(command_${name} PROPERTIES DEPENDS command_${arg_AFTER})
   endif()
@@ -18,10 +23,23 @@ wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,
 wt_command(calibrate RUN calibrate h100-published -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
-wt_command(unknown RUN pln EXPECT "did you mean 'plan'")
-wt_command(unknown_key RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")
+wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage
+wt_command(unknown_key STATUS 2 RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")  # 2: usage
 if(TARGET windtunnel-train)
+  # Smaller than what the pages run, so that each takes seconds: four steps of tiny-moe, one case of kill-rank.
+  file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe.yaml run)
+  string(REPLACE "max_duration: 12ba" "max_duration: 4ba" run "${run}")
+  string(REPLACE "save_interval: 4ba" "save_interval: 2ba" run "${run}")
+  string(REPLACE "out/data/seq128" "${out}/text" run "${run}")
+  file(WRITE ${out}/run.yaml "${run}")
+  file(WRITE ${out}/faults.yaml "name: one-kill\nrun: ${out}/run.yaml\nexpect: bitwise\n"
+    "cases:\n  - {name: before the optimizer step, kind: kill, rank: 0, step: 3, at: optimizer}\n")
+  wt_command(text RUN data pack --text /usr/share/common-licenses -o ${out}/text --seq-len 128 EXPECT "samples of 128")
+  wt_command(train RUN train ${out}/run.yaml -o ${out}/train AFTER text FRESH ${out}/train
+    EXPECT "4 steps of tiny-moe .2x2 expert 2.: loss .*rank 3: exposed communication.*profile.json")
+  wt_command(gate RUN gate ${out}/train/profile.json ${out}/train/profile.json --junit ${out}/gate.xml AFTER train EXPECT "No regression")
+  wt_command(drill RUN drill ${out}/faults.yaml -o ${out}/drill AFTER text EXPECT "Recovery was exact")
   wt_command(rehearse RUN train --rehearse ${out}/plan/plan.yaml -o ${out}/rehearsal AFTER plan_dbrx
     EXPECT "4 of 40 layers.*measured here.*the plan's.*plan.json, p99 routing")
-  set_tests_properties(command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
+  set_tests_properties(command_train command_drill command_rehearse PROPERTIES RESOURCE_LOCK trainer PROCESSORS 2 TIMEOUT 120)
 endif()
