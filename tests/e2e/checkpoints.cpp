@@ -62,6 +62,25 @@ TEST_CASE("eight steps and four more are twelve steps, bit for bit") {
   CHECK((state_of(latest_checkpoint(folder)) == expected));
 }
 
+TEST_CASE("so they are with state in other places, and with biases that balance the experts") {
+  RunSpec biased = saved_run(4);
+  biased.model.router.bias_update_rate = 0.01;
+  std::vector<RunSpec> runs{biased, replicated_experts(saved_run(4)).front(), context_runs(saved_run(4)).front()};
+  for (const RunSpec& run : further_layouts(saved_run(4)))
+    if (run.layout.optimizer_shard > 1) runs.push_back(run);
+  REQUIRE(runs.size() > 3);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    INFO(runs[i].layout.name());
+    RunSpec begun = runs[i];
+    begun.steps = 2;
+    const fs::path straight = trained(runs[i]), folder = scratch(fmt::format("interrupted-{}", i));
+    REQUIRE(train(begun, folder).status == 0);
+    continue_run(folder, runs[i], "continuing after step 2");
+    CHECK(steps_of(folder) == steps_of(straight));
+    CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(straight))));
+  }
+}
+
 TEST_CASE("retention keeps exactly so many, the newest, and latest names the last") {
   CHECK(checkpoint_steps(trained(saved_run(12))) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
   RunSpec all = saved_run(12);
