@@ -35,7 +35,7 @@ if(WT_CUDA)
   # libtorch_cuda.so is loaded when a device is asked for (trainer/device.cpp), not linked: it needs cuBLAS, cuDNN,
   # NCCL, cuFile, cuSPARSELt and NVSHMEM, and a program linked to it does not start where one of them is missing.
   find_package(CUDAToolkit REQUIRED)
-  find_path(WT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${WT_LIBTORCH}/nvidia/nccl/include REQUIRED)  # as is libnccl
+  find_path(WT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${WT_LIBTORCH}/nvidia/nccl/include REQUIRED)  # libnccl itself is loaded, too
   target_include_directories(wt_libtorch SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS} ${WT_NCCL_INCLUDE})
   target_compile_definitions(wt_libtorch INTERFACE WT_CUDA)
   target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libc10_cuda.so)

@@ -193,9 +193,9 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
   return out;
 }
 
-Positions Positions::to(at::Device device) const {
+Positions Positions::to(at::Device device, at::ScalarType type) const {
   Positions out{rope.to(device), {}, context};
-  for (const Tensor& mask : masks) out.masks.push_back(mask.to(device));
+  for (const Tensor& mask : masks) out.masks.push_back(mask.to(device, device.is_cpu() ? at::kFloat : type));
   return out;
 }
 

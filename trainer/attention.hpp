@@ -23,7 +23,8 @@ struct Positions {
   std::vector<at::Tensor> masks;
   std::int64_t context = 1;
   static Positions make(const ModelSpec& model, std::int64_t seq, std::int64_t context = 1, std::int64_t rank = 0);
-  Positions to(at::Device device) const;
+  /// Masks in `type` on CUDA, whose kernels take no other; fp32 on the CPU.
+  Positions to(at::Device device, at::ScalarType type) const;
 };
 
 /// x (T, K) times the weights called `name` (N, K), plus their bias where they have one: (T, N).

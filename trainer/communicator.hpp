@@ -72,8 +72,8 @@ class Communicators {
   /// `tensor` of coordinate 0 on the axis goes to the others there.
   virtual Pending broadcast(Axis axis, at::Tensor tensor) = 0;
   virtual void barrier() = 0;
-  /// Before the host reads a tensor: returns when the device has done what was issued on its current stream. A collective
-  /// that holds it up is timed and named as one that is waited for.
+  /// Before the host reads a tensor of the device: returns when no collective holds up its current stream any more. One that
+  /// does is timed and named as one that is waited for. Nothing where tensors are in host memory.
   virtual void before_host_read() {}
 };
 

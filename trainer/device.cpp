@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <limits>
 
 #include "configs/spec/error.hpp"
 #include "trainer/pch.hpp"
@@ -25,7 +26,9 @@ void need(cudaError_t error, const char* call) {
 
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
+  if (cudaDeviceGetAttribute(&value, which, device) == cudaSuccess) return value;
+  cudaGetLastError();  // else the next launch would report it
+  return 0;
 }
 
 std::string cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
@@ -51,6 +54,10 @@ at::Device open_device(const std::string& name, std::int64_t index) {
                 dlerror());
   c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
   at::globalContext().lazyInitDevice(at::kCUDA);
+  cudaMemPool_t pool{};  // of the kernels' scratch; by default it gives its memory back at every synchronisation
+  std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+  need(cudaDeviceGetDefaultMemPool(&pool, static_cast<int>(index)), "cudaDeviceGetDefaultMemPool");
+  need(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
@@ -84,7 +91,9 @@ Fingerprint device_facts(at::Device device) {
 
 namespace {
 bool lock_pages(float* values, std::size_t count) {
-  return cudaHostRegister(values, count * sizeof(float), cudaHostRegisterDefault) == cudaSuccess;
+  if (cudaHostRegister(values, count * sizeof(float), cudaHostRegisterDefault) == cudaSuccess) return true;
+  cudaGetLastError();  // else the next launch would report it
+  return false;
 }
 
 void unlock_pages(float* values) { cudaHostUnregister(values); }

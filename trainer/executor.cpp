@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "configs/spec/error.hpp"
+#include "sim/program/expert_copies.hpp"
 #include "trainer/clocks.hpp"
 #include "trainer/device.hpp"
 #include "trainer/fault_point.hpp"
@@ -22,10 +23,9 @@ struct Executor::InFlight {
 
 namespace {
 
-/// On the device without holding up the host.
-Microbatch to_device(Microbatch batch, at::Device device) {
-  if (device.is_cpu()) return batch;
-  return {batch.tokens.pin_memory().to(device, /*non_blocking=*/true), batch.targets.pin_memory().to(device, /*non_blocking=*/true)};
+/// Without holding up the host.
+Tensor to_device(const Tensor& tensor, at::Device device) {
+  return device.is_cpu() ? tensor : tensor.pin_memory().to(device, /*non_blocking=*/true);
 }
 
 }  // namespace
@@ -200,7 +200,11 @@ void Executor::execute(const OpInstance& instance) {
   LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
   const LayerRecompute again = s ? run_.layout.recompute.of(instance.layer, run_.model.layers) : LayerRecompute{};
   switch (op.action) {
-    case Action::load_batch: batch_ = to_device((*load_)(instance.microbatch), device_); break;
+    case Action::load_batch: {
+      const Microbatch loaded = (*load_)(instance.microbatch);
+      batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_)};
+      break;
+    }
     case Action::unshard:
       if (op.kind != OpKind::host) unshard(instance);
       if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
@@ -232,8 +236,9 @@ void Executor::execute(const OpInstance& instance) {
       } else {
         if (op.direction == Direction::forward) {
           if (activation_.defined()) s->input = std::move(activation_);
-          if (forced_) s->choice.forced = forced_(instance.microbatch, instance.layer).to(device_);
+          if (forced_) s->choice.forced = to_device(forced_(instance.microbatch, instance.layer), device_);
         }
+        if (!device_.is_cpu() && op.direction == Direction::forward && has_copies(run_.model, run_.layout)) communicators_.before_host_read();
         RouterLoss counted;  // in forward already
         segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
                             op.direction == Direction::forward ? router_loss_ : counted);
@@ -252,6 +257,7 @@ void Executor::execute(const OpInstance& instance) {
     case Action::exchange_counts: issued_ = counts(*s); break;
     case Action::dispatch: issued_ = dispatch(*s, backward); break;
     case Action::experts:
+      if (!device_.is_cpu() && type_ == at::kFloat) communicators_.before_host_read();  // LibTorch's fp32 grouped product reads its offsets
       if (backward) segments_.experts_backward(*s);
       else segments_.experts(*s, slot_of(instance), op.direction, again);
       break;

@@ -47,16 +47,13 @@ class CountingAllocator final : public c10::Allocator {
 
 }  // namespace
 
-void install_memory_counter() {
-  static CountingAllocator counting;
-  c10::SetCPUAllocator(&counting, 100);  // above the default's priority
-}
-
 #ifdef WT_CUDA
 namespace {
 
 using c10::CachingAllocator::Stat;
 using c10::CachingDeviceAllocator::DeviceStats;
+
+std::int64_t held_before = 0;  ///< on the device, when counting began
 
 const Stat& of_all_pools(const c10::CachingAllocator::StatArray& pools) {
   return pools[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
@@ -67,16 +64,24 @@ DeviceStats stats_of(c10::Device device) { return c10::cuda::CUDACachingAllocato
 }  // namespace
 #endif
 
+void install_memory_counter([[maybe_unused]] c10::Device device) {
+  static CountingAllocator counting;
+  c10::SetCPUAllocator(&counting, 100);  // above the default's priority
+#ifdef WT_CUDA
+  if (!device.is_cpu()) held_before = of_all_pools(stats_of(device).requested_bytes).current;
+#endif
+}
+
 std::int64_t live_tensor_bytes([[maybe_unused]] c10::Device device) {
 #ifdef WT_CUDA
-  if (!device.is_cpu()) return of_all_pools(stats_of(device).requested_bytes).current;
+  if (!device.is_cpu()) return of_all_pools(stats_of(device).requested_bytes).current - held_before;
 #endif
   return live.load();
 }
 
 std::int64_t peak_tensor_bytes([[maybe_unused]] c10::Device device) {
 #ifdef WT_CUDA
-  if (!device.is_cpu()) return of_all_pools(stats_of(device).requested_bytes).peak;
+  if (!device.is_cpu()) return of_all_pools(stats_of(device).requested_bytes).peak - held_before;
 #endif
   return peak.load();
 }

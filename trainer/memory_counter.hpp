@@ -7,8 +7,9 @@
 
 namespace wt {
 
-/// Installs the CPU's counting allocator; once, before the first tensor.
-void install_memory_counter();
+/// Installs the CPU's counting allocator; once, before the first tensor. On CUDA what is held by then does not count: make the
+/// libraries' workspaces first, which live as long as the process.
+void install_memory_counter(c10::Device device);
 /// Bytes of tensors alive now.
 std::int64_t live_tensor_bytes(c10::Device device = c10::DeviceType::CPU);
 /// Highest value since the last reset_peak_tensor_bytes().

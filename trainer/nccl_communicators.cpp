@@ -28,7 +28,6 @@ struct Nccl {
   decltype(&ncclGetErrorString) error_string;
   decltype(&ncclGetUniqueId) get_unique_id;
   decltype(&ncclCommInitRank) comm_init_rank;
-  decltype(&ncclCommAbort) comm_abort;
   decltype(&ncclCommDestroy) comm_destroy;
   decltype(&ncclCommGetAsyncError) async_error;
   decltype(&ncclAllGather) all_gather;
@@ -50,7 +49,7 @@ struct Nccl {
       };
       Nccl out{};
       find(out.error_string, "ncclGetErrorString"), find(out.get_unique_id, "ncclGetUniqueId");
-      find(out.comm_init_rank, "ncclCommInitRank"), find(out.comm_abort, "ncclCommAbort"), find(out.comm_destroy, "ncclCommDestroy");
+      find(out.comm_init_rank, "ncclCommInitRank"), find(out.comm_destroy, "ncclCommDestroy");
       find(out.async_error, "ncclCommGetAsyncError"), find(out.all_gather, "ncclAllGather"), find(out.reduce_scatter, "ncclReduceScatter");
       find(out.all_reduce, "ncclAllReduce"), find(out.broadcast, "ncclBroadcast"), find(out.send, "ncclSend"), find(out.receive, "ncclRecv");
       find(out.group_start, "ncclGroupStart"), find(out.group_end, "ncclGroupEnd");

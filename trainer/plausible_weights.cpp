@@ -25,9 +25,12 @@ void PlausibleWeights::fill(at::Tensor& full, std::int64_t begin, std::int64_t e
     full.narrow(0, begin, end - begin).fill_(1.0);
     return;
   }
-  for (std::int64_t at = begin; at < end; at += static_cast<std::int64_t>(kTable)) {
-    const std::int64_t n = std::min(end - at, static_cast<std::int64_t>(kTable));
-    full.narrow(0, at, n).copy_(at::from_blob(normal_.data(), {n}, at::kFloat)).mul_(std);
+  std::int64_t filled = std::min(end - begin, static_cast<std::int64_t>(kTable));
+  full.narrow(0, begin, filled).copy_(at::from_blob(normal_.data(), {filled}, at::kFloat)).mul_(std);
+  while (filled < end - begin) {  // whole tables each time, so that the period stays
+    const std::int64_t n = std::min(end - begin - filled, filled);
+    full.narrow(0, begin + filled, n).copy_(full.narrow(0, begin, n));
+    filled += n;
   }
 }
 

@@ -122,7 +122,7 @@ struct Route : torch::autograd::Function<Route> {
       if (!decided && !forced) index = spec->forced == RouterSpec::Forced::none ? best_experts(scores, top_k, *spec, bias) : forced_choice(*spec, tokens, experts, top_k, logits.device());
     }
     if (decided) index = choice->index;  // recompute: the saved choice decides
-    if (forced) index = choice->forced.clone();  // into counted memory
+    if (forced) index = choice->forced.clone(), choice->forced.reset();  // into counted memory
     if (decided || forced || !fused) weights = weights_of(scores, index, *spec);
     if (!decided) {
       choice->index = index;
@@ -202,11 +202,11 @@ Tensor route(const Tensor& logits, std::int64_t top_k, const RouterSpec& spec, c
 }
 
 SlotMap SlotMap::make(std::vector<std::int64_t> experts_of_slots, std::int64_t experts, at::Device device) {
-  SlotMap out{std::move(experts_of_slots), {}};
+  SlotMap out{std::move(experts_of_slots), {}, {}};
   if (out.experts.empty()) return out;
-  std::vector<std::int64_t> lowest(static_cast<std::size_t>(experts));
-  for (std::size_t slot = out.experts.size(); slot-- > 0;) lowest[static_cast<std::size_t>(out.experts[slot])] = static_cast<std::int64_t>(slot);
-  out.slot_of_expert = at::tensor(lowest, at::kLong).to(device);
+  out.lowest_slot.resize(static_cast<std::size_t>(experts));
+  for (std::size_t slot = out.experts.size(); slot-- > 0;) out.lowest_slot[static_cast<std::size_t>(out.experts[slot])] = static_cast<std::int64_t>(slot);
+  out.slot_of_expert = at::tensor(out.lowest_slot, at::kLong).to(device);
   return out;
 }
 
@@ -215,12 +215,12 @@ namespace {
 /// The slot of every row where experts have copies: each takes its part of them, in turn.
 Tensor deal_to_copies(const RouterChoice& choice, const SlotMap& slots) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  const Tensor counts = choice.expert_counts.cpu(), index = choice.index.cpu(), lowest = slots.slot_of_expert.cpu();
+  const Tensor counts = choice.expert_counts.cpu(), index = choice.index.cpu();
   const std::int64_t *rows = counts.data_ptr<std::int64_t>(), *expert = index.data_ptr<std::int64_t>();
   Layout layout;
   layout.placement = {slots.experts};
   std::vector<double> left = rows_per_slot(layout, 0, {rows, rows + counts.numel()});
-  std::vector<std::int64_t> next(lowest.data_ptr<std::int64_t>(), lowest.data_ptr<std::int64_t>() + lowest.numel()), slot_of_row;
+  std::vector<std::int64_t> next = slots.lowest_slot, slot_of_row;
   for (std::int64_t i = 0; i < index.numel(); ++i) {
     std::int64_t& slot = next[at(expert[i])];
     while (left[at(slot)] == 0 || slots.experts[at(slot)] != expert[i]) ++slot;

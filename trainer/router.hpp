@@ -45,8 +45,9 @@ at::Tensor route(const at::Tensor& logits, std::int64_t top_k, const RouterSpec&
 
 /// Where a layer's experts are.
 struct SlotMap {
-  std::vector<std::int64_t> experts;  ///< logical expert of each slot; empty = identity
-  at::Tensor slot_of_expert;          ///< (E) int64: an expert's lowest slot; undefined with the identity
+  std::vector<std::int64_t> experts;      ///< logical expert of each slot; empty = identity
+  std::vector<std::int64_t> lowest_slot;  ///< of each expert; empty = identity
+  at::Tensor slot_of_expert;              ///< (E) int64: the same on the device; undefined with the identity
   static SlotMap make(std::vector<std::int64_t> experts_of_slots, std::int64_t experts, at::Device device);
 };
 /// Sorts the chosen rows by expert slot. The rows of an expert with several slots go to them as rows_per_slot says, in order;

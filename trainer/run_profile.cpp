@@ -35,7 +35,7 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
     for (std::size_t i = 0; i < instances.size(); ++i) {
       const Op& op = *instances[i].op;
       const OpRecord& record = timeline.ops[i];
-      if (op.work.empty() || (op.asynchronous() && !collectives)) continue;
+      if (op.work.empty() || (op.asynchronous() && !(collectives && cpu))) continue;  // a device tells when the lane ran, not the cast before
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
       const std::int64_t again =  // of the layer: it decides what work an op has
           instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));

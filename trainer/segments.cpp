@@ -29,7 +29,7 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
       seq_(seq / layout.context),
       loss_tokens_(static_cast<double>(global_sequences * seq)),
       type_(type),
-      positions_(Positions::make(model, seq, layout.context, context_rank).to(device)) {
+      positions_(Positions::make(model, seq, layout.context, context_rank).to(device, type)) {
   const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
   router_scale_.seq = seq_;
   router_scale_.whole_sequences = layout.context == 1;

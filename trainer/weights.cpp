@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "configs/spec/error.hpp"
 #include "sim/program/expert_copies.hpp"
@@ -25,13 +26,32 @@ std::uint64_t splitmix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Standard normal number i of a sequence (Box and Muller 1958 over Steele et al. 2014's splitmix64): any of them costs the
-/// same, so a rank draws its slice alone, in any layout the same values.
-double normal_at(std::uint64_t key, std::uint64_t i) {
-  const std::uint64_t bits = splitmix64(key ^ splitmix64(i >> 1));
+/// Standard normal numbers 2 * pair and 2 * pair + 1 of a sequence (Box and Muller 1958 over Steele et al. 2014's splitmix64):
+/// any of them costs the same, so a rank draws its slice alone, in any layout the same values.
+std::array<double, 2> normal_pair(std::uint64_t key, std::int64_t pair) {
+  const std::uint64_t bits = splitmix64(key ^ splitmix64(static_cast<std::uint64_t>(pair)));
   const double radius = std::sqrt(-2 * std::log((static_cast<double>(bits >> 32) + 0.5) * 0x1p-32));
   const double angle = 6.283185307179586 * (static_cast<double>(bits & 0xffffffffu) * 0x1p-32);
-  return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// values[i] = std * number first + i, for all i < count.
+void draw(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
+  for (std::int64_t i = first; i < first + count;) {
+    const std::array<double, 2> drawn = normal_pair(key, i / 2);
+    for (std::int64_t half = i % 2; half < 2 && i < first + count; ++half, ++i) values[i - first] = static_cast<float>(std * drawn[static_cast<std::size_t>(half)]);
+  }
+}
+
+/// The same by all cores, where it is worth threads.
+void draw_in_parallel(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
+  constexpr std::int64_t kAlone = 1 << 22;
+  const std::int64_t threads = std::clamp<std::int64_t>(count / kAlone, 1, std::max(1u, std::thread::hardware_concurrency()));
+  const std::int64_t each = (count + threads - 1) / threads;
+  std::vector<std::jthread> workers;
+  for (std::int64_t at = each; at < count; at += each)
+    workers.emplace_back([=] { draw(key, std, first + at, std::min(each, count - at), values + at); });
+  draw(key, std, first, std::min(each, count), values);
 }
 
 class LayoutBuilder {
@@ -183,8 +203,8 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device devic
   fill_from_host(g.master, [&](float* master) {
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       const std::uint64_t key = fnv1a(p.name, seed);
-      for (std::int64_t i = 0; i < count; ++i)
-        master[at + i] = p.init_std > 0 ? static_cast<float>(p.init_std * normal_at(key, static_cast<std::uint64_t>(first + i))) : p.init_std == kOnes ? 1.0f : 0.0f;
+      if (p.init_std > 0) draw_in_parallel(key, p.init_std, first, count, master + at);
+      else std::fill_n(master + at, count, p.init_std == kOnes ? 1.0f : 0.0f);
     });
   });
   return g;

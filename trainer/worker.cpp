@@ -14,14 +14,28 @@
 #include "trainer/schedule.hpp"
 
 namespace wt {
+namespace {
+
+/// cuBLAS keeps a workspace for every thread that calls it, out of the allocator that tensors come from.
+void make_workspaces(at::Device device) {
+  const at::AutoGradMode recording(true);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor a = at::ones({16, 16}, at::TensorOptions(device).dtype(type)).requires_grad_(true);
+    const at::Tensor bias = at::ones({16}, at::TensorOptions(device).dtype(type));
+    at::addmm(bias, a, a).sum().backward();  // this thread's, and that of the device's autograd thread
+  }
+  wait_for_device(device);
+}
+
+}  // namespace
 
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   const at::Device device = open_device(to_string(run.device), local_rank);
-  install_memory_counter();
   at::set_num_threads(1);  // ranks share cores; one thread each keeps op times and sums reproducible
-  // Attention's fp32 backward has no deterministic form on CUDA: there it is a warning.
-  at::globalContext().setDeterministicAlgorithms(true, !device.is_cpu());
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // warning only would also choose other kernels
   at::globalContext().setDeterministicFillUninitializedMemory(false);
+  if (!device.is_cpu()) make_workspaces(device);
+  install_memory_counter(device);
   return device;
 }
 

@@ -100,12 +100,12 @@ def compare(case, ranks, pairs, precision, device, scratch, unsharded):
             "steps_a_turn": turns, "cores_used_by_others": others_s / wall_s, "wall_s": wall_s, "pair_ratios": [round(r, 4) for r in ratios]}
 
 
-HEADER = "| case | ranks | ratio, median [95 % interval] | windtunnel, tokens/s | FSDP2, tokens/s | pairs | cores used by others |\n|---|---|---|---|---|---|---|"
+HEADER = "| case | ranks | ratio, median [95 % interval] | windtunnel, tokens/s | FSDP2, tokens/s | pairs | cores used by others | MFU |\n|---|---|---|---|---|---|---|---|"
 
 
 def row(r):
     return (f"| {r['case']} | {r['ranks']} | {r['ratio']:.3f} [{r['low']:.3f}, {r['high']:.3f}] | {r['windtunnel_tokens_per_s']:.0f} | "
-            f"{r['fsdp2_tokens_per_s']:.0f} | {r['pairs']} | {r['cores_used_by_others']:.2f} |" + (f" MFU {r['mfu']:.3f} |" if "mfu" in r else ""))
+            f"{r['fsdp2_tokens_per_s']:.0f} | {r['pairs']} | {r['cores_used_by_others']:.2f} | " + (f"{r['mfu']:.3f} |" if "mfu" in r else "- |"))
 
 
 def main():

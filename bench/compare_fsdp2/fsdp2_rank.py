@@ -48,6 +48,8 @@ def main():
     parser.add_argument("--unsharded", action="store_true", help="plain modules, without FSDP2 (one rank)")
     options = parser.parse_args()
     run = yaml.safe_load(open(options.run))
+    if options.unsharded and run["precision"] != "fp32":
+        parser.error("--unsharded trains in fp32 only: plain modules have no fp32 copies of bf16 weights")
     torch.set_num_threads(1)
     device = torch.device(run.get("device", "cpu"), int(os.environ["RANK"]) if run.get("device") == "cuda" else None)
     if device.type == "cuda":

@@ -113,9 +113,9 @@ class MoE(nn.Module):
         flat = x.flatten(0, 1)
         order = choice.flatten().argsort(stable=True)  # rows of the same expert beside each other
         token = order // m.top_k
-        counts = torch.zeros(batch, m.experts, dtype=torch.long).scatter_add_(1, choice.flatten(1), torch.ones_like(choice.flatten(1)))
+        counts = torch.zeros(batch, m.experts, dtype=torch.long, device=x.device).scatter_add_(1, choice.flatten(1), torch.ones_like(choice.flatten(1)))
         rows = self.experts(flat[token], counts.sum(0).cumsum(0).int())
-        out = torch.zeros(flat.shape).index_add(0, token, rows * weights.flatten()[order, None]).to(x.dtype)
+        out = torch.zeros(flat.shape, device=x.device).index_add(0, token, rows * weights.flatten()[order, None]).to(x.dtype)
 
         # Per sequence: experts * sum_e (share of choices of e) * (mean probability of e), averaged over layers and sequences.
         balance = (counts * probabilities.sum(1)).sum() * (m.experts / (m.top_k * batch * sequence**2))

@@ -1,5 +1,7 @@
 // The trainer on CUDA devices beside the same training on the CPU. Built only with WT_CUDA; without a GPU the cases say so and
 // ctest reports the test as skipped (SKIP_REGULAR_EXPRESSION). What needs several GPUs is left out where there is one.
+#include <cuda_runtime.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -14,11 +16,11 @@ using namespace wt::test;
 
 namespace {
 
-std::int64_t gpus() {
-  std::int64_t found = 0;
-  while (std::filesystem::exists("/dev/nvidia" + std::to_string(found))) ++found;
-  if (found == 0) WARN("SKIPPED: no CUDA device");
-  return found;
+int gpus() {
+  int found = 0;
+  if (cudaGetDeviceCount(&found) == cudaSuccess && found > 0) return found;
+  WARN("SKIPPED: no CUDA device");
+  return 0;
 }
 
 RunSpec on_gpu(RunSpec run) {
@@ -42,7 +44,8 @@ void check_as_on_cpu(const RunSpec& run) {
   const auto expected = steps_of(trained(run)), found = steps_of(trained(on_gpu(run)));
   const double first = run.precision == Precision::fp32 ? 1e-5 : 1e-2;
   CHECK(worst_loss(expected, found, 1) <= first);
-  CHECK(worst_loss(expected, found, 10) <= 10 * first);
+  CHECK(std::abs(found[0].grad_norm / expected[0].grad_norm - 1) <= 10 * first);
+  CHECK(worst_loss(expected, found, 10) <= 3 * first);
 }
 
 void check_peak(const RunSpec& run) {
@@ -59,7 +62,14 @@ TEST_CASE("a device trains as the CPU does") {
   RunSpec half = small_run();
   half.precision = Precision::bf16;
   check_as_on_cpu(half);
-  for (const RunSpec& run : family_runs()) check_as_on_cpu(run);
+  RunSpec wide = small_run();  // heads of 32: flash attention takes them as they are
+  wide.model.d_model = 64, wide.model.heads = 2, wide.model.kv_heads = 1, wide.model.head_dim = 32, wide.precision = Precision::bf16;
+  check_as_on_cpu(wide);
+  for (RunSpec run : family_runs()) {
+    check_as_on_cpu(run);
+    run.precision = Precision::bf16;
+    check_as_on_cpu(run);
+  }
 }
 
 TEST_CASE("recompute and packed inputs train on a device") {
@@ -79,9 +89,10 @@ TEST_CASE("the replayed peak is the one that the device's allocator counted") {
 
 TEST_CASE("a run on a device resumes to the same bits") {
   if (gpus() == 0) return;
+  const Precision precision = GENERATE(Precision::fp32, Precision::bf16);
   RunSpec run = on_gpu(small_run());
-  run.save = true, run.save_interval = 5, run.steps = 10;
-  const auto whole = trained(run), folder = scratch("resumed");
+  run.precision = precision, run.save = true, run.save_interval = 5, run.steps = 10;
+  const auto whole = trained(run), folder = scratch("resumed-" + to_string(precision));
   std::filesystem::copy(whole, folder, std::filesystem::copy_options::recursive);
   std::filesystem::remove_all(checkpoint_of(folder, 10));
   write_file_atomically(folder / "checkpoints" / "latest", checkpoint_of(folder, 5).filename().string() + "\n");
