@@ -17,8 +17,9 @@ namespace {
 constexpr double kNodeFloor_s = 17e-6;  // any all-reduce inside a node: 1 KiB on 8 H100 (dgxc-benchmarking: 16.9 us)
 constexpr double kPythonPrior_s = 15e-6;
 constexpr double kResidualScale = 0.1;
-// Spread of the constants' logarithms over links and fabrics: latencies differ by half, rates by a tenth.
-constexpr std::array<double, 3> kSpread = {0.4, 0.4, 0.1};
+// Spread of the constants' logarithms over links and fabrics: latencies by a factor
+// over links (InfiniBand against EFA) and by a third over fabrics of one link, rates by a tenth.
+constexpr std::array<double, 3> kLinkSpread = {0.8, 0.8, 0.1}, kFabricSpread = {0.3, 0.3, 0.1};
 constexpr double kBaseSpread = 1.5;  // of the base around its start: all but free
 // Where fits begin: latency and fill of a step, share of the nominal rate.
 constexpr std::array<double, 3> kOneNode = {20e-6, 5e-6, 0.8}, kManyNodes = {40e-6, 20e-6, 0.9};
@@ -98,6 +99,7 @@ CollectiveFit::CollectiveFit(const std::vector<const CollectiveSample*>& samples
   for (const CollectiveSample* s : samples) link_at.emplace(s->link, 0), fabric_at.emplace(s->fabric, 0);
   Eigen::Index next = 3;
   for (auto& [name, at] : link_at) at = next, next += 3;
+  const Eigen::Index fabrics_at = next;
   for (auto& [name, at] : fabric_at) at = next, next += 3;
   const Eigen::Index python_at = next++;
 
@@ -119,8 +121,11 @@ CollectiveFit::CollectiveFit(const std::vector<const CollectiveSample*>& samples
       const double seconds = price(s, at_row(p, link, fabric), kPythonPrior_s * std::abs(p[python_at]));
       out[i] = robust(std::log(seconds / s.row->seconds) / kResidualScale);
     }
-    for (Eigen::Index j = 0; j < p.size(); ++j)
-      out[rows + j] = j == python_at ? p[j] - 1 : p[j] / (j < 3 ? kBaseSpread : kSpread[static_cast<std::size_t>(j % 3)]);
+    for (Eigen::Index j = 0; j < python_at; ++j) {
+      const auto constant = static_cast<std::size_t>(j % 3);
+      out[rows + j] = p[j] / (j < 3 ? kBaseSpread : j < fabrics_at ? kLinkSpread[constant] : kFabricSpread[constant]);
+    }
+    out[rows + python_at] = p[python_at] - 1;
   };
   Eigen::VectorXd start = Eigen::VectorXd::Zero(next);
   start[python_at] = 1;

@@ -63,11 +63,12 @@ class CollectivePredictor {
     for (const CollectiveSample& each : training_) {
       if (each.group == s.group || each.problem() != s.problem()) continue;
       ++rows;
-      small |= each.transport == s.transport && each.row->bytes < kSmallMessage;
+      small |= each.transport == s.transport && each.row->bytes < kSmallMessage;  // one node: no transport
     }
     if (rows < kFewestRows) return fmt::format("fewer than {} measurements of {} on other clusters", kFewestRows, s.problem());
-    if (s.many() && s.row->bytes < kSmallMessage && !small)
-      return fmt::format("no other cluster over {} measured below 64 MiB: latencies do not carry over", s.transport);
+    if (s.row->bytes < kSmallMessage && !small)
+      return fmt::format("no other cluster {} measured below 64 MiB: latencies do not carry over",
+                         s.many() ? "over " + s.transport : "of one node");
     return "";
   }
 

@@ -15,7 +15,7 @@ namespace wt {
 /// constant: the median of the same rows.
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows, const std::vector<CollectiveRow>& reference);
 
-/// Messages below this over several nodes are latency: they say nothing of a transport that was not measured there.
+/// Messages below this are mostly latency, of which measurements of larger ones, or of other transports, say nothing.
 constexpr double kSmallMessage = 64.0 * (1 << 20);
 
 }  // namespace wt

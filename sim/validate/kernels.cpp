@@ -11,6 +11,7 @@
 
 #include "sim/machine/fit.hpp"
 #include "sim/validate/kernel_set.hpp"
+#include "sim/validate/memory_bound.hpp"
 #include "sim/validate/products.hpp"
 
 namespace wt {
@@ -95,23 +96,22 @@ class KernelPredictor {
     j.regime = fmt::format("{}, {}", s.row->op, s.gpu.name);
     const auto known = widths_.find(s.group);
     const WidthFit& fit = known != widths_.end() ? known->second : widths_.emplace(s.group, fit_widths(s)).first->second;
-    if (fit.coefficients.empty()) {
+    if (!fit.constants) {
       j.forecast.reason = j.baseline.reason =
           fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, s.row->op);
       return j;
     }
-    const double scale = fit.memory_Bps / s.gpu.memory_Bps;
-    const double beyond = std::max(0.0, s.bytes - s.gpu.cache_bytes);
-    j.forecast.seconds = fit.coefficients[0] + scale * (fit.coefficients[1] * s.bytes + fit.coefficients[2] * beyond);
+    j.forecast.seconds = memory_bound_time_s(row_kernel(s), s.gpu, *fit.constants);
     j.baseline.seconds = s.bytes / (fit.typical_share * s.gpu.memory_Bps);
     j.forecast.evidence = j.baseline.evidence = only(fit.same ? Evidence::published : Evidence::derived);
     return j;
   }
 
-  /// Of one kernel at other widths: seconds = launch + s_per_byte * bytes + s_per_byte_beyond * bytes beyond the cache.
+  static RowKernel row_kernel(const KernelSample& s) { return {s.row->m, s.row->n, s.bytes}; }
+
   struct WidthFit {
-    std::vector<double> coefficients;  ///< empty: too few measurements
-    double memory_Bps = 0, typical_share = 0;
+    std::optional<MemoryBoundConstants> constants;  ///< none: too few measurements
+    double typical_share = 0;
     bool same = true;  ///< measured on this very GPU
   };
   WidthFit fit_widths(const KernelSample& s) const {
@@ -120,15 +120,13 @@ class KernelPredictor {
     fit.same = !seen.empty();
     for (auto gpu = others_.begin(); seen.empty() && gpu != others_.end(); ++gpu) seen = of_other_widths(gpu->first, s);
     if (seen.empty()) return fit;
-    std::vector<std::vector<double>> features;
-    std::vector<double> seconds, shares;
+    std::vector<TimedRowKernel> kernels;
+    std::vector<double> shares;
     for (const KernelSample* each : seen) {
-      features.push_back({1, each->bytes, std::max(0.0, each->bytes - each->gpu.cache_bytes)});
-      seconds.push_back(each->row->seconds);
+      kernels.push_back({row_kernel(*each), each->row->seconds});
       shares.push_back(each->share_of_peak());
     }
-    fit.coefficients = fit_relative(features, seconds);
-    fit.memory_Bps = seen.front()->gpu.memory_Bps;
+    fit.constants = fit_memory_bound(kernels, seen.front()->gpu);
     fit.typical_share = quantile(shares, 0.5);
     return fit;
   }

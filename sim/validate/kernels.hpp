@@ -1,6 +1,6 @@
 // Predicts measured kernels from measurements of other shapes. Matrix products: the wave model (wave_model.hpp), fitted
 // without the shape family in question, times a correction by what it leaves over at similar shapes. Memory-bound
-// kernels: launch + bytes at a rate in and a rate beyond the L2 cache, fitted on other widths.
+// kernels: memory_bound.hpp, fitted on other widths.
 #pragma once
 #include <vector>
 
