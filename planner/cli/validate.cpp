@@ -37,25 +37,27 @@ Validation validate_collectives(const std::string& file) {
           .rows = judge_collectives(read_collective_rows(file), read_collective_rows(measurements("collectives.csv")))};
 }
 
-void add_subject(CLI::App& validate, const std::string& name, const std::string& help, Validation (*judge)(const std::string&)) {
+void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
+                 Validation (*judge)(const std::string&)) {
   CLI::App* command = validate.add_subcommand(name, help);
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
   command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
   command->callback([o, judge] {
     const Validation validation = judge(o->file);
-    if (o->json) put_document(json_text(validation_json(validation)), "");
-    else put_report(validation_report(validation), false);
+    if (o->json)
+      put_document(json_text(validation_json(validation)), "");
+    else
+      put_report(validation_report(validation), false);
   });
 }
 
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "validate",
-      "Predict measurements without having seen them, and say how far off that was\n"
-      "Example: windtunnel validate kernels configs/measurements/kernel_times.csv");
+  CLI::App* command = app.add_subcommand("validate",
+                                         "Predict measurements without having seen them, and say how far off that was\n"
+                                         "Example: windtunnel validate kernels configs/measurements/kernel_times.csv");
   command->require_subcommand(1);
   add_subject(*command, "kernels",
               "Times of matrix products and memory-bound kernels\n"

@@ -37,8 +37,10 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
 }
 
 nlohmann::json row_json(const Judged& row) {
-  nlohmann::json out = {{"line", row.line},        {"name", row.name},
-                        {"group", row.group},      {"regime", row.regime},
+  nlohmann::json out = {{"line", row.line},
+                        {"name", row.name},
+                        {"group", row.group},
+                        {"regime", row.regime},
                         {"measured_s", row.measured_s > 0 ? nlohmann::json(row.measured_s) : nlohmann::json()}};
   const Forecast& f = row.forecast;
   if (!f.seconds) {
@@ -85,8 +87,12 @@ Table reasons(const std::vector<Judged>& rows) {
 /// Rows of regimes that are too thin for figures.
 Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
   Table table{.title = "Rows of regimes with fewer than 10 rows or 3 groups",
-              .columns = {{"line", "", Align::right}, {"measurement"}, {"measured", "us", Align::right}, {"predicted", "us", Align::right},
-                          {"80 % interval", "us", Align::right}, {"error", "%", Align::right}}};
+              .columns = {{"line", "", Align::right},
+                          {"measurement"},
+                          {"measured", "us", Align::right},
+                          {"predicted", "us", Align::right},
+                          {"80 % interval", "us", Align::right},
+                          {"error", "%", Align::right}}};
   std::size_t left_out = 0;
   for (const auto& [name, rows] : regimes) {
     const Accuracy a = accuracy(rows, &Judged::forecast);
@@ -117,9 +123,14 @@ nlohmann::json validation_json(const Validation& v) {
     regime["regime"] = name;
     regimes.push_back(std::move(regime));
   }
-  return {{"schema", "windtunnel/validation/1"}, {"subject", v.subject},   {"file", v.file},
-          {"method", v.method},                  {"naive", v.baseline},    {"rows", std::move(rows)},
-          {"regimes", std::move(regimes)},       {"summary", both_json(v.rows)}};
+  return {{"schema", "windtunnel/validation/1"},
+          {"subject", v.subject},
+          {"file", v.file},
+          {"method", v.method},
+          {"naive", v.baseline},
+          {"rows", std::move(rows)},
+          {"regimes", std::move(regimes)},
+          {"summary", both_json(v.rows)}};
 }
 
 Report validation_report(const Validation& v) {
@@ -129,20 +140,31 @@ Report validation_report(const Validation& v) {
   if (model.n == 0) {
     report.answer = fmt::format("None of {} measurements can be predicted.", v.rows.size());
   } else {
-    report.answer = fmt::format("{} of {} measurements predicted with a mean error of {:.1f} %, where {} gives {:.1f} %.",
-                                model.n, v.rows.size(), *model.mape * 100, v.baseline, *naive.mape * 100);
-    report.answer_range = fmt::format("median {:.1f} %, 90th percentile {:.1f} %, bias {:+.1f} %; {:.0f} % inside their 80 % interval",
-                                      *model.median_ape * 100, *model.p90_ape * 100, *model.bias * 100, *model.coverage80 * 100);
+    report.answer =
+        fmt::format("{} of {} measurements predicted with a mean error of {:.1f} %, where {} gives {:.1f} %.", model.n,
+                    v.rows.size(), *model.mape * 100, v.baseline, *naive.mape * 100);
+    report.answer_range =
+        fmt::format("median {:.1f} %, 90th percentile {:.1f} %, bias {:+.1f} %; {:.0f} % inside their 80 % interval",
+                    *model.median_ape * 100, *model.p90_ape * 100, *model.bias * 100, *model.coverage80 * 100);
   }
-  Table table{.columns = {{"regime"}, {"n", "", Align::right}, {"abstained", "", Align::right}, {"groups", "", Align::right},
-                          {"mean error", "%", Align::right}, {"median", "%", Align::right}, {"90th percentile", "%", Align::right},
-                          {"bias", "%", Align::right}, {"in 80 % interval", "%", Align::right}, {v.baseline, "%", Align::right}}};
+  Table table{.columns = {{"regime"},
+                          {"n", "", Align::right},
+                          {"abstained", "", Align::right},
+                          {"groups", "", Align::right},
+                          {"mean error", "%", Align::right},
+                          {"median", "%", Align::right},
+                          {"90th percentile", "%", Align::right},
+                          {"bias", "%", Align::right},
+                          {"in 80 % interval", "%", Align::right},
+                          {v.baseline, "%", Align::right}}};
   const auto regimes = by_regime(v.rows);
   for (const auto& [name, rows] : regimes) add_accuracy(table, name, rows);
   add_accuracy(table, "all", v.rows);
   report.sections.push_back({"accuracy", "How far off", {v.method}, {table}});
-  if (Table why = reasons(v.rows); !why.rows.empty()) report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
-  if (Table thin = thin_rows(regimes); !thin.rows.empty()) report.sections.push_back({"rows", "Row by row", {}, {thin}});
+  if (Table why = reasons(v.rows); !why.rows.empty())
+    report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
+  if (Table thin = thin_rows(regimes); !thin.rows.empty())
+    report.sections.push_back({"rows", "Row by row", {}, {thin}});
   report.provenance = provenance({{"file", v.file}});
   report.payload = validation_json(v);
   return report;

@@ -24,7 +24,8 @@ constexpr double kBaseSpread = 1.5;  // of the base around its start: all but fr
 // Where fits begin: latency and fill of a step, share of the nominal rate.
 constexpr std::array<double, 3> kOneNode = {20e-6, 5e-6, 0.8}, kManyNodes = {40e-6, 20e-6, 0.9};
 
-// Of NVLink's nominal rate, published plateaus on one node: 270 of 450 GB/s with SHARP, 232 of 300 and 370 of 450 in a ring.
+// Of NVLink's nominal rate, published plateaus on one node: 270 of 450 GB/s with SHARP, 232 of 300 and 370 of 450 in a
+// ring.
 constexpr double kSwitchShare = 0.6, kRingShare = 0.8;
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
@@ -32,7 +33,8 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 /// From how many GPUs on NVLink SHARP serves all-reduces: more than 4 on H200, more than 5 on B200 (stas00).
 bool switch_reduces(const CollectiveRow& row, const DataSheet& gpu) {
   const std::int64_t in_node = row.gpus / row.nodes;
-  return row.collective == "all_reduce" && gpu.generation >= 9 && in_node > (gpu.generation >= 10 ? 5 : 4) && !forced_ring(row);
+  return row.collective == "all_reduce" && gpu.generation >= 9 && in_node > (gpu.generation >= 10 ? 5 : 4) &&
+         !forced_ring(row);
 }
 
 /// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.
@@ -45,8 +47,9 @@ double over_nodes_s(const CollectiveRow& row, const DataSheet& gpu, double node_
   const double adapters_Bps = node_Bps * std::min(1.0, per_node / 8);  // a GPU drives its own adapters
   if (row.collective == "alltoall") return row.bytes * (n - per_node) / n * per_node / adapters_Bps;
   // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
-  if (row.collective == "all_reduce" && row.nodes == 2) 
-    return std::max(row.bytes / adapters_Bps, in_node_s(row, gpu) / (switch_reduces(row, gpu) ? kSwitchShare : kRingShare));
+  if (row.collective == "all_reduce" && row.nodes == 2)
+    return std::max(row.bytes / adapters_Bps,
+                    in_node_s(row, gpu) / (switch_reduces(row, gpu) ? kSwitchShare : kRingShare));
   return std::max(row.bytes * bus_share(row.collective, row.gpus) / adapters_Bps, in_node_s(row, gpu));
 }
 
@@ -57,10 +60,14 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
   s.row = &row;
   s.group = fmt::format("{} | {} | {} nodes, {} GPUs | {}", row.source, row.gpu, row.nodes, row.gpus, row.fabric);
   s.python = timed_from_python(row);
-  if (row.collective == "all_reduce") s.kind = "all-reduce";
-  else if (row.collective == "all_gather" || row.collective == "reduce_scatter") s.kind = "gather";
-  else if (row.collective == "alltoall") s.kind = "exchange";
-  else s.reason = fmt::format("no model of '{}'", row.collective);
+  if (row.collective == "all_reduce")
+    s.kind = "all-reduce";
+  else if (row.collective == "all_gather" || row.collective == "reduce_scatter")
+    s.kind = "gather";
+  else if (row.collective == "alltoall")
+    s.kind = "exchange";
+  else
+    s.reason = fmt::format("no model of '{}'", row.collective);
   const auto gpu = data_sheet(row.gpu);
   if (!gpu && s.reason.empty()) s.reason = fmt::format("no data sheet of '{}'", row.gpu);
   if (row.seconds <= 0 && s.reason.empty()) s.reason = "neither time nor bandwidth measured";

@@ -14,6 +14,7 @@ std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& fil
   enum { source, gpu, nodes, gpus, fabric, collective, bytes, time_us, algbw, busbw, note };
   const CsvTable table = read_csv(file, {"source", "gpu", "nodes", "gpus", "fabric", "collective", "bytes", "time_us",
                                          "algbw_GBps", "busbw_GBps", "note"});
+  refuse_broken(table);
   std::vector<CollectiveRow> rows;
   rows.reserve(table.rows.size());
   for (const CsvRow& cells : table.rows) {
@@ -35,9 +36,12 @@ std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& fil
     const double by_time = number(table, cells, time_us, 0).value_or(0) * 1e-6;
     const double by_buffer = number(table, cells, algbw, 0).value_or(0) * 1e9;
     const double by_bus = number(table, cells, busbw, 0).value_or(0) * 1e9;
-    if (by_time > 0) row.seconds = by_time;
-    else if (by_bus > 0) row.seconds = row.bytes * bus_share(row.collective, row.gpus) / by_bus;
-    else if (by_buffer > 0) row.seconds = row.bytes / by_buffer;
+    if (by_time > 0)
+      row.seconds = by_time;
+    else if (by_bus > 0)
+      row.seconds = row.bytes * bus_share(row.collective, row.gpus) / by_bus;
+    else if (by_buffer > 0)
+      row.seconds = row.bytes / by_buffer;
     rows.push_back(std::move(row));
   }
   return rows;

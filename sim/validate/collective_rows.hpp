@@ -1,5 +1,6 @@
-// Measured collectives: one row a size. Schema of the CSV: source, gpu, nodes, gpus, fabric, collective, bytes, time_us,
-// algbw_GBps, busbw_GBps, note; bytes by the convention of nccl-tests (the full buffer of a gather or scatter).
+// Measured collectives: one row a size. Schema of the CSV: source, gpu, nodes, gpus, fabric, collective, bytes,
+// time_us, algbw_GBps, busbw_GBps, note; bytes by the convention of nccl-tests (the full buffer of a gather or
+// scatter).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -12,9 +13,9 @@ struct CollectiveRow {
   std::int64_t line = 0;
   std::string source, gpu, fabric, collective, note;
   std::int64_t nodes = 1, gpus = 1;
-  double bytes = 0;           ///< kPlateauBytes where the file gives a plateau and no size
+  double bytes = 0;  ///< kPlateauBytes where the file gives a plateau and no size
   bool bytes_assumed = false;
-  double seconds = 0;         ///< from the bandwidth where the file gives no time; 0 where it gives neither
+  double seconds = 0;  ///< from the bandwidth where the file gives no time; 0 where it gives neither
 };
 constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end
 

@@ -10,6 +10,7 @@
 
 #include "sim/machine/fit.hpp"
 #include "sim/validate/collective_model.hpp"
+#include "sim/validate/fabric.hpp"
 
 namespace wt {
 namespace {
@@ -31,16 +32,21 @@ class CollectivePredictor {
     j.name = fmt::format("{} {}x{} {} {} {:.0f} B", s.row->gpu, s.row->nodes, s.row->gpus / s.row->nodes, s.row->fabric,
                          s.row->collective, s.row->bytes);
     j.measured_s = s.row->seconds;
-    j.regime = s.kind.empty() ? s.row->collective : s.problem();
-    if (s.reason.empty()) j.forecast.reason = blind(s);
-    else j.forecast.reason = s.reason;
+    if (s.kind.empty())
+      j.regime = s.row->collective;
+    else if (s.many() && s.link == kSharedFabric)
+      j.regime = "fabric shared with other jobs";
+    else
+      j.regime = s.problem() + (s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB");
+    if (s.reason.empty())
+      j.forecast.reason = blind(s);
+    else
+      j.forecast.reason = s.reason;
     j.baseline.reason = j.forecast.reason;
     if (!j.forecast.reason.empty()) return j;
 
     const Left& left = without(s);
     const bool known = left.fit->knows_link(s.link);
-    if (s.many() && s.link == "shared fabric") j.regime = "fabric shared with other jobs";
-    else j.regime += s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB";
     if (!known) j.regime += ", link never measured";
     j.forecast.seconds = left.fit->seconds(s);
     j.baseline.seconds = s.transfer_s / left.typical_share;
@@ -65,7 +71,8 @@ class CollectivePredictor {
       ++rows;
       small |= each.transport == s.transport && each.row->bytes < kSmallMessage;  // one node: no transport
     }
-    if (rows < kFewestRows) return fmt::format("fewer than {} measurements of {} on other clusters", kFewestRows, s.problem());
+    if (rows < kFewestRows)
+      return fmt::format("fewer than {} measurements of {} on other clusters", kFewestRows, s.problem());
     if (s.row->bytes < kSmallMessage && !small)
       return fmt::format("no other cluster {} measured below 64 MiB: latencies do not carry over",
                          s.many() ? "over " + s.transport : "of one node");
@@ -93,7 +100,8 @@ class CollectivePredictor {
 
 }  // namespace
 
-std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows, const std::vector<CollectiveRow>& reference) {
+std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
+                                      const std::vector<CollectiveRow>& reference) {
   std::vector<CollectiveSample> samples, training;
   std::set<std::string> seen;
   const auto train_on = [&](const CollectiveSample& s) {
@@ -107,7 +115,8 @@ std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows, co
 
   std::vector<Judged> judged;
   for (const CollectiveSample& s : samples) judged.push_back(predictor.judge(s));
-  for (std::size_t i = own; i < training.size(); ++i) judged.push_back(predictor.judge(training[i]));  // for the intervals
+  for (std::size_t i = own; i < training.size(); ++i)
+    judged.push_back(predictor.judge(training[i]));  // for the intervals
   add_intervals(judged, &Judged::forecast);
   add_intervals(judged, &Judged::baseline);
   judged.resize(samples.size());

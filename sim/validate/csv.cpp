@@ -29,7 +29,18 @@ void read_rows(CsvTable& table, std::index_sequence<I...>) {
   io::CSVReader<kColumns, io::trim_chars<' ', '\t'>, io::double_quote_escape<',', '"'>> reader(table.file.string());
   reader.read_header(io::ignore_no_column, table.columns[I]...);
   std::array<std::string, kColumns> cells;
-  while (reader.read_row(cells[I]...))
+  const auto next = [&] {
+    while (true) {
+      try {
+        return reader.read_row(cells[I]...);
+      } catch (const io::error::too_few_columns& e) {
+        table.broken.push_back({e.file_line, {}});
+      } catch (const io::error::too_many_columns& e) {
+        table.broken.push_back({e.file_line, {}});
+      }
+    }
+  };
+  while (next())
     table.rows.push_back({static_cast<std::int64_t>(reader.get_file_line()), {cells.begin(), cells.end()}});
 }
 
@@ -39,15 +50,17 @@ void read_any(CsvTable& table) {
     throw_error(Code::runtime, "read_csv: found {} columns, allowed at most {}; raise kMostColumns",
                 table.columns.size(), kMostColumns);
   } else {
-    if (table.columns.size() == Columns) read_rows(table, std::make_index_sequence<Columns>{});
-    else read_any<Columns + 1>(table);
+    if (table.columns.size() == Columns)
+      read_rows(table, std::make_index_sequence<Columns>{});
+    else
+      read_any<Columns + 1>(table);
   }
 }
 
 }  // namespace
 
 CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns) {
-  CsvTable table{file, columns, {}};
+  CsvTable table{file, columns, {}, {}};
   const std::string name = file.string();
   if (!std::filesystem::is_regular_file(file)) throw_error(Code::usage, "{}: cannot be read; needs a CSV file", name);
   try {
@@ -61,16 +74,18 @@ CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::stri
     throw_error(Code::usage, "{}: line 1: column '{}' missing; needs {}", name, e.column_name, listed(columns));
   } catch (const io::error::duplicated_column_in_header& e) {
     throw_error(Code::usage, "{}: line 1: found the column '{}' twice; needs each once", name, e.column_name);
-  } catch (const io::error::too_few_columns& e) {
-    throw_error(Code::usage, "{}: line {}: found too few cells, needs {}", name, e.file_line, columns.size());
-  } catch (const io::error::too_many_columns& e) {
-    throw_error(Code::usage, "{}: line {}: found too many cells, needs {}; quote cells with commas", name, e.file_line,
-                columns.size());
   } catch (const io::error::base& e) {
     throw_error(Code::usage, "{}: {}; needs comma-separated cells", name, e.what());
   }
-  if (table.rows.empty()) throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", name);
+  if (table.rows.empty() && table.broken.empty())
+    throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", name);
   return table;
+}
+
+void refuse_broken(const CsvTable& table) {
+  if (!table.broken.empty())
+    throw_error(Code::usage, "{}: line {}: found too few or too many cells, needs {}; quote cells with commas",
+                table.file.string(), table.broken.front().line, table.columns.size());
 }
 
 std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {

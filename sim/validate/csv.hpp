@@ -18,13 +18,17 @@ struct CsvTable {
   std::filesystem::path file;
   std::vector<std::string> columns;
   std::vector<CsvRow> rows;
+  std::vector<CsvRow> broken;  ///< lines with too few or too many cells; without cells
 };
 
 /// Reads exactly these columns, in any order. Throws Error{usage} naming file and line: no such file, an empty one, a
-/// header without one of the columns or with another one, a row with too few or too many cells, a table without rows.
+/// header without one of the columns or with another one, a table without rows.
 /// Throws Error{runtime} for more than kMostColumns columns.
 CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns);
 constexpr std::size_t kMostColumns = 11;
+
+/// Throws Error{usage} where a line has too few or too many cells.
+void refuse_broken(const CsvTable& table);
 
 /// The cell as a number, nothing where it is empty. Throws Error{usage} naming file, line and column where it is no
 /// finite number or below `lowest`.

@@ -8,13 +8,13 @@
 namespace wt {
 
 struct DataSheet {
-  std::string name;            ///< "H100-SXM"
-  int generation = 0;          ///< 7 Volta, 8 Ampere, 9 Hopper, 10 Blackwell
-  std::int64_t processors = 0; ///< streaming multiprocessors
-  double flops = 0;            ///< dense bf16/fp16 FLOP/s of the tensor cores
+  std::string name;             ///< "H100-SXM"
+  int generation = 0;           ///< 7 Volta, 8 Ampere, 9 Hopper, 10 Blackwell
+  std::int64_t processors = 0;  ///< streaming multiprocessors
+  double flops = 0;             ///< dense bf16/fp16 FLOP/s of the tensor cores
   double memory_Bps = 0;
-  double cache_bytes = 0;      ///< L2
-  double link_Bps = 0;         ///< NVLink, one direction
+  double cache_bytes = 0;  ///< L2
+  double link_Bps = 0;     ///< NVLink, one direction
 };
 
 /// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". Empty where none is known.

@@ -32,7 +32,7 @@ std::optional<Fabric> fabric_of(const CollectiveRow& row) {
   static const std::regex efa(R"(EFA ?(v\d)?)");
   std::smatch found;
   if (has(row.source, "5-95 pct") || has(row.note, "p5=")) {
-    out.family = out.transport = "shared fabric";
+    out.family = out.transport = kSharedFabric;
   } else if (std::regex_search(row.fabric, found, efa)) {
     out.family = "EFA";
     out.transport = found[1].matched ? "EFA " + found[1].str() : "EFA";

@@ -8,8 +8,10 @@
 
 namespace wt {
 
+constexpr const char* kSharedFabric = "shared fabric";  ///< of medians over the jobs of a fleet
+
 struct Fabric {
-  std::string transport;  ///< "IB" (InfiniBand and RoCE), "EFA v2", "TCPX"; "shared EFA" for medians over a fleet's jobs
+  std::string transport;  ///< "IB" (InfiniBand and RoCE), "EFA v2", "TCPX", kSharedFabric
   std::string family;     ///< the transport without its version
   double node_Bps = 0;    ///< all adapters of a node, one direction
 };

@@ -1,5 +1,8 @@
-// Measured kernels: one row a shape. Schema of the CSV: gpu, op, m, n, k, dtype, median_us, std_us, source; op is gemm
-// (m x k times k x n) or a memory-bound kernel over m rows of width n (k = 0).
+// Measured kernels: one row a shape. Two schemas of CSV, told apart by their headers:
+//   times        gpu, op, m, n, k, dtype, median_us, std_us, source; op is gemm (m x k times k x n) or a memory-bound
+//                kernel over m rows of width n (k = 0)
+//   throughputs  source, kernel, gpu, shape, precision, value, unit, read_or_recalled; dense GEMMs in TFLOP/s with all
+//                of m, n and k are usable, other kernels say why not
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -41,8 +41,10 @@ KernelSample kernel_sample(const KernelRow& row) {
   if (!s.reason.empty()) return s;
   s.gpu = *sheet;
   s.group = fmt::format("{} {} n{} k{}", sheet->name, row.op, row.n, row.k);
-  if (row.op == "gemm") s.product = {row.m, row.n, row.k, *relative_rate(*sheet, row.dtype), *element};
-  else s.bytes = streams(row.op) * row.m * row.n * *element;
+  if (row.op == "gemm")
+    s.product = {row.m, row.n, row.k, *relative_rate(*sheet, row.dtype), *element};
+  else
+    s.bytes = streams(row.op) * row.m * row.n * *element;
   return s;
 }
 

@@ -12,10 +12,10 @@ namespace wt {
 struct KernelSample {
   const KernelRow* row = nullptr;
   DataSheet gpu;
-  Product product;       ///< of a gemm
-  double bytes = 0;      ///< that a memory-bound kernel moves
-  std::string group;     ///< GPU, op, n and k: what is left out together
-  std::string reason;    ///< why it cannot be used; empty = it can
+  Product product;     ///< of a gemm
+  double bytes = 0;    ///< that a memory-bound kernel moves
+  std::string group;   ///< GPU, op, n and k: what is left out together
+  std::string reason;  ///< why it cannot be used; empty = it can
 
   bool is_product() const { return row->op == "gemm"; }
   /// FLOPs (products) or bytes (others) over what the data sheet allows in the measured time.

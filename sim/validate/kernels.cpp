@@ -21,7 +21,11 @@ constexpr std::size_t kFewestOfWidths = 5;  // rows of other widths that a memor
 
 std::string product_regime(const KernelSample& s) {
   const double m = s.product.m;
-  return fmt::format("gemm, {}, {}", s.gpu.name, m < 64 ? "m < 64" : m < 256 ? "m 64-255" : m < 1024 ? "m 256-1023" : "m >= 1024");
+  return fmt::format("gemm, {}, {}", s.gpu.name,
+                     m < 64     ? "m < 64"
+                     : m < 256  ? "m 64-255"
+                     : m < 1024 ? "m 256-1023"
+                                : "m >= 1024");
 }
 
 /// Predicts kernels of any kind; keeps the fits.
@@ -33,7 +37,9 @@ class KernelPredictor {
       if (ProductModel::enough(samples)) models_.emplace(name, ProductModel(samples, samples.front().gpu));
   }
 
-  Judged judge(const KernelSample& s) const { return s.is_product() && s.reason.empty() ? product(s, false) : other(s); }
+  Judged judge(const KernelSample& s) const {
+    return s.is_product() && s.reason.empty() ? product(s, false) : other(s);
+  }
 
   /// As if nothing had been measured on this GPU: shows how far constants of another one carry.
   std::optional<Judged> transferred(const KernelSample& s) const {
@@ -46,7 +52,9 @@ class KernelPredictor {
     Judged j;
     j.line = s.row->line;
     j.group = s.group;
-    j.name = fmt::format("{} {} m{} n{} k{} {}", s.row->gpu, s.row->op, s.row->m, s.row->n, s.row->k, s.row->dtype);
+    j.name = !s.row->unusable.empty() ? s.row->gpu + " " + s.row->op
+                                      : fmt::format("{} {} m{} n{} k{} {}", s.row->gpu, s.row->op, s.row->m, s.row->n,
+                                                    s.row->k, s.row->dtype);
     j.measured_s = s.row->seconds;
     return j;
   }
@@ -61,7 +69,8 @@ class KernelPredictor {
         continue;
       }
       const DataSheet& sheet = products_.at(entry.first).front().gpu;
-      const auto distance = std::make_pair(std::abs(sheet.generation - gpu.generation), std::abs(sheet.processors - gpu.processors));
+      const auto distance =
+          std::make_pair(std::abs(sheet.generation - gpu.generation), std::abs(sheet.processors - gpu.processors));
       if (!best || distance < least) best = &entry, least = distance;
     }
     return best;
@@ -72,30 +81,35 @@ class KernelPredictor {
     const auto* model = donor(s.gpu, another);
     if (!model) {
       j.regime = "gemm, " + s.gpu.name;
-      j.forecast.reason = j.baseline.reason = fmt::format("fewer than {} other shape families of any GPU to fit on", ProductModel::kFewestGroups);
+      j.forecast.reason = j.baseline.reason =
+          fmt::format("fewer than {} other shape families of any GPU to fit on", ProductModel::kFewestGroups);
       return j;
     }
     const DataSheet& from = products_.at(model->first).front().gpu;
     const bool same = model->first == s.gpu.name;
     const bool near = from.generation == s.gpu.generation && from.processors == s.gpu.processors;
-    j.regime = same ? product_regime(s) : near ? "gemm, constants of a GPU with the same processors" : "gemm, constants of another generation";
+    j.regime = same   ? product_regime(s)
+               : near ? "gemm, constants of a GPU with the same processors"
+                      : "gemm, constants of another generation";
     j.forecast.seconds = model->second.predict(s.product, s.gpu, s.group, near);
     j.forecast.evidence = only(same ? Evidence::published : Evidence::derived);
-    j.baseline.seconds = s.product.flops() / (model->second.typical_share(s.group) * s.gpu.flops * s.product.relative_rate);
+    j.baseline.seconds =
+        s.product.flops() / (model->second.typical_share(s.group) * s.gpu.flops * s.product.relative_rate);
     j.baseline.evidence = j.forecast.evidence;
     return j;
   }
 
   Judged other(const KernelSample& s) const {
     Judged j = blank(s);
-    j.regime = s.row->op;
+    j.regime = s.row->unusable.empty() ? s.row->op : "other kernels";
     if (!s.reason.empty()) {
       j.forecast.reason = j.baseline.reason = s.reason;
       return j;
     }
     j.regime = fmt::format("{}, {}", s.row->op, s.gpu.name);
     const auto known = widths_.find(s.group);
-    const WidthFit& fit = known != widths_.end() ? known->second : widths_.emplace(s.group, fit_widths(s)).first->second;
+    const WidthFit& fit =
+        known != widths_.end() ? known->second : widths_.emplace(s.group, fit_widths(s)).first->second;
     if (!fit.constants) {
       j.forecast.reason = j.baseline.reason =
           fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, s.row->op);

@@ -35,7 +35,8 @@ struct Functor {
 
 Eigen::VectorXd least_squares(const Residuals& residuals, Eigen::Index count, Eigen::VectorXd start) {
   if (count < start.size())
-    throw_error(Code::usage, "least squares: found {} residuals for {} parameters, needs at least as many", count, start.size());
+    throw_error(Code::usage, "least squares: found {} residuals for {} parameters, needs at least as many", count,
+                start.size());
   const Functor functor{&residuals, start.size(), count};
   Eigen::NumericalDiff<Functor> differentiated(functor, 1e-12);  // steps of 1e-6: rounding of sums is 1e-13
   Eigen::LevenbergMarquardt<Eigen::NumericalDiff<Functor>> solver(differentiated);
@@ -45,8 +46,6 @@ Eigen::VectorXd least_squares(const Residuals& residuals, Eigen::Index count, Ei
   return start;
 }
 
-double robust(double r) {
-  return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r);
-}
+double robust(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
 
 }  // namespace wt

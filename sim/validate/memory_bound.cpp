@@ -24,7 +24,8 @@ MemoryBoundConstants constants_of(const Eigen::VectorXd& p) {
 }  // namespace
 
 double memory_bound_time_s(const RowKernel& kernel, const DataSheet& gpu, const MemoryBoundConstants& c) {
-  const double missed = std::clamp((kernel.bytes / gpu.cache_bytes - kFitsBelow) / (kMissesAbove - kFitsBelow), 0.0, 1.0);
+  const double missed =
+      std::clamp((kernel.bytes / gpu.cache_bytes - kFitsBelow) / (kMissesAbove - kFitsBelow), 0.0, 1.0);
   const double moving = kernel.bytes / gpu.memory_Bps * ((1 - missed) / c.cache_share + missed / c.memory_share);
   const double pass = c.pass_s * kernel.width;
   const double larger = std::max(moving, pass), smaller = std::min(moving, pass);
@@ -32,7 +33,8 @@ double memory_bound_time_s(const RowKernel& kernel, const DataSheet& gpu, const 
 }
 
 MemoryBoundConstants fit_memory_bound(const std::vector<TimedRowKernel>& kernels, const DataSheet& gpu) {
-  if (kernels.empty()) throw_error(Code::usage, "fit of memory-bound kernels: found no measurement, allowed at least one");
+  if (kernels.empty())
+    throw_error(Code::usage, "fit of memory-bound kernels: found no measurement, allowed at least one");
   Eigen::VectorXd prior(4);
   prior << std::log(2e-6), std::log(0.5e-9), std::log(0.8), std::log(0.7);
   const auto rows = static_cast<Eigen::Index>(kernels.size());

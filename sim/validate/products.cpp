@@ -13,8 +13,8 @@ namespace {
 // waves, as their rounding does, and about 1.35 and 2 times in n and k. Chosen on A100 and H100 together; half or twice
 // each changes the mean error by less than 0.2 points.
 constexpr double kReach_m = 0.1, kReach_n = 0.3, kReach_k = 0.7, kReach_waves = 0.05;
-constexpr double kDoubt = 0.3;       // weight of "no correction", in neighbours
-constexpr double kFarthest = 4;      // in reaches; beyond, a neighbour weighs < 4e-4
+constexpr double kDoubt = 0.3;             // weight of "no correction", in neighbours
+constexpr double kFarthest = 4;            // in reaches; beyond, a neighbour weighs < 4e-4
 constexpr std::size_t kMostFitted = 1600;  // rows a fit; more only cost time
 
 double ln_waves(const Product& p, const DataSheet& gpu) {
@@ -45,9 +45,10 @@ ProductModel::ProductModel(const std::vector<KernelSample>& training, const Data
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const KernelSample& a, const KernelSample& b) { return a.product.m < b.product.m; });
   for (const KernelSample& s : sorted) {
-    const auto group = static_cast<std::size_t>(std::lower_bound(groups_.begin(), groups_.end(), s.group) - groups_.begin());
-    neighbours_.push_back({std::log(s.product.m), std::log(s.product.n), std::log(s.product.k), ln_waves(s.product, gpu),
-                           s.product.relative_rate, group});
+    const auto group =
+        static_cast<std::size_t>(std::lower_bound(groups_.begin(), groups_.end(), s.group) - groups_.begin());
+    neighbours_.push_back({std::log(s.product.m), std::log(s.product.n), std::log(s.product.k),
+                           ln_waves(s.product, gpu), s.product.relative_rate, group});
   }
   for (std::size_t fold = 0; fold <= kFolds; ++fold) {
     std::vector<TimedProduct> products;
@@ -75,8 +76,8 @@ double ProductModel::predict(const Product& product, const DataSheet& gpu, const
   const Fold& fold = folds_[fold_of(group)];
   const double seconds = wave_time_s(product, gpu, fold.constants);
   if (!near) return seconds;
-  const Neighbour at{std::log(product.m), std::log(product.n), std::log(product.k), ln_waves(product, gpu),
-                     product.relative_rate, 0};
+  const Neighbour at{std::log(product.m),    std::log(product.n),   std::log(product.k),
+                     ln_waves(product, gpu), product.relative_rate, 0};
   const auto own = static_cast<std::size_t>(std::lower_bound(groups_.begin(), groups_.end(), group) - groups_.begin());
   const bool known = own < groups_.size() && groups_[own] == group;
   const auto square = [](double x) { return x * x; };

@@ -40,9 +40,9 @@ class ProductModel {
   std::size_t fold_of(const std::string& group) const;
 
   DataSheet gpu_;
-  std::vector<std::string> groups_;     ///< sorted
-  std::vector<Neighbour> neighbours_;   ///< by ln_m
-  std::vector<Fold> folds_;             ///< kFolds, then one fitted on everything
+  std::vector<std::string> groups_;    ///< sorted
+  std::vector<Neighbour> neighbours_;  ///< by ln_m
+  std::vector<Fold> folds_;            ///< kFolds, then one fitted on everything
 };
 
 }  // namespace wt

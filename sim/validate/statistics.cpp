@@ -39,9 +39,9 @@ std::optional<double> regret_of(const std::vector<Judged>& rows, Forecast Judged
   std::vector<double> regrets;
   for (const auto& [name, alternatives] : choices) {
     if (alternatives.size() < 2) continue;
-    const auto chosen = std::min_element(alternatives.begin(), alternatives.end(), [&](const Judged* a, const Judged* b) {
-      return *(a->*which).seconds < *(b->*which).seconds;
-    });
+    const auto chosen =
+        std::min_element(alternatives.begin(), alternatives.end(),
+                         [&](const Judged* a, const Judged* b) { return *(a->*which).seconds < *(b->*which).seconds; });
     const auto best = std::min_element(alternatives.begin(), alternatives.end(),
                                        [](const Judged* a, const Judged* b) { return a->measured_s < b->measured_s; });
     regrets.push_back((*chosen)->measured_s / (*best)->measured_s - 1);

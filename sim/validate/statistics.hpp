@@ -47,10 +47,10 @@ std::optional<double> spearman(const std::vector<double>& x, const std::vector<d
 
 /// Split conformal prediction over groups: the interval of a row is its prediction times the 10th and 90th percentile
 /// of measured / predicted among rows of the same regime and other groups (Vovk et al. 2005; the order statistics are
-/// those of n + 1, so that a fresh row falls inside with at least 80 %). Where fewer than kFewestGroups other groups are
-/// there, too few to tell which way the next one errs, it is the 80th percentile of the error's size on either side.
-/// As rows of a group err alike, the tails shrink to G / (G + 2) of theirs with G other groups.
-/// Regimes with fewer than kFewestResiduals such rows take those of all regimes, and without any the factor 2.
+/// those of n + 1, so that a fresh row falls inside with at least 80 %). Where fewer than kFewestGroups other groups
+/// are there, too few to tell which way the next one errs, it is the 80th percentile of the error's size on either
+/// side. As rows of a group err alike, the tails shrink to G / (G + 2) of theirs with G other groups. Regimes with
+/// fewer than kFewestResiduals such rows take those of all regimes, and without any the factor 2.
 void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which);
 constexpr std::size_t kFewestResiduals = 10, kFewestGroups = 5;
 

@@ -39,7 +39,8 @@ Tilings tilings(const Product& p, const DataSheet& gpu) {
   for (const Tile& tile : kTiles)
     for (const double split : kSplits) {
       const double tiles = std::ceil(p.m / tile.rows) * std::ceil(p.n / tile.columns) * split / processors;
-      out[at++] = {std::ceil(tiles), std::max(1.0, tiles), 2 * tile.rows * tile.columns * (p.k / split) / processor_flops,
+      out[at++] = {std::ceil(tiles), std::max(1.0, tiles),
+                   2 * tile.rows * tile.columns * (p.k / split) / processor_flops,
                    // Each part is written and read once more, in fp32.
                    split > 1 ? 8 * p.m * p.n * split / gpu.memory_Bps : 0, tile.share, split > 1};
     }
@@ -75,7 +76,8 @@ WaveConstants constants_of(const Eigen::VectorXd& p) {
   c.ramp_s = positive(1);
   c.memory_share = std::min(1.0, positive(2));
   c.partial_wave = 1 / (1 + std::exp(-std::clamp(p[3], -30.0, 30.0)));
-  for (std::size_t i = 0; i < c.tile_share.size(); ++i) c.tile_share[i] = std::min(1.0, positive(4 + static_cast<Eigen::Index>(i)));
+  for (std::size_t i = 0; i < c.tile_share.size(); ++i)
+    c.tile_share[i] = std::min(1.0, positive(4 + static_cast<Eigen::Index>(i)));
   c.reduce_s = positive(8);
   c.blend = 1 + std::min(20.0, positive(9));
   return c;
@@ -83,9 +85,7 @@ WaveConstants constants_of(const Eigen::VectorXd& p) {
 
 }  // namespace
 
-WaveConstants typical_wave() {
-  return {3e-6, 1e-6, 0.87, 0.7, {0.5, 0.62, 0.68, 0.75}, 1e-6, 2.5};
-}
+WaveConstants typical_wave() { return {3e-6, 1e-6, 0.87, 0.7, {0.5, 0.62, 0.68, 0.75}, 1e-6, 2.5}; }
 
 double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants) {
   return seconds_of(tilings(product, gpu), product.bytes() / gpu.memory_Bps, constants);

@@ -1,7 +1,7 @@
-// Time of one matrix product on a GPU, from its shape: tiles of the result go over the processors in waves, a wave costs
-// its tiles' FLOPs at the rate of that tile shape plus a ramp, the library takes the best of a few tile shapes and
-// splits of k, and weights have to come from memory meanwhile. Ten constants a GPU, most of them fractions of the data
-// sheet, so that they carry over to other GPUs; fitted on published times of cuBLAS.
+// Time of one matrix product on a GPU, from its shape: tiles of the result go over the processors in waves, a wave
+// costs its tiles' FLOPs at the rate of that tile shape plus a ramp, the library takes the best of a few tile shapes
+// and splits of k, and weights have to come from memory meanwhile. Ten constants a GPU, most of them fractions of the
+// data sheet, so that they carry over to other GPUs; fitted on published times of cuBLAS.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -20,13 +20,13 @@ struct Product {
 };
 
 struct WaveConstants {
-  double launch_s = 0;        ///< of any product
-  double ramp_s = 0;          ///< of a wave: filling and draining the pipeline, writing the tile
-  double memory_share = 0;    ///< of the data sheet's bandwidth
-  double partial_wave = 0;    ///< 0 = a last wave costs a whole one however few tiles it has, 1 = its share
+  double launch_s = 0;                 ///< of any product
+  double ramp_s = 0;                   ///< of a wave: filling and draining the pipeline, writing the tile
+  double memory_share = 0;             ///< of the data sheet's bandwidth
+  double partial_wave = 0;             ///< 0 = a last wave costs a whole one however few tiles it has, 1 = its share
   std::array<double, 4> tile_share{};  ///< of the data sheet's FLOP/s, for tiles of 64x64, 64x128, 128x128, 128x256
-  double reduce_s = 0;        ///< adding up the parts of a split k
-  double blend = 2;           ///< t = (compute^blend + memory^blend)^(1/blend): infinite = perfect overlap, 1 = none
+  double reduce_s = 0;                 ///< adding up the parts of a split k
+  double blend = 2;  ///< t = (compute^blend + memory^blend)^(1/blend): infinite = perfect overlap, 1 = none
 };
 constexpr std::size_t kWaveConstants = 10;
 

@@ -48,12 +48,14 @@ Errors errors(const json& from, const std::vector<std::string>& starts) {
   Errors out;
   for (const json& row : from.at("rows")) {
     const std::string regime = row.at("regime");
-    const bool wanted = std::any_of(starts.begin(), starts.end(), [&](const std::string& s) { return regime.starts_with(s); });
+    const bool wanted =
+        std::any_of(starts.begin(), starts.end(), [&](const std::string& s) { return regime.starts_with(s); });
     if (!wanted || row.at("predicted_s").is_null()) continue;
     const double measured = row.at("measured_s");
     sizes.push_back(std::abs(row.at("predicted_s").get<double>() / measured - 1));
     out.mean += sizes.back();
-    out.inside += measured >= row.at("interval80_s")[0].get<double>() && measured <= row.at("interval80_s")[1].get<double>();
+    out.inside +=
+        measured >= row.at("interval80_s")[0].get<double>() && measured <= row.at("interval80_s")[1].get<double>();
   }
   REQUIRE_FALSE(sizes.empty());
   std::sort(sizes.begin(), sizes.end());
@@ -84,7 +86,8 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
     CHECK(shares == Approx(1));
   }
   for (const json* summary : {&d.at("summary"), &d.at("summary").at("baseline")}) {
-    for (const char* key : {"n", "abstained", "mape", "median_ape", "p90_ape", "bias", "spearman", "regret", "coverage80"})
+    for (const char* key :
+         {"n", "abstained", "mape", "median_ape", "p90_ape", "bias", "spearman", "regret", "coverage80"})
       CHECK(summary->contains(key));
     CHECK(summary->at("n") == predicted);
     CHECK(summary->at("abstained") == rows - predicted);
@@ -117,7 +120,8 @@ TEST_CASE("all-reduces on clusters never seen") {
   CHECK(errors(collectives(), {"all-reduce, many nodes, < 64 MiB"}).mean <= 0.30);
   CHECK(collectives().at("summary").at("coverage80") >= 0.75);
   CHECK(collectives().at("summary").at("coverage80") <= 0.90);
-  CHECK(collectives().at("summary").at("mape") < 0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
+  CHECK(collectives().at("summary").at("mape") <
+        0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
 }
 
 TEST_CASE("a table for people says what was left out and why rows have no prediction") {

@@ -1,5 +1,5 @@
-// What stands behind `windtunnel validate`: constants are recovered from times made of them, nothing beats the hardware,
-// and what cannot be known is not predicted.
+// What stands behind `windtunnel validate`: constants are recovered from times made of them, nothing beats the
+// hardware, and what cannot be known is not predicted.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -83,7 +83,8 @@ TEST_CASE("constants of the wave model predict shapes they were not fitted on") 
       for (double m = 64; m <= 4096; m += 192) seen.push_back({{m, n, k}, wave_time_s({m, n, k}, h100(), kWave)});
   const WaveConstants fitted = fit_wave(seen, h100(), typical_wave());
   for (double m : {100., 700., 3000.})
-    CHECK(wave_time_s({m, 6144, 5120}, h100(), fitted) == Approx(wave_time_s({m, 6144, 5120}, h100(), kWave)).epsilon(0.03));
+    CHECK(wave_time_s({m, 6144, 5120}, h100(), fitted) ==
+          Approx(wave_time_s({m, 6144, 5120}, h100(), kWave)).epsilon(0.03));
   CHECK_THROWS_AS(fit_wave({}, h100(), typical_wave()), Error);
 }
 
@@ -93,7 +94,8 @@ TEST_CASE("a memory-bound kernel costs a row's pass when rows are few and its by
   CHECK(memory_bound_time_s({65536, 4096, 1e9}, h100(), c) == Approx(1e-6 + 1e9 / (0.8 * 3.35e12)).epsilon(1e-3));
   std::vector<TimedRowKernel> seen;
   for (double n : {2048., 8192.})
-    for (double m = 1; m <= 8192; m *= 2) seen.push_back({{m, n, 4 * m * n}, memory_bound_time_s({m, n, 4 * m * n}, h100(), c)});
+    for (double m = 1; m <= 8192; m *= 2)
+      seen.push_back({{m, n, 4 * m * n}, memory_bound_time_s({m, n, 4 * m * n}, h100(), c)});
   const MemoryBoundConstants fitted = fit_memory_bound(seen, h100());
   CHECK(memory_bound_time_s({3000, 5120, 4 * 3000 * 5120.}, h100(), fitted) ==
         Approx(memory_bound_time_s({3000, 5120, 4 * 3000 * 5120.}, h100(), c)).epsilon(0.03));
@@ -158,7 +160,8 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   rows.push_back({0, "A100-SXM", "gemm", "fp8", "made up", 512, 5120, 4096, 1e-4});
   rows.push_back({0, "H100-SXM", "softmax", "fp16", "made up", 512, 5120, 0, 1e-4});
   const std::vector<Judged> judged = judge_kernels(rows, {});
-  for (std::size_t i = 0; i < seen; ++i) CHECK(*judged[i].forecast.seconds == Approx(judged[i].measured_s).epsilon(0.1));
+  for (std::size_t i = 0; i < seen; ++i)
+    CHECK(*judged[i].forecast.seconds == Approx(judged[i].measured_s).epsilon(0.1));
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
   CHECK(judged[seen + 2].forecast.reason.find("no tensor-core rate") != std::string::npos);
@@ -185,13 +188,26 @@ TEST_CASE("tables that are not what they should be are refused with file, line a
   write(header + "H100,gemm,1,1,1,fp16,0,0,x\n");
   CHECK(failure().find("needs a time above 0") != std::string::npos);
   write(header + "H100,gemm,1,1,1,fp16,1,0,x\nH100,gemm,1,1,1\n");
-  CHECK(failure().find("line 3: found too few cells") != std::string::npos);
+  CHECK(failure().find("line 3: found too few or too many cells") != std::string::npos);
   write(header + "H100,gemm,one,1,1,fp16,1,0,x\n");
   CHECK(failure().find("column 'm': found 'one'") != std::string::npos);
   write(header + "H100,gemm,1,1,,fp16,1,0,x\n");
   CHECK(failure().find("column 'k': found nothing") != std::string::npos);
   write(header + "\"H100, SXM\",gemm,1,1,1,fp16,1,0,\"a \"\"quoted\"\" source\"\n");
   CHECK(read_kernel_rows(file).at(0).source == "a \"quoted\" source");
-  write("source,gpu,nodes,gpus,fabric,collective,bytes,time_us,algbw_GBps,busbw_GBps,note\ns,H100,4,2,f,all_reduce,1,1,,,\n");
+  write(
+      "source,kernel,gpu,shape,precision,value,unit,read_or_recalled\n"
+      "s,dense GEMM best,H100,M=4224 N=2048 "
+      "K=8192,bf16,780.2,TFLOP/s,read\ns,RMSNorm,H100,4096x1024,bf16,1380,GB/s,read\n"
+      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n");
+  const auto rates = read_kernel_rows(file);
+  CHECK(rates.at(0).seconds == Approx(2 * 4224. * 2048 * 8192 / 780.2e12));
+  CHECK(rates.at(1).unusable == "not the rate of a dense GEMM");
+  CHECK(rates.at(2).unusable == "shape does not say m, n and k");
+  CHECK(rates.at(3).line == 5);
+  CHECK(rates.at(3).unusable.find("too few or too many cells") != std::string::npos);
+  write(
+      "source,gpu,nodes,gpus,fabric,collective,bytes,time_us,algbw_GBps,busbw_GBps,note\ns,H100,4,2,f,all_reduce,1,1,,,"
+      "\n");
   CHECK(message([&] { read_collective_rows(file); }).find("found 4 nodes for 2 GPUs") != std::string::npos);
 }
