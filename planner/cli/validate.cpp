@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
@@ -30,11 +32,14 @@ Validation validate_kernels(const std::string& file) {
 }
 
 Validation validate_collectives(const std::string& file) {
+  const std::vector<CollectiveRow> rows = read_collective_rows(file);
+  const std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
   return {.subject = "collectives",
           .file = file,
           .method = "Every row is predicted by constants fitted without its own (source, GPU, nodes, GPUs, fabric).",
           .baseline = "bandwidth is constant",
-          .rows = judge_collectives(read_collective_rows(file), read_collective_rows(measurements("collectives.csv")))};
+          .rows = judge_collectives(rows, reference),
+          .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
 }
 
 void add_subject(CLI::App& validate, const std::string& name, const std::string& help,

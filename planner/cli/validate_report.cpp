@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "planner/cli/output.hpp"
 
@@ -62,6 +63,31 @@ std::map<std::string, std::vector<Judged>> by_regime(const std::vector<Judged>& 
   return regimes;
 }
 
+/// Regimes together that share the first two words of their names: "gemm, H100-SXM", "all-reduce, one node".
+std::map<std::string, std::vector<Judged>> by_family(const std::vector<Judged>& rows) {
+  std::map<std::string, std::vector<Judged>> families;
+  std::map<std::string, std::set<std::string>> regimes;
+  for (const Judged& row : rows) {
+    const std::size_t second = row.regime.find(", ");
+    const std::string family =
+        row.regime.substr(0, second == std::string::npos ? second : row.regime.find(", ", second + 2));
+    families[family].push_back(row);
+    regimes[family].insert(row.regime);
+  }
+  std::erase_if(families, [&](const auto& family) { return regimes.at(family.first).size() < 2; });
+  return families;
+}
+
+nlohmann::json list_json(const std::map<std::string, std::vector<Judged>>& parts, const char* key) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [name, rows] : parts) {
+    nlohmann::json part = both_json(rows);
+    part[key] = name;
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
 Cell percent(const std::optional<double>& fraction) {
   return fraction ? Cell(*fraction * 100, fmt::format("{:.1f}", *fraction * 100)) : Cell("-");
 }
@@ -73,6 +99,23 @@ void add_accuracy(Table& table, const std::string& name, const std::vector<Judge
   table.rows.push_back({name, count(model.n), count(model.abstained), count(model.groups), percent(model.mape),
                         percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
                         percent(model.coverage80), percent(naive.mape)});
+}
+
+Table accuracy_table(const std::vector<Judged>& rows, const std::string& baseline) {
+  Table table{.columns = {{"regime"},
+                          {"n", "", Align::right},
+                          {"abstained", "", Align::right},
+                          {"groups", "", Align::right},
+                          {"mean error", "%", Align::right},
+                          {"median", "%", Align::right},
+                          {"90th percentile", "%", Align::right},
+                          {"bias", "%", Align::right},
+                          {"in 80 % interval", "%", Align::right},
+                          {baseline, "%", Align::right}}};
+  for (const auto& [name, members] : by_regime(rows)) add_accuracy(table, name, members);
+  for (const auto& [name, members] : by_family(rows)) add_accuracy(table, name + " (together)", members);
+  add_accuracy(table, "all", rows);
+  return table;
 }
 
 Table reasons(const std::vector<Judged>& rows) {
@@ -116,20 +159,22 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
 }  // namespace
 
 nlohmann::json validation_json(const Validation& v) {
-  nlohmann::json rows = nlohmann::json::array(), regimes = nlohmann::json::array();
+  nlohmann::json rows = nlohmann::json::array();
   for (const Judged& row : v.rows) rows.push_back(row_json(row));
-  for (const auto& [name, members] : by_regime(v.rows)) {
-    nlohmann::json regime = both_json(members);
-    regime["regime"] = name;
-    regimes.push_back(std::move(regime));
-  }
+  nlohmann::json whole_sources;
+  if (!v.whole_sources.empty())
+    whole_sources = {{"summary", both_json(v.whole_sources)},
+                     {"regimes", list_json(by_regime(v.whole_sources), "regime")},
+                     {"families", list_json(by_family(v.whole_sources), "family")}};
   return {{"schema", "windtunnel/validation/1"},
           {"subject", v.subject},
           {"file", v.file},
           {"method", v.method},
           {"naive", v.baseline},
           {"rows", std::move(rows)},
-          {"regimes", std::move(regimes)},
+          {"regimes", list_json(by_regime(v.rows), "regime")},
+          {"families", list_json(by_family(v.rows), "family")},
+          {"whole_sources_left_out", whole_sources},
           {"summary", both_json(v.rows)}};
 }
 
@@ -147,23 +192,15 @@ Report validation_report(const Validation& v) {
         fmt::format("median {:.1f} %, 90th percentile {:.1f} %, bias {:+.1f} %; {:.0f} % inside their 80 % interval",
                     *model.median_ape * 100, *model.p90_ape * 100, *model.bias * 100, *model.coverage80 * 100);
   }
-  Table table{.columns = {{"regime"},
-                          {"n", "", Align::right},
-                          {"abstained", "", Align::right},
-                          {"groups", "", Align::right},
-                          {"mean error", "%", Align::right},
-                          {"median", "%", Align::right},
-                          {"90th percentile", "%", Align::right},
-                          {"bias", "%", Align::right},
-                          {"in 80 % interval", "%", Align::right},
-                          {v.baseline, "%", Align::right}}};
-  const auto regimes = by_regime(v.rows);
-  for (const auto& [name, rows] : regimes) add_accuracy(table, name, rows);
-  add_accuracy(table, "all", v.rows);
-  report.sections.push_back({"accuracy", "How far off", {v.method}, {table}});
+  report.sections.push_back({"accuracy", "How far off", {v.method}, {accuracy_table(v.rows, v.baseline)}});
+  if (!v.whole_sources.empty())
+    report.sections.push_back({"sources",
+                               "The same with everything from a row's source left out",
+                               {},
+                               {accuracy_table(v.whole_sources, v.baseline)}});
   if (Table why = reasons(v.rows); !why.rows.empty())
     report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
-  if (Table thin = thin_rows(regimes); !thin.rows.empty())
+  if (Table thin = thin_rows(by_regime(v.rows)); !thin.rows.empty())
     report.sections.push_back({"rows", "Row by row", {}, {thin}});
   report.provenance = provenance({{"file", v.file}});
   report.payload = validation_json(v);

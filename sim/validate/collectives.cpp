@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kFewestRows = 3;  // three constants
 
 std::string identity(const CollectiveSample& s) {
-  return fmt::format("{}|{}|{}|{}|{}", s.group, s.row->collective, s.row->bytes, s.row->seconds, s.row->note);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", s.row->source, s.row->gpu, s.row->gpus, s.row->fabric,
+                     s.row->collective, s.row->bytes, s.row->seconds, s.row->note);
 }
 
 class CollectivePredictor {
@@ -101,16 +102,21 @@ class CollectivePredictor {
 }  // namespace
 
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
-                                      const std::vector<CollectiveRow>& reference) {
+                                      const std::vector<CollectiveRow>& reference, LeftOut left_out) {
   std::vector<CollectiveSample> samples, training;
   std::set<std::string> seen;
   const auto train_on = [&](const CollectiveSample& s) {
     if (s.reason.empty() && seen.insert(identity(s)).second) training.push_back(s);
   };
-  for (const CollectiveRow& row : rows) samples.push_back(collective_sample(row));
+  const auto sample = [&](const CollectiveRow& row) {
+    CollectiveSample s = collective_sample(row);
+    if (left_out == LeftOut::source) s.group = row.source;
+    return s;
+  };
+  for (const CollectiveRow& row : rows) samples.push_back(sample(row));
   for (const CollectiveSample& s : samples) train_on(s);
   const std::size_t own = training.size();
-  for (const CollectiveRow& row : reference) train_on(collective_sample(row));
+  for (const CollectiveRow& row : reference) train_on(sample(row));
   CollectivePredictor predictor(training);
 
   std::vector<Judged> judged;

@@ -10,11 +10,16 @@
 
 namespace wt {
 
+/// What the fit behind a prediction has not seen.
+enum class LeftOut {
+  cluster,  ///< all rows of the row's source on its GPU, nodes, GPUs and fabric
+  source,   ///< all rows of its source: harder, as a source with many node counts says much about each of them
+};
+
 /// One judged row a measurement of `rows`, in order. Fits see `rows` and `reference`, except what is of the row's own
-/// group: all rows of its source on its GPU, nodes, GPUs and fabric. The baseline holds the share of the nominal rate
-/// constant: the median of the same rows.
+/// group. The baseline holds the share of the nominal rate constant: the median of the same rows.
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
-                                      const std::vector<CollectiveRow>& reference);
+                                      const std::vector<CollectiveRow>& reference, LeftOut left_out = LeftOut::cluster);
 
 /// Messages below this are mostly latency, of which measurements of larger ones, or of other transports, say nothing.
 constexpr double kSmallMessage = 64.0 * (1 << 20);

@@ -85,6 +85,8 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
     for (const auto& [kind, share] : row.at("evidence").items()) shares += share.get<double>();
     CHECK(shares == Approx(1));
   }
+  CHECK_FALSE(d.at("regimes").empty());
+  CHECK_FALSE(d.at("families").empty());
   for (const json* summary : {&d.at("summary"), &d.at("summary").at("baseline")}) {
     for (const char* key :
          {"n", "abstained", "mape", "median_ape", "p90_ape", "bias", "spearman", "regret", "coverage80"})
@@ -122,6 +124,13 @@ TEST_CASE("all-reduces on clusters never seen") {
   CHECK(collectives().at("summary").at("coverage80") <= 0.90);
   CHECK(collectives().at("summary").at("mape") <
         0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
+}
+
+TEST_CASE("whole sources left out are harder, and said beside") {
+  const json& strict = collectives().at("whole_sources_left_out").at("summary");
+  CHECK(strict.at("mape") > collectives().at("summary").at("mape"));
+  CHECK(strict.at("mape") < 0.25);
+  CHECK(kernels().at("whole_sources_left_out").is_null());
 }
 
 TEST_CASE("a table for people says what was left out and why rows have no prediction") {
