@@ -18,6 +18,7 @@ void add_drill(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_validate(CLI::App& app);
 
 /// windtunnel train --rehearse: its words, and what it does with them. Throws CLI::ParseError.
 bool asks_for_rehearsal(const std::vector<std::string>& arguments);

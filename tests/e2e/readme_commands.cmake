@@ -21,6 +21,9 @@ wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --prof
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
 wt_command(calibrate RUN calibrate h100-published -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
+wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_times.csv EXPECT "MFU is constant.*gemm, H100-SXM .together.")
+wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
+  EXPECT "all-reduce, one node .together..*with everything from a row's source left out")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage

@@ -1,0 +1,210 @@
+#include "planner/cli/validate_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "planner/cli/output.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::int64_t kFewestRows = 10, kFewestGroups = 3;  // that a regime is judged by; below, its rows are printed
+constexpr std::size_t kMostRowsShown = 40;
+
+nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+
+nlohmann::json accuracy_json(const Accuracy& a) {
+  return {{"n", a.n},
+          {"abstained", a.abstained},
+          {"groups", a.groups},
+          {"mape", or_null(a.mape)},
+          {"median_ape", or_null(a.median_ape)},
+          {"p90_ape", or_null(a.p90_ape)},
+          {"bias", or_null(a.bias)},
+          {"spearman", or_null(a.spearman)},
+          {"regret", or_null(a.regret)},
+          {"coverage80", or_null(a.coverage80)}};
+}
+
+nlohmann::json both_json(const std::vector<Judged>& rows) {
+  nlohmann::json out = accuracy_json(accuracy(rows, &Judged::forecast));
+  out["baseline"] = accuracy_json(accuracy(rows, &Judged::baseline));
+  return out;
+}
+
+nlohmann::json row_json(const Judged& row) {
+  nlohmann::json out = {{"line", row.line},
+                        {"name", row.name},
+                        {"group", row.group},
+                        {"regime", row.regime},
+                        {"measured_s", row.measured_s > 0 ? nlohmann::json(row.measured_s) : nlohmann::json()}};
+  const Forecast& f = row.forecast;
+  if (!f.seconds) {
+    out["predicted_s"] = nullptr;
+    out["abstained"] = f.reason;
+    return out;
+  }
+  out["predicted_s"] = *f.seconds;
+  out["interval80_s"] = {f.low_s, f.high_s};
+  for (const Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
+    out["evidence"][to_string(kind)] = f.evidence[static_cast<std::size_t>(kind)];
+  out["baseline_s"] = row.baseline.seconds ? nlohmann::json(*row.baseline.seconds) : nlohmann::json();
+  return out;
+}
+
+std::map<std::string, std::vector<Judged>> by_regime(const std::vector<Judged>& rows) {
+  std::map<std::string, std::vector<Judged>> regimes;
+  for (const Judged& row : rows) regimes[row.regime].push_back(row);
+  return regimes;
+}
+
+/// Regimes together that share the first two words of their names: "gemm, H100-SXM", "all-reduce, one node".
+std::map<std::string, std::vector<Judged>> by_family(const std::vector<Judged>& rows) {
+  std::map<std::string, std::vector<Judged>> families;
+  std::map<std::string, std::set<std::string>> regimes;
+  for (const Judged& row : rows) {
+    const std::size_t second = row.regime.find(", ");
+    const std::string family =
+        row.regime.substr(0, second == std::string::npos ? second : row.regime.find(", ", second + 2));
+    families[family].push_back(row);
+    regimes[family].insert(row.regime);
+  }
+  std::erase_if(families, [&](const auto& family) { return regimes.at(family.first).size() < 2; });
+  return families;
+}
+
+nlohmann::json list_json(const std::map<std::string, std::vector<Judged>>& parts, const char* key) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [name, rows] : parts) {
+    nlohmann::json part = both_json(rows);
+    part[key] = name;
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+Cell percent(const std::optional<double>& fraction) {
+  return fraction ? Cell(*fraction * 100, fmt::format("{:.1f}", *fraction * 100)) : Cell("-");
+}
+
+Cell count(std::int64_t n) { return {static_cast<double>(n), std::to_string(n)}; }
+
+void add_accuracy(Table& table, const std::string& name, const std::vector<Judged>& rows) {
+  const Accuracy model = accuracy(rows, &Judged::forecast), naive = accuracy(rows, &Judged::baseline);
+  table.rows.push_back({name, count(model.n), count(model.abstained), count(model.groups), percent(model.mape),
+                        percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
+                        percent(model.coverage80), percent(naive.mape)});
+}
+
+Table accuracy_table(const std::vector<Judged>& rows, const std::string& baseline) {
+  Table table{.columns = {{"regime"},
+                          {"n", "", Align::right},
+                          {"abstained", "", Align::right},
+                          {"groups", "", Align::right},
+                          {"mean error", "%", Align::right},
+                          {"median", "%", Align::right},
+                          {"90th percentile", "%", Align::right},
+                          {"bias", "%", Align::right},
+                          {"in 80 % interval", "%", Align::right},
+                          {baseline, "%", Align::right}}};
+  for (const auto& [name, members] : by_regime(rows)) add_accuracy(table, name, members);
+  for (const auto& [name, members] : by_family(rows)) add_accuracy(table, name + " (together)", members);
+  add_accuracy(table, "all", rows);
+  return table;
+}
+
+Table reasons(const std::vector<Judged>& rows) {
+  std::map<std::string, std::int64_t> counts;
+  for (const Judged& row : rows)
+    if (!row.forecast.seconds) ++counts[row.forecast.reason];
+  Table table{.title = "Why rows have no prediction", .columns = {{"rows", "", Align::right}, {"reason"}}};
+  for (const auto& [reason, n] : counts) table.rows.push_back({count(n), reason});
+  return table;
+}
+
+/// Rows of regimes that are too thin for figures.
+Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
+  Table table{.title = "Rows of regimes with fewer than 10 rows or 3 groups",
+              .columns = {{"line", "", Align::right},
+                          {"measurement"},
+                          {"measured", "us", Align::right},
+                          {"predicted", "us", Align::right},
+                          {"80 % interval", "us", Align::right},
+                          {"error", "%", Align::right}}};
+  std::size_t left_out = 0;
+  for (const auto& [name, rows] : regimes) {
+    const Accuracy a = accuracy(rows, &Judged::forecast);
+    if (a.n >= kFewestRows && a.groups >= kFewestGroups) continue;
+    for (const Judged& row : rows) {
+      if (!row.forecast.seconds) continue;
+      if (table.rows.size() == kMostRowsShown) {
+        ++left_out;
+        continue;
+      }
+      const Forecast& f = row.forecast;
+      table.rows.push_back({count(row.line), row.name, Cell(row.measured_s * 1e6), Cell(*f.seconds * 1e6),
+                            fmt::format("{} to {}", format_number(f.low_s * 1e6), format_number(f.high_s * 1e6)),
+                            percent(*f.seconds / row.measured_s - 1)});
+    }
+  }
+  if (left_out > 0) table.note = fmt::format("{} more; --json has all", left_out);
+  return table;
+}
+
+}  // namespace
+
+nlohmann::json validation_json(const Validation& v) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Judged& row : v.rows) rows.push_back(row_json(row));
+  nlohmann::json whole_sources;
+  if (!v.whole_sources.empty())
+    whole_sources = {{"summary", both_json(v.whole_sources)},
+                     {"regimes", list_json(by_regime(v.whole_sources), "regime")},
+                     {"families", list_json(by_family(v.whole_sources), "family")}};
+  return {{"schema", "windtunnel/validation/1"},
+          {"subject", v.subject},
+          {"file", v.file},
+          {"method", v.method},
+          {"naive", v.baseline},
+          {"rows", std::move(rows)},
+          {"regimes", list_json(by_regime(v.rows), "regime")},
+          {"families", list_json(by_family(v.rows), "family")},
+          {"whole_sources_left_out", whole_sources},
+          {"summary", both_json(v.rows)}};
+}
+
+Report validation_report(const Validation& v) {
+  const Accuracy model = accuracy(v.rows, &Judged::forecast), naive = accuracy(v.rows, &Judged::baseline);
+  Report report;
+  report.title = "Validation of " + v.subject;
+  if (model.n == 0) {
+    report.answer = fmt::format("None of {} measurements can be predicted.", v.rows.size());
+  } else {
+    report.answer =
+        fmt::format("{} of {} measurements predicted with a mean error of {:.1f} %, where {} gives {:.1f} %.", model.n,
+                    v.rows.size(), *model.mape * 100, v.baseline, *naive.mape * 100);
+    report.answer_range =
+        fmt::format("median {:.1f} %, 90th percentile {:.1f} %, bias {:+.1f} %; {:.0f} % inside their 80 % interval",
+                    *model.median_ape * 100, *model.p90_ape * 100, *model.bias * 100, *model.coverage80 * 100);
+  }
+  report.sections.push_back({"accuracy", "How far off", {v.method}, {accuracy_table(v.rows, v.baseline)}});
+  if (!v.whole_sources.empty())
+    report.sections.push_back({"sources",
+                               "The same with everything from a row's source left out",
+                               {},
+                               {accuracy_table(v.whole_sources, v.baseline)}});
+  if (Table why = reasons(v.rows); !why.rows.empty())
+    report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
+  if (Table thin = thin_rows(by_regime(v.rows)); !thin.rows.empty())
+    report.sections.push_back({"rows", "Row by row", {}, {thin}});
+  report.provenance = provenance({{"file", v.file}});
+  report.payload = validation_json(v);
+  return report;
+}
+
+}  // namespace wt

@@ -1,0 +1,29 @@
+// What `windtunnel validate` prints: one JSON document with a row a measurement, or tables for people.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "reports/report.hpp"
+#include "sim/validate/statistics.hpp"
+
+namespace wt {
+
+struct Validation {
+  std::string subject;  ///< "kernels", "collectives"
+  std::string file;
+  std::string method;    ///< how the fit was kept from seeing what it predicts, one sentence
+  std::string baseline;  ///< "MFU is constant"
+  std::vector<Judged> rows;
+  std::vector<Judged> whole_sources =
+      {};  ///< the same with all of a row's source left out; empty where it makes no sense
+};
+
+/// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
+/// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}}. Times in
+/// seconds, errors as fractions, null where a figure is not defined.
+nlohmann::json validation_json(const Validation& validation);
+
+Report validation_report(const Validation& validation);
+
+}  // namespace wt

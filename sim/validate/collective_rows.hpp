@@ -1,0 +1,29 @@
+// Measured collectives: one row a size. Schema of the CSV: source, gpu, nodes, gpus, fabric, collective, bytes,
+// time_us, algbw_GBps, busbw_GBps, note; bytes by the convention of nccl-tests (the full buffer of a gather or
+// scatter).
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+struct CollectiveRow {
+  std::int64_t line = 0;
+  std::string source, gpu, fabric, collective, note;
+  std::int64_t nodes = 1, gpus = 1;
+  double bytes = 0;  ///< kPlateauBytes where the file gives a plateau and no size
+  bool bytes_assumed = false;
+  double seconds = 0;  ///< from the bandwidth where the file gives no time; 0 where it gives neither
+};
+constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end
+
+/// Share of `bytes` that each rank sends over its slowest link in a ring: bus bandwidth = share * bytes / time.
+/// 2 (n-1)/n for an all-reduce, (n-1)/n otherwise (nccl-tests, PERFORMANCE.md).
+double bus_share(const std::string& collective, std::int64_t ranks);
+
+/// Throws Error{usage} as read_csv does, and for fewer than 2 GPUs, more nodes than GPUs, or a number below 0.
+std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& file);
+
+}  // namespace wt

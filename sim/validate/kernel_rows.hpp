@@ -1,0 +1,25 @@
+// Measured kernels: one row a shape. Two schemas of CSV, told apart by their headers:
+//   times        gpu, op, m, n, k, dtype, median_us, std_us, source; op is gemm (m x k times k x n) or a memory-bound
+//                kernel over m rows of width n (k = 0)
+//   throughputs  source, kernel, gpu, shape, precision, value, unit, read_or_recalled; dense GEMMs in TFLOP/s with all
+//                of m, n and k are usable, other kernels say why not
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+struct KernelRow {
+  std::int64_t line = 0;
+  std::string gpu, op, dtype, source;
+  double m = 0, n = 0, k = 0;
+  double seconds = 0;
+  std::string unusable = {};  ///< why nothing can be predicted of this row, where the file does not say enough
+};
+
+/// Throws Error{usage} as read_csv does, and for a shape below 1, a time that is not above 0 and an op without a name.
+std::vector<KernelRow> read_kernel_rows(const std::filesystem::path& file);
+
+}  // namespace wt

@@ -1,0 +1,164 @@
+#include "sim/validate/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "configs/spec/error.hpp"
+#include "sim/machine/fit.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<double> midranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t from = 0; from < order.size();) {
+    std::size_t to = from;
+    while (to < order.size() && values[order[to]] == values[order[from]]) ++to;
+    for (std::size_t i = from; i < to; ++i) ranks[order[i]] = 0.5 * static_cast<double>(from + to - 1);
+    from = to;
+  }
+  return ranks;
+}
+
+std::optional<double> regret_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
+  std::map<std::string, std::vector<const Judged*>> choices;
+  for (const Judged& row : rows)
+    if (!row.choice.empty() && (row.*which).seconds) choices[row.choice].push_back(&row);
+  std::vector<double> regrets;
+  for (const auto& [name, alternatives] : choices) {
+    if (alternatives.size() < 2) continue;
+    const auto chosen =
+        std::min_element(alternatives.begin(), alternatives.end(),
+                         [&](const Judged* a, const Judged* b) { return *(a->*which).seconds < *(b->*which).seconds; });
+    const auto best = std::min_element(alternatives.begin(), alternatives.end(),
+                                       [](const Judged* a, const Judged* b) { return a->measured_s < b->measured_s; });
+    regrets.push_back((*chosen)->measured_s / (*best)->measured_s - 1);
+  }
+  if (regrets.empty()) return std::nullopt;
+  return mean(regrets);
+}
+
+}  // namespace
+
+std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y) {
+  if (x.size() < 3) return std::nullopt;
+  const std::vector<double> a = midranks(x), b = midranks(y);
+  const double middle = mean(a);
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - middle) * (b[i] - middle);
+    aa += (a[i] - middle) * (a[i] - middle);
+    bb += (b[i] - middle) * (b[i] - middle);
+  }
+  if (aa == 0 || bb == 0) return std::nullopt;
+  return ab / std::sqrt(aa * bb);
+}
+
+Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
+  Accuracy out;
+  std::vector<double> errors, sizes, predicted, measured;
+  std::set<std::string> groups;
+  std::int64_t covered = 0;
+  for (const Judged& row : rows) {
+    const Forecast& forecast = row.*which;
+    if (!forecast.seconds) {
+      ++out.abstained;
+      continue;
+    }
+    ++out.n;
+    groups.insert(row.group);
+    predicted.push_back(*forecast.seconds);
+    measured.push_back(row.measured_s);
+    errors.push_back(*forecast.seconds / row.measured_s - 1);
+    sizes.push_back(std::abs(errors.back()));
+    covered += row.measured_s >= forecast.low_s && row.measured_s <= forecast.high_s;
+  }
+  if (out.n == 0) return out;
+  out.groups = static_cast<std::int64_t>(groups.size());
+  out.mape = mean(sizes);
+  out.median_ape = quantile(sizes, 0.5);
+  out.p90_ape = quantile(sizes, 0.9);
+  out.bias = quantile(errors, 0.5);
+  out.spearman = spearman(predicted, measured);
+  out.regret = regret_of(rows, which);
+  out.coverage80 = static_cast<double>(covered) / static_cast<double>(out.n);
+  return out;
+}
+
+std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
+  if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, from one
+  const std::size_t low = below == 0 ? 0 : below - 1;
+  return {values[low], values[values.size() - 1 - low]};
+}
+
+std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail) {
+  if (values.empty()) throw_error(Code::usage, "symmetric bounds: found no value, allowed at least one");
+  for (double& value : values) value = std::abs(value);
+  std::sort(values.begin(), values.end());
+  const auto place = static_cast<std::size_t>(std::ceil((1 - 2 * tail) * static_cast<double>(values.size() + 1)));
+  const double bound = values[std::min(place, values.size()) - 1];
+  return {-bound, bound};
+}
+
+void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
+  struct Residual {
+    const std::string* group;
+    double log_ratio;
+  };
+  std::map<std::string, std::vector<Residual>> by_regime;
+  std::vector<Residual> all;
+  for (const Judged& row : rows)
+    if (const auto& seconds = (row.*which).seconds) {
+      const Residual residual{&row.group, std::log(row.measured_s / *seconds)};
+      by_regime[row.regime].push_back(residual);
+      all.push_back(residual);
+    }
+  // The bounds of a regime without one group are the same for every row of that group.
+  std::map<std::pair<std::string, std::string>, std::pair<double, double>> known;
+  for (Judged& row : rows) {
+    Forecast& forecast = row.*which;
+    if (!forecast.seconds) continue;
+    const auto key = std::make_pair(row.regime, row.group);
+    auto bounds = known.find(key);
+    if (bounds == known.end()) {
+      std::vector<double> others;
+      std::set<std::string> groups;
+      const auto take = [&](const std::vector<Residual>& from) {
+        others.clear();
+        groups.clear();
+        for (const Residual& residual : from)
+          if (*residual.group != row.group) {
+            others.push_back(residual.log_ratio);
+            groups.insert(*residual.group);
+          }
+      };
+      take(by_regime[row.regime]);
+      if (others.size() < kFewestResiduals) take(all);
+      if (others.empty()) others = {-std::log(2.0), std::log(2.0)};
+      const auto count = static_cast<double>(groups.size());
+      const double tail = kTail * count / (count + 2);
+      const bool few = groups.size() < kFewestGroups;
+      bounds = known.emplace(key, few ? symmetric_bounds(others, tail) : conformal_bounds(others, tail)).first;
+    }
+    // A prediction may be beside its own interval's middle, never outside of it.
+    forecast.low_s = *forecast.seconds * std::exp(std::min(0.0, bounds->second.first));
+    forecast.high_s = *forecast.seconds * std::exp(std::max(0.0, bounds->second.second));
+  }
+}
+
+}  // namespace wt

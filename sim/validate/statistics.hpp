@@ -1,0 +1,63 @@
+// Predictions beside measurements, and the figures that judge them. Errors are fractions: predicted / measured - 1.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "configs/spec/evidence.hpp"
+
+namespace wt {
+
+/// A prediction, or why there is none.
+struct Forecast {
+  std::optional<double> seconds;
+  double low_s = 0, high_s = 0;  ///< 80 % interval
+  EvidenceShares evidence{};     ///< what the prediction rests on; sums to 1
+  std::string reason;            ///< of abstaining
+};
+
+/// One measurement beside the model's prediction of it and a naive one.
+struct Judged {
+  std::int64_t line = 0;    ///< in the file
+  std::string name;         ///< of the measurement, for people
+  std::string group;        ///< what is left out of the fit together
+  std::string regime;       ///< rows whose errors are alike; intervals come from them
+  std::string choice = {};  ///< rows that are alternatives to each other; empty = it is no choice
+  double measured_s = 0;
+  Forecast forecast, baseline;
+};
+
+/// Of the rows with a prediction; all but the counts are empty without one.
+struct Accuracy {
+  std::int64_t n = 0, abstained = 0, groups = 0;
+  std::optional<double> mape, median_ape, p90_ape;  ///< mean, median and 90th percentile of |predicted / measured - 1|
+  std::optional<double> bias;                       ///< median of predicted / measured - 1
+  std::optional<double> spearman;                   ///< rank correlation; empty below three rows or without variation
+  std::optional<double> regret;  ///< mean over choices: measured time of the one predicted best over the best one, - 1
+  std::optional<double> coverage80;  ///< share of measurements inside their interval
+};
+
+/// `which` = &Judged::forecast or &Judged::baseline.
+Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which);
+
+/// Spearman's rank correlation with midranks for ties. Empty below three pairs or where one side does not vary.
+std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y);
+
+/// Split conformal prediction over groups: the interval of a row is its prediction times the 10th and 90th percentile
+/// of measured / predicted among rows of the same regime and other groups (Vovk et al. 2005; the order statistics are
+/// those of n + 1, so that a fresh row falls inside with at least 80 %). Where fewer than kFewestGroups other groups
+/// are there, too few to tell which way the next one errs, it is the 80th percentile of the error's size on either
+/// side. As rows of a group err alike, the tails shrink to G / (G + 2) of theirs with G other groups. Regimes with
+/// fewer than kFewestResiduals such rows take those of all regimes, and without any the factor 2.
+void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which);
+constexpr std::size_t kFewestResiduals = 10, kFewestGroups = 5;
+
+/// Lower and upper order statistic of unsorted values that a further value lies between with probability >= 1 - 2 tail;
+/// the extremes where there are too few. Throws Error{usage} without values.
+std::pair<double, double> conformal_bounds(std::vector<double> values, double tail = 0.1);
+/// The same of their sizes: -b and b.
+std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail = 0.1);
+
+}  // namespace wt

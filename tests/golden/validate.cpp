@@ -1,0 +1,147 @@
+// The command on the measurements in the tree: its document, and the figures it has to reach on groups left out.
+// What it reaches, in docs/validate.md, leaves a margin for other compilers' rounding.
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+
+std::pair<int, std::string> run(const std::string& arguments) {
+  std::FILE* pipe = popen(("'" WT_PROGRAM "' validate " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  return {WEXITSTATUS(pclose(pipe)), text};
+}
+
+const json& document(const std::string& subject, const std::string& file) {
+  static std::map<std::string, json> known;
+  if (!known.count(subject)) {
+    const auto [status, text] = run(subject + " configs/measurements/" + file + " --json");
+    INFO(text.substr(0, 500));
+    REQUIRE(status == 0);
+    known[subject] = json::parse(text);
+  }
+  return known.at(subject);
+}
+
+const json& kernels() { return document("kernels", "kernel_times.csv"); }
+const json& collectives() { return document("collectives", "collectives.csv"); }
+
+/// Mean and count of rows' absolute errors whose regime starts so.
+struct Errors {
+  double mean = 0, p90 = 0;
+  int n = 0, inside = 0;
+};
+Errors errors(const json& from, const std::vector<std::string>& starts) {
+  std::vector<double> sizes;
+  Errors out;
+  for (const json& row : from.at("rows")) {
+    const std::string regime = row.at("regime");
+    const bool wanted =
+        std::any_of(starts.begin(), starts.end(), [&](const std::string& s) { return regime.starts_with(s); });
+    if (!wanted || row.at("predicted_s").is_null()) continue;
+    const double measured = row.at("measured_s");
+    sizes.push_back(std::abs(row.at("predicted_s").get<double>() / measured - 1));
+    out.mean += sizes.back();
+    out.inside +=
+        measured >= row.at("interval80_s")[0].get<double>() && measured <= row.at("interval80_s")[1].get<double>();
+  }
+  REQUIRE_FALSE(sizes.empty());
+  std::sort(sizes.begin(), sizes.end());
+  out.n = static_cast<int>(sizes.size());
+  out.mean /= out.n;
+  out.p90 = sizes[sizes.size() * 9 / 10];
+  return out;
+}
+
+void check_document(const json& d, const std::string& subject, std::size_t rows) {
+  CHECK(d.at("schema") == "windtunnel/validation/1");
+  CHECK(d.at("subject") == subject);
+  REQUIRE(d.at("rows").size() == rows);
+  std::size_t predicted = 0;
+  for (const json& row : d.at("rows")) {
+    INFO(row.dump());
+    for (const char* key : {"line", "name", "group", "regime", "measured_s", "predicted_s"}) CHECK(row.contains(key));
+    if (row.at("predicted_s").is_null()) {
+      CHECK_FALSE(row.at("abstained").get<std::string>().empty());
+      continue;
+    }
+    ++predicted;
+    CHECK(row.at("predicted_s") > 0);
+    CHECK(row.at("interval80_s")[0] <= row.at("predicted_s"));
+    CHECK(row.at("interval80_s")[1] >= row.at("predicted_s"));
+    double shares = 0;
+    for (const auto& [kind, share] : row.at("evidence").items()) shares += share.get<double>();
+    CHECK(shares == Approx(1));
+  }
+  CHECK_FALSE(d.at("regimes").empty());
+  CHECK_FALSE(d.at("families").empty());
+  for (const json* summary : {&d.at("summary"), &d.at("summary").at("baseline")}) {
+    for (const char* key :
+         {"n", "abstained", "mape", "median_ape", "p90_ape", "bias", "spearman", "regret", "coverage80"})
+      CHECK(summary->contains(key));
+    CHECK(summary->at("n") == predicted);
+    CHECK(summary->at("abstained") == rows - predicted);
+    CHECK(summary->at("regret").is_null());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the document has a row a measurement and a summary beside a baseline's") {
+  check_document(kernels(), "kernels", 5140);
+  check_document(collectives(), "collectives", 487);
+}
+
+TEST_CASE("matrix products of shapes never seen") {
+  for (const char* gpu : {"gemm, A100", "gemm, H100"}) {
+    const Errors e = errors(kernels(), {gpu});
+    INFO(gpu);
+    CHECK(e.mean <= 0.07);
+    CHECK(e.p90 <= 0.16);
+    CHECK(e.inside >= 0.75 * e.n);
+    CHECK(e.inside <= 0.90 * e.n);
+  }
+  CHECK(kernels().at("summary").at("mape") < 0.5 * kernels().at("summary").at("baseline").at("mape").get<double>());
+}
+
+TEST_CASE("all-reduces on clusters never seen") {
+  CHECK(errors(collectives(), {"all-reduce, one node"}).mean <= 0.10);
+  CHECK(errors(collectives(), {"all-reduce, many nodes, >= 64 MiB"}).mean <= 0.15);
+  CHECK(errors(collectives(), {"all-reduce, many nodes, < 64 MiB"}).mean <= 0.30);
+  CHECK(collectives().at("summary").at("coverage80") >= 0.75);
+  CHECK(collectives().at("summary").at("coverage80") <= 0.90);
+  CHECK(collectives().at("summary").at("mape") <
+        0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
+}
+
+TEST_CASE("whole sources left out are harder, and said beside") {
+  const json& strict = collectives().at("whole_sources_left_out").at("summary");
+  CHECK(strict.at("mape") > collectives().at("summary").at("mape"));
+  CHECK(strict.at("mape") < 0.25);
+  CHECK(kernels().at("whole_sources_left_out").is_null());
+}
+
+TEST_CASE("a table for people says what was left out and why rows have no prediction") {
+  const auto [status, text] = run("collectives configs/measurements/collectives.csv");
+  CHECK(status == 0);
+  CHECK(text.find("all-reduce, one node, >= 64 MiB") != std::string::npos);
+  CHECK(text.find("no model of 'sendrecv'") != std::string::npos);
+}
+
+TEST_CASE("a file of the other kind, and none, are usage errors") {
+  CHECK(run("kernels configs/measurements/collectives.csv").first == 2);
+  CHECK(run("collectives no/such.csv").first == 2);
+  CHECK(run("everything configs/measurements/collectives.csv").first == 2);
+}
