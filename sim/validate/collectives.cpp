@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -16,6 +17,14 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kFewestRows = 3;  // three constants
+
+/// Who measured: a talk by its number, a repository without the file in it, else the first words.
+std::string origin(const std::string& source) {
+  static const std::regex talk(R"(S\d{5})"), repository(R"([\w.-]+/[\w.-]+)");
+  std::smatch found;
+  if (std::regex_search(source, found, talk) || std::regex_search(source, found, repository)) return found[0];
+  return source.substr(0, source.find(' '));
+}
 
 std::string identity(const CollectiveSample& s) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", s.row->source, s.row->gpu, s.row->gpus, s.row->fabric,
@@ -110,7 +119,7 @@ std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
   };
   const auto sample = [&](const CollectiveRow& row) {
     CollectiveSample s = collective_sample(row);
-    if (left_out == LeftOut::source) s.group = row.source;
+    if (left_out == LeftOut::source) s.group = origin(row.source);
     return s;
   };
   for (const CollectiveRow& row : rows) samples.push_back(sample(row));

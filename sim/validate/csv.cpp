@@ -16,6 +16,9 @@
 namespace wt {
 namespace {
 
+constexpr std::size_t kLongestCell = 2000;
+constexpr double kLargest = 1e15;  ///< more than any size, time or rate that is measured
+
 std::string listed(const std::vector<std::string>& columns) {
   std::string text;
   for (const std::string& column : columns) text += (text.empty() ? "" : ", ") + column;
@@ -79,6 +82,10 @@ CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::stri
   }
   if (table.rows.empty() && table.broken.empty())
     throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", name);
+  for (const CsvRow& row : table.rows)
+    for (const std::string& cell : row.cells)
+      if (cell.size() > kLongestCell)
+        throw_error(Code::usage, "{}: line {}: found a cell of {} characters, needs at most {}", name, row.line, cell.size(), kLongestCell);
   return table;
 }
 
@@ -93,9 +100,10 @@ std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size
   if (cell.empty()) return std::nullopt;
   double value = 0;
   const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (failure != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value) || value < lowest)
-    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a number >= {}", table.file.string(),
-                row.line, table.columns[column], cell, lowest);
+  if (failure != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value) || value < lowest ||
+      value > kLargest)
+    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a number from {} to {:g}", table.file.string(),
+                row.line, table.columns[column], cell, lowest, kLargest);
   return value;
 }
 

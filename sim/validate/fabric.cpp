@@ -15,7 +15,7 @@ constexpr std::array<std::pair<std::string_view, double>, 5> kInstances = {
     {{"p4d", 50e9}, {"p5en", 400e9}, {"p5", 400e9}, {"p6-b200", 400e9}, {"P6-B200", 400e9}}};
 
 double node_bandwidth(const std::string& fabric) {
-  static const std::regex adapters(R"((\d+)\s*x\s*(\d+)\s*G)");
+  static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)");
   std::smatch found;
   if (std::regex_search(fabric, found, adapters)) return std::stod(found[1]) * std::stod(found[2]) * 1e9 / 8;
   for (const auto& [name, Bps] : kInstances)

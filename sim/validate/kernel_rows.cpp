@@ -14,7 +14,7 @@ namespace {
 
 /// "M=64 N=2112 K=7168" or "8192x8192x8192".
 bool read_shape(const std::string& text, KernelRow& row) {
-  static const std::regex named(R"(M=(\d+) N=(\d+) K=(\d+))"), bare(R"((\d+)x(\d+)x(\d+))");
+  static const std::regex named(R"(M=(\d{1,9}) N=(\d{1,9}) K=(\d{1,9}))"), bare(R"((\d{1,9})x(\d{1,9})x(\d{1,9}))");
   std::smatch found;
   if (!std::regex_match(text, found, named) && !std::regex_match(text, found, bare)) return false;
   row.m = std::stod(found[1]);

@@ -184,7 +184,7 @@ TEST_CASE("tables that are not what they should be are refused with file, line a
   write("gpu,op,m,n,k,dtype,median_us,source\nH100,gemm,1,1,1,fp16,1,x\n");
   CHECK(failure().find("column 'std_us' missing") != std::string::npos);
   write(header + "H100,gemm,1,1,1,fp16,-3,0,x\n");
-  CHECK(failure().find("line 2: column 'median_us': found '-3', needs a number >= 0") != std::string::npos);
+  CHECK(failure().find("line 2: column 'median_us': found '-3', needs a number from 0 to 1e+15") != std::string::npos);
   write(header + "H100,gemm,1,1,1,fp16,0,0,x\n");
   CHECK(failure().find("needs a time above 0") != std::string::npos);
   write(header + "H100,gemm,1,1,1,fp16,1,0,x\nH100,gemm,1,1,1\n");
@@ -193,6 +193,10 @@ TEST_CASE("tables that are not what they should be are refused with file, line a
   CHECK(failure().find("column 'm': found 'one'") != std::string::npos);
   write(header + "H100,gemm,1,1,,fp16,1,0,x\n");
   CHECK(failure().find("column 'k': found nothing") != std::string::npos);
+  write(header + "H100,gemm,1e300,1,1,fp16,1,0,x\n");
+  CHECK(failure().find("column 'm': found '1e300'") != std::string::npos);
+  write(header + "H100,gemm,1,1,1,fp16,1,0," + std::string(200000, '1') + "\n");
+  CHECK(failure().find("line 2: found a cell of 200000 characters") != std::string::npos);
   write(header + "\"H100, SXM\",gemm,1,1,1,fp16,1,0,\"a \"\"quoted\"\" source\"\n");
   CHECK(read_kernel_rows(file).at(0).source == "a \"quoted\" source");
   write(
