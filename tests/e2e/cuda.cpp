@@ -113,6 +113,22 @@ TEST_CASE("the summary names the attention kernel and the profile the device") {
   CHECK(profile.at("measurements").at(0).at("clock") == "device");
 }
 
+TEST_CASE("one rank of a larger mesh is rehearsed on a device") {
+  if (gpus() == 0) return;
+  RunSpec run = with_layout(small_run(), 2, 4, 4);
+  run.global_batch = 16, run.layout.microbatch = 1, run.precision = Precision::bf16;
+  run.rehearsal.device = DeviceKind::cuda;
+  const auto folder = scratch("rehearsed"), file = scratch("rehearsed.yaml");
+  write_file_atomically(file, run_to_yaml(run));
+  const Ended ended = wait_for(start_trainer({"train", "--rehearse", file.string(), "-o", folder.string()}));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const auto document = read_json(folder / "rehearsal.json");
+  CHECK(document.at("device") == "cuda");
+  CHECK(document.at("steps").size() == static_cast<std::size_t>(run.rehearsal.steps));
+  for (const auto& step : document.at("steps")) CHECK(step.at("timeline").at("peak_bytes").get<double>() > 0);
+}
+
 TEST_CASE("ranks on several devices train as one does") {
   const std::int64_t devices = gpus();
   if (devices < 2) return;
