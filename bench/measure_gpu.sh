@@ -19,10 +19,11 @@ pack() {
   for program in windtunnel windtunnel-train unit_kernels_cuda unit_suites_cuda e2e_cuda; do
     strip -o "$to/bin/$program" "$build/bin/$program"
     # LibTorch and NVIDIA's libraries are over there; so are those of the C and C++ runtimes.
-    ldd "$build/bin/$program" | awk '$3 ~ /^\// {print $3}' |
-      grep -Ev '/(torch|nvidia|cuda[^/]*)/|/lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|cuda|nvidia)[.-]' |
-      while read -r library; do cp -Ln "$library" "$to/lib/" || true; done
+    ldd "$build/bin/$program" |
+      awk '$3 ~ /^\// && $3 !~ /\/(torch|nvidia|cuda[^\/]*)\/|\/lib(c|m|dl|rt|util|pthread|gcc_s|stdc\+\+|cuda|nvidia)[.-]/ {print $3}' |
+      while read -r library; do cp -Lu "$library" "$to/lib/"; done
   done
+  strip --strip-unneeded "$to"/lib/*
   du -sh "$to"
 }
 
