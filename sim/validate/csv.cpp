@@ -1,14 +1,13 @@
 #include "sim/validate/csv.hpp"
 
-#define CSV_IO_NO_THREAD  // these tables are small; a reading thread costs more than it saves
-#include <libfccp/csv.h>
+#include <csv.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <utility>
+#include <string_view>
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/nearest.hpp"
@@ -17,82 +16,110 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kLongestCell = 2000;
-constexpr double kLargest = 1e15;  ///< more than any size, time or rate that is measured
+constexpr double kLargest = 1e15;                            ///< more than any size, time or rate that is measured
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which spreadsheets put before UTF-8
 
-std::string listed(const std::vector<std::string>& columns) {
-  std::string text;
-  for (const std::string& column : columns) text += (text.empty() ? "" : ", ") + column;
-  return text;
-}
+std::string listed(const std::vector<std::string>& columns) { return fmt::format("{}", fmt::join(columns, ", ")); }
 
-/// The library takes the columns as a parameter pack, so their number is fixed when it is compiled.
-template <std::size_t... I>
-void read_rows(CsvTable& table, std::index_sequence<I...>) {
-  constexpr unsigned kColumns = sizeof...(I);
-  io::CSVReader<kColumns, io::trim_chars<' ', '\t'>, io::double_quote_escape<',', '"'>> reader(table.file.string());
-  reader.read_header(io::ignore_no_column, table.columns[I]...);
-  std::array<std::string, kColumns> cells;
-  const auto next = [&] {
-    while (true) {
-      try {
-        return reader.read_row(cells[I]...);
-      } catch (const io::error::too_few_columns& e) {
-        table.broken.push_back({e.file_line, {}});
-      } catch (const io::error::too_many_columns& e) {
-        table.broken.push_back({e.file_line, {}});
-      }
-    }
+/// The cells of one line, none where it is blank; nothing where a quote stays open or stands where none may. A parser a
+/// line: an open quote does not swallow the lines after it.
+std::optional<std::vector<std::string>> cells_of(const std::string& line) {
+  csv_parser parser;
+  csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI);
+  std::vector<std::string> cells;
+  const auto add = [](void* cell, std::size_t size, void* to) {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(static_cast<const char*>(cell), size);
   };
-  while (next())
-    table.rows.push_back({static_cast<std::int64_t>(reader.get_file_line()), {cells.begin(), cells.end()}});
+  const bool read = csv_parse(&parser, line.data(), line.size(), add, nullptr, &cells) == line.size() &&
+                    csv_fini(&parser, add, nullptr, &cells) == 0;
+  csv_free(&parser);
+  if (!read) return std::nullopt;
+  return cells;
 }
 
-template <std::size_t Columns = 1>
-void read_any(CsvTable& table) {
-  if constexpr (Columns > kMostColumns) {
-    throw_error(Code::runtime, "read_csv: found {} columns, allowed at most {}; raise kMostColumns",
-                table.columns.size(), kMostColumns);
-  } else {
-    if (table.columns.size() == Columns)
-      read_rows(table, std::make_index_sequence<Columns>{});
-    else
-      read_any<Columns + 1>(table);
+std::vector<std::string> header_of(std::istream& in, const std::string& name) {
+  std::string line;
+  std::getline(in, line);
+  if (line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+  const auto header = cells_of(line);
+  if (!header) throw_error(Code::usage, "{}: line 1: found a quote out of place, needs comma-separated cells", name);
+  if (header->empty()) throw_error(Code::usage, "{}: found an empty file, needs a header with the columns", name);
+  return *header;
+}
+
+std::ifstream opened(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!std::filesystem::is_regular_file(file) || !in)
+    throw_error(Code::usage, "{}: cannot be read; needs a CSV file", file.string());
+  return in;
+}
+
+/// Where in the header each of the columns stands.
+std::vector<std::size_t> places(const std::vector<std::string>& header, const std::vector<std::string>& columns,
+                                OtherColumns others, const std::string& name) {
+  std::vector<std::size_t> out;
+  for (const std::string& column : header) {
+    const bool known = std::find(columns.begin(), columns.end(), column) != columns.end();
+    if (!known && others == OtherColumns::refused)
+      throw_error(Code::usage, "{}: line 1: found the column '{}'{}; allowed are {}", name, column,
+                  did_you_mean(column, columns), listed(columns));
+    if (known && std::count(header.begin(), header.end(), column) > 1)
+      throw_error(Code::usage, "{}: line 1: found the column '{}' twice; needs each once", name, column);
   }
+  for (const std::string& column : columns) {
+    const auto found = std::find(header.begin(), header.end(), column);
+    if (found == header.end())
+      throw_error(Code::usage, "{}: line 1: column '{}' missing; needs {}", name, column, listed(columns));
+    out.push_back(static_cast<std::size_t>(found - header.begin()));
+  }
+  return out;
 }
 
 }  // namespace
 
-CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns) {
+std::size_t CsvTable::at(const std::string& column) const {
+  const auto found = std::find(columns.begin(), columns.end(), column);
+  if (found == columns.end())
+    throw_error(Code::runtime, "CsvTable: found no column '{}', has {}", column, listed(columns));
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::vector<std::string> read_csv_header(const std::filesystem::path& file) {
+  std::ifstream in = opened(file);
+  return header_of(in, file.string());
+}
+
+CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns, OtherColumns others) {
   CsvTable table{file, columns, {}, {}};
   const std::string name = file.string();
-  if (!std::filesystem::is_regular_file(file)) throw_error(Code::usage, "{}: cannot be read; needs a CSV file", name);
-  try {
-    read_any(table);
-  } catch (const io::error::header_missing&) {
-    throw_error(Code::usage, "{}: found an empty file, needs a header with the columns {}", name, listed(columns));
-  } catch (const io::error::extra_column_in_header& e) {
-    throw_error(Code::usage, "{}: line 1: found the column '{}'{}; allowed are {}", name, e.column_name,
-                did_you_mean(e.column_name, columns), listed(columns));
-  } catch (const io::error::missing_column_in_header& e) {
-    throw_error(Code::usage, "{}: line 1: column '{}' missing; needs {}", name, e.column_name, listed(columns));
-  } catch (const io::error::duplicated_column_in_header& e) {
-    throw_error(Code::usage, "{}: line 1: found the column '{}' twice; needs each once", name, e.column_name);
-  } catch (const io::error::base& e) {
-    throw_error(Code::usage, "{}: {}; needs comma-separated cells", name, e.what());
+  std::ifstream in = opened(file);
+  const std::vector<std::string> header = header_of(in, name);
+  const std::vector<std::size_t> from = places(header, columns, others, name);
+  std::string text;
+  for (std::int64_t line = 2; std::getline(in, text); ++line) {
+    auto cells = cells_of(text);
+    if (cells && cells->empty()) continue;
+    if (!cells || cells->size() != header.size()) {
+      table.broken.push_back({line, {}});
+      continue;
+    }
+    CsvRow row{line, {}};
+    row.cells.reserve(columns.size());
+    for (const std::size_t place : from) row.cells.push_back(std::move((*cells)[place]));
+    for (const std::string& cell : row.cells)
+      if (cell.size() > kLongestCell)
+        throw_error(Code::usage, "{}: line {}: found a cell of {} characters, needs at most {}", name, line,
+                    cell.size(), kLongestCell);
+    table.rows.push_back(std::move(row));
   }
   if (table.rows.empty() && table.broken.empty())
     throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", name);
-  for (const CsvRow& row : table.rows)
-    for (const std::string& cell : row.cells)
-      if (cell.size() > kLongestCell)
-        throw_error(Code::usage, "{}: line {}: found a cell of {} characters, needs at most {}", name, row.line, cell.size(), kLongestCell);
   return table;
 }
 
 void refuse_broken(const CsvTable& table) {
   if (!table.broken.empty())
-    throw_error(Code::usage, "{}: line {}: found too few or too many cells, needs {}; quote cells with commas",
-                table.file.string(), table.broken.front().line, table.columns.size());
+    throw_error(Code::usage, "{}: line {}: found {}", table.file.string(), table.broken.front().line, kBrokenLine);
 }
 
 std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
@@ -102,8 +129,8 @@ std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size
   const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (failure != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value) || value < lowest ||
       value > kLargest)
-    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a number from {} to {:g}", table.file.string(),
-                row.line, table.columns[column], cell, lowest, kLargest);
+    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a number from {} to {:g}",
+                table.file.string(), row.line, table.columns[column], cell, lowest, kLargest);
   return value;
 }
 

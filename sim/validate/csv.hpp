@@ -1,4 +1,4 @@
-// Tables of measurements as text cells, read with libfccp: every column by name, every cell with the line it stands on.
+// Tables of measurements as text cells, read with libcsv: every column by name, every cell with the line it stands on.
 // Quoted cells may hold commas, not line breaks.
 #pragma once
 #include <cstdint>
@@ -18,16 +18,25 @@ struct CsvTable {
   std::filesystem::path file;
   std::vector<std::string> columns;
   std::vector<CsvRow> rows;
-  std::vector<CsvRow> broken;  ///< lines with too few or too many cells; without cells
+  std::vector<CsvRow> broken;  ///< lines with too few or too many cells or an open quote; without cells
+
+  /// Place of a column. Throws Error{runtime} where it was not asked for.
+  std::size_t at(const std::string& column) const;
 };
 
-/// Reads exactly these columns, in any order. Throws Error{usage} naming file and line: no such file, an empty one, a
-/// header without one of the columns or with another one, a table without rows.
-/// Throws Error{runtime} for more than kMostColumns columns.
-CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns);
-constexpr std::size_t kMostColumns = 11;
+/// Reads these columns, in any order. Throws Error{usage} naming file and line: no such file, an empty one, a header
+/// without one of the columns, with one of them twice or (unless allowed) with another one, a table without rows.
+enum class OtherColumns { refused, ignored };
+CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns,
+                  OtherColumns others = OtherColumns::refused);
 
-/// Throws Error{usage} where a line has too few or too many cells.
+/// The names of a table's columns, by which schemas are told apart. Throws Error{usage} as read_csv does.
+std::vector<std::string> read_csv_header(const std::filesystem::path& file);
+
+/// What is wrong with a broken line.
+constexpr const char* kBrokenLine = "too few or too many cells or a quote out of place; quote cells with commas";
+
+/// Throws Error{usage} where a line is broken.
 void refuse_broken(const CsvTable& table);
 
 /// The cell as a number, nothing where it is empty. Throws Error{usage} naming file, line and column where it is no

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <fstream>
+#include <algorithm>
 #include <regex>
 #include <string>
 
@@ -54,16 +54,15 @@ std::vector<KernelRow> read_throughputs(const std::filesystem::path& file) {
     KernelRow row;
     row.line = broken.line;
     row.op = "line " + std::to_string(broken.line);
-    row.unusable = "too few or too many cells; quote cells with commas";
+    row.unusable = kBrokenLine;
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
 bool has_throughputs(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::string header;
-  return std::getline(in, header) && header.starts_with("source,kernel,");
+  const std::vector<std::string> header = read_csv_header(file);
+  return std::find(header.begin(), header.end(), "kernel") != header.end();
 }
 
 }  // namespace

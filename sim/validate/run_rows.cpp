@@ -1,0 +1,86 @@
+#include "sim/validate/run_rows.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "configs/spec/error.hpp"
+#include "sim/validate/run_tables.hpp"
+
+namespace wt {
+namespace {
+
+void check_mesh(RunRow& row) {
+  const std::int64_t mesh = row.dp * row.tp * row.pp * row.cp;
+  if (mesh != row.gpus)
+    throw_error(Code::usage, "dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp,
+                mesh, row.gpus);
+  if (row.pp * row.vp > row.model.layers)
+    throw_error(Code::usage, "{} pipeline stages of {} chunks for {} layers", row.pp, row.vp, row.model.layers);
+  if (row.model.heads % row.tp != 0)
+    throw_error(Code::usage, "{} heads for tensor parallelism of {}", row.model.heads, row.tp);
+}
+
+void complete_batch(RunRow& row) {
+  if (row.microbatch < 1) throw_error(Code::usage, "microbatch not said");
+  const std::int64_t at_once = row.dp * row.microbatch;
+  if (row.accumulation == 0) {
+    if (row.global_batch < 1) throw_error(Code::usage, "neither global batch nor accumulation said");
+    if (row.global_batch % at_once != 0)
+      throw_error(Code::usage, "a global batch of {} sequences for {} ranks x {} sequences", row.global_batch, row.dp,
+                  row.microbatch);
+    row.accumulation = row.global_batch / at_once;
+  }
+  const std::int64_t batch = at_once * row.accumulation;
+  if (row.global_batch == 0) row.global_batch = batch;
+  if (batch != row.global_batch)
+    throw_error(Code::usage, "a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches",
+                row.global_batch, row.dp, row.microbatch, row.accumulation);
+}
+
+std::string name_of(const RunRow& r) {
+  std::string name = fmt::format("{}, {} x {}, dp {} tp {} pp {}", r.model.name, r.gpus, r.gpu, r.dp, r.tp, r.pp);
+  if (r.cp > 1) name += fmt::format(" cp {}", r.cp);
+  if (r.ep > 1) name += fmt::format(" ep {}", r.ep);
+  return name + fmt::format(", {} x {} x {} tokens", r.accumulation, r.microbatch, r.seq);
+}
+
+}  // namespace
+
+std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill) {
+  std::vector<RunRow> rows;
+  for (const CsvRow& cells : table.rows) {
+    RunRow row;
+    row.line = cells.line;
+    // Published by hand: one line that is not as it should be does not take the others' value away.
+    try {
+      fill(cells, row);
+      row.model.check("shape of the model");
+      check_mesh(row);
+      complete_batch(row);
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      row.unusable = e.what();
+    }
+    row.group = row.source + " | " + row.model.name;
+    row.name = row.unusable.empty() ? name_of(row) : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);
+    rows.push_back(std::move(row));
+  }
+  for (const CsvRow& broken : table.broken) {
+    RunRow row;
+    row.line = broken.line;
+    row.name = fmt::format("line {}", broken.line);
+    row.unusable = kBrokenLine;
+    rows.push_back(std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [](const RunRow& a, const RunRow& b) { return a.line < b.line; });
+  return rows;
+}
+
+std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {
+  const std::vector<std::string> header = read_csv_header(file);
+  const bool tables = std::find(header.begin(), header.end(), "measured_metric") != header.end();
+  return tables ? read_simulator_tables(file) : read_training_runs(file);
+}
+
+}  // namespace wt

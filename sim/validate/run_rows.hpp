@@ -1,0 +1,62 @@
+// Measured training steps: one row a run. Two schemas of CSV, told apart by their headers:
+//   training runs      63 columns from row_id to notes, an empty cell = unknown; configs/measurements/training_runs.csv
+//   simulator tables   source, model, gpu, n_gpus, parallelism, batch/seq, precision, measured_metric, measured_value,
+//                      predicted_value: "gpt h1024 l12 a16", "TP2 DP1 PP2 full-recompute 1F1B", "batch 16 mbs 8 seq
+//                      1024"; configs/measurements/simulator_tables.csv
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "configs/spec/model.hpp"
+
+namespace wt {
+
+/// What a measured memory is of, on the GPU with most of it.
+enum class MemoryOf {
+  nothing,         ///< not measured
+  peak_allocated,  ///< torch.cuda.max_memory_allocated
+  peak,            ///< the source does not say whether allocated or reserved
+  states,          ///< parameters, gradients and optimizer state of the layers alone
+  activations,     ///< what the layers keep for backward alone
+};
+
+struct RunRow {
+  std::int64_t line = 0;  ///< in the file
+  std::string name, source, framework, gpu, interconnect;
+  std::string group;  ///< source and model: what is left out of a fit together
+  std::int64_t gpus = 0, gpus_per_node = 8;
+  ModelSpec model;
+  std::int64_t seq = 0;  ///< tokens of a sequence
+
+  std::int64_t dp = 1, tp = 1, pp = 1, cp = 1;  ///< dp * tp * pp * cp = gpus
+  std::int64_t vp = 1;                          ///< layer chunks a pipeline stage (interleaved schedule)
+  std::int64_t ep = 1;                          ///< divides dp * cp, or dp * cp * tp
+  bool sequence_parallel = false;               ///< norms and residuals are split over tp (Korthikanti et al. 2022)
+  int zero_stage = 0;  ///< 0 = replicas, 1 = optimizer state is sharded, 3 = FSDP: parameters and gradients, too
+  std::int64_t shard_group = 1;   ///< ranks of dp that hold one copy of what is sharded; below dp = hybrid
+  std::int64_t microbatch = 0;    ///< sequences of one data-parallel rank
+  std::int64_t accumulation = 0;  ///< microbatches of one data-parallel rank a step
+  std::int64_t global_batch = 0;  ///< sequences a step
+  enum class Recompute { none, selective, full } recompute = Recompute::none;
+  std::string recompute_text;   ///< as published; empty = not said
+  std::string precision;        ///< bf16, fp16 or fp8
+  std::string routing;          ///< of MoE models, as published; empty = not said
+  bool flash_attention = true;  ///< false: scores are materialised
+
+  double step_s = 0;  ///< 0 = not measured
+  MemoryOf memory_of = MemoryOf::nothing;
+  double memory_bytes = 0;
+
+  std::vector<std::string> assumed;  ///< what the source does not say and this row takes for granted
+  std::string unusable = {};         ///< why nothing can be predicted of this row: what is missing or contradictory
+
+  std::int64_t tokens() const { return global_batch * seq; }  ///< a step
+};
+
+/// Every row of the table, in order; a row that is broken, incomplete or contradictory says so in `unusable`. Throws
+/// Error{usage} as read_csv does.
+std::vector<RunRow> read_run_rows(const std::filesystem::path& file);
+
+}  // namespace wt

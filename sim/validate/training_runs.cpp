@@ -1,0 +1,218 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <optional>
+#include <regex>
+
+#include "configs/spec/error.hpp"
+#include "sim/validate/run_tables.hpp"
+
+namespace wt {
+namespace {
+
+const std::vector<std::string> kColumns = {"source_id",
+                                           "framework",
+                                           "gpu",
+                                           "n_gpus",
+                                           "gpus_per_node",
+                                           "interconnect",
+                                           "model",
+                                           "arch_type",
+                                           "arch_evidence",
+                                           "layers",
+                                           "hidden",
+                                           "heads",
+                                           "kv_heads",
+                                           "ffn_hidden",
+                                           "expert_ffn",
+                                           "gated",
+                                           "vocab",
+                                           "experts",
+                                           "top_k",
+                                           "shared_experts",
+                                           "seq_len",
+                                           "params_total",
+                                           "fsdp_mode",
+                                           "fsdp_shard_group",
+                                           "dp",
+                                           "ep",
+                                           "tp",
+                                           "pp",
+                                           "vp",
+                                           "cp",
+                                           "micro_batch",
+                                           "grad_accum",
+                                           "act_ckpt",
+                                           "precision",
+                                           "moe_routing",
+                                           "global_batch_seqs",
+                                           "step_time_s",
+                                           "mem_gb",
+                                           "tokens_per_s_per_gpu"};
+
+/// One line, its cells by column.
+class Line {
+ public:
+  Line(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
+  const std::string& text(const std::string& column) const { return row_.cells[table_.at(column)]; }
+  bool has(const std::string& column, const std::string& part) const {
+    return text(column).find(part) != std::string::npos;
+  }
+  double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
+  std::optional<std::int64_t> count(const std::string& column, double lowest = 1) const {
+    const auto value = number(table_, row_, table_.at(column), lowest);
+    if (!value) return std::nullopt;
+    if (*value != std::floor(*value))
+      throw_error(Code::usage, "column '{}': found '{}', needs a whole number", column, text(column));
+    return static_cast<std::int64_t>(*value);
+  }
+  std::int64_t needed(const std::string& column) const {
+    if (const auto value = count(column)) return *value;
+    throw_error(Code::usage, "{} not said", column);
+  }
+
+ private:
+  const CsvTable& table_;
+  const CsvRow& row_;
+};
+
+/// Whether the embedding is the output projection, too: of GPTs and MPTs it is; elsewhere the number of parameters
+/// tells.
+bool tied(const ModelSpec& model, double parameters) {
+  if (model.activation == Activation::gelu) return true;
+  if (parameters == 0) return false;
+  ModelSpec shared = model;
+  shared.tied = true;
+  return std::abs(static_cast<double>(shared.total_parameters()) - parameters) <
+         std::abs(static_cast<double>(model.total_parameters()) - parameters);
+}
+
+void fill_model(const Line& line, RunRow& row) {
+  ModelSpec& m = row.model;
+  if (line.has("arch_type", "hybrid")) throw_error(Code::usage, "layers of several kinds are not modelled");
+  m.layers = line.needed("layers");
+  m.d_model = line.needed("hidden");
+  m.activation = line.text("gated") == "1" ? Activation::swiglu : Activation::gelu;
+  const auto heads = line.count("heads");
+  m.heads = heads.value_or(std::max<std::int64_t>(1, m.d_model / 128));
+  if (!heads) row.assumed.emplace_back("heads of 128");
+  m.kv_heads = line.count("kv_heads").value_or(m.heads);
+  // Qwen3's and GPT-OSS's heads together are not as wide as the model; the table says so beside the shape.
+  static const std::regex stated(R"(head_dim (\d{1,4}))");
+  std::smatch found;
+  m.head_dim =
+      std::regex_search(line.text("arch_evidence"), found, stated) ? std::stoll(found[1]) : m.d_model / m.heads;
+  m.experts = line.count("experts").value_or(0);
+  if (m.experts > 0) {
+    m.ffn = line.needed("expert_ffn");
+    m.top_k = line.needed("top_k");
+    m.shared_ffn = line.count("shared_experts", 0).value_or(0) * m.ffn;
+  } else if (const auto ffn = line.count("ffn_hidden")) {
+    m.ffn = *ffn;
+  } else {
+    // Llama's rule: 4 d_model, two thirds of it for the gate's sake, in multiples of 256.
+    const std::int64_t width = m.activation == Activation::swiglu ? 8 * m.d_model / 3 : 4 * m.d_model;
+    m.ffn = (width + 255) / 256 * 256;
+    row.assumed.push_back(fmt::format("FFN of {}", m.ffn));
+  }
+  const auto parameters = line.real("params_total");
+  if (const auto vocab = line.count("vocab")) {
+    m.vocab = *vocab;
+  } else {
+    if (parameters == 0) throw_error(Code::usage, "neither vocabulary nor parameters said");
+    m.vocab = 1;  // both matrices of it are what the layers leave of the parameters
+    const double left = parameters - static_cast<double>(m.total_parameters());
+    m.vocab = std::max<std::int64_t>(1, std::llround(left / static_cast<double>(2 * m.d_model)));
+    row.assumed.push_back(fmt::format("vocabulary of {}", m.vocab));
+  }
+  m.norm = m.activation == Activation::swiglu ? Norm::rmsnorm : Norm::layernorm;
+  if (line.has("framework", "Megatron") && m.norm == Norm::layernorm) {  // GPT: biases everywhere
+    m.norm_bias = true;
+    m.attention.bias = AttentionSpec::Bias::all;
+  }
+  m.tied = tied(m, parameters);
+}
+
+void fill_sharding(const Line& line, RunRow& row) {
+  const bool megatron = line.has("framework", "Megatron-Core") || line.has("framework", "SimuMax");
+  if (line.has("fsdp_mode", "ZeRO-0")) {
+    row.zero_stage = 0;
+  } else if (line.has("fsdp_mode", "ZeRO-1")) {
+    row.zero_stage = 1;
+  } else if (!line.text("fsdp_mode").empty()) {  // ZeRO-3, FSDP, HSDP
+    row.zero_stage = 3;
+  } else if (megatron) {
+    row.zero_stage = 1;
+    row.assumed.emplace_back("distributed optimizer");
+  }
+  row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp);
+  if (row.dp * row.cp % row.shard_group != 0)
+    throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
+}
+
+void fill_recompute(const Line& line, RunRow& row) {
+  row.recompute_text = line.text("act_ckpt");
+  if (row.recompute_text.starts_with("selective"))
+    row.recompute = RunRow::Recompute::selective;
+  else if (row.recompute_text.starts_with("full"))
+    row.recompute = RunRow::Recompute::full;
+  else if (row.recompute_text.empty())
+    row.assumed.emplace_back("no recompute");
+  else if (!row.recompute_text.starts_with("none"))
+    throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
+}
+
+void fill_mesh(const Line& line, RunRow& row) {
+  row.gpus = line.needed("n_gpus");
+  row.gpus_per_node = line.count("gpus_per_node").value_or(8);
+  row.tp = line.needed("tp");
+  row.pp = line.needed("pp");
+  row.cp = line.count("cp").value_or(1);
+  row.vp = row.pp > 1 ? line.count("vp").value_or(1) : 1;
+  row.ep = line.count("ep").value_or(1);
+  row.dp = line.count("dp").value_or(std::max<std::int64_t>(1, row.gpus / (row.tp * row.pp * row.cp)));
+  // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
+  // 2021 and InternEvo's table do not.
+  const bool old = line.text("framework") == "Megatron-LM" || line.has("framework", "InternEvo");
+  row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
+  row.flash_attention = line.text("framework") != "Megatron-LM";
+}
+
+void fill_measured(const Line& line, RunRow& row) {
+  const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
+  row.step_s = line.real("step_time_s");
+  if (row.step_s == 0 && rate > 0) row.step_s = static_cast<double>(row.tokens()) / rate;
+  // Both frameworks print GiB as GB.
+  row.memory_bytes = line.real("mem_gb") * (1 << 30);
+  if (row.memory_bytes > 0) row.memory_of = line.has("framework", "Bridge") ? MemoryOf::peak : MemoryOf::peak_allocated;
+}
+
+}  // namespace
+
+std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
+  const CsvTable table = read_csv(file, kColumns, OtherColumns::ignored);
+  return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
+    const Line line(table, cells);
+    row.source = line.text("source_id");
+    row.framework = line.text("framework");
+    row.gpu = line.text("gpu");
+    row.interconnect = line.text("interconnect");
+    row.model.name = line.text("model");
+    row.model.source = line.text("arch_evidence");
+    row.routing = line.text("moe_routing");
+    row.precision = line.has("precision", "fp8") || line.has("precision", "FP8") ? "fp8"
+                    : line.has("precision", "16") ? (line.has("precision", "fp16") ? "fp16" : "bf16")
+                                                  : line.text("precision");
+    row.seq = line.needed("seq_len");
+    fill_mesh(line, row);
+    fill_sharding(line, row);
+    fill_recompute(line, row);
+    fill_model(line, row);
+    row.microbatch = line.count("micro_batch").value_or(0);
+    row.accumulation = line.count("grad_accum").value_or(0);
+    row.global_batch = line.count("global_batch_seqs").value_or(0);
+    fill_measured(line, row);
+  });
+}
+
+}  // namespace wt

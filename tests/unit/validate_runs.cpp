@@ -1,0 +1,231 @@
+// Tables of measured training steps: what the cells say, what follows from them, and what is wrong with a row.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/spec/error.hpp"
+#include "sim/validate/csv.hpp"
+#include "sim/validate/run_rows.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+
+namespace {
+
+using Cells = std::map<std::string, std::string>;
+
+/// A run that says everything.
+const Cells kRun = {{"row_id", "r1"},
+                    {"source_id", "s"},
+                    {"framework", "LLM Foundry/Composer + PyTorch FSDP1"},
+                    {"gpu", "H100-80GB"},
+                    {"n_gpus", "32"},
+                    {"gpus_per_node", "8"},
+                    {"interconnect", "IB"},
+                    {"model", "Llama"},
+                    {"arch_type", "dense"},
+                    {"arch_evidence", "read"},
+                    {"layers", "32"},
+                    {"hidden", "4096"},
+                    {"heads", "32"},
+                    {"kv_heads", "8"},
+                    {"ffn_hidden", "14336"},
+                    {"expert_ffn", ""},
+                    {"gated", "1"},
+                    {"vocab", "128256"},
+                    {"experts", ""},
+                    {"top_k", ""},
+                    {"shared_experts", ""},
+                    {"seq_len", "4096"},
+                    {"params_total", "8030000000"},
+                    {"fsdp_mode", "HSDP"},
+                    {"fsdp_shard_group", "4"},
+                    {"dp", "8"},
+                    {"ep", ""},
+                    {"tp", "2"},
+                    {"pp", "2"},
+                    {"vp", ""},
+                    {"cp", "1"},
+                    {"micro_batch", "2"},
+                    {"grad_accum", ""},
+                    {"global_batch_seqs", "64"},
+                    {"act_ckpt", "selective (per-op)"},
+                    {"precision", "amp_bf16/DEFAULT"},
+                    {"moe_routing", ""},
+                    {"step_time_s", ""},
+                    {"tokens_per_s_per_gpu", "4096"},
+                    {"mem_gb", "40"}};
+
+std::vector<RunRow> rows_of(const std::vector<Cells>& lines) {
+  std::string text;
+  for (const auto& [column, cell] : kRun) text += column + ",";
+  text += "notes\n";
+  for (const Cells& changed : lines) {
+    for (const auto& [column, cell] : kRun) text += "\"" + (changed.count(column) ? changed.at(column) : cell) + "\",";
+    text += "a note\n";
+  }
+  const test::TempDirectory folder;
+  test::write_bytes(folder / "runs.csv", text);
+  return read_run_rows(folder / "runs.csv");
+}
+RunRow row_of(const Cells& changed) { return rows_of({changed}).at(0); }
+
+std::vector<RunRow> tables_of(const std::string& lines) {
+  const test::TempDirectory folder;
+  test::write_bytes(
+      folder / "t.csv",
+      "source,model,gpu,n_gpus,parallelism,batch/seq,precision,measured_metric,measured_value,predicted_value\n" +
+          lines);
+  return read_run_rows(folder / "t.csv");
+}
+
+std::string refusal(const std::function<void()>& fails) {
+  try {
+    fails();
+  } catch (const Error& e) {
+    CHECK(e.code() == Code::usage);
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a run's row says its layout, and what follows from it") {
+  const RunRow row = row_of({});
+  REQUIRE(row.unusable.empty());
+  CHECK(row.line == 2);
+  CHECK(row.group == "s | Llama");
+  CHECK(row.name == "Llama, 32 x H100-80GB, dp 8 tp 2 pp 2, 4 x 2 x 4096 tokens");
+  CHECK((row.dp == 8 && row.tp == 2 && row.pp == 2 && row.cp == 1 && row.vp == 1 && row.ep == 1));
+  CHECK((row.zero_stage == 3 && row.shard_group == 4));
+  CHECK(row.accumulation == 4);  // 64 sequences / (8 ranks x 2)
+  CHECK(row.step_s == Approx(64.0 * 4096 / (4096 * 32)));
+  CHECK(row.memory_bytes == 40.0 * (1 << 30));
+  CHECK(row.memory_of == MemoryOf::peak_allocated);
+  CHECK(row.recompute == RunRow::Recompute::selective);
+  CHECK(row.precision == "bf16");
+  CHECK((row.sequence_parallel && row.flash_attention));
+  CHECK((row.model.kv_heads == 8 && row.model.head_dim == 128 && row.model.ffn == 14336));
+  CHECK_FALSE(row.model.tied);  // 8.03 B parameters are those of two vocabulary matrices
+  CHECK(row.assumed.empty());
+}
+
+TEST_CASE("what a source does not say is assumed, and the row says so") {
+  const RunRow row = row_of(
+      {{"heads", ""}, {"kv_heads", ""}, {"ffn_hidden", ""}, {"vocab", ""}, {"params_total", "7e9"}, {"act_ckpt", ""}});
+  REQUIRE(row.unusable.empty());
+  CHECK(row.model.ffn == 11008);
+  CHECK(static_cast<double>(row.model.total_parameters()) == Approx(7e9).epsilon(1e-3));
+  CHECK(row.recompute == RunRow::Recompute::none);
+  CHECK(row.assumed == std::vector<std::string>{"no recompute", "heads of 128", "FFN of 11008",
+                                                "vocabulary of " + std::to_string(row.model.vocab)});
+}
+
+TEST_CASE("experts, heads wider than their share and a tied embedding are read from where they stand") {
+  const RunRow moe = row_of({{"experts", "128"},
+                             {"top_k", "8"},
+                             {"shared_experts", "1"},
+                             {"expert_ffn", "768"},
+                             {"ep", "8"},
+                             {"arch_evidence", "read; head_dim 64"}});
+  REQUIRE(moe.unusable.empty());
+  CHECK((moe.model.experts == 128 && moe.model.top_k == 8 && moe.model.ffn == 768 && moe.model.shared_ffn == 768));
+  CHECK((moe.model.head_dim == 64 && moe.ep == 8));
+  CHECK(row_of({{"gated", "0"}}).model.tied);
+  CHECK(row_of({{"params_total", "7.505e9"}}).model.tied);
+}
+
+TEST_CASE("one row that cannot be used does not take the others away") {
+  const std::vector<std::pair<Cells, std::string>> wrong = {
+      {{{"tp", ""}}, "tp not said"},
+      {{{"tp", "4"}}, "64 ranks on 32 GPUs"},
+      {{{"mem_gb", "-1"}}, "found '-1'"},
+      {{{"step_time_s", "-3"}}, "found '-3'"},
+      {{{"layers", "2.5"}}, "needs a whole number"},
+      {{{"grad_accum", "9"}}, "a global batch of 64 sequences is not"},
+      {{{"global_batch_seqs", "65"}}, "a global batch of 65 sequences for"},
+      {{{"micro_batch", ""}}, "microbatch not said"},
+      {{{"arch_type", "hybrid_moe"}}, "layers of several kinds"},
+      {{{"fsdp_shard_group", "3"}}, "shard groups of 3"},
+      {{{"act_ckpt", "some"}}, "found 'some'"},
+      {{{"vp", "17"}}, "2 pipeline stages of 17 chunks for 32 layers"},
+      {{{"heads", "33"}, {"kv_heads", "33"}}, "33 heads for tensor parallelism of 2"}};
+  for (const auto& [cells, reason] : wrong) {
+    const auto rows = rows_of({{}, cells, {}});
+    REQUIRE(rows.size() == 3);
+    INFO(rows[1].unusable);
+    CHECK(rows[1].unusable.find(reason) != std::string::npos);
+    CHECK((rows[0].unusable.empty() && rows[2].unusable.empty()));
+  }
+}
+
+TEST_CASE("tables of simulators say shape, layout and batch in words") {
+  const auto rows = tables_of(
+      "VIA-Research/vTrain,gpt h1024 l12 a16,A100,8,TP2 DP2 PP2 full-recompute 1F1B,batch 16 mbs 4 seq "
+      "1024,fp16,iteration_time_ms,250,1\n"
+      "Korthikanti,gpt3-175B,A100-80G,64,TP8 PP8 DP1 int3 recompute=attn_only tpcomm=rs_ag,batch 64 mbs 1 seq "
+      "2048,fp16,GiB_activations,12,1\n"
+      "x,llama,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,1,1\n"
+      "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,power_W,1,1\n"
+      "x,\"gpt,A100\n");
+  REQUIRE(rows.size() == 5);
+  const RunRow& v = rows[0];
+  REQUIRE(v.unusable.empty());
+  CHECK((v.model.layers == 12 && v.model.d_model == 1024 && v.model.heads == 16 && v.model.ffn == 4096 &&
+         v.model.vocab == 51200));
+  CHECK((v.tp == 2 && v.dp == 2 && v.pp == 2 && v.microbatch == 4 && v.accumulation == 2 && v.seq == 1024));
+  CHECK(v.recompute == RunRow::Recompute::full);
+  CHECK_FALSE(v.flash_attention);
+  CHECK(v.step_s == Approx(0.25));
+  const RunRow& k = rows[1];
+  REQUIRE(k.unusable.empty());
+  CHECK((k.vp == 3 && k.sequence_parallel && k.recompute == RunRow::Recompute::selective));
+  CHECK(k.memory_of == MemoryOf::activations);
+  CHECK(k.memory_bytes == 12.0 * (1 << 30));
+  CHECK(rows[2].unusable.find("needs a shape as in") != std::string::npos);
+  CHECK(rows[3].unusable.find("'power_W'") != std::string::npos);
+  CHECK(rows[4].unusable == kBrokenLine);
+}
+
+TEST_CASE("the tables in the tree are read whole") {
+  const auto usable = [](const std::vector<RunRow>& rows) {
+    return std::count_if(rows.begin(), rows.end(), [](const RunRow& row) { return row.unusable.empty(); });
+  };
+  const auto runs = read_run_rows("configs/measurements/training_runs.csv");
+  CHECK(runs.size() == 600);
+  CHECK(usable(runs) == 585);  // ten of SC'21 have no microbatch, four of nanotron another batch, one other layers
+  CHECK(
+      std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
+  const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
+  CHECK(tables.size() == 1484);
+  CHECK(usable(tables) == 1464);  // twenty shares of memory
+}
+
+TEST_CASE("a table is read by the names of its columns, in any order, with others beside where that is allowed") {
+  const test::TempDirectory folder;
+  const auto file = folder / "t.csv";
+  test::write_bytes(file,
+                    "\xEF\xBB\xBF"
+                    "b, a ,c\r\n1,\"2, 3\",4\r\n\r\n5,\"6\r\n7,8,9\r\n");
+  const CsvTable table = read_csv(file, {"a", "b"}, OtherColumns::ignored);
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0].cells == std::vector<std::string>{"2, 3", "1"});
+  CHECK(table.rows[1].line == 5);
+  REQUIRE(table.broken.size() == 1);  // an open quote ends with its line
+  CHECK(table.broken[0].line == 4);
+  CHECK(table.at("b") == 1);
+  CHECK_THROWS_AS(table.at("c"), Error);
+  CHECK(refusal([&] { read_csv(file, {"a", "b"}); }).find("found the column 'c'") != std::string::npos);
+  CHECK(refusal([&] {
+          read_csv(file, {"a", "d"}, OtherColumns::ignored);
+        }).find("column 'd' missing") != std::string::npos);
+  test::write_bytes(file, "a,a\n1,2\n");
+  CHECK(refusal([&] { read_csv(file, {"a"}); }).find("'a' twice") != std::string::npos);
+  test::write_bytes(file, "\"a\n1\n");
+  CHECK(refusal([&] { read_csv(file, {"a"}); }).find("quote out of place") != std::string::npos);
+  CHECK(refusal([&] { read_run_rows(folder.path()); }).find("cannot be read") != std::string::npos);
+}
