@@ -12,18 +12,20 @@
 #include "reports/render.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
+#include "sim/validate/runs.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
-  std::string file;
+  std::string file, stack;
   bool json = false;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
 
-Validation validate_kernels(const std::string& file) {
+Validation validate_kernels(const Options& o) {
+  const std::string& file = o.file;
   return {.subject = "kernels",
           .file = file,
           .method = "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k).",
@@ -31,7 +33,8 @@ Validation validate_kernels(const std::string& file) {
           .rows = judge_kernels(read_kernel_rows(file), read_kernel_rows(measurements("kernel_times.csv")))};
 }
 
-Validation validate_collectives(const std::string& file) {
+Validation validate_collectives(const Options& o) {
+  const std::string& file = o.file;
   const std::vector<CollectiveRow> rows = read_collective_rows(file);
   const std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
   return {.subject = "collectives",
@@ -42,14 +45,28 @@ Validation validate_collectives(const std::string& file) {
           .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
 }
 
+Validation validate_runs(const Options& o) {
+  RunReference reference{.kernels = read_kernel_rows(measurements("kernel_times.csv")),
+                         .collectives = read_collective_rows(measurements("collectives.csv")),
+                         .runs = read_run_rows(measurements("training_runs.csv")),
+                         .stacks = read_stacks()};
+  for (RunRow& row : read_run_rows(measurements("simulator_tables.csv"))) reference.runs.push_back(std::move(row));
+  return {.subject = "runs",
+          .file = o.file,
+          .method = "Every row is predicted by constants fitted without its own source and model.",
+          .baseline = "MFU is constant",
+          .rows = judge_runs(read_run_rows(o.file), reference, o.stack)};
+}
+
 void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
-                 Validation (*judge)(const std::string&)) {
+                      Validation (*judge)(const Options&), bool with_stack = false) {
   CLI::App* command = validate.add_subcommand(name, help);
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
   command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
+  if (with_stack) command->add_option("--stack", o->stack, "The stack of all rows (configs/stacks), in place of what their framework says");
   command->callback([o, judge] {
-    const Validation validation = judge(o->file);
+    const Validation validation = judge(*o);
     if (o->json)
       put_document(json_text(validation_json(validation)), "");
     else
@@ -72,6 +89,10 @@ void add_validate(CLI::App& app) {
               "Times of collectives, as nccl-tests prints them\n"
               "Example: windtunnel validate collectives configs/measurements/collectives.csv",
               validate_collectives);
+  add_subject(*command, "runs",
+              "Step times of training runs\n"
+              "Example: windtunnel validate runs configs/measurements/training_runs.csv",
+              validate_runs, true);
 }
 
 }  // namespace wt

@@ -42,6 +42,7 @@ struct RunRow {
   enum class Recompute { none, selective, full } recompute = Recompute::none;
   std::string recompute_text;   ///< as published; empty = not said
   std::string precision;        ///< bf16, fp16 or fp8
+  double gradient_bytes = 4;    ///< of an element that is reduced
   std::string routing;          ///< of MoE models, as published; empty = not said
   bool flash_attention = true;  ///< false: scores are materialised
 

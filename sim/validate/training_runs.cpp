@@ -203,12 +203,14 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.precision = line.has("precision", "fp8") || line.has("precision", "FP8") ? "fp8"
                     : line.has("precision", "16") ? (line.has("precision", "fp16") ? "fp16" : "bf16")
                                                   : line.text("precision");
+    if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     row.seq = line.needed("seq_len");
     fill_mesh(line, row);
     fill_sharding(line, row);
     fill_recompute(line, row);
     fill_model(line, row);
-    row.microbatch = line.count("micro_batch").value_or(0);
+    row.microbatch = line.count("micro_batch").value_or(1);
+    if (line.text("micro_batch").empty()) row.assumed.emplace_back("microbatch of 1");
     row.accumulation = line.count("grad_accum").value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
     fill_measured(line, row);
