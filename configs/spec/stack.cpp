@@ -15,7 +15,6 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.frameworks = map.texts("frameworks");
   if (stack.frameworks.empty()) map.fail("frameworks", "needs at least one word by which measurements name the framework");
   stack.balanced_stages = map.boolean("balanced_stages", false);
-  stack.rows_sent_once = map.boolean("rows_sent_once", false);
   stack.source = map.text("source");
   map.finish();
   return stack;

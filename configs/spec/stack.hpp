@@ -13,8 +13,6 @@ struct StackSpec {
   std::vector<std::string> frameworks;  ///< words by which a table of measurements names it
   /// Layers are dealt to pipeline stages so that embedding and output projection count as layers do; else evenly.
   bool balanced_stages = false;
-  /// The dispatcher sends a token once to each rank that has one of its experts, not once for each expert (DeepEP).
-  bool rows_sent_once = false;
   std::string source;
 };
 

@@ -43,7 +43,10 @@ RunFabric::RunFabric(const std::vector<CollectiveRow>& reference) {
   for (const CollectiveRow& row : reference) samples.push_back(collective_sample(row));
   std::map<std::string, std::vector<const CollectiveSample*>> problems;
   for (const CollectiveSample& s : samples)
-    if (s.reason.empty()) problems[s.problem()].push_back(&s);
+    if (s.reason.empty()) {
+      problems[s.problem()].push_back(&s);
+      if (s.many()) largest_[s.fabric] = std::max(largest_[s.fabric], s.row->bytes);
+    }
   for (const auto& [problem, members] : problems) fits_.emplace(problem, CollectiveFit(members));
 }
 
@@ -61,13 +64,14 @@ double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const R
   row.fabric = row.nodes > 1 ? fabric.fabric : "NVSwitch";
   row.note = fabric.note;
   row.collective = nccl_name(kind);
-  row.bytes = bytes;
+  const auto known = largest_.find(row.fabric);
+  row.bytes = known == largest_.end() ? bytes : std::min(bytes, known->second);
   row.seconds = 1;  // nothing measured; the sample wants a time
   const CollectiveSample sample = collective_sample(row);
   if (!sample.reason.empty()) throw_error(Code::usage, "{}", sample.reason);
   const auto fit = fits_.find(sample.problem());
   if (fit == fits_.end()) throw_error(Code::usage, "no measurement of {}", sample.problem());
-  return fit->second.seconds(sample);
+  return fit->second.seconds(sample) * bytes / row.bytes;
 }
 
 double RunFabric::send_s(double bytes, bool over_nodes, const RunRow& run) const {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kFolds = 10;
+constexpr const char* kNeverMeasured = ", stack never measured";
 
 struct Sample {
   const RunRow* row = nullptr;
@@ -66,25 +68,55 @@ class RunPredictor {
     j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
     j.forecast.reason = s.reason;
     if (s.reason.empty() && row.step_s <= 0) j.forecast.reason = "no step time measured";
-    const StepModel* model = j.forecast.reason.empty() ? without(row.group) : nullptr;
+    const bool known = knows_stack(s);
+    const StepModel* model = !j.forecast.reason.empty() ? nullptr : known ? without(row.group) : without_stack(s.traits.stack);
     if (j.forecast.reason.empty() && model == nullptr) j.forecast.reason = "no measurement of another source or model to fit on";
     j.baseline.reason = j.forecast.reason;
     if (!j.forecast.reason.empty()) return j;
     j.choice = choice_of(row);
-    const bool known = model->knows_stack(s.traits.stack);
-    j.forecast.seconds = model->seconds(s.work, s.traits);
-    j.baseline.seconds = s.work.model_flops_s / typical_share(row);
-    j.forecast.evidence = j.baseline.evidence = only(known && row.assumed.empty() ? Evidence::published : Evidence::derived);
-    if (!known) j.regime += ", stack never measured";
+    predict(j, s, *model, known);
+    return j;
+  }
+
+  /// As if nothing of its stack had been measured: shows how far the typical constants carry. Empty where nothing else was.
+  std::optional<Judged> as_unknown(const Sample& s) {
+    const StepModel* model = s.timed() ? without_stack(s.traits.stack) : nullptr;
+    if (model == nullptr) return std::nullopt;
+    Judged j;
+    j.group = s.traits.stack;
+    j.measured_s = s.row->step_s;
+    predict(j, s, *model, false);
     return j;
   }
 
  private:
-  std::vector<TimedStep> timed(std::size_t without_fold) const {
+  void predict(Judged& j, const Sample& s, const StepModel& model, bool known) const {
+    j.forecast.seconds = model.seconds(s.work, s.traits);
+    j.baseline.seconds = s.work.model_flops_s / typical_share(*s.row);
+    j.forecast.evidence = j.baseline.evidence = only(known && s.row->assumed.empty() ? Evidence::published : Evidence::derived);
+    // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.
+    if (!known) j.regime = fmt::format("{}{}", s.row->model.experts > 0 ? "MoE" : "dense", kNeverMeasured);
+  }
+
+  bool knows_stack(const Sample& s) const {
+    return std::any_of(training_.begin(), training_.end(),
+                       [&](const Sample* each) { return each->traits.stack == s.traits.stack && each->row->group != s.row->group; });
+  }
+
+  std::vector<TimedStep> timed(std::size_t without_fold, const std::string& without_stack = "") const {
     std::vector<TimedStep> out;
     for (const Sample* s : training_)
-      if (fold_.at(s->row->group) != without_fold) out.push_back({&s->work, s->traits, s->row->group, s->row->step_s});
+      if (fold_.at(s->row->group) != without_fold && s->traits.stack != without_stack)
+        out.push_back({&s->work, s->traits, s->row->group, s->row->step_s});
     return out;
+  }
+
+  const StepModel* without_stack(const std::string& stack) {
+    auto& model = stackless_[stack];
+    if (model) return model.get();
+    const auto steps = timed(kFolds, stack);
+    if (!steps.empty()) model = std::make_unique<StepModel>(steps, &*whole_);
+    return model.get();
   }
 
   const StepModel* without(const std::string& group) {
@@ -114,6 +146,7 @@ class RunPredictor {
   std::map<std::string, std::size_t> fold_;  ///< of a group
   std::optional<StepModel> whole_;
   std::array<std::unique_ptr<StepModel>, kFolds> folds_;
+  std::map<std::string, std::unique_ptr<StepModel>> stackless_;
 };
 
 }  // namespace
@@ -152,6 +185,10 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
   std::vector<Judged> judged;
   for (const std::vector<Sample>* set : {&samples, &others})
     for (const Sample& s : *set) judged.push_back(predictor.judge(s));
+  // Intervals of stacks never measured know how far those are off whose measurements are left out.
+  if (std::any_of(judged.begin(), judged.begin() + static_cast<std::ptrdiff_t>(samples.size()), [](const Judged& j) { return j.regime.ends_with(kNeverMeasured); }))
+    for (const Sample* s : training)
+      if (auto unknown = predictor.as_unknown(*s)) judged.push_back(std::move(*unknown));
   add_intervals(judged, &Judged::forecast);
   add_intervals(judged, &Judged::baseline);
   judged.resize(samples.size());

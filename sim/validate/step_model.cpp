@@ -73,10 +73,13 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
   };
   const double stage = layers(work.forward) + layers(work.backward);
   const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] + work.ends.tensor_s * k[C::network] * k[C::tensor];
-  const double fullest = stage + (traits.balanced_stages ? ends / work.stages : ends);
-  const double bubble = (work.stages - 1) / work.chunks / work.microbatches;  // of a stage's time: Narayanan et al. 2021
-  return fullest + bubble * (traits.balanced_stages ? fullest : stage) +
-         k[C::network] * (work.send_s * (1 + bubble) + work.replicas_s * k[C::replicas]) + work.optimizer_s * k[C::optimizer] + k[C::step_s];
+  // The first and last stage have embedding and output projection beside their layers, or in place of some.
+  const double layer = stage / work.stage_layers, all = layer * work.layers + ends;
+  const double fullest = traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9)) : stage + ends;
+  // Of one microbatch, cut into chunks: what fills and drains the pipeline (Narayanan et al. 2021).
+  const double fill = std::max(0.0, all - fullest) / work.chunks / work.microbatches;
+  const double hops = 1 + (work.stages - 1) / work.chunks / work.microbatches;
+  return fullest + fill + k[C::network] * (work.send_s * hops + work.replicas_s * k[C::replicas]) + work.optimizer_s * k[C::optimizer] + k[C::step_s];
 }
 
 StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
@@ -128,7 +131,7 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
     for (std::size_t i = 0; i < kStepConstants; ++i) start[static_cast<Eigen::Index>(i)] = near->base_[i] - std::log(kKnown[i].start);
     for (const auto& [name, at] : stack_at)
       for (std::size_t i = 0; i < kStepConstants; ++i)
-        if (own[i] >= 0) start[at + own[i]] = near->stacks_.at(name)[i];
+        if (own[i] >= 0) start[at + own[i]] = near->stacks_.at(name)[i];  // of the steps of a part, the whole knows every stack and GPU
     for (const auto& [name, at] : gpu_at) start[at] = near->gpus_.at(name);
   }
   const Eigen::VectorXd p = least_squares(residuals, rows + next, start);

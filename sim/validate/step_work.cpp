@@ -85,12 +85,17 @@ class Sums {
   void communicate(const Op& op, double times, bool in_microbatch) {
     const Axis axis = op.collective.axis;
     const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), run_.gpus_per_node);
-    const double bytes = op.collective.bytes.at(rows_) * (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas ? run_.gradient_bytes / 4 : 1);
+    double bytes = op.collective.bytes.at(rows_);
+    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
+    const bool rows = op.action == Action::dispatch || op.action == Action::collect;
+    if (rows && run_.rows_sent_once) bytes *= distinct_places(group);
     const double seconds = times * fabric_.seconds(op.kind, bytes, group, run_);
     PhaseWork& p = phase(op);
     if (axis == Axis::tensor) {
       p.tensor_s += seconds;
       p.tensor_calls += times;
+    } else if (rows && run_.exchange_overlapped) {
+      p.gather_s += seconds;
     } else if (axis == Axis::expert || axis == Axis::context) {
       p.exchange_s += seconds;
     } else if (layout_.resident_weights() || op.action == Action::reduce_replicas || op.action == Action::refresh) {
@@ -100,6 +105,13 @@ class Sums {
     } else {
       out.replicas_s += seconds;
     }
+  }
+
+  /// Places that have an expert of a token, over its experts: nodes where the group spans several, else ranks; the experts
+  /// of a token are drawn evenly.
+  double distinct_places(const RunFabric::Group& group) const {
+    const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks), top_k = static_cast<double>(run_.model.top_k);
+    return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
   }
 
   static constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
@@ -155,6 +167,8 @@ StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabr
   out.microbatches = static_cast<double>(run.accumulation);
   out.stages = static_cast<double>(run.pp);
   out.chunks = static_cast<double>(run.vp);
+  out.layers = static_cast<double>(run.model.layers);
+  out.stage_layers = static_cast<double>(stage.layers);
   out.tensor_ranks = static_cast<double>(run.tp);
   out.stages_over_nodes = run.pp > 1 && run.gpus > run.gpus_per_node;
   out.fp8 = run.precision == "fp8" ? 1 : 0;

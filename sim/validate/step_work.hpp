@@ -31,6 +31,7 @@ struct StepWork {
   double optimizer_s = 0;       ///< bytes of the update over the data sheet's bandwidth
   double send_s = 0;            ///< activations to the next stage and gradients back, of all microbatches
   double microbatches = 1, stages = 1, chunks = 1;
+  double layers = 1, stage_layers = 1;  ///< of the model, of the stage
   bool stages_over_nodes = false;  ///< a pipeline whose stages are on different nodes
   double tensor_ranks = 1;
   double fp8 = 0;  ///< 1 where products are in fp8

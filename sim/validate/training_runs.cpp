@@ -48,7 +48,8 @@ const std::vector<std::string> kColumns = {"source_id",
                                            "global_batch_seqs",
                                            "step_time_s",
                                            "mem_gb",
-                                           "tokens_per_s_per_gpu"};
+                                           "tokens_per_s_per_gpu",
+                                           "notes"};
 
 /// One line, its cells by column.
 class Line {
@@ -178,6 +179,13 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = line.text("framework") != "Megatron-LM";
 }
 
+void fill_dispatcher(const Line& line, RunRow& row) {
+  const std::string said = line.text("framework") + " " + line.text("moe_routing") + " " + line.text("notes");
+  static const std::regex once("DeepEP|HybridEP"), overlapped("(^|[^o]) EP overlap( ON|[; +]|$)");
+  row.rows_sent_once = std::regex_search(said, once);
+  row.exchange_overlapped = std::regex_search(said, overlapped);
+}
+
 void fill_measured(const Line& line, RunRow& row) {
   const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
   row.step_s = line.real("step_time_s");
@@ -208,6 +216,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_mesh(line, row);
     fill_sharding(line, row);
     fill_recompute(line, row);
+    fill_dispatcher(line, row);
     fill_model(line, row);
     row.microbatch = line.count("micro_batch").value_or(1);
     if (line.text("micro_batch").empty()) row.assumed.emplace_back("microbatch of 1");
