@@ -18,6 +18,7 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kFolds = 10;
+constexpr std::size_t kMostOfStack = 24;  // samples by which it is judged how far typical constants carry
 constexpr const char* kNeverMeasured = ", stack never measured";
 
 struct Sample {
@@ -47,6 +48,16 @@ std::string regime_of(const RunRow& r) {
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch, r.precision);
+}
+
+/// Of each stack as many samples: the errors of one that measured thousands of runs say no more of the next stack.
+std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples) {
+  std::map<std::string, std::vector<const Sample*>> stacks;
+  for (const Sample* s : samples) stacks[s->traits.stack].push_back(s);
+  std::vector<const Sample*> out;
+  for (const auto& [name, members] : stacks)
+    for (std::size_t i = 0, n = std::min(members.size(), kMostOfStack); i < n; ++i) out.push_back(members[i * members.size() / n]);
+  return out;
 }
 
 class RunPredictor {
@@ -149,6 +160,26 @@ class RunPredictor {
   std::map<std::string, std::unique_ptr<StepModel>> stackless_;
 };
 
+/// Stacks never measured are off by as much as those are whose measurements are left out, whatever the layout.
+void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<const Sample*>& samples, const std::vector<const Sample*>& training,
+                              RunPredictor& predictor) {
+  std::map<std::string, std::vector<std::size_t>> unknown;  // rows by stack
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    if (judged[i].regime.ends_with(kNeverMeasured)) unknown[samples[i]->traits.stack].push_back(i);
+  if (unknown.empty()) return;
+  std::vector<Judged> left_out;
+  for (const Sample* s : alike_many(training))
+    if (auto row = predictor.as_unknown(*s)) left_out.push_back(std::move(*row));
+  for (const auto& [stack, rows] : unknown) {
+    std::vector<Judged> both;
+    for (std::size_t i : rows) both.push_back(judged[i]), both.back().group = stack;
+    for (const Judged& row : left_out)
+      if (row.group != stack) both.push_back(row);
+    add_intervals(both, &Judged::forecast);
+    for (std::size_t i = 0; i < rows.size(); ++i) judged[rows[i]].forecast = both[i].forecast;
+  }
+}
+
 }  // namespace
 
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference, const std::string& stack) {
@@ -159,7 +190,7 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
     s.row = &row;
     const StackSpec spec = named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named);
     const auto sheet = data_sheet(row.gpu);
-    s.traits = {spec.name, row.gpu, spec.balanced_stages, sheet && sheet->generation >= 9};
+    s.traits = {spec.name, row.gpu, spec.balanced_stages, sheet && sheet->generation >= 9 && spec.attention == FusedAttention::flash2};
     try {
       s.work = step_work(row, gpu, fabric);
     } catch (const Error& e) {
@@ -185,11 +216,10 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
   std::vector<Judged> judged;
   for (const std::vector<Sample>* set : {&samples, &others})
     for (const Sample& s : *set) judged.push_back(predictor.judge(s));
-  // Intervals of stacks never measured know how far those are off whose measurements are left out.
-  if (std::any_of(judged.begin(), judged.begin() + static_cast<std::ptrdiff_t>(samples.size()), [](const Judged& j) { return j.regime.ends_with(kNeverMeasured); }))
-    for (const Sample* s : training)
-      if (auto unknown = predictor.as_unknown(*s)) judged.push_back(std::move(*unknown));
   add_intervals(judged, &Judged::forecast);
+  std::vector<const Sample*> asked;
+  for (const Sample& s : samples) asked.push_back(&s);
+  add_intervals_of_unknown(judged, asked, training, predictor);
   add_intervals(judged, &Judged::baseline);
   judged.resize(samples.size());
   return judged;

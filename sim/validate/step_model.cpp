@@ -61,7 +61,7 @@ const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
   const double product_factor = k[C::products] * (work.fp8 > 0 ? k[C::fp8] : 1);
-  const double attention_factor = k[C::attention] * (traits.wide_tensor_cores ? k[C::attention_hopper] : 1);
+  const double attention_factor = k[C::attention] * (traits.ampere_attention ? k[C::attention_hopper] : 1);
   const auto computation = [&](const PhaseWork& p) {
     return p.products_s * product_factor + p.attention_s * attention_factor + p.memory_s * k[C::memory];
   };

@@ -19,7 +19,7 @@ namespace wt {
 enum class StepConstant : std::size_t {
   products,         ///< matrix products over what the wave model says
   attention,        ///< attention kernels over the data sheet's FLOP/s
-  attention_hopper, ///< further factor on GPUs with wider tensor cores, which such kernels fill less
+  attention_hopper, ///< further factor of kernels written for Ampere on later GPUs, whose tensor cores they fill less
   memory,           ///< other kernels over the data sheet's bytes/s
   fp8,              ///< fp8 products over the wave model at the doubled rate
   item_s,           ///< host, to launch one work item
@@ -48,7 +48,7 @@ struct StepConstants {
 struct StepTraits {
   std::string stack, gpu;
   bool balanced_stages = false;  ///< layers are dealt to stages so that embedding and output projection count
-  bool wide_tensor_cores = false;
+  bool ampere_attention = false;  ///< FlashAttention-2 on a later GPU
 };
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& constants);

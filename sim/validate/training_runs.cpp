@@ -157,9 +157,7 @@ void fill_recompute(const Line& line, RunRow& row) {
     row.recompute = RunRow::Recompute::selective;
   else if (row.recompute_text.starts_with("full"))
     row.recompute = RunRow::Recompute::full;
-  else if (row.recompute_text.empty())
-    row.assumed.emplace_back("no recompute");
-  else if (!row.recompute_text.starts_with("none"))
+  else if (!row.recompute_text.empty() && !row.recompute_text.starts_with("none"))
     throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
 }
 
