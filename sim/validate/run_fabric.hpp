@@ -25,9 +25,8 @@ class RunFabric {
   /// Ranks `stride` apart, of nodes with `per_node` GPUs.
   static Group group(std::int64_t ranks, std::int64_t stride, std::int64_t per_node);
 
-  /// Seconds of a collective by the convention of Collective::bytes. 0 for one rank. Messages larger than any measured on
-  /// this fabric keep the bandwidth of the largest one. Throws Error{usage} where the GPU
-  /// has no data sheet.
+  /// Seconds of a collective by the convention of Collective::bytes. 0 for one rank. Messages larger than any measured
+  /// on this fabric keep the bandwidth of the largest one. Throws Error{usage} where the GPU has no data sheet.
   double seconds(OpKind kind, double bytes, const Group& group, const RunRow& run) const;
   /// Seconds of `bytes` from one GPU to another, on the same node or not.
   double send_s(double bytes, bool over_nodes, const RunRow& run) const;

@@ -58,7 +58,9 @@ void assume_recompute(std::vector<RunRow>& rows) {
       row.assumed.emplace_back("no recompute");
       continue;
     }
-    row.recompute = std::max_element(others->second.begin(), others->second.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    row.recompute = std::max_element(others->second.begin(), others->second.end(), [](const auto& a, const auto& b) {
+                      return a.second < b.second;
+                    })->first;
     row.assumed.emplace_back("recompute as in the source's other runs");
   }
 }
