@@ -29,6 +29,10 @@ std::string nccl_name(OpKind kind) {
 
 }  // namespace
 
+std::int64_t nvlink_domain(const RunRow& run) {
+  return run.interconnect.find("NVL72") != std::string::npos ? 72 : run.gpus_per_node;
+}
+
 FabricText fabric_text(const RunRow& run) {
   const std::string& text = run.interconnect;
   std::smatch found;
@@ -40,6 +44,7 @@ FabricText fabric_text(const RunRow& run) {
   if (std::regex_search(text, found, adapters)) return {text, "", false};
   if (std::regex_search(text, found, hdr)) return {fmt::format("{}x{}G IB", found[1].str(), found[2].str()), "", false};
   if (std::regex_search(text, found, rate)) return {fmt::format("1x{}G IB", found[1].str()), "", false};
+  if (nvlink_domain(run) > run.gpus_per_node) return {fmt::format("{}x400G IB", nvlink_domain(run)), "", true};
   const auto gpu = data_sheet(run.gpu);
   return {gpu && gpu->generation >= 9 ? "8x400G IB" : "8x200G IB", "",
           true};  // HGX reference designs of the generation
@@ -58,9 +63,9 @@ RunFabric::RunFabric(const std::vector<CollectiveRow>& reference) {
   for (const auto& [problem, members] : problems) fits_.emplace(problem, CollectiveFit(members));
 }
 
-RunFabric::Group RunFabric::group(std::int64_t ranks, std::int64_t stride, std::int64_t per_node) {
+RunFabric::Group RunFabric::group(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain) {
   return {ranks,
-          std::clamp<std::int64_t>(per_node / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks))};
+          std::clamp<std::int64_t>(per_domain / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks))};
 }
 
 double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const RunRow& run) const {

@@ -92,7 +92,7 @@ class Sums {
 
   void communicate(const Op& op, double times, bool in_microbatch) {
     const Axis axis = op.collective.axis;
-    const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), run_.gpus_per_node);
+    const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), nvlink_domain(run_));
     double bytes = op.collective.bytes.at(rows_);
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
     const bool rows = op.action == Action::dispatch || op.action == Action::collect;
@@ -180,7 +180,7 @@ StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabr
   out.layers = static_cast<double>(run.model.layers);
   out.stage_layers = static_cast<double>(stage.layers);
   out.tensor_ranks = static_cast<double>(run.tp);
-  out.stages_over_nodes = run.pp > 1 && run.gpus > run.gpus_per_node;
+  out.stages_over_nodes = run.pp > 1 && run.gpus > nvlink_domain(run);
   out.fp8 = run.precision == "fp8" ? 1 : 0;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
   const double sent =
