@@ -235,12 +235,38 @@ TEST_CASE("a slow node slows the step, folded as unfolded") {
   const std::vector<NodeHealth> slow{{3, 0.5, 0.25}};
   const auto folded = run.replay(small_cluster(8), FakeCost{}, {0, true, true, slow});
   const auto all = run.replay(small_cluster(8), FakeCost{}, {0, false, true, slow});
-  CHECK(folded.simulated_ranks == 8);
+  CHECK(folded.simulated_ranks == 16);  // the slow replica and one of the others
   CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
   const auto behind_uplinks = run.replay(small_cluster(8, 4), FakeCost{}, {0, true, true, slow});
   CHECK(behind_uplinks.step_s ==
         Approx(run.replay(small_cluster(8, 4), FakeCost{}, {0, false, true, slow}).step_s).epsilon(1e-6));
   CHECK(folded.step_s > 1.3 * run.replay(small_cluster(8), FakeCost{}).step_s);
+}
+
+TEST_CASE("what a cluster file says of a node's health is honoured, part by part") {
+  const Run run(layout_of(4, 8, 4));
+  const auto step_s = [&](const NodeHealth& health, bool fold = true) {
+    ClusterSpec cluster = small_cluster(8, 4);
+    cluster.degraded = {health};
+    return run.replay(cluster, FakeCost{}, {0, fold, false, {}}).step_s;
+  };
+  const double healthy = step_s({3});
+  CHECK(healthy == Approx(run.replay(small_cluster(8, 4), FakeCost{}).step_s).epsilon(1e-6));
+  for (const NodeHealth& health : {NodeHealth{3, 0.25, 1, 1}, NodeHealth{3, 1, 0.25, 1}, NodeHealth{3, 1, 1, 0.05}}) {
+    CHECK(step_s(health) > 1.01 * healthy);
+    CHECK(step_s(health) == Approx(step_s(health, false)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("one slow node among 64 of eight GPUs behind oversubscribed uplinks: folded equals unfolded") {
+  const Run run(layout_of(16, 32, 8), true, 2);
+  ClusterSpec cluster = small_cluster(64, 3);
+  cluster.gpus_per_node = cluster.nic_count = 8, cluster.nodes_per_leaf = 8;
+  cluster.degraded = {{13, 0.7, 0.5}};
+  const auto folded = run.replay(cluster, FakeCost{}, {0, true, false, {}}), all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
+  CHECK(folded.simulated_ranks == 128);
+  CHECK(all.simulated_ranks == 512);
+  CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
 }
 
 TEST_CASE("bound 0 <= bound 1 <= simulated") {
