@@ -1,5 +1,7 @@
 #include "sim/program/pipeline.hpp"
 
+#include <map>
+
 #include "sim/program/schedule.hpp"
 #include "sim/program/split_backward.hpp"
 #include "sim/program/step_builder.hpp"
@@ -24,15 +26,15 @@ class StageBuilder : private StepBuilder {
     add_resident();
     add_weights();
     for (const StageWork& work : stage_schedule(layout_, stage_, options_.microbatches)) {
-      const bool is_last = work.microbatch + 1 == program_.microbatches;
       Nodes body;
       switch (work.pass) {
-        case StageWork::Pass::forward: add_forward(body, first(work.chunk), last(work.chunk)); break;
-        case StageWork::Pass::backward: add_backward(body, first(work.chunk), last(work.chunk), is_last); break;
-        case StageWork::Pass::weights: add_weight_gradients(body, first(work.chunk), last(work.chunk), is_last); break;
+        case StageWork::Pass::forward: add_forward(body, work.microbatch, first(work.chunk), last(work.chunk)); break;
+        case StageWork::Pass::backward: add_backward(body, work.microbatch, first(work.chunk), last(work.chunk)); break;
+        case StageWork::Pass::weights: add_weight_gradients(body, work.microbatch, first(work.chunk), last(work.chunk)); break;
       }
       program_.nodes.push_back(loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body)));
     }
+    add_sent();
     add_epilogue();
     return std::move(program_);
   }
@@ -41,6 +43,7 @@ class StageBuilder : private StepBuilder {
   int chunk_layers() const { return static_cast<int>(layers_.size()) / static_cast<int>(layout_.virtual_stages); }
   int first(int chunk) const { return layers_[static_cast<std::size_t>(chunk * chunk_layers())]; }
   int last(int chunk) const { return first(chunk) + chunk_layers() - 1; }
+  bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
   bool split() const { return layout_.schedule == Schedule::zero_bubble; }
 
   /// Ops of one layer.
@@ -101,15 +104,30 @@ class StageBuilder : private StepBuilder {
     at(out, layer, {receive, arrived});
   }
 
-  void add_send(Nodes& out, Direction direction, int layer) const {
+  /// Behind the message before, which thereby gives its buffer back.
+  void add_send(Nodes& out, Direction direction, int microbatch, int layer) {
     const bool forward = direction == Direction::forward;
     Op send = message(OpKind::send, direction);
     send.waits = {{forward ? blocks(layer).last(direction) : layer_end()}};
+    if (const auto before = sent_.find(direction); before != sent_.end())
+      send.waits.push_back({send.name, 0, before->second.layer, before->second.microbatch - microbatch});
+    sent_[direction] = {microbatch, layer};
     send.frees = {{forward ? "out" : "gx"}};
     at(out, layer, {send});
   }
 
-  void add_forward(Nodes& out, int first, int last) const {
+  /// The last messages, of the last microbatch, have left.
+  void add_sent() {
+    for (const auto& [direction, message] : sent_) {
+      Op sent = op("sent" + suffix(direction), Action::exchange_stages, direction);
+      sent.kind = OpKind::host;
+      sent.lane = Lane::host;
+      sent.waits = {{"send" + suffix(direction), 0, message.layer}};
+      program_.nodes.push_back(sent);
+    }
+  }
+
+  void add_forward(Nodes& out, int microbatch, int first, int last) {
     if (first == 0 || last == program_.layers - 1) {
       Op load = op("data", Action::load_batch);
       load.kind = OpKind::host;
@@ -123,10 +141,11 @@ class StageBuilder : private StepBuilder {
       blocks(run.first).add_block(body, Direction::forward, again(run.first));
       out.push_back(loop(Loop::Index::layer, run.first, run.last, std::move(body)));
     }
-    if (last < program_.layers - 1) add_send(out, Direction::forward, last);
+    if (last < program_.layers - 1) add_send(out, Direction::forward, microbatch, last);
   }
 
-  void add_backward(Nodes& out, int first, int last, bool last_microbatch) const {
+  void add_backward(Nodes& out, int microbatch, int first, int last) {
+    const bool last_microbatch = ends(microbatch);
     if (last < program_.layers - 1) {
       add_receive(out, Direction::backward, last);
     } else {
@@ -147,12 +166,12 @@ class StageBuilder : private StepBuilder {
       else if (last_microbatch) add_layer_reduced(body, layer);
       out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
     }
-    if (first > 0) return add_send(out, Direction::backward, first);
+    if (first > 0) return add_send(out, Direction::backward, microbatch, first);
     blocks(0).add_embed(out, Direction::backward);
     if (last_microbatch && !model_.tied) add_reduced(out, groups(), Group::embedding, "embed.bwd");
   }
 
-  void add_weight_gradients(Nodes& out, int first, int last, bool last_microbatch) const {
+  void add_weight_gradients(Nodes& out, int microbatch, int first, int last) const {
     const std::vector<Alike> runs = alike(first, last);
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const LayerRecompute again = this->again(run->last);
@@ -160,7 +179,7 @@ class StageBuilder : private StepBuilder {
       blocks(run->last).add_ffn_backward(body, again);
       blocks(run->last).add_attention(body, Direction::backward, again);
       body = {weight_gradients(body)};
-      if (last_microbatch) add_layer_reduced(body, run->last);
+      if (ends(microbatch)) add_layer_reduced(body, run->last);
       out.push_back(loop(Loop::Index::layer, run->last, run->first, std::move(body)));
     }
   }
@@ -194,7 +213,11 @@ class StageBuilder : private StepBuilder {
     }
   }
 
+  struct Sent {
+    int microbatch, layer;
+  };
   std::int64_t stage_;
+  std::map<Direction, Sent> sent_;  ///< the last message each way
 };
 
 }  // namespace
