@@ -86,7 +86,7 @@ class LaneSums {
     double seconds = 0;
     if (op.kind == OpKind::segment || op.kind == OpKind::copy) {
       seconds = cost_.segment(op, floor_.rows).seconds;
-      cpu_s_ += times * seconds * alike(op, mesh_.world());
+      cpu_s_ += times * seconds * alike(op, layout_.stage_ranks());
     } else {
       seconds = collective(op, times);
     }
@@ -106,7 +106,7 @@ class LaneSums {
     const double bytes = op.collective.bytes.at(floor_.rows);
     const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
     if (cluster_.shared_cores()) {
-      cpu_s_ += times * price.cpu_s * alike(op, mesh_.world());
+      cpu_s_ += times * price.cpu_s * alike(op, layout_.stage_ranks());
       return price.latency_s + on_cores(price.cpu_s, alike(op, group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
@@ -149,7 +149,7 @@ class LaneSums {
   int layers_ = 0;
   std::array<std::optional<RingShape>, kAxes> groups_;
   std::array<double, kLanes> lane_s_{};
-  double cpu_s_ = 0;  ///< of all ranks, on shared cores
+  double cpu_s_ = 0;  ///< of all ranks of the stage, on shared cores
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ struct Run {
       for (int e = 0; e < 16; ++e) shares.back().push_back(skewed ? 1 + (e * 7 + layer * 5) % 11 : 1);
     }
     routing = histogram_routing(model, {n.count, n.each * seq, n.last * seq}, shares, "test");
-    set = build_program_set(model, layout, {seq, n.count, Precision::bf16, false, n.last});
+    set = build_program_set(model, layout, {seq, n.count, Precision::bf16, false, layout.resident_weights() ? 0 : n.last});
   }
   ReplayResult replay(const ClusterSpec& cluster, const OpCost& cost, ReplayOptions options = {}) const {
     return wt::replay(set, layout, model, cluster, cost, *routing, options);
@@ -56,6 +56,17 @@ struct Run {
 
 Layout tensor_layout(std::int64_t tensor, Layout layout) {
   layout.tensor = tensor, layout.sequence_parallel = true;
+  return layout;
+}
+
+Layout stage_layout(std::int64_t stages, Layout layout, Schedule schedule = Schedule::one_f_one_b) {
+  layout.pipeline = stages, layout.schedule = schedule;
+  layout.reshard_after_forward = layout.reduce_every_microbatch = false;
+  return layout;
+}
+
+Layout ring_layout(Layout layout) {
+  layout.context = 2, layout.context_ring = true;
   return layout;
 }
 
@@ -69,7 +80,11 @@ const std::vector<Layout> kLayouts{layout_of(1, 8, 1),   layout_of(2, 8, 4),
                                    tensor_layout(2, layout_of(2, 4, 2)),
                                    tensor_layout(2, layout_of(1, 16, 4, Recompute::block)),
                                    tensor_layout(4, layout_of(4, 1, 1)),
-                                   tensor_layout(8, layout_of(1, 4, 2))};
+                                   tensor_layout(8, layout_of(1, 4, 2)),
+                                   ring_layout(layout_of(2, 8, 2)),
+                                   stage_layout(3, layout_of(2, 4, 2)),
+                                   stage_layout(3, layout_of(8, 1, 1), Schedule::zero_bubble),
+                                   stage_layout(3, tensor_layout(2, layout_of(4, 2, 2)))};
 
 }  // namespace
 
@@ -174,7 +189,7 @@ TEST_CASE("folded equals unfolded") {
       INFO(layout.name());
       CHECK(all.simulated_ranks == layout.world());
       CHECK(folded.folded);
-      CHECK(folded.simulated_ranks == std::max<std::int64_t>(4, layout.expert * layout.tensor));
+      CHECK(folded.simulated_ranks == std::max<std::int64_t>(4, layout.expert * layout.tensor) * layout.pipeline);
       CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
       CHECK(folded.exposed_s == Approx(all.exposed_s).epsilon(1e-6));
     }
@@ -185,7 +200,7 @@ TEST_CASE("folded equals unfolded behind oversubscribed uplinks, up to 64 nodes"
     for (std::int64_t leaf : {2, 4, 8})
       for (const Layout& layout :
            {layout_of(8, 4, 1), layout_of(8, 8, 4), layout_of(4, 32, 8), layout_of(16, 16, 8), layout_of(8, 12, 4),
-            tensor_layout(4, layout_of(8, 4, 2))}) {
+            tensor_layout(4, layout_of(8, 4, 2)), stage_layout(3, layout_of(16, 2, 2))}) {
         const Run run(layout);
         ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
         cluster.nodes_per_leaf = leaf;
@@ -290,6 +305,7 @@ TEST_CASE("bound 0 <= bound 1 <= simulated") {
 
 TEST_CASE("a smaller last microbatch costs what it has, folded as unfolded") {
   for (const Layout& layout : kLayouts) {
+    if (layout.resident_weights()) continue;  // refused
     INFO(layout.name());
     const ClusterSpec cluster = small_cluster(layout.world() / 4);
     const auto step = [&](const Microbatches& sequences, bool fold = true) {
