@@ -61,7 +61,7 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
   Representatives some;
   some.folded = true;
   if (cluster.oversubscription > 1) {
-    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), shard);
+    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), layout.shard * layout.tensor);
     if (leaves <= kLargestBlock && stage > leaves && stage % leaves == 0)
       block = leaves;
     else if (world <= kLargestBlock)
