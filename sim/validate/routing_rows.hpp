@@ -1,6 +1,6 @@
 // Measured steps of one MoE model under several placements of its experts, and what is needed to predict them: the
 // rows that each rank had, and the shape and layout behind a model's name. Three tables, columns in any order:
-//   step times   dataset, method, model_name, aux_loss, avg_time_ms, std_time_ms, matched_iterations, total_iterations
+//   step times   dataset, method, model_name, aux_loss, avg_time_ms; others are ignored
 //   rank loads   method, model, layer, iter, r0, r1, ...: rows of each rank's experts in one microbatch
 //   setups       model_name, layers, hidden, ...; see configs/measurements/routing_setups.csv
 #pragma once
