@@ -58,6 +58,10 @@ void simulate(const Options& o) {
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;
   step.routing = routing->description();
+  if (o.routing.empty() && loads.front() != "balanced") {
+    step.routing_evidence = Evidence::assumed;  // of another model of this shape, or of this one on other text
+    step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts, step.run.model.top_k);
+  }
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
   step.programs = build_program_set(step.run.model, step.run.layout, options);

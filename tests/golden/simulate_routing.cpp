@@ -1,0 +1,45 @@
+// The report of `windtunnel simulate` names the loads that it took, and takes balance only where that is asked for or
+// nothing else is known.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+namespace {
+
+std::pair<int, std::string> simulate(const std::string& arguments) {
+  const std::string command =
+      "'" WT_PROGRAM "' simulate tiny-moe --cluster hgx-h100 --profile h100-published --allow-assumed " + arguments;
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  return {WEXITSTATUS(pclose(pipe)), text};
+}
+
+/// The fact in the report, not the provenance below.
+std::string routing_in(const std::string& text) {
+  const std::size_t at = text.find("  routing  "), end = text.find('\n', at);
+  REQUIRE(at != std::string::npos);
+  const std::string line = text.substr(at, end - at);
+  return line.substr(line.find_first_not_of(' ', 9));
+}
+
+}  // namespace
+
+TEST_CASE("loads are recorded ones, named in the report; balance is a choice") {
+  const auto [status, usual] = simulate("");
+  CHECK(status == 0);
+  CHECK(routing_in(usual) == "mean of 5 histograms of mixtral, assumed for 8 experts, top 2");
+  CHECK(routing_in(simulate("--routing balanced").second) == "balanced (assumed)");
+  CHECK(routing_in(simulate("--routing mixtral-c4").second) == "histogram mixtral-c4 (published)");
+  CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").second) == "mean of 2 histograms (published)");
+}
+
+TEST_CASE("loads that cannot be are usage errors") {
+  CHECK(simulate("--routing balanced --routing mixtral").first == 2);
+  CHECK(simulate("--routing no-such").first == 2);
+  CHECK(simulate("--routing olmoe").first == 2);  // 64 experts
+}
