@@ -108,11 +108,11 @@ CheckpointTimes checkpoint_times(const StudySpec& s, const Layout& layout) {
   return t;
 }
 
-double Schedule::days() const { return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay; }
+double RunSchedule::days() const { return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay; }
 
-Schedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
+RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
   const StudySpec& s = inputs.study;
-  Schedule out;
+  RunSchedule out;
   out.steps = s.steps();
   out.checkpoint = checkpoint_times(s, layout);
   out.input =
@@ -150,7 +150,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.days_high = days_at(plan.runs.scenario, plan.step.high_s, 0.95, s.runs, s.seed);
   for (const std::string& name : preset_names("faults/rates")) {
     const FailurePreset preset = read_failures(name);
-    const Schedule schedule = make_schedule(inputs, plan.layout, plan.step.step_s, preset);
+    const RunSchedule schedule = make_schedule(inputs, plan.layout, plan.step.step_s, preset);
     plan.presets.push_back({name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
                             schedule.cadence.goodput.value, schedule.days()});
   }

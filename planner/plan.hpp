@@ -41,14 +41,14 @@ struct CheckpointTimes {
 CheckpointTimes checkpoint_times(const StudySpec& study, const Layout& layout);
 
 /// Cadence and finish date of one simulated step time.
-struct Schedule {
+struct RunSchedule {
   CheckpointTimes checkpoint;
   CadenceInput input;
   CadencePlan cadence;
   double days() const;  ///< expected, by the closed form's goodput
   std::int64_t steps = 0;
 };
-Schedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset);
+RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset);
 
 struct PresetRow {
   std::string name, title;
@@ -64,7 +64,7 @@ struct Plan {
   std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
   std::string placement_note;                         ///< what became of it
   double imbalance = 1, imbalance_p99 = 1;
-  Schedule schedule;
+  RunSchedule schedule;
   CadenceRuns runs;                    ///< thousand runs with the chosen cadence
   double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
   std::vector<PresetRow> presets;

@@ -7,6 +7,10 @@ namespace wt {
 
 std::string to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
 
+std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bubble ? "zero_bubble" : "one_f_one_b"; }
+
+bool Layout::trainable() const { return tensor == 1 && pipeline == 1; }
+
 std::int64_t Layout::slots(const ModelSpec& model) const {
   return placement.empty() ? model.experts : static_cast<std::int64_t>(placement.front().size());
 }
@@ -15,10 +19,58 @@ std::string Layout::name() const {
   std::string out = fmt::format("{}x{} expert {}", replicate, shard, expert);
   if (context > 1) out += fmt::format(" context {}", context);
   if (optimizer_shard > 1) out += fmt::format(" optimizer {}", shard * optimizer_shard);
+  if (tensor > 1) out += fmt::format(" tensor {}{}", tensor, sequence_parallel ? "+sequence" : "");
+  if (pipeline > 1) out += fmt::format(" pipeline {}", pipeline);
+  if (virtual_stages > 1) out += fmt::format("x{}", virtual_stages);
+  if (schedule != Schedule::one_f_one_b) out += " " + to_string(schedule);
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";
   return out;
 }
+
+namespace {
+
+void check_tensor(const Layout& l, const ModelSpec& model, const std::string& where) {
+  if (l.tensor < 1) throw_error(Code::usage, "{}: found tensor {}, needs to be >= 1", where, l.tensor);
+  if (l.sequence_parallel && l.tensor == 1)
+    throw_error(Code::usage, "{}: found sequence_parallel with tensor 1; it cuts norms over the tensor ranks: needs tensor > 1", where);
+  if (l.tensor == 1) return;
+  const auto divides = [&](const char* what, std::int64_t width) {
+    if (width % l.tensor != 0)
+      throw_error(Code::usage, "{}: tensor {} does not divide the model's {} = {}; choose a divisor", where, l.tensor, what, width);
+  };
+  divides("heads", model.heads), divides("FFN width", model.ffn), divides("dense FFN width", model.dense_ffn);
+  divides("shared FFN width", model.shared_ffn);
+  if (model.kv_heads % l.tensor != 0 && l.tensor % model.kv_heads != 0)
+    throw_error(Code::usage, "{}: tensor {} and the model's {} key and value heads; needs one to divide the other", where, l.tensor,
+                model.kv_heads);
+  if (model.attention.parallel != AttentionSpec::Parallel::none && l.sequence_parallel)
+    throw_error(Code::usage, "{}: sequence_parallel for model {}, whose attention and FFN are parallel; needs tensor alone", where, model.name);
+  if (model.experts > 0 && !l.sequence_parallel)
+    throw_error(Code::usage, "{}: tensor {} for model {} with experts; needs sequence_parallel, as Megatron-Core does", where, l.tensor,
+                model.name);
+}
+
+void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& where) {
+  if (l.pipeline < 1 || l.virtual_stages < 1)
+    throw_error(Code::usage, "{}: found pipeline {}, virtual stages {}; each needs to be >= 1", where, l.pipeline, l.virtual_stages);
+  if (l.pipeline == 1) {
+    if (l.virtual_stages > 1 || l.schedule != Schedule::one_f_one_b)
+      throw_error(Code::usage, "{}: found virtual stages {}, schedule {} without a pipeline; needs pipeline > 1", where, l.virtual_stages,
+                  to_string(l.schedule));
+    return;
+  }
+  if (model.layers % (l.pipeline * l.virtual_stages) != 0)
+    throw_error(Code::usage, "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
+                l.pipeline, l.virtual_stages, model.layers);
+  if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
+    throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);
+  if (l.reshard_after_forward || l.reduce_every_microbatch)
+    throw_error(Code::usage, "{}: a pipeline keeps its weights and sums gradients once a step: found reshard_after_forward {}, "
+                "gradient_reduction {}; needs false and step", where, l.reshard_after_forward, l.reduce_every_microbatch ? "microbatch" : "step");
+}
+
+}  // namespace
 
 void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (replicate < 1 || shard < 1 || expert < 1 || microbatch < 1 || context < 1 || optimizer_shard < 1)
@@ -36,6 +88,8 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 slots(model), placement.empty() ? "experts" : "expert slots");
   if (model.experts == 0 && expert > 1)
     throw_error(Code::usage, "{}: expert parallelism {} for model {}, which has no experts; needs 1", where, expert, model.name);
+  check_tensor(*this, model, where);
+  check_pipeline(*this, model, where);
   recompute.check(model.layers, where);
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     if (recompute.of(layer, model.layers).norm && (model.norm != Norm::rmsnorm || model.attention.mla.on() || model.ffn_width(layer) > 0))

@@ -1,6 +1,10 @@
 // A layout: how the ranks of a run are arranged and what each of them holds. Mesh axes as in HSDP with experts inside:
-// world = replicate x shard; `shard` ranks together hold one copy of the model (the HSDP replica size); `expert` and
-// `context` divide shard; expert_shard = shard / expert. replicate x 1 is DDP, 1 x shard FSDP, anything else HSDP.
+// world = pipeline x replicate x shard x tensor; `shard` ranks together hold one copy of a stage's tensor slice (the HSDP
+// replica size); `expert` and `context` divide shard; expert_shard = shard / expert. replicate x 1 is DDP, 1 x shard FSDP,
+// anything else HSDP; replicate x 1 with optimizer_shard = replicate is ZeRO-1 (Megatron's distributed optimizer).
+//
+// The trainer runs replicate, shard, expert and context; tensor, pipeline, context_ring and recompute of attention cores are
+// simulated alone, so that runs of other stacks can be replayed.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,6 +21,11 @@ enum class Precision { fp32, bf16 };  ///< of compute and gathered weights; mast
 
 std::string to_string(Precision precision);
 
+/// Order of a pipeline stage's microbatches. one_f_one_b: Narayanan et al. 2021 (arXiv 2104.04473), interleaved where stages
+/// have several chunks; zero_bubble: ZB-H1 of Qi et al. 2023 (arXiv 2401.10241), gradients of inputs before those of weights.
+enum class Schedule { one_f_one_b, zero_bubble };
+std::string to_string(Schedule schedule);
+
 struct Layout {
   std::int64_t replicate = 1;
   std::int64_t shard = 1;
@@ -32,11 +41,25 @@ struct Layout {
   std::int64_t optimizer_shard = 1;
   bool reshard_after_forward = true;    ///< false: gathered weights stay from forward to backward (ZeRO-2)
   bool reduce_every_microbatch = true;  ///< false: gradients stay whole until the last microbatch of a step
+  std::int64_t tensor = 1;           ///< neighbouring ranks that share every product of a layer (Shoeybi et al. 2019)
+  bool sequence_parallel = false;    ///< norms and residuals cut over the tensor ranks, too (Korthikanti et al. 2022)
+  std::int64_t pipeline = 1;         ///< stages; each has layers / pipeline layers
+  std::int64_t virtual_stages = 1;   ///< chunks of neighbouring layers a stage has (interleaved schedule)
+  Schedule schedule = Schedule::one_f_one_b;
 
-  std::int64_t world() const { return replicate * shard; }
+  std::int64_t world() const { return pipeline * replicate * shard * tensor; }
+  /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.
+  std::int64_t stage_ranks() const { return replicate * shard * tensor; }
+  /// Which of the replicate x shard data ranks a rank is: those of one tensor group and of all stages are the same one.
+  std::int64_t data_rank(std::int64_t rank) const { return rank % stage_ranks() / tensor; }
+  /// Nothing that is simulated alone.
+  bool trainable() const;
+  /// Weights are gathered once a step and gradients summed once, each in one buffer of the compute or gradient type that
+  /// holds them all: what Megatron does. shard is then ZeRO-1, too.
+  bool resident_weights() const { return (tensor > 1 || pipeline > 1) && !reshard_after_forward && !reduce_every_microbatch; }
   std::int64_t expert_shard() const { return shard / expert; }
   /// Groups of ranks that read different sequences.
-  std::int64_t data_ranks() const { return world() / context; }
+  std::int64_t data_ranks() const { return replicate * shard / context; }
   /// Expert slots of a layer over all expert ranks: the model's experts and the further copies.
   std::int64_t slots(const ModelSpec& model) const;
   std::int64_t slots_per_rank(const ModelSpec& model) const { return slots(model) / expert; }
@@ -47,7 +70,8 @@ struct Layout {
   /// "2x2 expert 2": replicate x shard; what differs from the default follows.
   std::string name() const;
   /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer; every
-  /// row of the placement must list every expert.
+  /// row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads; pipeline x
+  /// virtual_stages must divide the layers, and a pipeline gathers weights and sums gradients once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };
 

@@ -13,18 +13,20 @@
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/routing.hpp"
+#include "sim/validate/runs.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
-  std::string file;
+  std::string file, stack;
   bool json = false;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
 
-Validation validate_kernels(const std::string& file) {
+Validation validate_kernels(const Options& o) {
+  const std::string& file = o.file;
   return {.subject = "kernels",
           .file = file,
           .method = "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k).",
@@ -32,7 +34,8 @@ Validation validate_kernels(const std::string& file) {
           .rows = judge_kernels(read_kernel_rows(file), read_kernel_rows(measurements("kernel_times.csv")))};
 }
 
-Validation validate_collectives(const std::string& file) {
+Validation validate_collectives(const Options& o) {
+  const std::string& file = o.file;
   const std::vector<CollectiveRow> rows = read_collective_rows(file);
   const std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
   return {.subject = "collectives",
@@ -43,33 +46,47 @@ Validation validate_collectives(const std::string& file) {
           .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
 }
 
-Validation validate_routing(const std::string& file) {
-  const std::vector<PlacedStep> rows = read_placed_steps(file);
+Validation validate_routing(const Options& o) {
+  const std::vector<PlacedStep> rows = read_placed_steps(o.file);
   const std::vector<PlacedStep> reference = read_placed_steps(measurements("routing_step_times.csv"));
-  const RoutedContext context = read_routed_context(file, measurements(""));
-  const KernelPrices prices(read_kernel_rows(measurements("kernel_times.csv")),
-                            read_collective_rows(measurements("collectives.csv")));
+  const RoutedContext context = read_routed_context(o.file, measurements(""));
+  const GpuTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
+  const RunFabric fabric(read_collective_rows(measurements("collectives.csv")));
   Validation v{.subject = "routing",
-               .file = file,
+               .file = o.file,
                .method =
                    "Every row is predicted from rank loads and published kernel times, with one constant of the "
                    "stack found without its own (model, data set).",
                .baseline = "loads are balanced",
-               .rows = judge_routing(rows, reference, context, prices),
-               .whole_sources = judge_routing(rows, reference, context, prices, RoutingLeftOut::model),
+               .rows = judge_routing(rows, reference, context, gpus, fabric),
+               .whole_sources = judge_routing(rows, reference, context, gpus, fabric, RoutingLeftOut::model),
                .whole = "model"};
   v.ratios = ratios(v.rows);
   return v;
 }
 
+Validation validate_runs(const Options& o) {
+  RunReference reference{.kernels = read_kernel_rows(measurements("kernel_times.csv")),
+                         .collectives = read_collective_rows(measurements("collectives.csv")),
+                         .runs = read_run_rows(measurements("training_runs.csv")),
+                         .stacks = read_stacks()};
+  for (RunRow& row : read_run_rows(measurements("simulator_tables.csv"))) reference.runs.push_back(std::move(row));
+  return {.subject = "runs",
+          .file = o.file,
+          .method = "Every row is predicted by constants fitted without its own source and model.",
+          .baseline = "MFU is constant",
+          .rows = judge_runs(read_run_rows(o.file), reference, o.stack)};
+}
+
 void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
-                 Validation (*judge)(const std::string&)) {
+                      Validation (*judge)(const Options&), bool with_stack = false) {
   CLI::App* command = validate.add_subcommand(name, help);
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
   command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
+  if (with_stack) command->add_option("--stack", o->stack, "The stack of all rows (configs/stacks), in place of what their framework says");
   command->callback([o, judge] {
-    const Validation validation = judge(o->file);
+    const Validation validation = judge(*o);
     if (o->json)
       put_document(json_text(validation_json(validation)), "");
     else
@@ -96,6 +113,10 @@ void add_validate(CLI::App& app) {
               "Steps of one MoE model under several placements of its experts, from the loads of their ranks\n"
               "Example: windtunnel validate routing configs/measurements/routing_step_times.csv",
               validate_routing);
+  add_subject(*command, "runs",
+              "Step times of training runs\n"
+              "Example: windtunnel validate runs configs/measurements/training_runs.csv",
+              validate_runs, true);
 }
 
 }  // namespace wt

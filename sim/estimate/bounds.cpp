@@ -82,6 +82,7 @@ class LaneSums {
   }
 
   double collective(const Op& op, double times) {
+    if (op.kind == OpKind::send || op.kind == OpKind::receive) return between_stages(op);
     std::optional<RingShape>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
     if (!group) group = shape(op.collective.axis);
     if (group->size == 1) return 0;
@@ -102,6 +103,18 @@ class LaneSums {
     return price.latency_s + leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
   }
 
+  /// Inside a node or across nodes, whichever is faster.
+  double between_stages(const Op& op) const {
+    const double bytes = op.collective.bytes.fixed;
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::int64_t nodes : {1, 2}) {
+      const CollectivePrice price = cost_.collective(OpKind::send, bytes, 2, nodes);
+      const double Bps = nodes == 1 ? cluster_.nvswitch_Bps : cluster_.nic_per_gpu_Bps();
+      least = std::min(least, price.latency_s + (cluster_.shared_cores() ? price.cpu_s : bytes / (Bps * price.efficiency)));
+    }
+    return least;
+  }
+
   RingShape shape(Axis axis) const {
     if (const auto nested = ring_shape(cluster_, layout_, axis)) return *nested;
     const Traffic traffic(cluster_, layout_, neighbours(layout_, cluster_, rank_), {});
@@ -117,7 +130,7 @@ class LaneSums {
   Mesh mesh_;
   std::int64_t rank_;
   std::array<std::optional<RingShape>, kAxes> groups_;
-  std::array<double, 7> lane_s_{};
+  std::array<double, kLanes> lane_s_{};
   double cpu_s_ = 0;  ///< of one rank, on shared cores
 };
 
@@ -127,11 +140,11 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
                                          const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
   std::vector<RoutingFloor> floors(static_cast<std::size_t>(program.microbatches));
   if (layout.expert == 1) return floors;
-  std::vector<std::int64_t> ranks{rank}, groups{rank / layout.expert};
+  std::vector<std::int64_t> ranks{rank}, groups{layout.data_rank(rank) / layout.expert};
   if (cluster.shared_cores()) {
     ranks = every_rank(layout).ranks;
     groups.clear();
-    for (std::int64_t g = 0; g < layout.world() / layout.expert; ++g) groups.push_back(g);
+    for (std::int64_t g = 0; g < layout.replicate * layout.expert_shard(); ++g) groups.push_back(g);
   }
   const RoutingTable table(routing, layout, program.layers, program.microbatches, step, groups);
   for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
@@ -140,7 +153,7 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
       for (std::int64_t r : ranks) {
         const auto& sends = table.sends(microbatch, layer, r);
         const std::size_t n = static_cast<std::size_t>(layout.expert),
-                          own = static_cast<std::size_t>(r % layout.expert);
+                          own = static_cast<std::size_t>(layout.data_rank(r) % layout.expert);
         double sent = 0;
         for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
         const double received = table.rows(microbatch, layer, r), kept = sends[own * n + own];

@@ -14,7 +14,7 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
   std::vector<WorkItem> work;
   const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
   const auto norm = [&](double rows, std::int64_t width) { add(Kernel::rmsnorm, fixed(rows), {width}); };
-  add(norm_kernel(), tokens, {m.d_model});
+  if (!tensor()) add(norm_kernel(), tokens, {m.d_model});
   if (a.mla.on()) {
     const std::int64_t up = m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim);
     if (a.mla.q_lora_rank > 0) {
@@ -47,30 +47,40 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
   add(Kernel::attention, fixed(as_double(layout_.microbatch) / as_double(layout_.context)), {options_.seq, m.heads, m.kv_heads, m.head_dim});
   add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
+  if (!tensor())
+    for (const WorkItem& each : between_work(direction)) work.push_back(each);
+  return work;
+}
+
+std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
+  const auto& m = model_;
+  const Amount tokens = fixed(sizes_.own_tokens);
+  std::vector<WorkItem> work;
+  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
   if (m.attention.bias == AttentionSpec::Bias::all) add(Kernel::bias, tokens, {m.d_model});
   add(Kernel::add, tokens, {m.d_model});
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});
   if (!moe()) return work;
   work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}));
   add(Kernel::router, tokens, {m.experts, m.top_k});
-  add(Kernel::permute, fixed(sizes_.tokens * as_double(m.top_k)), {m.d_model});
+  add(Kernel::permute, fixed(sizes_.own_tokens * as_double(m.top_k)), {m.d_model});
   return work;
 }
 
 Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
-  const Amount width = fixed(sizes_.tokens * as_double(m.d_model));
+  const Amount width = fixed(sizes_.own_tokens * as_double(m.d_model));
   const bool compressed = again.attention_again() && layout_.recompute.compression != Compression::none;
   Op o = op("attn" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = attention_work(direction);
   if (direction == Direction::backward) {
-    if (again.norm)
+    if (again.norm && !tensor())
       for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {m.d_model}));
     o.waits = {{remote() ? "dispatch.bwd" : moe() ? "experts.bwd" : "ffn.bwd"}, {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
-    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
+    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : sequence() ? "gre.own" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
     if (cut()) {
       o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_gathered)}, {"gresidual", fixed(sizes_.x)}};
       o.transient = {fixed(sizes_.x + 2 * sizes_.kv_gathered + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
@@ -123,7 +133,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
   o.work = projection_work(direction);
   o.waits = {{unshard_name(Group::dense, direction)}};
   if (direction == Direction::backward) {
-    if (again.norm) o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
+    if (again.norm && !tensor()) o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
     o.waits.push_back({"kv.reduce.bwd"});
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
@@ -133,7 +143,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
   const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
   const double saved = sizes_.projection + (again.norm ? 0 : sizes_.first_norm);
   if (compressed && !first) {
-    o.work.push_back(item(Kernel::copy, Direction::forward, fixed(sizes_.tokens * as_double(model_.d_model))));
+    o.work.push_back(item(Kernel::copy, Direction::forward, fixed(sizes_.own_tokens * as_double(model_.d_model))));
     o.allocates.push_back({"input", fixed(sizes_.x)});
     o.frees.push_back({"packed"});
   }
@@ -167,19 +177,30 @@ Op BlockOps::reduce_kv() const {
 
 void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const {
   const bool backward = direction == Direction::backward;
+  const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // with the FFN
+  if (tensor()) {
+    out.push_back(backward ? between_products(direction, again) : before_products(direction, again));
+    add_gather(out, "attn", direction);
+  }
   if (cut() && !backward) {
     out.push_back(project(direction, again));
     out.push_back(gather_kv(direction));
   }
-  out.push_back(attention(direction, again));
+  Op core = attention(direction, again);
+  if (tensor()) add_whole(core, "attn");
+  out.push_back(core);
   if (cut() && backward) {
     out.push_back(reduce_kv());
     out.push_back(project(direction, again));
   }
+  if (tensor()) {
+    if (!summed_later) add_sum(out, "attn", direction);
+    out.push_back(backward ? before_products(direction, again) : between_products(direction, again));
+  }
   if (cut() && direction == Direction::forward && balances()) {
     Op o = op("balance.fwd", Action::reduce_balance, direction);
     collective(o, OpKind::all_reduce, Axis::context, fixed(4 * as_double(layout_.microbatch * model_.experts)));
-    o.waits = {{"attn.fwd"}};
+    o.waits = {{chosen(direction)}};
     out.push_back(o);
   }
 }
@@ -204,13 +225,13 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
     return o;
   }
   const bool first = direction == Direction::forward, kept = !first || !again.block;
-  o.waits = {{"attn" + suffix(direction)}};
+  o.waits = {{chosen(direction)}};
   if (kept) o.allocates.push_back({"ffn.saved", fixed(saved)});
   if (!first) {
     o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
     return o;
   }
-  o.work.push_back(item(Kernel::add, direction, tokens, {m.d_model}));
+  if (!tensor()) o.work.push_back(item(Kernel::add, direction, tokens, {m.d_model}));
   o.allocates.push_back({moe() ? "shared" : "out", fixed(sizes_.x)});
   o.frees = {{"residual"}};
   if (!kept) {
@@ -224,7 +245,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
   const std::int64_t local_experts = layout_.slots_per_rank(m);
   const Amount rows = sizes_.rows;
-  const bool local = layout_.expert == 1, backward = direction == Direction::backward, first = direction == Direction::forward;
+  const bool local = layout_.expert == 1 && !sequence(), backward = direction == Direction::backward, first = direction == Direction::forward;
   const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
@@ -234,7 +255,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
     for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
   o.waits = {{unshard_name(Group::expert, direction)}};
   if (backward) {
-    o.waits.push_back({local ? "combine.bwd" : "collect.bwd"});
+    o.waits.push_back({remote() ? "collect.bwd" : "combine.bwd"});
     o.allocates = {{"gre", sizes_.row_block}};
     // Through the down projection, the addition of its weight's gradient, through SwiGLU, through gate and up, and again the
     // addition; what each has used is given back after it.
@@ -254,7 +275,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   const bool kept = !first || !again.experts_again(), input_kept = !first || !again.block;
   if (kept) o.allocates.push_back({"experts.saved", saved});
   if (!output) return o;
-  o.waits.push_back({(local ? "attn" : "dispatch") + suffix(direction)});
+  o.waits.push_back({remote() ? "dispatch" + suffix(direction) : chosen(direction)});
   if (local) {
     o.allocates.push_back({"co", sizes_.row_block});
     if (!input_kept) o.frees = {{"y"}};
@@ -272,16 +293,16 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
 }
 
 Op BlockOps::combine(Direction direction, const LayerRecompute& again) const {
-  const Amount routed_rows = fixed(sizes_.tokens * as_double(model_.top_k));
+  const Amount routed_rows = fixed(sizes_.own_tokens * as_double(model_.top_k));
   Op o = op("combine" + suffix(direction), Action::combine, direction);
   o.work = {item(Kernel::permute, direction, routed_rows, {model_.d_model}),
-            item(Kernel::add, direction, fixed(sizes_.tokens), {model_.d_model})};
+            item(Kernel::add, direction, fixed(sizes_.own_tokens), {model_.d_model})};
   if (direction == Direction::backward) {
     if (again.block && layout_.expert > 1) o.waits = {{"collect.rec"}};
     o.allocates = {{"go", fixed(sizes_.routed)}};
     o.frees = {{"co"}};
   } else {
-    o.waits = {{(layout_.expert == 1 ? "experts" : "collect") + suffix(direction)}};
+    o.waits = {{remote() ? "collect" + suffix(direction) : rows_ready(direction)}};
     if (cut() && balances()) o.waits.push_back({"balance.fwd"});
     o.allocates = {{"out", fixed(sizes_.x)}};
     o.frees = {{has_ffn() ? "shared" : "residual"}};
@@ -297,7 +318,11 @@ Op BlockOps::all_to_all(const std::string& name, Action action, Direction direct
   return o;
 }
 
-std::string BlockOps::last(Direction direction) const { return (moe() ? "combine" : "ffn") + suffix(direction); }
+std::string BlockOps::last(Direction direction) const {
+  return (moe() ? "combine" : tensor() && direction == Direction::forward ? "ffn.add" : "ffn") + suffix(direction);
+}
+
+std::string BlockOps::chosen(Direction direction) const { return (tensor() ? "mix" : "attn") + suffix(direction); }
 
 void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
   const bool local = !remote();
@@ -305,21 +330,21 @@ void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& 
   add_attention(out, direction, again);
   if (!local) {
     if (direction == Direction::forward)
-      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{"attn" + s}}));
+      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{chosen(direction)}}));
     Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
-                             {{direction == Direction::forward ? "counts" + s : "attn" + s}});
-    dispatch.allocates = {{"recv", sizes_.row_block}};
+                             {{direction == Direction::forward ? "counts" + s : chosen(direction)}});
+    dispatch.allocates = {{"recv", sent_rows()}};
     if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
     dispatch.frees = {{"y"}};
     out.push_back(dispatch);
   }
-  if (has_ffn()) out.push_back(ffn(direction, again));  // shared experts work while rows travel
+  if (has_ffn()) add_ffn(out, direction, again);  // shared experts work while rows travel
   if (!moe()) return;
-  out.push_back(experts(direction, again));
+  add_experts(out, direction, again);
   if (!local) {
-    Op collect = all_to_all("collect", Action::collect, direction, sizes_.row_block, {{"experts" + s}});
+    Op collect = all_to_all("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
     collect.allocates = {{"co", fixed(sizes_.routed)}};
-    collect.frees = {{"eo"}};
+    collect.frees = {{sequence() ? "eo.own" : "eo"}};
     out.push_back(collect);
   }
   if (direction == Direction::forward) out.push_back(combine(direction, again));
@@ -348,7 +373,7 @@ Op BlockOps::head() const {
   const Amount tokens = fixed(sizes_.tokens);
   Op o = op("head", Action::head_loss, Direction::forward, Group::head);
   for (Direction direction : {Direction::forward, Direction::backward}) {
-    o.work.push_back(item(norm_kernel(), direction, tokens, {m.d_model}));
+    if (!tensor()) o.work.push_back(item(norm_kernel(), direction, tokens, {m.d_model}));
     o.work.push_back(item(Kernel::gemm, direction, tokens, {m.vocab, m.d_model}));
     o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
   }

@@ -5,6 +5,7 @@
 #include "configs/spec/error.hpp"
 #include "sim/program/block_ops.hpp"
 #include "sim/program/group_ops.hpp"
+#include "sim/program/tensor_slice.hpp"
 
 namespace wt {
 namespace {
@@ -152,16 +153,16 @@ class Builder : private OpFactory {
         out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
     if (again.block) block.add_block(out, Direction::recompute, again);
     if (model_.moe(layer)) add_experts_backward(out, layer);
-    else out.push_back(block.ffn(Direction::backward, again));
+    else block.add_ffn(out, Direction::backward, again);
     if (reduces) {
       if (!is_last) groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
       else if (!model_.tied) groups().add_accumulate(out, Group::head, 0, last_microbatch);
       if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     if (model_.moe(layer) && layout_.expert > 1) {
-      Op dispatch = block.all_to_all("dispatch", Action::dispatch, Direction::backward, block.sizes().row_block, {{"experts.bwd"}});
+      Op dispatch = block.all_to_all("dispatch", Action::dispatch, Direction::backward, block.sent_rows(), {{block.rows_ready(Direction::backward)}});
       dispatch.allocates = {{"gy", fixed(block.sizes().routed)}};
-      dispatch.frees = {{"gre"}};
+      dispatch.frees = {{layout_.sequence_parallel ? "gre.own" : "gre"}};
       out.push_back(dispatch);
     }
     if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
@@ -182,13 +183,13 @@ class Builder : private OpFactory {
     out.push_back(block.combine(Direction::backward, again));
     if (layout_.expert > 1) {
       Op collect = block.all_to_all("collect", Action::collect, Direction::backward, fixed(block.sizes().routed), {{"combine.bwd"}});
-      collect.allocates = {{"gco", block.sizes().row_block}};
+      collect.allocates = {{"gco", block.sent_rows()}};
       collect.frees = {{"go"}};
       out.push_back(collect);
     }
-    if (model_.ffn_width(layer) > 0) out.push_back(block.ffn(Direction::backward, again));
-    if (again.experts) out.push_back(block.experts(Direction::recompute, again));
-    out.push_back(block.experts(Direction::backward, again));
+    if (model_.ffn_width(layer) > 0) block.add_ffn(out, Direction::backward, again);
+    if (again.experts) block.add_experts(out, Direction::recompute, again);
+    block.add_experts(out, Direction::backward, again);
   }
 
   Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
@@ -212,11 +213,11 @@ class Builder : private OpFactory {
     Nodes first;
     for (Group group : block_groups(0)) first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
-    out.push_back(blocks(0).embed_forward());
+    blocks(0).add_embed(out, Direction::forward);
 
     for (const Alike& run : alike(0, last - 1)) out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
     out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
-    out.push_back(blocks(last).head());
+    blocks(last).add_head(out);
     if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
     out.push_back(loop(Loop::Index::layer, last, last, backward_layer(last, last_microbatch)));
     const std::vector<Alike> middle = alike(1, last - 1);
@@ -225,7 +226,7 @@ class Builder : private OpFactory {
     if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
 
     const Group outermost = model_.tied ? Group::head : Group::embedding;
-    out.push_back(blocks(0).embed_backward());
+    blocks(0).add_embed(out, Direction::backward);
     if (!reduces) return out;
     groups().add_reduce(out, outermost, {{"embed.bwd"}});
     Nodes rest;
@@ -343,12 +344,13 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many", layout.name(),
                 options.last_microbatch, layout.microbatch);
   ProgramSet set;
+  const ModelSpec slice = tensor_slice(model, layout.tensor);
   // Copies of experts make expert ranks differ in what they exchange; without them all ranks are one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
   for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
-    set.programs.push_back(Builder(model, layout, options, expert_rank).build());
+    set.programs.push_back(Builder(slice, layout, options, expert_rank).build());
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
-    set.class_of_rank.push_back(static_cast<int>(rank % classes));
+    set.class_of_rank.push_back(static_cast<int>(layout.data_rank(rank) % classes));
   return set;
 }
 

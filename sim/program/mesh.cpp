@@ -4,7 +4,7 @@ namespace wt {
 
 std::string to_string(Axis axis) {
   static const char* names[] = {"replicate",       "shard",               "expert", "expert_shard", "context",
-                                "optimizer_shard", "optimizer_replicate", "state",  "world"};
+                                "optimizer_shard", "optimizer_replicate", "state",  "tensor",       "pipeline", "world"};
   return names[static_cast<int>(axis)];
 }
 
@@ -17,7 +17,9 @@ std::int64_t Mesh::size(Axis axis) const {
     case Axis::context: return context_;
     case Axis::optimizer_shard: return optimizer_shard_;
     case Axis::optimizer_replicate: return replicate_ / optimizer_shard_;
-    case Axis::state: return shard_ * optimizer_shard_;
+    case Axis::state: return shard_ * optimizer_shard_ * tensor_;
+    case Axis::tensor: return tensor_;
+    case Axis::pipeline: return pipeline_;
     case Axis::world: return world();
   }
   return 1;
@@ -26,10 +28,14 @@ std::int64_t Mesh::size(Axis axis) const {
 std::int64_t Mesh::stride(Axis axis) const {
   switch (axis) {
     case Axis::replicate:
-    case Axis::optimizer_shard: return shard_;
-    case Axis::optimizer_replicate: return shard_ * optimizer_shard_;
-    case Axis::expert_shard: return expert_;
-    default: return 1;
+    case Axis::optimizer_shard: return shard_ * tensor_;
+    case Axis::optimizer_replicate: return shard_ * optimizer_shard_ * tensor_;
+    case Axis::expert_shard: return expert_ * tensor_;
+    case Axis::pipeline: return replicate_ * shard_ * tensor_;
+    case Axis::state:
+    case Axis::tensor:
+    case Axis::world: return 1;
+    default: return tensor_;
   }
 }
 
@@ -38,6 +44,11 @@ std::int64_t Mesh::coordinate(Axis axis, std::int64_t rank) const { return rank 
 
 std::int64_t Mesh::group_index(Axis axis, std::int64_t rank) const {
   return rank / (stride(axis) * size(axis)) * stride(axis) + rank % stride(axis);
+}
+
+std::int64_t Mesh::neighbour(Axis axis, std::int64_t rank, std::int64_t steps) const {
+  const std::int64_t n = size(axis), own = coordinate(axis, rank), other = ((own + steps) % n + n) % n;
+  return rank + (other - own) * stride(axis);
 }
 
 std::vector<std::int64_t> Mesh::members(Axis axis, std::int64_t group) const {

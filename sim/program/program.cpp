@@ -9,16 +9,19 @@
 namespace wt {
 
 std::string to_string(OpKind kind) {
-  static const char* names[] = {"segment", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "copy", "host"};
+  static const char* names[] = {"segment", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "copy", "host", "send", "receive"};
   return names[static_cast<int>(kind)];
 }
 
 std::string to_string(Lane lane) {
-  static const char* names[] = {"compute", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "copy", "host"};
+  static const char* names[] = {"compute", "all_gather", "reduce_scatter",   "all_reduce",          "all_to_all",     "copy",
+                                "host",    "tensor",     "send_activations", "receive_activations", "send_gradients", "receive_gradients"};
+  static_assert(std::size(names) == kLanes);
   return names[static_cast<int>(lane)];
 }
 
 Lane lane_of(OpKind collective, Axis axis) {
+  if (axis == Axis::tensor) return Lane::compute;
   if (axis == Axis::replicate || axis == Axis::optimizer_shard || axis == Axis::optimizer_replicate) return Lane::all_reduce;
   switch (collective) {
     case OpKind::all_gather: return Lane::all_gather;
@@ -33,8 +36,8 @@ std::string to_string(Action action) {
                                 "reduce_balance", "exchange_counts", "dispatch", "experts", "collect", "combine",
                                 "head_loss", "reduce_gradients", "exchange_copies", "add_copies", "accumulate",
                                 "reduce_replicas", "refresh", "reduce_loads", "update_bias", "gradient_norm",
-                                "reduce_norm", "optimizer", "reduce_loss"};
-  static_assert(std::size(names) == static_cast<std::size_t>(Action::reduce_loss) + 1);
+                                "reduce_norm", "optimizer", "reduce_loss", "share_tensor", "exchange_stages"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Action::exchange_stages) + 1);
   return names[static_cast<int>(action)];
 }
 

@@ -14,11 +14,28 @@
 
 namespace wt {
 
-enum class OpKind { segment, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host };
-enum class Lane { compute, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host };
+enum class OpKind { segment, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host, send, receive };
+enum class Lane {
+  compute,
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  copy,
+  host,
+  tensor,  ///< gathers beside a product of the same tensor group
+  // Between pipeline stages: activations towards the head, gradients back. Each in its own order, so that none waits for
+  // another's.
+  send_activations,
+  receive_activations,
+  send_gradients,
+  receive_gradients
+};
+constexpr std::size_t kLanes = static_cast<std::size_t>(Lane::receive_gradients) + 1;
 std::string to_string(OpKind kind);
 std::string to_string(Lane lane);
-/// Collectives between replicas have a lane of their own, `all_reduce`, whatever their kind; others that of their kind.
+/// Collectives between replicas have a lane of their own, `all_reduce`, whatever their kind; those of a tensor group are the
+/// compute lane's, because the next product needs their result; others that of their kind.
 Lane lane_of(OpKind collective, Axis axis);
 
 /// What an op does: the trainer dispatches on it. With a direction and a parameter group it is complete.
@@ -49,6 +66,8 @@ enum class Action {
   reduce_norm,      ///< its sum over the ranks of one optimizer state
   optimizer,        ///< clip and AdamW on the shards
   reduce_loss,      ///< loss terms over the world
+  share_tensor,     ///< parts of a product's result, or of its input, between the ranks of a tensor group
+  exchange_stages,  ///< activations or their gradients between pipeline stages
 };
 enum class Direction { forward, recompute, backward };
 enum class Group { none, embedding, dense, expert, head, router_bias };
@@ -59,8 +78,10 @@ std::string to_string(Group group);
 /// issue order, so that every rank agrees on what is what.
 struct Collective {
   Axis axis = Axis::world;
-  Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank sends
+  Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank sends;
+                 ///< send, receive: the message
   std::vector<double> sent = {};  ///< all_to_all with splits known beforehand: bytes to each member
+  int stages = 0;  ///< send, receive: from this rank's coordinate on `axis` to the other's, around the ends
 };
 
 /// Refers to another op or buffer by name, in the same microbatch: `layer_delta` layers away inside a layer loop, or of
@@ -92,6 +113,8 @@ struct Op {
   std::vector<Buffer> allocates;
   std::vector<Ref> frees;       ///< buffers given back when this op is done
   std::vector<Amount> transient; ///< bytes beyond what is held, at each moment of the op that may be its peak
+  /// Several ranks do it together.
+  bool collective_kind() const { return kind != OpKind::segment && kind != OpKind::copy && kind != OpKind::host; }
   bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
 };
 

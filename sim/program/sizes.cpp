@@ -8,6 +8,7 @@ namespace wt {
 Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& options, std::int64_t layer) {
   const auto f = [](std::int64_t value) { return static_cast<double>(value); };
   tokens = f(layout.microbatch * options.seq) / f(layout.context);
+  own_tokens = layout.sequence_parallel ? tokens / f(layout.tensor) : tokens;
   word = options.precision == Precision::fp32 ? 4 : 2;
   const bool half = options.precision == Precision::bf16, moe = m.moe(layer);
   const AttentionSpec& a = m.attention;
@@ -16,14 +17,15 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
 
   const double d = f(m.d_model), q_width = f(m.heads * m.head_dim), kv_width = f(m.kv_heads * m.head_dim), out = f(m.heads * m.v_head_dim());
-  x = tokens * d * word;
-  routed = tokens * top_k * d * word;
+  x = own_tokens * d * word;
+  whole_x = tokens * d * word;
+  routed = own_tokens * top_k * d * word;
   // RMSNorm keeps 1/rms in fp32, the library's LayerNorm mean and 1/deviation in the compute type.
-  const double statistics = tokens * (m.norm == Norm::rmsnorm ? 4 : 2 * word);
+  const double statistics = own_tokens * (m.norm == Norm::rmsnorm ? 4 : 2 * word);
   const bool parallel = a.parallel != AttentionSpec::Parallel::none, one_norm = a.parallel == AttentionSpec::Parallel::one_norm;
   const double norms = one_norm ? 1 : 2;
   logsumexp = tokens * f(m.heads) * 4;
-  probabilities = moe ? tokens * f(m.experts) * 4 * (m.router.z_loss_weight > 0 ? 2 : 1) : 0;
+  probabilities = moe ? own_tokens * f(m.experts) * 4 * (m.router.z_loss_weight > 0 ? 2 : 1) : 0;
   double variants = 0;  // of attention, beyond q, k, v and the output
   if (a.mla.on()) {
     const double lora = f(a.mla.kv_lora_rank), low = f(a.mla.q_lora_rank);
@@ -48,7 +50,7 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   ffn_input_shared = one_norm || (moe && !half);
 
   // The router's product is in fp32: bf16 runs keep copies of its input and weight. The FFN's input counts by itself.
-  normed_fp32 = moe && half ? tokens * d * 4 : 0;
+  normed_fp32 = moe && half ? own_tokens * d * 4 : 0;
   first_norm = one_norm ? 0 : x;
   const double second_norm = !moe ? 0 : half ? normed_fp32 + f(m.experts) * d * 4 : width > 0 ? 0 : x;
   normed = first_norm + second_norm;
@@ -59,8 +61,8 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   q = qkv - kv;
   kv_gathered = kv * f(layout.context);
   projection = statistics + variants;
-  routing = tokens * top_k * (8 + 4 + 8 + 8);
-  compressed = tokens * (d + 4 * std::ceil(d / 128));
+  routing = own_tokens * top_k * (8 + 4 + 8 + 8);
+  compressed = own_tokens * (d + 4 * std::ceil(d / 128));
   if (layout.expert > 1 && moe) row_orders = {0, 16};
   row_block = per_row(d * word);
   gate_up = per_row(2 * f(m.ffn) * word);

@@ -1,4 +1,6 @@
-// Sizes in bytes of what a step holds: the tensors that each segment saves, gives on, or needs for a moment. They follow
+// Sizes in bytes of what a step holds: the tensors that each segment saves, gives on, or needs for a moment. The model is
+// that of one tensor rank (tensor_slice); under sequence parallelism what stands between its products is cut by tokens,
+// and the inputs of products are kept cut and gathered again in backward (Korthikanti et al. 2022, section 4.2.2). They follow
 // trainer/segments.cpp tensor by tensor; tests/e2e compares them with what the allocator counted.
 #pragma once
 #include "configs/spec/layout.hpp"
@@ -13,10 +15,12 @@ struct Sizes {
   Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer = 0);
 
   double tokens;         ///< microbatch * seq / context
+  double own_tokens;     ///< of them those whose norms and residuals are this rank's: tokens / tensor under sequence parallelism
   double word;           ///< bytes of a compute element
   Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
-  double x;              ///< one (tokens, d_model) activation
-  double routed;         ///< (tokens * top_k, d_model): permuted rows, before dispatch and after collect
+  double x;              ///< one (own_tokens, d_model) activation
+  double whole_x;        ///< (tokens, d_model)
+  double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect
   double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output twice, logsumexp, residual, probabilities
   double normed;         ///< saved by attention unless norms are computed again: normalised activations
   double normed_fp32;    ///< for the router's product, a copy in bf16 runs

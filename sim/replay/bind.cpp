@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <tuple>
 
 #include "configs/spec/error.hpp"
 
@@ -50,25 +52,36 @@ class Binder {
   };
 
   std::vector<std::int64_t> expert_groups(const Representatives& ranks) const {
-    std::vector<std::int64_t> groups;
-    for (std::int64_t rank : ranks.ranks)
-      if (groups.empty() || groups.back() != rank / layout_.expert) groups.push_back(rank / layout_.expert);
-    return groups;
+    std::set<std::int64_t> groups;  // those of several tensor ranks and stages route the same tokens
+    for (std::int64_t rank : ranks.ranks) groups.insert(layout_.data_rank(rank) / layout_.expert);
+    return {groups.begin(), groups.end()};
   }
 
   int group_of(Axis axis, std::int64_t rank) {
     const auto key = std::make_pair(axis, mesh_.group_index(axis, rank));
     const auto [it, fresh] = group_index_.try_emplace(key, static_cast<int>(groups_.size()));
-    if (fresh) {
-      groups_.push_back(traffic_.group(axis, key.second));
-      ring_load_.push_back(-1);
-      instances_.emplace_back();
-      const auto& members = groups_.back().members;
-      present_.push_back(std::count_if(members.begin(), members.end(), [&](std::int64_t member) {
-        return std::binary_search(bound_->ranks.begin(), bound_->ranks.end(), member);
-      }));
-    }
+    if (fresh) add_group(traffic_.group(axis, key.second));
     return it->second;
+  }
+
+  /// Messages one way between two ranks, activations apart from gradients.
+  int channel_of(const Op& op, std::int64_t rank) {
+    const std::int64_t other = mesh_.neighbour(op.collective.axis, rank, op.collective.stages);
+    const bool sends = op.kind == OpKind::send;
+    const auto key = std::make_tuple(sends ? rank : other, sends ? other : rank, op.direction);
+    const auto [it, fresh] = channel_index_.try_emplace(key, static_cast<int>(groups_.size()));
+    if (fresh) add_group(traffic_.channel(std::get<0>(key), std::get<1>(key)));
+    return it->second;
+  }
+
+  void add_group(GroupInstance group) {
+    groups_.push_back(std::move(group));
+    ring_load_.push_back(-1);
+    instances_.emplace_back();
+    const auto& members = groups_.back().members;
+    present_.push_back(std::count_if(members.begin(), members.end(), [&](std::int64_t member) {
+      return std::binary_search(bound_->ranks.begin(), bound_->ranks.end(), member);
+    }));
   }
 
   double compute_speed(std::int64_t rank) const {
@@ -93,6 +106,7 @@ class Binder {
     std::array<int, kAxes> group;  // of this rank on each axis
     group.fill(-1);
     std::array<std::size_t, kAxes> sequence{};
+    std::map<int, std::size_t> messages;  // by channel
     const double speed = compute_speed(rank);
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
@@ -100,7 +114,10 @@ class Binder {
       const double rows =
           program.row_dependent[at] ? bound_->routing->rows(instance.microbatch, instance.layer, rank) : 0;
       bound_->rows[index][at] = rows;
-      if (program.collective(i)) {
+      if (between_two(*instance.op)) {
+        const int channel = channel_of(*instance.op, rank);
+        tasks.collective[at] = join(channel, messages[channel]++, r, i);
+      } else if (program.collective(i)) {
         const std::size_t axis = static_cast<std::size_t>(instance.op->collective.axis);
         if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
@@ -124,7 +141,8 @@ class Binder {
     }
     const int c = instances[sequence];
     const Pending& first = pending_[static_cast<std::size_t>(c)];
-    if (first.op->kind != instance.op->kind || first.op->action != instance.op->action)
+    const bool both = between_two(*first.op) && first.op->collective.bytes.fixed == instance.op->collective.bytes.fixed;
+    if (!both && (first.op->kind != instance.op->kind || first.op->action != instance.op->action))
       throw_error(Code::usage,
                   "step program: call {} of rank {} on axis {} is {}, another member's is {}; make the rank classes "
                   "issue the same collectives in the same order",
@@ -152,7 +170,8 @@ class Binder {
       bytes.push_back(ops.back()->collective.bytes.at(bound_->rows[rank][at]));
     }
     const double largest = *std::max_element(bytes.begin(), bytes.end());
-    const CollectivePrice price = prices_.collective(op.kind, largest, group.size, group.nodes);
+    const OpKind kind = between_two(op) ? OpKind::send : op.kind;
+    const CollectivePrice price = prices_.collective(kind, largest, group.size, group.nodes);
     double preparation = 0;  // items of a collective: the cast of the own shard before a gather
     for (const WorkItem& item : op.work) preparation += item_seconds(item);
     task.latency_s = price.latency_s;
@@ -161,7 +180,7 @@ class Binder {
           1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence))};
     if (cluster_.shared_cores()) {
       for (double b : bytes)
-        task.cpu_s.push_back(prices_.collective(op.kind, b, group.size, group.nodes).cpu_s + preparation);
+        task.cpu_s.push_back(prices_.collective(kind, b, group.size, group.nodes).cpu_s + preparation);
       return;
     }
     task.latency_s += preparation;
@@ -192,6 +211,8 @@ class Binder {
     return it->second;
   }
 
+  static bool between_two(const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; }
+
   const ProgramSet& set_;
   const Layout& layout_;
   const ClusterSpec& cluster_;
@@ -202,6 +223,7 @@ class Binder {
   Traffic traffic_;
   std::unique_ptr<BoundStep> bound_;
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;
+  std::map<std::tuple<std::int64_t, std::int64_t, Direction>, int> channel_index_;  ///< sender, receiver, way
   std::vector<GroupInstance> groups_;
   std::vector<int> ring_load_;
   std::vector<std::int64_t> present_;        ///< simulated members of each group

@@ -151,7 +151,10 @@ class Executor {
       next_wait = 0;
       times(rank, i).issued = engine_.now();
       if (p.on_host(i)) {
-        compute(rank, i);
+        if (p.collective(i))
+          join(rank, i);
+        else
+          compute(rank, i);
         return;  // finish() walks on
       }
       ++position;

@@ -14,9 +14,7 @@ bool depends_on_rows(const Op& op) {
 }  // namespace
 
 bool RankProgram::collective(int i) const {
-  const OpKind kind = ops[static_cast<std::size_t>(i)].op->kind;
-  return kind == OpKind::all_gather || kind == OpKind::reduce_scatter || kind == OpKind::all_reduce ||
-         kind == OpKind::all_to_all;
+  return ops[static_cast<std::size_t>(i)].op->collective_kind();
 }
 
 RankProgram::RankProgram(const Program& program) : source(&program), ops(unroll(program)) {
@@ -25,7 +23,7 @@ RankProgram::RankProgram(const Program& program) : source(&program), ops(unroll(
   lane_next.assign(n, -1);
   depends.assign(n, 0);
   row_dependent.resize(n);
-  std::array<int, 7> last;
+  std::array<int, kLanes> last;
   last.fill(-1);
   std::vector<std::pair<int, int>> edges;  // (before, after)
   for (std::size_t i = 0; i < n; ++i) {

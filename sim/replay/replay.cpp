@@ -49,6 +49,7 @@ Exposure expose(const RankProgram& program, const OpTimes* times, bool synchrono
     const OpInstance& instance = program.ops[static_cast<std::size_t>(i)];
     if (!synchronous_host && instance.op->lane != Lane::compute) continue;
     for (int w : instance.waits) wait_for(w);
+    if (program.on_host(i) && program.collective(i)) wait_for(i);  // a tensor group's
     free = std::max(free, program.on_host(i) ? times[i].done : times[i].issued);
   }
   for (int i = 0; i < program.size(); ++i) wait_for(i);
@@ -100,9 +101,10 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     ++total.count;
     total.busy_s += busy;
     total.exposed_s += exposure.waited[i];
-    result.lane_busy_s[static_cast<std::size_t>(op.lane)] += busy;
+    const bool stood_still = op.asynchronous() || op.collective_kind();
+    result.lane_busy_s[static_cast<std::size_t>(stood_still && op.lane == Lane::compute ? Lane::tensor : op.lane)] += busy;
     // Time on the critical rank is what its compute lane did, and what it stood still for.
-    const double share = op.asynchronous() ? exposure.waited[i] : busy;
+    const double share = stood_still ? exposure.waited[i] : busy;
     for (std::size_t k = 0; k < evidence.shares.size(); ++k) result.evidence_s[k] += share * evidence.shares[k];
     result.low_s += share * evidence.low;
     result.high_s += share * evidence.high;

@@ -45,7 +45,7 @@ struct ReplayResult {
   std::int64_t simulated_ranks = 0;
   std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
   std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
-  std::array<double, 7> lane_busy_s{};  ///< of the critical rank, by Lane
+  std::array<double, kLanes> lane_busy_s{};  ///< of the critical rank, by Lane; a tensor group's collectives all as `tensor`
   /// Seconds of the critical rank's step by the root of their evidence: what follows from a published figure counts as
   /// published; derived is only what has no root. They sum to step_s.
   std::array<double, 4> evidence_s{};

@@ -7,20 +7,21 @@
 namespace wt {
 namespace {
 
-/// Ranks [0, block) and every later block have the same classes and the same routing.
+/// Ranks [0, block) of a stage and every later block have the same classes and the same routing.
 bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const RoutingSource& routing, std::int64_t step,
                       std::int64_t block) {
-  for (std::int64_t rank = block; rank < layout.world(); ++rank)
+  const std::int64_t stage = layout.stage_ranks();
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
     if (programs.class_of_rank[static_cast<std::size_t>(rank)] !=
-        programs.class_of_rank[static_cast<std::size_t>(rank % block)])
+        programs.class_of_rank[static_cast<std::size_t>(rank / stage * stage + rank % stage % block)])
       return false;
   if (layout.expert == 1) return true;  // rows do not depend on routing
   const Program& program = programs.programs[0];
   for (int microbatch = 0; microbatch < program.microbatches; ++microbatch)
     for (int layer = 0; layer < program.layers; ++layer)
-      for (std::int64_t first = 0; first < block; ++first) {
+      for (std::int64_t first = 0; first < block / layout.tensor; ++first) {  // data ranks
         const auto counts = routing.counts(step, microbatch, layer, first);
-        for (std::int64_t rank = first + block; rank < layout.world(); rank += block)
+        for (std::int64_t rank = first + block / layout.tensor; rank < stage / layout.tensor; rank += block / layout.tensor)
           if (routing.counts(step, microbatch, layer, rank) != counts) return false;
       }
   return true;
@@ -37,17 +38,18 @@ Representatives every_rank(const Layout& layout) {
 Representatives representatives(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
                                 const RoutingSource& routing, std::int64_t step,
                                 const std::vector<NodeHealth>& health) {
-  const std::int64_t node = cluster.gpus_per_node, world = layout.world();
-  std::int64_t block = std::max(node, layout.expert);
-  const bool whole_nodes = node % layout.expert == 0 || layout.expert % node == 0;
-  const bool whole_groups = layout.shard % block == 0 || block % layout.shard == 0;
-  const bool foldable = !cluster.shared_cores() && world > block && world % block == 0 && whole_nodes && whole_groups;
+  const std::int64_t node = cluster.gpus_per_node, world = layout.world(), stage = layout.stage_ranks();
+  const std::int64_t closed = layout.expert * layout.tensor, shard = layout.shard * layout.tensor;
+  std::int64_t block = std::max(node, closed);
+  const bool whole_nodes = node % closed == 0 || closed % node == 0;
+  const bool whole_groups = shard % block == 0 || block % shard == 0;
+  const bool foldable = !cluster.shared_cores() && stage > block && stage % block == 0 && whole_nodes && whole_groups;
   if (!foldable || !blocks_are_twins(programs, layout, routing, step, block)) return every_rank(layout);
   Representatives some;
   some.folded = true;
   if (cluster.oversubscription > 1) {
-    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), layout.shard);
-    if (leaves <= kLargestBlock && world > leaves && world % leaves == 0)
+    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), shard);
+    if (leaves <= kLargestBlock && stage > leaves && stage % leaves == 0)
       block = leaves;
     else if (world <= kLargestBlock)
       return every_rank(layout);
@@ -56,11 +58,12 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
   }
   std::set<std::int64_t> spans{0};
   const std::int64_t span =
-      health.empty() ? block : std::max(layout.shard, block);  // what a slow node slows before replicas meet
+      health.empty() ? block : std::max(shard, block);  // what a slow node slows before replicas meet
   if (!health.empty()) spans.clear();
-  for (const NodeHealth& entry : health) spans.insert(entry.node * node / span);
-  for (std::int64_t s : spans)
-    for (std::int64_t rank = s * span; rank < std::min((s + 1) * span, world); ++rank) some.ranks.push_back(rank);
+  for (const NodeHealth& entry : health) spans.insert(entry.node * node % stage / span);
+  for (std::int64_t first = 0; first < world; first += stage)
+    for (std::int64_t s : spans)
+      for (std::int64_t rank = s * span; rank < std::min((s + 1) * span, stage); ++rank) some.ranks.push_back(first + rank);
   if (some.ranks.empty() || static_cast<std::int64_t>(some.ranks.size()) == world) return every_rank(layout);
   return some;
 }

@@ -1,6 +1,7 @@
 // Which ranks are simulated. Ranks that do the same at the same time are represented once: with equal programs, equal
 // routing and healthy nodes, all shard groups are twins, and inside a shard group all blocks of nodes that close the
-// expert axis are twins. The representative set is one such block: max(1, expert / gpus_per_node) nodes.
+// expert axis are twins. The representative set is one such block: max(1, expert x tensor / gpus_per_node) nodes,
+// of every pipeline stage the same.
 //
 // A node that is slower than the others is no twin of theirs. Then the shard groups that contain slow nodes are
 // simulated in full and stand for the others, which are never later than they: the step ends with the slowest.
@@ -27,7 +28,7 @@ inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep
 struct Representatives {
   bool folded = false;
   bool uplink_shares = false;
-  std::vector<std::int64_t> ranks;  ///< world ranks, ascending; closed under the expert axis
+  std::vector<std::int64_t> ranks;  ///< world ranks, ascending; closed under the expert, tensor and pipeline axes
 };
 
 Representatives every_rank(const Layout& layout);

@@ -6,7 +6,7 @@ namespace wt {
 
 RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches,
                            std::int64_t step, std::vector<std::int64_t> groups)
-    : expert_(layout.expert), layers_(layers), groups_(std::move(groups)) {
+    : layout_(layout), expert_(layout.expert), layers_(layers), groups_(std::move(groups)) {
   if (expert_ == 1) return;
   const std::size_t n = static_cast<std::size_t>(expert_);
   for (int microbatch = 0; microbatch < microbatches; ++microbatch)
@@ -27,13 +27,13 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
 }
 
 std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const {
-  const auto group = std::lower_bound(groups_.begin(), groups_.end(), rank / expert_) - groups_.begin();
+  const auto group = std::lower_bound(groups_.begin(), groups_.end(), layout_.data_rank(rank) / expert_) - groups_.begin();
   return static_cast<std::size_t>((microbatch * layers_ + layer)) * groups_.size() + static_cast<std::size_t>(group);
 }
 
 double RoutingTable::rows(int microbatch, int layer, std::int64_t rank) const {
   if (expert_ == 1 || microbatch < 0 || layer < 0) return 0;
-  return rows_[at(microbatch, layer, rank)][static_cast<std::size_t>(rank % expert_)];
+  return rows_[at(microbatch, layer, rank)][static_cast<std::size_t>(layout_.data_rank(rank) % expert_)];
 }
 
 const std::vector<double>& RoutingTable::sends(int microbatch, int layer, std::int64_t rank) const {

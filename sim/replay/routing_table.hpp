@@ -10,7 +10,7 @@ namespace wt {
 
 class RoutingTable {
  public:
-  /// `groups`: indices of expert groups (Mesh::group_index). Empty where the expert axis is 1: then no size depends on
+  /// `groups`: indices of expert groups of data ranks (Layout::data_rank(rank) / expert), ascending. Empty where the expert axis is 1: then no size depends on
   /// it.
   RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
                std::vector<std::int64_t> groups);
@@ -23,6 +23,7 @@ class RoutingTable {
  private:
   std::size_t at(int microbatch, int layer, std::int64_t rank) const;
 
+  Layout layout_;
   std::int64_t expert_;
   int layers_;
   std::vector<std::int64_t> groups_;

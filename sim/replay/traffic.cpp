@@ -117,6 +117,26 @@ GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
   return g;
 }
 
+GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
+  GroupInstance g;
+  g.axis = Axis::pipeline;
+  g.members = {from, to};
+  g.size = 2;
+  if (cluster_.shared_cores()) return g;
+  const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
+  g.nodes = a == b ? 1 : 2;
+  std::vector<double> amounts(capacity_.size(), 0.0);
+  const bool crosses = uplinks_ && a / cluster_.nodes_per_leaf != b / cluster_.nodes_per_leaf;
+  for (const bool sends : {true, false}) {
+    const std::int64_t rank = sends ? from : to;
+    if (local_[static_cast<std::size_t>(rank)] < 0) continue;
+    amounts[static_cast<std::size_t>(port(rank, a == b ? (sends ? nvlink_out : nvlink_in) : (sends ? nic_out : nic_in)))] += 1;
+    if (crosses) amounts[static_cast<std::size_t>(uplink(rank, sends))] += 1;
+  }
+  g.ring = gather(amounts);
+  return g;
+}
+
 /// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
 void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& nodes,
                            std::vector<double>& amounts) const {

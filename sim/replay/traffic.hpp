@@ -42,6 +42,8 @@ class Traffic {
   const std::vector<double>& capacity() const { return capacity_; }
   std::vector<int> cores() const;
   GroupInstance group(Axis axis, std::int64_t index) const;
+  /// Two ranks, one of which sends to the other: `ring` is what each byte of a message puts on the simulated ones' pools.
+  GroupInstance channel(std::int64_t from, std::int64_t to) const;
   /// bytes[i * n + j]: from the group's member i to member j; all members must be simulated.
   PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes) const;
   /// Seconds of a load that has the pools to itself.

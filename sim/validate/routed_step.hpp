@@ -3,20 +3,22 @@
 // and so do the all-to-alls, which end when the rank that receives most has received it. Gathers and reductions of
 // weights are left to what a stack takes beyond its work (see routing.hpp).
 #pragma once
-#include <cstddef>
 #include <map>
 #include <vector>
 
+#include "configs/spec/layout.hpp"
 #include "sim/program/build.hpp"
-#include "sim/validate/kernel_prices.hpp"
+#include "sim/validate/data_sheet.hpp"
+#include "sim/validate/gpu_times.hpp"
 #include "sim/validate/routing_rows.hpp"
+#include "sim/validate/run_fabric.hpp"
 
 namespace wt {
 
 class RoutedStep {
  public:
-  /// `prices` knows the setup's GPU. Both must outlive this.
-  RoutedStep(const RoutedSetup& setup, const KernelPrices& prices);
+  /// All three must outlive this. Throws Error{usage} without a data sheet of the GPU.
+  RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric& fabric);
 
   struct Seconds {
     double all = 0;
@@ -29,10 +31,13 @@ class RoutedStep {
 
  private:
   double op_s(const Op& op, double rows) const;
+  double item_s(const WorkItem& item, double rows) const;
   bool routed(const Op& op) const;
 
-  const RoutedSetup& setup_;
-  const KernelPrices& prices_;
+  const RunRow& run_;
+  const GpuTimes& gpus_;
+  const RunFabric& fabric_;
+  DataSheet sheet_;
   ProgramSet set_;
   double fixed_s_ = 0;
   std::vector<std::map<const Op*, int>> routed_;  ///< of each layer, and how often in a step

@@ -30,15 +30,16 @@ Loads loads_of(const PlacedStep& row, const RoutedSetup& setup, const RoutedCont
   for (const auto& [key, shares] : context.loads) {
     const auto& [model, method] = key;
     const auto other = context.setups.find(model);
-    if (method == row.method && other != context.setups.end() && other->second.model.experts == setup.model.experts &&
-        other->second.model.top_k == setup.model.top_k && other->second.layout.expert == setup.layout.expert)
+    if (method == row.method && other != context.setups.end() &&
+        other->second.run.model.experts == setup.run.model.experts &&
+        other->second.run.model.top_k == setup.run.model.top_k && other->second.run.ep == setup.run.ep)
       return {&shares, "loads assumed: recorded on another model", "", false};
   }
   std::set<std::string> methods;
   for (const auto& [key, shares] : context.loads) methods.insert(key.second);
   return {nullptr, "no loads",
           fmt::format("no rank loads of method '{}' for {} experts, top {}; recorded are {}", row.method,
-                      setup.model.experts, setup.model.top_k, fmt::join(methods, ", ")),
+                      setup.run.model.experts, setup.run.model.top_k, fmt::join(methods, ", ")),
           false};
 }
 
@@ -51,7 +52,8 @@ struct Sample {
 
 class Pricer {
  public:
-  Pricer(const RoutedContext& context, const KernelPrices& prices) : context_(context), prices_(prices) {}
+  Pricer(const RoutedContext& context, const GpuTimes& gpus, const RunFabric& fabric)
+      : context_(context), gpus_(gpus), fabric_(fabric) {}
 
   Sample sample(const PlacedStep& row, RoutingLeftOut left_out) {
     Sample s;
@@ -61,15 +63,15 @@ class Pricer {
     if (setup == context_.setups.end()) {
       s.loads.regime = "no shape";
       s.loads.reason = fmt::format("no shape and layout of model '{}'; columns as in routing_setups.csv", row.model);
-    } else if (!prices_.knows(setup->second.gpu)) {
-      s.loads.regime = "no prices";
-      s.loads.reason = fmt::format("no products measured on '{}'", setup->second.gpu);
+    } else if (!data_sheet(setup->second.run.gpu)) {
+      s.loads.regime = "no data sheet";
+      s.loads.reason = fmt::format("no data sheet of '{}'", setup->second.run.gpu);
     } else {
       s.loads = loads_of(row, setup->second, context_);
     }
     if (!s.loads.shares) return s;
     auto& step = steps_[row.model];
-    if (!step) step = std::make_unique<RoutedStep>(setup->second, prices_);
+    if (!step) step = std::make_unique<RoutedStep>(setup->second.run, gpus_, fabric_);
     const auto [known, fresh] = seconds_.try_emplace({row.model, s.loads.shares});
     if (fresh) known->second = {step->seconds(*s.loads.shares), step->balanced()};
     std::tie(s.work, s.balanced) = known->second;
@@ -79,7 +81,8 @@ class Pricer {
  private:
   using Both = std::pair<RoutedStep::Seconds, RoutedStep::Seconds>;
   const RoutedContext& context_;
-  const KernelPrices& prices_;
+  const GpuTimes& gpus_;
+  const RunFabric& fabric_;
   std::map<std::string, std::unique_ptr<RoutedStep>> steps_;              ///< by model
   std::map<std::pair<std::string, const FullestShares*>, Both> seconds_;  ///< by model and loads
 };
@@ -134,8 +137,9 @@ Judged judged(const Sample& s, const std::vector<Sample>& samples) {
 }  // namespace
 
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const KernelPrices& prices, RoutingLeftOut left_out) {
-  Pricer pricer(context, prices);
+                                  const RoutedContext& context, const GpuTimes& gpus, const RunFabric& fabric,
+                                  RoutingLeftOut left_out) {
+  Pricer pricer(context, gpus, fabric);
   const std::vector<Sample> samples = samples_of(rows, reference, pricer, left_out);
   std::vector<Judged> out;
   for (const Sample& s : samples) out.push_back(judged(s, samples));

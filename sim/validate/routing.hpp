@@ -5,8 +5,9 @@
 #pragma once
 #include <vector>
 
-#include "sim/validate/kernel_prices.hpp"
+#include "sim/validate/gpu_times.hpp"
 #include "sim/validate/routing_rows.hpp"
+#include "sim/validate/run_fabric.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {
@@ -22,7 +23,7 @@ enum class RoutingLeftOut {
 /// where that has none; the regime says whether they were recorded on the row's data set and loss. The baseline gives
 /// every rank the same rows, and has a constant of its own, found the same way.
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const KernelPrices& prices,
+                                  const RoutedContext& context, const GpuTimes& gpus, const RunFabric& fabric,
                                   RoutingLeftOut left_out = RoutingLeftOut::setting);
 
 }  // namespace wt

@@ -9,6 +9,7 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/csv.hpp"
+#include "sim/validate/step_work.hpp"
 
 namespace wt {
 namespace {
@@ -16,11 +17,26 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kLoadColumns = {"method", "model", "layer", "iter"};
-const std::vector<std::string> kSetupColumns = {"model_name",    "layers",         "hidden",          "ffn",
-                                                "experts",       "top_k",          "heads",           "kv_heads",
-                                                "vocabulary",    "sequences",      "sequence_tokens", "microbatches",
-                                                "gpu",           "gpus",           "gpus_per_node",   "expert_parallel",
-                                                "loads_dataset", "loads_aux_loss", "source"};
+const std::vector<std::string> kSetupColumns = {"model_name",
+                                                "layers",
+                                                "hidden",
+                                                "ffn",
+                                                "experts",
+                                                "top_k",
+                                                "heads",
+                                                "kv_heads",
+                                                "vocabulary",
+                                                "sequences",
+                                                "sequence_tokens",
+                                                "microbatches",
+                                                "gpu",
+                                                "gpus",
+                                                "gpus_per_node",
+                                                "interconnect",
+                                                "expert_parallel",
+                                                "loads_dataset",
+                                                "loads_aux_loss",
+                                                "source"};
 
 bool has_all(const std::vector<std::string>& header, const std::vector<std::string>& columns) {
   return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
@@ -49,43 +65,48 @@ std::int64_t whole(const CsvTable& table, const CsvRow& row, const std::string& 
 
 RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   const auto count = [&](const char* column) { return whole(table, row, column, 1); };
+  const auto text = [&](const char* column) { return row.cells[table.at(column)]; };
   const std::string where = fmt::format("{}: line {}", table.file.string(), row.line);
   RoutedSetup s;
-  s.model.name = row.cells[table.at("model_name")];
-  s.model.source = row.cells[table.at("source")];
-  s.model.layers = count("layers");
-  s.model.d_model = count("hidden");
-  s.model.ffn = count("ffn");
-  s.model.experts = count("experts");
-  s.model.top_k = count("top_k");
-  s.model.heads = count("heads");
-  s.model.kv_heads = count("kv_heads");
-  s.model.vocab = count("vocabulary");
-  s.model.head_dim = s.model.d_model / s.model.heads;
-  s.seq = count("sequence_tokens");
-  s.microbatches = count("microbatches");
-  s.gpu = row.cells[table.at("gpu")];
-  s.layout.shard = count("gpus");
-  s.layout.expert = count("expert_parallel");
-  s.layout.recompute = Recompute::block;
-  if (s.layout.expert > count("gpus_per_node"))
-    throw_error(Code::usage, "{}: found experts split over {} GPUs of nodes of {}, allowed is a node", where,
-                s.layout.expert, count("gpus_per_node"));
-  const std::int64_t sequences = count("sequences"), parts = s.layout.shard * s.microbatches;
-  if (sequences % parts != 0)
-    throw_error(Code::usage, "{}: found {} sequences for {} GPUs x {} microbatches, needs a multiple", where, sequences,
-                s.layout.shard, s.microbatches);
-  s.layout.microbatch = sequences / parts;
-  if (s.model.layers * s.microbatches > kMostBlocks)
-    throw_error(Code::usage, "{}: found {} layers x {} microbatches, allowed are {} together", where, s.model.layers,
-                s.microbatches, kMostBlocks);
-  if (s.model.d_model % s.model.heads != 0)
-    throw_error(Code::usage, "{}: found a width of {} for {} heads, needs a multiple", where, s.model.d_model,
-                s.model.heads);
-  s.loads_dataset = row.cells[table.at("loads_dataset")];
+  RunRow& run = s.run;
+  ModelSpec& model = run.model;
+  model.name = text("model_name");
+  model.layers = count("layers");
+  model.d_model = count("hidden");
+  model.ffn = count("ffn");
+  model.experts = count("experts");
+  model.top_k = count("top_k");
+  model.heads = count("heads");
+  model.kv_heads = count("kv_heads");
+  model.vocab = count("vocabulary");
+  model.head_dim = model.d_model / model.heads;
+  run.line = row.line;
+  run.source = text("source");
+  run.gpu = text("gpu");
+  run.interconnect = text("interconnect");
+  run.gpus = run.dp = run.shard_group = count("gpus");
+  run.gpus_per_node = count("gpus_per_node");
+  run.ep = count("expert_parallel");
+  run.zero_stage = 3;
+  run.recompute = RunRow::Recompute::full;
+  run.seq = count("sequence_tokens");
+  run.accumulation = count("microbatches");
+  run.global_batch = count("sequences");
+  const std::int64_t parts = run.gpus * run.accumulation;
+  if (run.global_batch % parts != 0)
+    throw_error(Code::usage, "{}: found {} sequences for {} GPUs x {} microbatches, needs a multiple", where,
+                run.global_batch, run.gpus, run.accumulation);
+  run.microbatch = run.global_batch / parts;
+  if (model.layers * run.accumulation > kMostBlocks)
+    throw_error(Code::usage, "{}: found {} layers x {} microbatches, allowed are {} together", where, model.layers,
+                run.accumulation, kMostBlocks);
+  if (model.d_model % model.heads != 0)
+    throw_error(Code::usage, "{}: found a width of {} for {} heads, needs a multiple", where, model.d_model,
+                model.heads);
+  model.check(where);
+  layout_of(run).check(model, where);
+  s.loads_dataset = text("loads_dataset");
   s.loads_aux_loss = needed_number(table, row, table.at("loads_aux_loss"), 0);
-  s.model.check(where);
-  s.layout.check(s.model, where);
   return s;
 }
 
@@ -171,7 +192,7 @@ std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file) {
   std::map<std::string, RoutedSetup> setups;
   for (const CsvRow& row : table.rows) {
     RoutedSetup setup = setup_of(table, row);
-    const std::string name = setup.model.name;
+    const std::string name = setup.run.model.name;
     if (!setups.emplace(name, std::move(setup)).second)
       throw_error(Code::usage, "{}: line {}: found the model '{}' twice, needs it once", file.string(), row.line, name);
   }

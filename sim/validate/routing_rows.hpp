@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/layout.hpp"
-#include "configs/spec/model.hpp"
+#include "sim/validate/run_rows.hpp"
 
 namespace wt {
 
@@ -26,13 +25,9 @@ struct PlacedStep {
 /// Rows of the fullest rank over those of the mean one: [layer][iteration].
 using FullestShares = std::vector<std::vector<double>>;
 
-/// One model as it was trained: SwiGLU experts, FSDP over all GPUs with experts split inside a node, every block
-/// computed again in backward.
+/// One model as it was trained: SwiGLU experts in bf16, FSDP over all GPUs, every block computed again in backward.
 struct RoutedSetup {
-  ModelSpec model;
-  Layout layout;
-  std::int64_t seq = 0, microbatches = 0;  ///< tokens of a sequence; microbatches of a step
-  std::string gpu;
+  RunRow run;
   std::string loads_dataset;  ///< what rank loads of this model were recorded on
   double loads_aux_loss = 0;
 };

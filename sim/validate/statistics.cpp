@@ -32,13 +32,20 @@ std::vector<double> midranks(const std::vector<double>& values) {
   return ranks;
 }
 
-std::optional<double> regret_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
-  std::map<std::string, std::vector<const Judged*>> choices;
+using Choices = std::map<std::string, std::vector<const Judged*>>;
+
+/// Predicted rows by choice, of those with several alternatives.
+Choices choices_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
+  Choices choices;
   for (const Judged& row : rows)
     if (!row.choice.empty() && (row.*which).seconds) choices[row.choice].push_back(&row);
+  std::erase_if(choices, [](const auto& choice) { return choice.second.size() < 2; });
+  return choices;
+}
+
+std::optional<double> regret_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
   std::vector<double> regrets;
-  for (const auto& [name, alternatives] : choices) {
-    if (alternatives.size() < 2) continue;
+  for (const auto& [name, alternatives] : choices_of(rows, which)) {
     const auto chosen =
         std::min_element(alternatives.begin(), alternatives.end(),
                          [&](const Judged* a, const Judged* b) { return *(a->*which).seconds < *(b->*which).seconds; });
@@ -66,9 +73,34 @@ std::optional<double> spearman(const std::vector<double>& x, const std::vector<d
   return ab / std::sqrt(aa * bb);
 }
 
+namespace {
+
+std::optional<double> spearman_among(const std::vector<const Judged*>& rows, Forecast Judged::*which) {
+  std::vector<double> predicted, measured;
+  for (const Judged* row : rows) predicted.push_back(*(row->*which).seconds), measured.push_back(row->measured_s);
+  return spearman(predicted, measured);
+}
+
+/// Within choices, by their numbers of alternatives, where there are some of three or more; else over all rows.
+std::optional<double> spearman_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
+  double sum = 0, weight = 0;
+  for (const auto& [name, alternatives] : choices_of(rows, which))
+    if (const auto rho = spearman_among(alternatives, which)) {
+      sum += *rho * static_cast<double>(alternatives.size());
+      weight += static_cast<double>(alternatives.size());
+    }
+  if (weight > 0) return sum / weight;
+  std::vector<const Judged*> all;
+  for (const Judged& row : rows)
+    if ((row.*which).seconds) all.push_back(&row);
+  return spearman_among(all, which);
+}
+
+}  // namespace
+
 Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   Accuracy out;
-  std::vector<double> errors, sizes, predicted, measured;
+  std::vector<double> errors, sizes;
   std::set<std::string> groups;
   std::int64_t covered = 0;
   for (const Judged& row : rows) {
@@ -79,8 +111,6 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
     }
     ++out.n;
     groups.insert(row.group);
-    predicted.push_back(*forecast.seconds);
-    measured.push_back(row.measured_s);
     errors.push_back(*forecast.seconds / row.measured_s - 1);
     sizes.push_back(std::abs(errors.back()));
     covered += row.measured_s >= forecast.low_s && row.measured_s <= forecast.high_s;
@@ -91,7 +121,7 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   out.median_ape = quantile(sizes, 0.5);
   out.p90_ape = quantile(sizes, 0.9);
   out.bias = quantile(errors, 0.5);
-  out.spearman = spearman(predicted, measured);
+  out.spearman = spearman_of(rows, which);
   out.regret = regret_of(rows, which);
   out.coverage80 = static_cast<double>(covered) / static_cast<double>(out.n);
   return out;

@@ -48,7 +48,8 @@ const std::vector<std::string> kColumns = {"source_id",
                                            "global_batch_seqs",
                                            "step_time_s",
                                            "mem_gb",
-                                           "tokens_per_s_per_gpu"};
+                                           "tokens_per_s_per_gpu",
+                                           "notes"};
 
 /// One line, its cells by column.
 class Line {
@@ -178,6 +179,13 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = line.text("framework") != "Megatron-LM";
 }
 
+void fill_dispatcher(const Line& line, RunRow& row) {
+  const std::string said = line.text("framework") + " " + line.text("moe_routing") + " " + line.text("notes");
+  static const std::regex once("DeepEP|HybridEP"), overlapped("(^|[^o]) EP overlap( ON|[; +]|$)");
+  row.rows_sent_once = std::regex_search(said, once);
+  row.exchange_overlapped = std::regex_search(said, overlapped);
+}
+
 void fill_measured(const Line& line, RunRow& row) {
   const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
   row.step_s = line.real("step_time_s");
@@ -203,12 +211,15 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.precision = line.has("precision", "fp8") || line.has("precision", "FP8") ? "fp8"
                     : line.has("precision", "16") ? (line.has("precision", "fp16") ? "fp16" : "bf16")
                                                   : line.text("precision");
+    if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     row.seq = line.needed("seq_len");
     fill_mesh(line, row);
     fill_sharding(line, row);
     fill_recompute(line, row);
+    fill_dispatcher(line, row);
     fill_model(line, row);
-    row.microbatch = line.count("micro_batch").value_or(0);
+    row.microbatch = line.count("micro_batch").value_or(1);
+    if (line.text("micro_batch").empty()) row.assumed.emplace_back("microbatch of 1");
     row.accumulation = line.count("grad_accum").value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
     fill_measured(line, row);

@@ -12,6 +12,7 @@
 #include "planner/trainer_process.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "tests/support/fake_cost.hpp"
+#include "tests/support/replayed_memory.hpp"
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
@@ -116,11 +117,14 @@ TEST_CASE("the peak of a rehearsed rank is that of the real one and of the memor
     const auto real_peaks = step_peaks_of(trained(real(run)));
     const auto source = recorded_routing(trained(real(run)) / "routing.csv", run.model, run.layout.microbatch * run.seq);
     const RankRouting rows(run, *source);
+    const double late = largest_transfer(run);
     for (const StepTimeline& t : steps_in(rehearsed(run))) {
       const double replayed = replay_memory(rank_program(run), rows.rows(t.step)).peak_bytes, among_peers = real_peaks[static_cast<std::size_t>(t.step - 1)];
       INFO("step " << t.step << ": rehearsed " << t.peak_bytes << ", real " << among_peers << ", replayed " << replayed);
       CHECK(t.peak_bytes == Approx(replayed).epsilon(0.02));
-      if (t.step > 3) CHECK(t.peak_bytes == Approx(among_peers).epsilon(0.04));  // seen: 3.2 %, 0.2 MB; what the transport holds is a matter of timing
+      // Among real peers the transport gives its copy of a buffer back some time after the collective is done.
+      CHECK(among_peers > 0.98 * t.peak_bytes);
+      CHECK(among_peers < 1.02 * t.peak_bytes + late);
     }
   }
 }

@@ -37,6 +37,11 @@ std::vector<Layout> layouts() {
           if (replicate % degree == 0) variants.push_back(plain), variants.back().optimizer_shard = degree;
         for (std::int64_t degree = 2; degree <= plain.shard; degree *= 2)
           if (plain.shard % degree == 0) variants.push_back(plain), variants.back().context = degree;
+        if (world <= 8) {
+          variants.push_back(plain), variants.back().tensor = 2, variants.back().sequence_parallel = true;
+          variants.push_back(variants.back()), variants.back().recompute = Recompute::block;
+          variants.push_back(variants.back()), variants.back().optimizer_shard = replicate;
+        }
         variants.push_back(plain);
         for (std::int64_t layer = 0; layer < 4; ++layer) {  // as many further copies as expert ranks, others in every layer
           auto& row = variants.back().placement.emplace_back();
@@ -75,10 +80,10 @@ ByAxis issued_by(const Program& program) {
   ByAxis out;
   for (const OpInstance& instance : unroll(program)) {
     const Op& op = *instance.op;
-    if (!op.asynchronous()) continue;
-    const bool same_everywhere = op.kind != OpKind::all_to_all;
+    if (!op.collective_kind()) continue;
+    const bool same_everywhere = op.kind != OpKind::all_to_all && op.collective.axis != Axis::tensor;  // whose ranks have the same rows
     if (same_everywhere) REQUIRE(op.collective.bytes.per_row == 0);
-    out[op.collective.axis].push_back({instance.id(), op.kind, op.lane, same_everywhere ? op.collective.bytes.fixed : 0});
+    out[op.collective.axis].push_back({instance.id(), op.kind, op.lane, op.kind == OpKind::all_to_all ? 0 : op.collective.bytes.fixed});
   }
   return out;
 }

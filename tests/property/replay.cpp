@@ -54,13 +54,22 @@ struct Run {
   }
 };
 
+Layout tensor_layout(std::int64_t tensor, Layout layout) {
+  layout.tensor = tensor, layout.sequence_parallel = true;
+  return layout;
+}
+
 const std::vector<Layout> kLayouts{layout_of(1, 8, 1),   layout_of(2, 8, 4),
                                    layout_of(1, 16, 8),  layout_of(4, 8, 2),
                                    layout_of(2, 16, 4),  layout_of(8, 4, 4),
                                    layout_of(8, 2, 2),   layout_of(4, 4, 2, Recompute::block),
                                    layout_of(2, 16, 16), layout_of(1, 32, 4, Recompute::block),
                                    layout_of(2, 8, 4, recompute_from_string("attention+experts")),
-                                   layout_of(2, 8, 2, recompute_from_string("experts:first-2+block:range-2-3"))};
+                                   layout_of(2, 8, 2, recompute_from_string("experts:first-2+block:range-2-3")),
+                                   tensor_layout(2, layout_of(2, 4, 2)),
+                                   tensor_layout(2, layout_of(1, 16, 4, Recompute::block)),
+                                   tensor_layout(4, layout_of(4, 1, 1)),
+                                   tensor_layout(8, layout_of(1, 4, 2))};
 
 }  // namespace
 
@@ -165,7 +174,7 @@ TEST_CASE("folded equals unfolded") {
       INFO(layout.name());
       CHECK(all.simulated_ranks == layout.world());
       CHECK(folded.folded);
-      CHECK(folded.simulated_ranks == std::max<std::int64_t>(4, layout.expert));
+      CHECK(folded.simulated_ranks == std::max<std::int64_t>(4, layout.expert * layout.tensor));
       CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
       CHECK(folded.exposed_s == Approx(all.exposed_s).epsilon(1e-6));
     }
@@ -175,7 +184,8 @@ TEST_CASE("folded equals unfolded behind oversubscribed uplinks, up to 64 nodes"
   for (double oversubscription : {2.0, 8.0})
     for (std::int64_t leaf : {2, 4, 8})
       for (const Layout& layout :
-           {layout_of(8, 4, 1), layout_of(8, 8, 4), layout_of(4, 32, 8), layout_of(16, 16, 8), layout_of(8, 12, 4)}) {
+           {layout_of(8, 4, 1), layout_of(8, 8, 4), layout_of(4, 32, 8), layout_of(16, 16, 8), layout_of(8, 12, 4),
+            tensor_layout(4, layout_of(8, 4, 2))}) {
         const Run run(layout);
         ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
         cluster.nodes_per_leaf = leaf;
@@ -206,7 +216,7 @@ TEST_CASE("beyond the largest block, shares of the uplinks stand for them within
 
 TEST_CASE("the shape of a ring in closed form is that of its listed members") {
   for (const Layout& layout : kLayouts)
-    for (Axis axis : {Axis::replicate, Axis::shard, Axis::expert, Axis::expert_shard, Axis::world}) {
+    for (Axis axis : {Axis::replicate, Axis::shard, Axis::expert, Axis::expert_shard, Axis::tensor, Axis::state, Axis::world}) {
       const ClusterSpec cluster = small_cluster(layout.world() / 4);
       const Traffic traffic(cluster, layout, every_rank(layout), {});
       const GroupInstance group = traffic.group(axis, 0);

@@ -37,14 +37,26 @@ inline double median_memory_error(const RunSpec& run) {
   return errors[errors.size() / 2];
 }
 
-/// The same of the highest peak of the run, of the rank where it is furthest from 0.
+/// Bytes of the largest buffer that a collective of the step moves.
+inline double largest_transfer(const RunSpec& run) {
+  double most = 0;
+  const Program program = build_program_set(run.model, run.layout, program_options(run)).programs.front();
+  for (const OpInstance& each : unroll(program))
+    if (each.op->asynchronous()) most = std::max(most, each.op->collective.bytes.fixed);
+  return most;
+}
+
+/// The same of the highest peak of the run, of the rank where it is furthest from 0. Gloo's threads give their copy of a
+/// buffer back some time after the collective is done: one of them more than the replay holds is no error.
 inline double highest_memory_error(const RunSpec& run) {
+  const double late = run.layout.world() > 1 ? largest_transfer(run) : 0;
   const nlohmann::json ranks = read_json(trained(run) / "summary.json").at("ranks");
   double worst = 0;
   for (std::int64_t rank = 0; rank < run.layout.world(); ++rank) {
     const auto replayed = replayed_peaks(run, rank);
     const double measured = ranks.at(static_cast<std::size_t>(rank)).at("peak_tensor_bytes");
-    const double error = *std::max_element(replayed.begin(), replayed.end()) / measured - 1;
+    const double highest = *std::max_element(replayed.begin(), replayed.end());
+    const double error = (highest < measured ? std::min(0.0, highest + late - measured) : highest - measured) / measured;
     if (std::abs(error) > std::abs(worst)) worst = error;
   }
   return worst;

@@ -194,6 +194,28 @@ TEST_CASE("mesh groups partition the world on every axis, experts innermost") {
   }
 }
 
+TEST_CASE("ranks of a mesh stand in Megatron's order: tensor, context and expert, replicas, stages") {
+  const Mesh mesh(2, 4, 2, 4, 2, 2, 3);
+  CHECK(mesh.members(Axis::tensor, 1) == std::vector<std::int64_t>{2, 3});
+  CHECK(mesh.members(Axis::expert, 1) == std::vector<std::int64_t>{1, 3});
+  CHECK(mesh.members(Axis::context, 0) == std::vector<std::int64_t>{0, 2, 4, 6});
+  CHECK(mesh.members(Axis::replicate, 0) == std::vector<std::int64_t>{0, 8});
+  CHECK(mesh.members(Axis::pipeline, 5) == std::vector<std::int64_t>{5, 21, 37});
+  CHECK(mesh.size(Axis::state) == 16);
+  CHECK(mesh.neighbour(Axis::pipeline, 37, 1) == 5);
+  CHECK(mesh.neighbour(Axis::pipeline, 5, -1) == 37);
+  for (std::size_t a = 0; a < kAxes; ++a) {
+    const Axis axis = static_cast<Axis>(a);
+    std::set<std::int64_t> seen;
+    for (std::int64_t g = 0; g < mesh.world() / mesh.size(axis); ++g)
+      for (std::int64_t rank : mesh.members(axis, g)) {
+        CHECK(seen.insert(rank).second);
+        CHECK(mesh.group_index(axis, rank) == g);
+      }
+    CHECK(seen.size() == 48);
+  }
+}
+
 TEST_CASE("routing conserves rows, and placement moves them") {
   const ModelSpec m = tiny();
   const auto routing = histogram_routing(m, 10, {{4, 3, 2, 1}}, "test");

@@ -14,19 +14,23 @@ using namespace wt;
 
 namespace {
 
-/// Products by the wave model, row kernels at 85 % of the memory's bandwidth, all-to-alls at 210 GB/s.
-const KernelPrices& prices() {
-  static const KernelPrices made = [] {
-    const DataSheet gpu = *data_sheet("A100-80G-SXM");
+const GpuTimes& gpus() {
+  static const GpuTimes made = [] {
     std::vector<KernelRow> kernels;
     for (const double n : {1024., 4096., 8192.})
       for (const double k : {2048., 8192.})
         for (double m = 128; m <= 32768; m *= 1.6)
           kernels.push_back({0, "A100-80G-SXM", "gemm", "fp16", "made up", m, n, k,
-                             wave_time_s({m, n, k}, gpu, {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})});
-    for (double m = 1; m <= 1 << 18; m *= 2)
-      kernels.push_back(
-          {0, "A100-80G-SXM", "rmsnorm", "fp16", "made up", m, 4096, 0, 2e-6 + 4 * m * 4096 / (0.85 * 2.039e12)});
+                             wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
+                                         {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})});
+    return GpuTimes(kernels);
+  }();
+  return made;
+}
+
+/// All-to-alls inside a node at 210 GB/s.
+const RunFabric& fabric() {
+  static const RunFabric made = [] {
     std::vector<CollectiveRow> collectives;
     for (double bytes = 1 << 20; bytes <= 4e9; bytes *= 4) {
       CollectiveRow row;
@@ -37,29 +41,30 @@ const KernelPrices& prices() {
       row.seconds = 30e-6 + bytes * 7 / 8 / 210e9;
       collectives.push_back(row);
     }
-    return KernelPrices(kernels, collectives);
+    return RunFabric(collectives);
   }();
   return made;
 }
 
 RoutedSetup setup(const std::string& name, std::int64_t experts = 8) {
   RoutedSetup s;
-  s.model.name = name;
-  s.model.layers = 4;
-  s.model.d_model = 1024;
-  s.model.ffn = 4096;
-  s.model.experts = experts;
-  s.model.top_k = 2;
-  s.model.heads = s.model.kv_heads = 8;
-  s.model.head_dim = 128;
-  s.model.vocab = 32000;
-  s.layout.shard = 8;
-  s.layout.expert = 4;
-  s.layout.microbatch = 2;
-  s.layout.recompute = Recompute::block;
-  s.seq = 4096;
-  s.microbatches = 2;
-  s.gpu = "A100-80G-SXM";
+  ModelSpec& model = s.run.model;
+  model.name = name;
+  model.layers = 4;
+  model.d_model = 1024;
+  model.ffn = 4096;
+  model.experts = experts;
+  model.top_k = 2;
+  model.heads = model.kv_heads = 8;
+  model.head_dim = 128;
+  model.vocab = 32000;
+  s.run.gpu = "A100-80G-SXM";
+  s.run.gpus = s.run.dp = s.run.shard_group = 8;
+  s.run.ep = 4;
+  s.run.zero_stage = 3;
+  s.run.recompute = RunRow::Recompute::full;
+  s.run.seq = 4096;
+  s.run.microbatch = s.run.accumulation = 2;
   s.loads_dataset = "books";
   return s;
 }
@@ -81,7 +86,8 @@ std::vector<PlacedStep> steps_of(const RoutedContext& c, double stack) {
   for (const char* model : {"small", "wider"})
     for (const char* dataset : {"books", "code"})
       for (const char* method : {"spread", "hot"}) {
-        const double seconds = RoutedStep(c.setups.at(model), prices()).seconds(c.loads.at({model, method})).all;
+        const double seconds =
+            RoutedStep(c.setups.at(model).run, gpus(), fabric()).seconds(c.loads.at({model, method})).all;
         rows.push_back({static_cast<std::int64_t>(rows.size()) + 2, dataset, method, model, 0, stack * seconds});
       }
   return rows;
@@ -99,7 +105,7 @@ std::string message(const std::function<void()>& fails) {
 
 const std::string kSetupHeader =
     "model_name,layers,hidden,ffn,experts,top_k,heads,kv_heads,vocabulary,sequences,sequence_tokens,microbatches,gpu,"
-    "gpus,gpus_per_node,expert_parallel,loads_dataset,loads_aux_loss,source\n";
+    "gpus,gpus_per_node,interconnect,expert_parallel,loads_dataset,loads_aux_loss,source\n";
 const std::string kSteps =
     "dataset,method,model_name,aux_loss,avg_time_ms,std_time_ms,matched_iterations,total_iterations\n";
 
@@ -107,7 +113,7 @@ const std::string kSteps =
 
 TEST_CASE("even loads take the balanced step, and a hot rank stretches what is routed alone") {
   const RoutedSetup s = setup("small");
-  const RoutedStep step(s, prices());
+  const RoutedStep step(s.run, gpus(), fabric());
   const RoutedStep::Seconds even = step.balanced(), hot = step.seconds({{2.0}});
   CHECK(step.seconds({{1, 1}, {1, 1}}).all == Approx(even.all));
   CHECK(hot.routed < 2 * even.routed);  // launches and last waves do not double
@@ -123,8 +129,8 @@ TEST_CASE("even loads take the balanced step, and a hot rank stretches what is r
 
 TEST_CASE("experts that no other rank holds depend on no rank's load") {
   RoutedSetup s = setup("small");
-  s.layout.expert = 1;
-  const RoutedStep step(s, prices());
+  s.run.ep = 1;
+  const RoutedStep step(s.run, gpus(), fabric());
   CHECK(step.balanced().routed == 0);
   CHECK(step.seconds({{3.0}}).all == step.balanced().all);
 }
@@ -133,7 +139,8 @@ TEST_CASE("the stack's constant comes from other groups, and placements compare 
   const RoutedContext c = context();
   std::vector<PlacedStep> rows = steps_of(c, 1.4);
   for (const auto left_out : {RoutingLeftOut::setting, RoutingLeftOut::model}) {
-    const std::vector<Judged> judged = judge_routing(rows, rows, c, prices(), left_out);  // a row in both counts once
+    const std::vector<Judged> judged =
+        judge_routing(rows, rows, c, gpus(), fabric(), left_out);  // a row in both counts once
     REQUIRE(judged.size() == rows.size());
     for (const Judged& j : judged) {
       INFO(j.name);
@@ -151,9 +158,9 @@ TEST_CASE("the stack's constant comes from other groups, and placements compare 
     }
     CHECK(accuracy(judged, &Judged::forecast).regret == 0.0);
   }
-  const double before = *judge_routing(rows, {}, c, prices())[0].forecast.seconds;
+  const double before = *judge_routing(rows, {}, c, gpus(), fabric())[0].forecast.seconds;
   rows[0].seconds *= 10, rows[1].seconds *= 10;  // its own group
-  const std::vector<Judged> spoiled = judge_routing(rows, {}, c, prices());
+  const std::vector<Judged> spoiled = judge_routing(rows, {}, c, gpus(), fabric());
   CHECK(*spoiled[0].forecast.seconds == before);
   CHECK(*spoiled[2].forecast.seconds == Approx(before));  // a third of the others is spoiled: the median stays
 }
@@ -166,7 +173,7 @@ TEST_CASE("what was assumed of loads is said, and what cannot be known is a reas
   rows.push_back({12, "books", "no such", "small", 0, 1});
   rows.push_back({13, "books", "hot", "no such", 0, 1});
   rows.push_back({14, "books", "hot", "small", 0.01, 1});
-  const std::vector<Judged> judged = judge_routing(rows, {}, c, prices());
+  const std::vector<Judged> judged = judge_routing(rows, {}, c, gpus(), fabric());
   CHECK(judged[0].regime == "loads recorded");
   CHECK(judged[0].forecast.evidence == only(Evidence::published));
   CHECK(judged[2].regime == "loads assumed: recorded on another data set or loss");
@@ -179,9 +186,9 @@ TEST_CASE("what was assumed of loads is said, and what cannot be known is a reas
   CHECK(judged[12].regime == judged[2].regime);
 
   RoutedContext unmeasured = c;
-  unmeasured.setups["small"].gpu = "H200-SXM";
-  CHECK(judge_routing(rows, {}, unmeasured, prices())[0].forecast.reason == "no products measured on 'H200-SXM'");
-  const std::vector<Judged> alone = judge_routing({rows[0], rows[1]}, {}, c, prices());
+  unmeasured.setups["small"].run.gpu = "Imaginary X1";
+  CHECK(judge_routing(rows, {}, unmeasured, gpus(), fabric())[0].forecast.reason == "no data sheet of 'Imaginary X1'");
+  const std::vector<Judged> alone = judge_routing({rows[0], rows[1]}, {}, c, gpus(), fabric());
   CHECK(alone[0].forecast.reason == "no other group to find the stack's constant on");
   CHECK_FALSE(alone[0].baseline.seconds);
 }
@@ -232,7 +239,7 @@ TEST_CASE("of rank loads the fullest rank's share of the settled iterations coun
 TEST_CASE("tables beside the steps come before those of the tree") {
   const test::TempDirectory folder, tree;
   const std::string loads = "method,model,layer,iter,r0,r1\n",
-                    shape = ",4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,4,";
+                    shape = ",4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4,";
   std::ofstream(folder / "steps.csv") << kSteps << "books,hot,mine,0,1000,1,5,5\n";
   std::ofstream(folder / "a.csv") << loads << "hot,mine,0,0,3,1\n";
   std::ofstream(folder / "b.csv") << kSetupHeader << "mine" << shape << "books,0,here\n";
@@ -242,8 +249,8 @@ TEST_CASE("tables beside the steps come before those of the tree") {
   const RoutedContext c = read_routed_context(folder / "steps.csv", tree.path());
   CHECK(c.loads.at({"mine", "hot"})[0][0] == Approx(1.5));
   CHECK(c.loads.count({"mine", "cold"}) == 1);
-  CHECK(c.setups.at("mine").model.source == "here");
-  CHECK(c.setups.at("mine").layout.microbatch == 2);
+  CHECK(c.setups.at("mine").run.source == "here");
+  CHECK(c.setups.at("mine").run.microbatch == 2);
   CHECK(c.setups.count("yours") == 1);
   CHECK(read_placed_steps(folder / "steps.csv").at(0).seconds == 1);
 }
@@ -283,18 +290,16 @@ TEST_CASE("routing tables that are not what they should be are refused with file
     write(kSetupHeader + text + ",books,0,here\n");
     return message([&] { read_routed_setups(file); });
   };
-  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,4") == "no error");
-  CHECK(setups("a,0,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,4").find("column 'layers'") != std::string::npos);
-  CHECK(setups("a,1e9,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,4").find("'layers': found 1000000000") !=
+  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4") == "no error");
+  CHECK(setups("a,0,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("column 'layers'") != std::string::npos);
+  CHECK(setups("a,1e9,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("'layers': found 1000000000") !=
         std::string::npos);
-  CHECK(setups("a,400000,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,4").find("allowed are 100000 together") !=
+  CHECK(setups("a,400000,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("allowed are 100000 together") !=
         std::string::npos);
-  CHECK(setups("a,4,1000,4096,8,2,16,8,32000,32,4096,2,A100,8,8,4").find("a width of 1000 for 16 heads") !=
+  CHECK(setups("a,4,1000,4096,8,2,16,8,32000,32,4096,2,A100,8,8,,4").find("a width of 1000 for 16 heads") !=
         std::string::npos);
-  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,33,4096,2,A100,8,8,4").find("found 33 sequences") != std::string::npos);
-  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,64,4096,2,A100,16,4,8").find("allowed is a node") != std::string::npos);
-  CHECK(setups("a,4,1024,4096,6,2,8,8,32000,32,4096,2,A100,8,8,4").find("does not divide the model's 6 experts") !=
+  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,33,4096,2,A100,8,8,,4").find("found 33 sequences") != std::string::npos);
+  CHECK(setups("a,4,1024,4096,6,2,8,8,32000,32,4096,2,A100,8,8,,4").find("does not divide the model's 6 experts") !=
         std::string::npos);
-  CHECK(setups("a,4,1024,4096,8,9,8,8,32000,32,4096,2,A100,8,8,4").find("moe_top_k: found 9") != std::string::npos);
-  CHECK(message([] { KernelPrices({}, {}); }).find("found no measurement") != std::string::npos);
+  CHECK(setups("a,4,1024,4096,8,9,8,8,32000,32,4096,2,A100,8,8,,4").find("moe_top_k: found 9") != std::string::npos);
 }

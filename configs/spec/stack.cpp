@@ -1,0 +1,48 @@
+#include "configs/spec/stack.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/yaml.hpp"
+
+namespace wt {
+
+StackSpec stack_from_yaml(YamlMap& map) {
+  StackSpec stack;
+  stack.name = map.text("name");
+  stack.frameworks = map.texts("frameworks");
+  if (stack.frameworks.empty()) map.fail("frameworks", "needs at least one word by which measurements name the framework");
+  stack.balanced_stages = map.boolean("balanced_stages", false);
+  stack.source = map.text("source");
+  map.finish();
+  return stack;
+}
+
+StackSpec read_stack(const std::string& name_or_file) {
+  YamlMap map = YamlMap::from_file(find_config("stacks", name_or_file));
+  return stack_from_yaml(map);
+}
+
+std::vector<StackSpec> read_stacks() {
+  std::vector<StackSpec> stacks;
+  for (const auto& entry : std::filesystem::directory_iterator(configs_folder() / "stacks"))
+    if (entry.path().extension() == ".yaml") stacks.push_back(read_stack(entry.path().string()));
+  std::sort(stacks.begin(), stacks.end(), [](const StackSpec& a, const StackSpec& b) { return a.name < b.name; });
+  return stacks;
+}
+
+StackSpec stack_of(const std::string& framework, const std::vector<StackSpec>& stacks) {
+  const StackSpec* best = nullptr;
+  std::size_t longest = 0;
+  for (const StackSpec& stack : stacks)
+    for (const std::string& word : stack.frameworks)
+      if (word.size() > longest && framework.find(word) != std::string::npos) best = &stack, longest = word.size();
+  if (best != nullptr) return *best;
+  StackSpec unknown;
+  unknown.name = framework.empty() ? "unknown" : framework;
+  return unknown;
+}
+
+}  // namespace wt

@@ -1,0 +1,82 @@
+#include "sim/validate/run_fabric.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "configs/spec/error.hpp"
+#include "sim/validate/data_sheet.hpp"
+#include "sim/validate/fabric.hpp"
+
+namespace wt {
+namespace {
+
+std::string nccl_name(OpKind kind) {
+  switch (kind) {
+    case OpKind::all_reduce: return "all_reduce";
+    case OpKind::all_gather: return "all_gather";
+    case OpKind::reduce_scatter: return "reduce_scatter";
+    case OpKind::all_to_all: return "alltoall";
+    default: throw_error(Code::runtime, "no collective: {}", to_string(kind));
+  }
+}
+
+}  // namespace
+
+FabricText fabric_text(const RunRow& run) {
+  const std::string& text = run.interconnect;
+  std::smatch found;
+  static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)"), rate(R"((\d{1,5})\s*Gb)"), hdr(R"((\d{1,2})x\s*HDR(\d{3}))");
+  // The nanotron sweep's cluster, whose own collectives are among the reference rows.
+  if (text.find("measured collective bandwidth in the same repo") != std::string::npos) return {"HF cluster (EFA p5, recalled)", "p5=", false};
+  if (std::regex_search(text, found, adapters)) return {text, "", false};
+  if (std::regex_search(text, found, hdr)) return {fmt::format("{}x{}G IB", found[1].str(), found[2].str()), "", false};
+  if (std::regex_search(text, found, rate)) return {fmt::format("1x{}G IB", found[1].str()), "", false};
+  const auto gpu = data_sheet(run.gpu);
+  return {gpu && gpu->generation >= 9 ? "8x400G IB" : "8x200G IB", "", true};  // HGX reference designs of the generation
+}
+
+RunFabric::RunFabric(const std::vector<CollectiveRow>& reference) {
+  std::vector<CollectiveSample> samples;
+  samples.reserve(reference.size());
+  for (const CollectiveRow& row : reference) samples.push_back(collective_sample(row));
+  std::map<std::string, std::vector<const CollectiveSample*>> problems;
+  for (const CollectiveSample& s : samples)
+    if (s.reason.empty()) {
+      problems[s.problem()].push_back(&s);
+      if (s.many()) largest_[s.fabric] = std::max(largest_[s.fabric], s.row->bytes);
+    }
+  for (const auto& [problem, members] : problems) fits_.emplace(problem, CollectiveFit(members));
+}
+
+RunFabric::Group RunFabric::group(std::int64_t ranks, std::int64_t stride, std::int64_t per_node) {
+  return {ranks, std::clamp<std::int64_t>(per_node / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks))};
+}
+
+double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const RunRow& run) const {
+  if (group.ranks < 2 || bytes <= 0) return 0;
+  const FabricText fabric = fabric_text(run);
+  CollectiveRow row;
+  row.gpu = run.gpu;
+  row.nodes = group.nodes();
+  row.gpus = row.nodes * group.in_node;
+  row.fabric = row.nodes > 1 ? fabric.fabric : "NVSwitch";
+  row.note = fabric.note;
+  row.collective = nccl_name(kind);
+  const auto known = largest_.find(row.fabric);
+  row.bytes = known == largest_.end() ? bytes : std::min(bytes, known->second);
+  row.seconds = 1;  // nothing measured; the sample wants a time
+  const CollectiveSample sample = collective_sample(row);
+  if (!sample.reason.empty()) throw_error(Code::usage, "{}", sample.reason);
+  const auto fit = fits_.find(sample.problem());
+  if (fit == fits_.end()) throw_error(Code::usage, "no measurement of {}", sample.problem());
+  return fit->second.seconds(sample) * bytes / row.bytes;
+}
+
+double RunFabric::send_s(double bytes, bool over_nodes, const RunRow& run) const {
+  // As one step of a ring over two ranks: all of a gather's buffer crosses the link once, half in each direction.
+  return seconds(OpKind::all_gather, 2 * bytes, over_nodes ? Group{2, 1} : Group{2, 2}, run);
+}
+
+}  // namespace wt

@@ -1,0 +1,198 @@
+#include "sim/validate/runs.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "configs/spec/error.hpp"
+#include "sim/machine/fit.hpp"
+#include "sim/validate/data_sheet.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::size_t kFolds = 10;
+constexpr const char* kNeverMeasured = ", stack never measured";
+
+struct Sample {
+  const RunRow* row = nullptr;
+  StepWork work;
+  StepTraits traits;
+  std::string reason;  ///< why it cannot be predicted
+
+  bool timed() const { return reason.empty() && row->step_s > 0; }
+};
+
+std::string identity(const RunRow& r) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.framework, r.model.name, r.model.layers, r.gpu, r.gpus, r.dp, r.tp, r.pp,
+                     r.cp, r.ep, r.seq, r.microbatch, r.accumulation, r.zero_stage, r.recompute_text, r.precision, r.step_s);
+}
+
+/// Rows that are errors of one kind.
+std::string regime_of(const RunRow& r) {
+  const bool meshed = r.tp > 1 || r.pp > 1;
+  std::string regime = r.model.experts > 0 ? "MoE, " : "dense, ";
+  regime += r.zero_stage == 3 && r.pp == 1 ? (meshed ? "FSDP with tensor groups" : "FSDP") : meshed ? "tensor and pipeline" : "data parallel";
+  if (r.gpus <= r.gpus_per_node) regime += ", one node";
+  if (r.precision == "fp8") regime += ", fp8";
+  return regime;
+}
+
+/// The same training, arranged in another way.
+std::string choice_of(const RunRow& r) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch, r.precision);
+}
+
+class RunPredictor {
+ public:
+  explicit RunPredictor(std::vector<const Sample*> training) : training_(std::move(training)) {
+    std::set<std::pair<std::string, std::string>> groups;  // those of one stack go to different folds
+    for (const Sample* s : training_) groups.emplace(s->traits.stack, s->row->group);
+    for (const auto& [stack, group] : groups) fold_.emplace(group, fold_.size() % kFolds);
+    if (!training_.empty()) whole_.emplace(timed(kFolds));
+  }
+
+  Judged judge(const Sample& s) {
+    const RunRow& row = *s.row;
+    Judged j;
+    j.line = row.line;
+    j.name = row.name;
+    j.group = row.group;
+    j.measured_s = row.step_s;
+    j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
+    j.forecast.reason = s.reason;
+    if (s.reason.empty() && row.step_s <= 0) j.forecast.reason = "no step time measured";
+    const bool known = knows_stack(s);
+    const StepModel* model = !j.forecast.reason.empty() ? nullptr : known ? without(row.group) : without_stack(s.traits.stack);
+    if (j.forecast.reason.empty() && model == nullptr) j.forecast.reason = "no measurement of another source or model to fit on";
+    j.baseline.reason = j.forecast.reason;
+    if (!j.forecast.reason.empty()) return j;
+    j.choice = choice_of(row);
+    predict(j, s, *model, known);
+    return j;
+  }
+
+  /// As if nothing of its stack had been measured: shows how far the typical constants carry. Empty where nothing else was.
+  std::optional<Judged> as_unknown(const Sample& s) {
+    const StepModel* model = s.timed() ? without_stack(s.traits.stack) : nullptr;
+    if (model == nullptr) return std::nullopt;
+    Judged j;
+    j.group = s.traits.stack;
+    j.measured_s = s.row->step_s;
+    predict(j, s, *model, false);
+    return j;
+  }
+
+ private:
+  void predict(Judged& j, const Sample& s, const StepModel& model, bool known) const {
+    j.forecast.seconds = model.seconds(s.work, s.traits);
+    j.baseline.seconds = s.work.model_flops_s / typical_share(*s.row);
+    j.forecast.evidence = j.baseline.evidence = only(known && s.row->assumed.empty() ? Evidence::published : Evidence::derived);
+    // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.
+    if (!known) j.regime = fmt::format("{}{}", s.row->model.experts > 0 ? "MoE" : "dense", kNeverMeasured);
+  }
+
+  bool knows_stack(const Sample& s) const {
+    return std::any_of(training_.begin(), training_.end(),
+                       [&](const Sample* each) { return each->traits.stack == s.traits.stack && each->row->group != s.row->group; });
+  }
+
+  std::vector<TimedStep> timed(std::size_t without_fold, const std::string& without_stack = "") const {
+    std::vector<TimedStep> out;
+    for (const Sample* s : training_)
+      if (fold_.at(s->row->group) != without_fold && s->traits.stack != without_stack)
+        out.push_back({&s->work, s->traits, s->row->group, s->row->step_s});
+    return out;
+  }
+
+  const StepModel* without_stack(const std::string& stack) {
+    auto& model = stackless_[stack];
+    if (model) return model.get();
+    const auto steps = timed(kFolds, stack);
+    if (!steps.empty()) model = std::make_unique<StepModel>(steps, &*whole_);
+    return model.get();
+  }
+
+  const StepModel* without(const std::string& group) {
+    const auto fold = fold_.find(group);
+    if (fold == fold_.end()) return whole_ ? &*whole_ : nullptr;
+    auto& model = folds_[fold->second];
+    if (!model) {
+      const auto steps = timed(fold->second);
+      if (steps.empty()) return nullptr;
+      model = std::make_unique<StepModel>(steps, &*whole_);
+    }
+    return model.get();
+  }
+
+  double typical_share(const RunRow& row) const {
+    std::vector<double> alike, all;
+    for (const Sample* s : training_) {
+      if (s->row->group == row.group) continue;
+      const double share = s->work.model_flops_s / s->row->step_s;
+      all.push_back(share);
+      if (s->row->gpu == row.gpu && regime_of(*s->row) == regime_of(row)) alike.push_back(share);
+    }
+    return quantile(alike.empty() ? all : alike, 0.5);
+  }
+
+  std::vector<const Sample*> training_;
+  std::map<std::string, std::size_t> fold_;  ///< of a group
+  std::optional<StepModel> whole_;
+  std::array<std::unique_ptr<StepModel>, kFolds> folds_;
+  std::map<std::string, std::unique_ptr<StepModel>> stackless_;
+};
+
+}  // namespace
+
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference, const std::string& stack) {
+  const GpuTimes gpu(reference.kernels);
+  const RunFabric fabric(reference.collectives);
+  const auto sample = [&](const RunRow& row, const std::string& named) {
+    Sample s;
+    s.row = &row;
+    const StackSpec spec = named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named);
+    const auto sheet = data_sheet(row.gpu);
+    s.traits = {spec.name, row.gpu, spec.balanced_stages, sheet && sheet->generation >= 9};
+    try {
+      s.work = step_work(row, gpu, fabric);
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      s.reason = e.what();
+    }
+    return s;
+  };
+  std::vector<Sample> samples, others;
+  samples.reserve(rows.size());
+  std::set<std::string> seen;
+  for (const RunRow& row : rows) samples.push_back(sample(row, stack));
+  for (const RunRow& row : rows) seen.insert(identity(row));
+  for (const RunRow& row : reference.runs)
+    if (seen.insert(identity(row)).second) others.push_back(sample(row, ""));
+
+  std::vector<const Sample*> training;
+  seen.clear();
+  for (const std::vector<Sample>* set : {&samples, &others})
+    for (const Sample& s : *set)
+      if (s.timed() && seen.insert(identity(*s.row)).second) training.push_back(&s);
+  RunPredictor predictor(training);
+  std::vector<Judged> judged;
+  for (const std::vector<Sample>* set : {&samples, &others})
+    for (const Sample& s : *set) judged.push_back(predictor.judge(s));
+  // Intervals of stacks never measured know how far those are off whose measurements are left out.
+  if (std::any_of(judged.begin(), judged.begin() + static_cast<std::ptrdiff_t>(samples.size()), [](const Judged& j) { return j.regime.ends_with(kNeverMeasured); }))
+    for (const Sample* s : training)
+      if (auto unknown = predictor.as_unknown(*s)) judged.push_back(std::move(*unknown));
+  add_intervals(judged, &Judged::forecast);
+  add_intervals(judged, &Judged::baseline);
+  judged.resize(samples.size());
+  return judged;
+}
+
+}  // namespace wt

@@ -1,0 +1,182 @@
+#include "sim/validate/step_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/error.hpp"
+#include "sim/program/mesh.hpp"
+#include "sim/validate/data_sheet.hpp"
+
+namespace wt {
+namespace {
+
+// Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and out),
+// dropped (in, mask, out), and read by the second product.
+constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
+
+Recompute recompute_of(RunRow::Recompute published) { return published == RunRow::Recompute::full ? Recompute::block : Recompute::none; }
+
+/// Adds up the work of a program, node by node with the repeat counts of its loops.
+class Sums {
+ public:
+  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const GpuTimes& gpu, const RunFabric& fabric)
+      : run_(run), layout_(layout), sheet_(sheet), gpu_(gpu), fabric_(fabric), mesh_(layout) {
+    const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
+    rows_ = tokens * static_cast<double>(run.model.top_k);  // of balanced routing
+    rate_ = run.precision == "fp8" ? relative_rate(sheet, "fp8").value_or(1) : 1;
+  }
+
+  void add(const std::vector<Node>& nodes, double times, bool in_microbatch) {
+    for (const Node& node : nodes) {
+      if (const Op* op = std::get_if<Op>(&node)) {
+        if (op->kind == OpKind::segment || op->kind == OpKind::copy) work(*op, times);
+        if (collective(*op)) communicate(*op, times, in_microbatch);
+      } else {
+        const Loop& loop = std::get<Loop>(node);
+        add(loop.body, times * loop.count(), in_microbatch || loop.index == Loop::Index::microbatch);
+      }
+    }
+  }
+
+  StepWork out;
+
+ private:
+  static bool collective(const Op& op) {
+    return op.kind == OpKind::all_gather || op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce || op.kind == OpKind::all_to_all;
+  }
+
+  PhaseWork& phase(const Op& op) {
+    if (op.group == Group::embedding || op.group == Group::head || op.action == Action::embed || op.action == Action::head_loss) return out.ends;
+    return op.direction == Direction::forward ? out.forward : out.backward;
+  }
+
+  void work(const Op& op, double times) {
+    PhaseWork& p = phase(op);
+    for (const WorkItem& item : op.work) {
+      const double rows = rows_;
+      if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
+        p.products_s += times * gpu_.products_s(item, rows, rate_, sheet_);
+      } else if (item.kernel == Kernel::attention) {
+        attention(p, op, item, times);
+      } else if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
+        out.optimizer_s += times * item.bytes(rows) / sheet_.memory_Bps;
+        continue;
+      } else {
+        p.memory_s += times * item.bytes(rows) / sheet_.memory_Bps;
+      }
+      p.items += times * (item.pass == Pass::forward ? 1 : 2);
+    }
+  }
+
+  void attention(PhaseWork& p, const Op& op, const WorkItem& item, double times) {
+    const double again = run_.recompute == RunRow::Recompute::selective && op.direction == Direction::backward && item.pass == Pass::backward ? 1 : 0;
+    const double forward_flops = item.flops(0) / (item.pass == Pass::forward ? 1 : 2.5);
+    if (run_.flash_attention) {
+      p.attention_s += times * (item.flops(0) + again * forward_flops) / sheet_.flops;
+      return;
+    }
+    // Both triangles, by products of the library: forward two, backward four; between them every score passes memory.
+    const double passes = (item.pass == Pass::forward ? 1 : 2) + again;
+    const double scores = item.rows.fixed * static_cast<double>(item.dims[0] * item.dims[0] * item.dims[1]);
+    p.products_s += times * 2 * forward_flops * passes / (kLibraryShare * sheet_.flops);
+    p.memory_s += times * scores * kScoreBytes * passes / sheet_.memory_Bps;
+  }
+
+  void communicate(const Op& op, double times, bool in_microbatch) {
+    const Axis axis = op.collective.axis;
+    const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), run_.gpus_per_node);
+    double bytes = op.collective.bytes.at(rows_);
+    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
+    const bool rows = op.action == Action::dispatch || op.action == Action::collect;
+    if (rows && run_.rows_sent_once) bytes *= distinct_places(group);
+    const double seconds = times * fabric_.seconds(op.kind, bytes, group, run_);
+    PhaseWork& p = phase(op);
+    if (axis == Axis::tensor) {
+      p.tensor_s += seconds;
+      p.tensor_calls += times;
+    } else if (rows && run_.exchange_overlapped) {
+      p.gather_s += seconds;
+    } else if (axis == Axis::expert || axis == Axis::context) {
+      p.exchange_s += seconds;
+    } else if (layout_.resident_weights() || op.action == Action::reduce_replicas || op.action == Action::refresh) {
+      out.replicas_s += seconds;
+    } else if (in_microbatch) {
+      (op.direction == Direction::forward ? out.forward : out.backward).gather_s += seconds;
+    } else {
+      out.replicas_s += seconds;
+    }
+  }
+
+  /// Places that have an expert of a token, over its experts: nodes where the group spans several, else ranks; the experts
+  /// of a token are drawn evenly.
+  double distinct_places(const RunFabric::Group& group) const {
+    const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks), top_k = static_cast<double>(run_.model.top_k);
+    return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
+  }
+
+  static constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
+
+  const RunRow& run_;
+  const Layout& layout_;
+  const DataSheet& sheet_;
+  const GpuTimes& gpu_;
+  const RunFabric& fabric_;
+  Mesh mesh_;
+  double rows_ = 0, rate_ = 1;
+};
+
+}  // namespace
+
+Layout layout_of(const RunRow& run) {
+  Layout layout;
+  const std::int64_t data = run.dp * run.cp;
+  layout.tensor = run.tp;
+  layout.sequence_parallel = run.tp > 1 && (run.sequence_parallel || run.model.experts > 0);
+  layout.context = run.cp;
+  layout.microbatch = run.microbatch;
+  layout.recompute = recompute_of(run.recompute);
+  const bool resident = run.zero_stage < 3;
+  layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
+  // Experts and sequences are shared inside the group that holds one copy of the model.
+  const std::int64_t inside = std::max(run.ep, run.cp);
+  layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
+  layout.expert = std::min(run.ep, layout.shard);
+  if (data % layout.shard != 0 || layout.shard % layout.context != 0)
+    throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data, layout.context);
+  layout.replicate = data / layout.shard;
+  return layout;
+}
+
+StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric) {
+  if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
+  const auto sheet = data_sheet(run.gpu);
+  if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
+  // Stages of a pipeline have equally many layers, or one more: the fullest one.
+  ModelSpec stage = run.model;
+  stage.layers = (run.model.layers + run.pp - 1) / run.pp;
+  const Layout layout = layout_of(run);
+  ProgramOptions options;
+  options.seq = run.seq;
+  options.microbatches = run.accumulation;
+  options.precision = Precision::bf16;
+  const ProgramSet set = build_program_set(stage, layout, options);
+  Sums sums(run, layout, *sheet, gpu, fabric);
+  sums.add(set.programs.front().nodes, 1, false);
+
+  StepWork out = sums.out;
+  out.microbatches = static_cast<double>(run.accumulation);
+  out.stages = static_cast<double>(run.pp);
+  out.chunks = static_cast<double>(run.vp);
+  out.layers = static_cast<double>(run.model.layers);
+  out.stage_layers = static_cast<double>(stage.layers);
+  out.tensor_ranks = static_cast<double>(run.tp);
+  out.stages_over_nodes = run.pp > 1 && run.gpus > run.gpus_per_node;
+  out.fp8 = run.precision == "fp8" ? 1 : 0;
+  const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
+  const double sent = tokens * static_cast<double>(run.model.d_model) * 2 / (run.sequence_parallel ? out.tensor_ranks : 1);
+  if (run.pp > 1) out.send_s = 2 * out.chunks * out.microbatches * fabric.send_s(sent, out.stages_over_nodes, run);
+  out.model_flops_s = run.model.flops_per_token(run.seq) * static_cast<double>(run.tokens()) / static_cast<double>(run.gpus) / sheet->flops;
+  return out;
+}
+
+}  // namespace wt
