@@ -113,7 +113,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
              fmt::format("found {} sequences, needs a multiple of gpus = {}", s.global_batch, s.gpus));
   if (s.tokens < 1) map.fail("tokens", "needs at least one");
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
-  s.routing = words(map, "routing", {"balanced"});
+  s.routing = words(map, "routing", routing_for_model(s.model));
   s.failures = map.text("failures", "rsc1");
   read_checkpoint(map, s.checkpoint);
   read_search(map, s.search);

@@ -14,6 +14,7 @@ namespace {
 
 struct Options {
   std::string study, model, cluster, output;
+  std::vector<std::string> routing;
   std::int64_t gpus = 0;
   bool json = false, allow_assumed = false;
 };
@@ -65,10 +66,14 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
 void plan_command(const Options& o) {
   if (!o.study.empty() && (!o.model.empty() || !o.cluster.empty() || o.gpus > 0))
     throw Error(Code::usage, "plan: found a study beside --model, --cluster or --gpus; give one or the other");
-  const std::string command =
+  std::string command =
       o.study.empty() ? fmt::format("windtunnel plan --model {} --cluster {} --gpus {}", o.model, o.cluster, o.gpus)
                       : fmt::format("windtunnel plan {}", o.study);
-  const PlanInputs inputs = read_plan_inputs(o.study.empty() ? quick_study(o) : read_study(o.study), o.allow_assumed);
+  for (const std::string& loads : o.routing) command += " --routing " + loads;
+  StudySpec study = o.study.empty() ? quick_study(o) : read_study(o.study);
+  if (!o.routing.empty())
+    study = study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), command);
+  const PlanInputs inputs = read_plan_inputs(study, o.allow_assumed);
   Progress bar("simulating layouts");
   const Plan plan = make_plan(inputs, [&](std::int64_t done, const std::string& layout) { bar.update(done, layout); });
   bar.finish();
@@ -95,6 +100,8 @@ void add_plan(CLI::App& app) {
   command->add_option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
   command->add_option("--cluster", o->cluster, "Cluster file, or a name in configs/clusters");
   command->add_option("--gpus", o->gpus, "GPUs to plan for")->check(CLI::PositiveNumber);
+  command->add_option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
+      ->allow_extra_args(false);
   command->add_option("-o,--output", o->output, "Folder for plan.yaml, plan.json and the report");
   command->add_flag("--json", o->json, "Print one JSON document");
   command->add_flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");

@@ -4,6 +4,7 @@
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/simulate_report.hpp"
@@ -19,8 +20,8 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string run, cluster, machine, routing = "balanced", output;
-  std::vector<std::string> profiles;
+  std::string run, cluster, machine, output;
+  std::vector<std::string> profiles, routing;
   bool allow_assumed = false, json = false;
 };
 
@@ -53,9 +54,14 @@ void simulate(const Options& o) {
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
   const MachineModel model = prices(o);
-  auto [routing, evidence] = read_routing({o.routing}, step.run.model, step.run.tokens());
+  const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
+  auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;
   step.routing = routing->description();
+  if (o.routing.empty() && loads.front() != "balanced") {
+    step.routing_evidence = Evidence::assumed;  // of another model of this shape, or of this one on other text
+    step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts, step.run.model.top_k);
+  }
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
   step.programs = build_program_set(step.run.model, step.run.layout, options);
@@ -83,8 +89,8 @@ void add_simulate(CLI::App& app) {
   command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
   command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate");
   command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")->allow_extra_args(false);
-  command->add_option("--routing", o->routing, "Which experts tokens go to: a recording (routing.csv), a histogram, or 'balanced'")
-      ->capture_default_str();
+  command->add_option("--routing", o->routing, "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
+                      "'balanced'; default: recorded with as many experts and choices")->allow_extra_args(false);
   command->add_option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
   command->add_flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
   command->add_flag("--json", o->json, "Print one JSON document");

@@ -12,6 +12,7 @@
 #include "reports/render.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
+#include "sim/validate/routing.hpp"
 #include "sim/validate/runs.hpp"
 
 namespace wt {
@@ -43,6 +44,25 @@ Validation validate_collectives(const Options& o) {
           .baseline = "bandwidth is constant",
           .rows = judge_collectives(rows, reference),
           .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
+}
+
+Validation validate_routing(const Options& o) {
+  const std::vector<PlacedStep> rows = read_placed_steps(o.file);
+  const std::vector<PlacedStep> reference = read_placed_steps(measurements("routing_step_times.csv"));
+  const RoutedContext context = read_routed_context(o.file, measurements(""));
+  const GpuTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
+  const RunFabric fabric(read_collective_rows(measurements("collectives.csv")));
+  Validation v{.subject = "routing",
+               .file = o.file,
+               .method =
+                   "Every row is predicted from rank loads and published kernel times, with one constant of the "
+                   "stack found without its own (model, data set).",
+               .baseline = "loads are balanced",
+               .rows = judge_routing(rows, reference, context, gpus, fabric),
+               .whole_sources = judge_routing(rows, reference, context, gpus, fabric, RoutingLeftOut::model),
+               .whole = "model"};
+  v.ratios = ratios(v.rows);
+  return v;
 }
 
 Validation validate_runs(const Options& o) {
@@ -91,6 +111,10 @@ void add_validate(CLI::App& app) {
               "Times of collectives, as nccl-tests prints them\n"
               "Example: windtunnel validate collectives configs/measurements/collectives.csv",
               validate_collectives);
+  add_subject(*command, "routing",
+              "Steps of one MoE model under several placements of its experts, from the loads of their ranks\n"
+              "Example: windtunnel validate routing configs/measurements/routing_step_times.csv",
+              validate_routing);
   add_subject(*command, "runs",
               "Step times of training runs\n"
               "Example: windtunnel validate runs configs/measurements/training_runs.csv",

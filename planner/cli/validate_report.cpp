@@ -88,6 +88,25 @@ nlohmann::json list_json(const std::map<std::string, std::vector<Judged>>& parts
   return out;
 }
 
+nlohmann::json ratios_json(const std::vector<Ratio>& ratios) {
+  if (ratios.empty()) return nullptr;
+  const auto error = [&](double Ratio::*which) {
+    const RatioError e = ratio_error(ratios, which);
+    return nlohmann::json{{"mape", e.mean}, {"largest", e.largest}};
+  };
+  nlohmann::json out = error(&Ratio::predicted);
+  out["n"] = ratios.size();
+  out["baseline"] = error(&Ratio::baseline);
+  for (const Ratio& r : ratios)
+    out["pairs"].push_back({{"choice", r.choice},
+                            {"slower", r.slower},
+                            {"faster", r.faster},
+                            {"measured", r.measured},
+                            {"predicted", r.predicted},
+                            {"balanced", r.baseline}});
+  return out;
+}
+
 Cell percent(const std::optional<double>& fraction) {
   return fraction ? Cell(*fraction * 100, fmt::format("{:.1f}", *fraction * 100)) : Cell("-");
 }
@@ -127,14 +146,42 @@ Table reasons(const std::vector<Judged>& rows) {
   return table;
 }
 
+Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
+  std::map<std::string, std::vector<Ratio>> by_pair;
+  for (const Ratio& r : all) by_pair[r.slower + " over " + r.faster].push_back(r);
+  by_pair["~all"] = all;  // sorts last
+  Table table{.columns = {{"pair"},
+                          {"n", "", Align::right},
+                          {"measured", "", Align::right},
+                          {"predicted", "", Align::right},
+                          {"mean error", "%", Align::right},
+                          {"largest", "%", Align::right},
+                          {baseline, "%", Align::right}}};
+  for (const auto& [name, ratios] : by_pair) {
+    double measured = 0, predicted = 0;
+    for (const Ratio& r : ratios) measured += r.measured, predicted += r.predicted;
+    const auto n = static_cast<double>(ratios.size());
+    const RatioError error = ratio_error(ratios, &Ratio::predicted);
+    table.rows.push_back({name == "~all" ? "all" : name, count(static_cast<std::int64_t>(ratios.size())),
+                          Cell(measured / n), Cell(predicted / n), percent(error.mean), percent(error.largest),
+                          percent(ratio_error(ratios, &Ratio::baseline).mean)});
+  }
+  return table;
+}
+
 /// Rows of regimes that are too thin for figures.
 Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
+  bool steps = true;  // kernels and collectives take microseconds, training steps seconds
+  for (const auto& [name, rows] : regimes)
+    for (const Judged& row : rows) steps &= row.measured_s > 0.1 || row.measured_s <= 0;
+  const std::string unit = steps ? "s" : "us";
+  const double scale = steps ? 1 : 1e6;
   Table table{.title = "Rows of regimes with fewer than 10 rows or 3 groups",
               .columns = {{"line", "", Align::right},
                           {"measurement"},
-                          {"measured", "us", Align::right},
-                          {"predicted", "us", Align::right},
-                          {"80 % interval", "us", Align::right},
+                          {"measured", unit, Align::right},
+                          {"predicted", unit, Align::right},
+                          {"80 % interval", unit, Align::right},
                           {"error", "%", Align::right}}};
   std::size_t left_out = 0;
   for (const auto& [name, rows] : regimes) {
@@ -147,8 +194,8 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
         continue;
       }
       const Forecast& f = row.forecast;
-      table.rows.push_back({count(row.line), row.name, Cell(row.measured_s * 1e6), Cell(*f.seconds * 1e6),
-                            fmt::format("{} to {}", format_number(f.low_s * 1e6), format_number(f.high_s * 1e6)),
+      table.rows.push_back({count(row.line), row.name, Cell(row.measured_s * scale), Cell(*f.seconds * scale),
+                            fmt::format("{} to {}", format_number(f.low_s * scale), format_number(f.high_s * scale)),
                             percent(*f.seconds / row.measured_s - 1)});
     }
   }
@@ -175,6 +222,7 @@ nlohmann::json validation_json(const Validation& v) {
           {"regimes", list_json(by_regime(v.rows), "regime")},
           {"families", list_json(by_family(v.rows), "family")},
           {"whole_sources_left_out", whole_sources},
+          {"ratios", ratios_json(v.ratios)},
           {"summary", both_json(v.rows)}};
 }
 
@@ -195,9 +243,12 @@ Report validation_report(const Validation& v) {
   report.sections.push_back({"accuracy", "How far off", {v.method}, {accuracy_table(v.rows, v.baseline)}});
   if (!v.whole_sources.empty())
     report.sections.push_back({"sources",
-                               "The same with everything from a row's source left out",
+                               fmt::format("The same with everything from a row's {} left out", v.whole),
                                {},
                                {accuracy_table(v.whole_sources, v.baseline)}});
+  if (!v.ratios.empty())
+    report.sections.push_back(
+        {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});
   if (Table why = reasons(v.rows); !why.rows.empty())
     report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
   if (Table thin = thin_rows(by_regime(v.rows)); !thin.rows.empty())

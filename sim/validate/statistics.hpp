@@ -25,6 +25,7 @@ struct Judged {
   std::string group;        ///< what is left out of the fit together
   std::string regime;       ///< rows whose errors are alike; intervals come from them
   std::string choice = {};  ///< rows that are alternatives to each other; empty = it is no choice
+  std::string alternative = {};  ///< which of them this is
   double measured_s = 0;
   Forecast forecast, baseline;
 };

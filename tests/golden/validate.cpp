@@ -48,6 +48,7 @@ const json& part(const json& list, const std::string& key, const std::string& na
   FAIL("no " << key << " '" << name << "'");
   return list;
 }
+const json& routing() { return document("routing", "routing_step_times.csv"); }
 
 /// Mean and count of rows' absolute errors whose regime starts so.
 struct Errors {
@@ -97,14 +98,12 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
     CHECK(shares == Approx(1));
   }
   CHECK_FALSE(d.at("regimes").empty());
-  CHECK_FALSE(d.at("families").empty());
   for (const json* summary : {&d.at("summary"), &d.at("summary").at("baseline")}) {
     for (const char* key :
          {"n", "abstained", "mape", "median_ape", "p90_ape", "bias", "spearman", "regret", "coverage80"})
       CHECK(summary->contains(key));
     CHECK(summary->at("n") == predicted);
     CHECK(summary->at("abstained") == rows - predicted);
-    CHECK(summary->at("regret").is_null() == (subject != "runs"));
   }
 }
 
@@ -115,6 +114,12 @@ TEST_CASE("the document has a row a measurement and a summary beside a baseline'
   check_document(collectives(), "collectives", 487);
   check_document(runs(), "runs", 600);
   check_document(vtrain(), "runs", 1484);
+  check_document(routing(), "routing", 32);
+  for (const json* d : {&kernels(), &collectives()}) {
+    CHECK_FALSE(d->at("families").empty());
+    CHECK(d->at("summary").at("regret").is_null());
+    CHECK(d->at("ratios").is_null());
+  }
 }
 
 TEST_CASE("matrix products of shapes never seen") {
@@ -172,11 +177,45 @@ TEST_CASE("whole sources left out are harder, and said beside") {
   CHECK(kernels().at("whole_sources_left_out").is_null());
 }
 
+TEST_CASE("steps under placements of experts, model and data set never seen") {
+  const json& summary = routing().at("summary");
+  CHECK(summary.at("n") == 24);
+  CHECK(summary.at("mape") <= 0.06);
+  CHECK(summary.at("mape") < 0.5 * summary.at("baseline").at("mape").get<double>());
+  CHECK(summary.at("regret") == 0);
+  const json& ratios = routing().at("ratios");
+  CHECK(ratios.at("n") == 24);
+  CHECK(ratios.at("mape") <= 0.08);
+  CHECK(ratios.at("mape") < 0.5 * ratios.at("baseline").at("mape").get<double>());
+  double sum = 0;
+  for (const json& pair : ratios.at("pairs")) {
+    CHECK(pair.at("measured") >= 1);
+    sum += std::abs(pair.at("predicted").get<double>() / pair.at("measured").get<double>() - 1);
+    CHECK(pair.at("balanced") == Approx(1));  // even loads cannot tell placements apart
+  }
+  CHECK(ratios.at("mape") == Approx(sum / 24));
+  const json& strict = routing().at("whole_sources_left_out").at("summary");
+  CHECK(strict.at("mape") <= 0.10);
+  for (const json& row : routing().at("rows")) {
+    const std::string name = row.at("name");
+    CHECK(row.at("predicted_s").is_null() == (name.find("megatron") != std::string::npos));
+    if (row.at("predicted_s").is_null())
+      CHECK_THAT(row.at("abstained").get<std::string>(), Catch::Contains("no rank loads of method 'megatron'"));
+    else
+      CHECK((row.at("evidence").at("assumed") == 0) == (row.at("regime") == "loads recorded"));
+  }
+}
+
 TEST_CASE("a table for people says what was left out and why rows have no prediction") {
   const auto [status, text] = run("collectives configs/measurements/collectives.csv");
   CHECK(status == 0);
   CHECK(text.find("all-reduce, one node, >= 64 MiB") != std::string::npos);
   CHECK(text.find("no model of 'sendrecv'") != std::string::npos);
+  const auto [done, steps] = run("routing configs/measurements/routing_step_times.csv");
+  CHECK(done == 0);
+  CHECK(steps.find("FSDP over LAER") != std::string::npos);
+  CHECK(steps.find("measured [s]") != std::string::npos);
+  CHECK(steps.find("everything from a row's model left out") != std::string::npos);
 }
 
 TEST_CASE("a file of the other kind, and none, are usage errors") {
@@ -184,5 +223,7 @@ TEST_CASE("a file of the other kind, and none, are usage errors") {
   CHECK(run("collectives no/such.csv").first == 2);
   CHECK(run("runs configs/measurements/collectives.csv").first == 2);
   CHECK(run("runs configs/measurements/training_runs.csv --stack nanotrom").first == 2);
+  CHECK(run("routing no/such.csv").first == 2);
+  CHECK(run("routing configs/measurements/routing_rank_loads.csv").first == 2);
   CHECK(run("everything configs/measurements/collectives.csv").first == 2);
 }

@@ -85,6 +85,14 @@ TEST_CASE("a batch that the GPUs do not divide is refused") {
   CHECK(error_of(text).find("needs a multiple of gpus = 64") != std::string::npos);
 }
 
+TEST_CASE("loads nobody says are those recorded with as many experts and choices") {
+  CHECK(study_from_text(kStudy, "s").routing == std::vector<std::string>{"dbrx-proxy"});
+  CHECK(study_from_text(kStudy + "routing: balanced\n", "s").routing == std::vector<std::string>{"balanced"});
+  CHECK(routing_for_model(read_model("mixtral-8x7b")) == std::vector<std::string>{"mixtral"});
+  CHECK(routing_for_model(read_model("olmoe-1b-7b")) == std::vector<std::string>{"olmoe"});
+  CHECK(routing_for_model(read_model("qwen3-30b-a3b")) == std::vector<std::string>{"balanced"});  // nothing recorded
+}
+
 TEST_CASE("keys are set by dotted name, and maps are made on the way") {
   std::string text = set_study_key(kStudy, "scale.mtbf", "0.5", "s");
   text = set_study_key(text, "search.shard_sizes", "[32, 64]", "s");

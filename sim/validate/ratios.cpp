@@ -1,0 +1,38 @@
+#include "sim/validate/ratios.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+
+std::vector<Ratio> ratios(const std::vector<Judged>& rows) {
+  std::vector<Ratio> out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      const Judged *slow = &rows[i], *fast = &rows[j];
+      if (slow->choice.empty() || slow->choice != fast->choice) continue;
+      if (!slow->forecast.seconds || !fast->forecast.seconds || !slow->baseline.seconds || !fast->baseline.seconds)
+        continue;
+      if (slow->measured_s < fast->measured_s) std::swap(slow, fast);
+      out.push_back({slow->choice, slow->alternative, fast->alternative, slow->measured_s / fast->measured_s,
+                     *slow->forecast.seconds / *fast->forecast.seconds,
+                     *slow->baseline.seconds / *fast->baseline.seconds});
+    }
+  return out;
+}
+
+RatioError ratio_error(const std::vector<Ratio>& ratios, double Ratio::*which) {
+  if (ratios.empty()) throw_error(Code::usage, "ratio error: found no ratio, allowed at least one");
+  RatioError out;
+  for (const Ratio& ratio : ratios) {
+    const double size = std::abs(ratio.*which / ratio.measured - 1);
+    out.mean += size / static_cast<double>(ratios.size());
+    out.largest = std::max(out.largest, size);
+  }
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,46 @@
+// Seconds of a training step whose experts' rows differ from rank to rank: the work of its step program (sim/program),
+// every routed op at the rows of the fullest rank, as all others wait for it: the experts' products grow with its rows,
+// and so do the all-to-alls, which end when the rank that receives most has received it. Gathers and reductions of
+// weights are left to what a stack takes beyond its work (see routing.hpp).
+#pragma once
+#include <map>
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+#include "sim/program/build.hpp"
+#include "sim/validate/data_sheet.hpp"
+#include "sim/validate/gpu_times.hpp"
+#include "sim/validate/routing_rows.hpp"
+#include "sim/validate/run_fabric.hpp"
+
+namespace wt {
+
+class RoutedStep {
+ public:
+  /// All three must outlive this. Throws Error{usage} without a data sheet of the GPU.
+  RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric& fabric);
+
+  struct Seconds {
+    double all = 0;
+    double routed = 0;  ///< the part of `all` that grows with rows: experts and their all-to-alls
+  };
+  /// Mean over iterations. A model with more layers than the recording reuses them in order.
+  Seconds seconds(const FullestShares& fullest) const;
+  /// All ranks have the same rows.
+  Seconds balanced() const { return seconds({{1.0}}); }
+
+ private:
+  double op_s(const Op& op, double rows) const;
+  double item_s(const WorkItem& item, double rows) const;
+  bool routed(const Op& op) const;
+
+  const RunRow& run_;
+  const GpuTimes& gpus_;
+  const RunFabric& fabric_;
+  DataSheet sheet_;
+  ProgramSet set_;
+  double fixed_s_ = 0;
+  std::vector<std::map<const Op*, int>> routed_;  ///< of each layer, and how often in a step
+};
+
+}  // namespace wt

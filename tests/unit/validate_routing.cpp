@@ -1,0 +1,305 @@
+// What stands behind `windtunnel validate routing`: even loads are the balanced step, a hot rank stretches the experts'
+// part alone, the stack's constant is recovered from steps made with it, and what cannot be known is not predicted.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <functional>
+
+#include "configs/spec/error.hpp"
+#include "sim/validate/ratios.hpp"
+#include "sim/validate/routed_step.hpp"
+#include "sim/validate/routing.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+
+namespace {
+
+const GpuTimes& gpus() {
+  static const GpuTimes made = [] {
+    std::vector<KernelRow> kernels;
+    for (const double n : {1024., 4096., 8192.})
+      for (const double k : {2048., 8192.})
+        for (double m = 128; m <= 32768; m *= 1.6)
+          kernels.push_back({0, "A100-80G-SXM", "gemm", "fp16", "made up", m, n, k,
+                             wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
+                                         {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})});
+    return GpuTimes(kernels);
+  }();
+  return made;
+}
+
+/// All-to-alls inside a node at 210 GB/s.
+const RunFabric& fabric() {
+  static const RunFabric made = [] {
+    std::vector<CollectiveRow> collectives;
+    for (double bytes = 1 << 20; bytes <= 4e9; bytes *= 4) {
+      CollectiveRow row;
+      row.gpu = "A100-80G-SXM";
+      row.collective = "alltoall";
+      row.gpus = 8;
+      row.bytes = bytes;
+      row.seconds = 30e-6 + bytes * 7 / 8 / 210e9;
+      collectives.push_back(row);
+    }
+    return RunFabric(collectives);
+  }();
+  return made;
+}
+
+RoutedSetup setup(const std::string& name, std::int64_t experts = 8) {
+  RoutedSetup s;
+  ModelSpec& model = s.run.model;
+  model.name = name;
+  model.layers = 4;
+  model.d_model = 1024;
+  model.ffn = 4096;
+  model.experts = experts;
+  model.top_k = 2;
+  model.heads = model.kv_heads = 8;
+  model.head_dim = 128;
+  model.vocab = 32000;
+  s.run.gpu = "A100-80G-SXM";
+  s.run.gpus = s.run.dp = s.run.shard_group = 8;
+  s.run.ep = 4;
+  s.run.zero_stage = 3;
+  s.run.recompute = RunRow::Recompute::full;
+  s.run.seq = 4096;
+  s.run.microbatch = s.run.accumulation = 2;
+  s.loads_dataset = "books";
+  return s;
+}
+
+RoutedContext context() {
+  RoutedContext c;
+  for (const char* name : {"small", "other", "wider"}) c.setups[name] = setup(name);
+  c.setups["many experts"] = setup("many experts", 16);
+  for (const char* name : {"small", "wider"}) {
+    c.loads[{name, "spread"}] = {{1.1, 1.3}};
+    c.loads[{name, "hot"}] = {{2.0, 2.2}, {1.6, 1.8}};
+  }
+  return c;
+}
+
+/// Steps that take `stack` times their work.
+std::vector<PlacedStep> steps_of(const RoutedContext& c, double stack) {
+  std::vector<PlacedStep> rows;
+  for (const char* model : {"small", "wider"})
+    for (const char* dataset : {"books", "code"})
+      for (const char* method : {"spread", "hot"}) {
+        const double seconds =
+            RoutedStep(c.setups.at(model).run, gpus(), fabric()).seconds(c.loads.at({model, method})).all;
+        rows.push_back({static_cast<std::int64_t>(rows.size()) + 2, dataset, method, model, 0, stack * seconds});
+      }
+  return rows;
+}
+
+std::string message(const std::function<void()>& fails) {
+  try {
+    fails();
+  } catch (const Error& e) {
+    CHECK(e.code() == Code::usage);
+    return e.what();
+  }
+  return "no error";
+}
+
+const std::string kSetupHeader =
+    "model_name,layers,hidden,ffn,experts,top_k,heads,kv_heads,vocabulary,sequences,sequence_tokens,microbatches,gpu,"
+    "gpus,gpus_per_node,interconnect,expert_parallel,loads_dataset,loads_aux_loss,source\n";
+const std::string kSteps =
+    "dataset,method,model_name,aux_loss,avg_time_ms,std_time_ms,matched_iterations,total_iterations\n";
+
+}  // namespace
+
+TEST_CASE("even loads take the balanced step, and a hot rank stretches what is routed alone") {
+  const RoutedSetup s = setup("small");
+  const RoutedStep step(s.run, gpus(), fabric());
+  const RoutedStep::Seconds even = step.balanced(), hot = step.seconds({{2.0}});
+  CHECK(step.seconds({{1, 1}, {1, 1}}).all == Approx(even.all));
+  CHECK(hot.routed < 2 * even.routed);  // launches and last waves do not double
+  CHECK(hot.routed > 1.9 * even.routed);
+  CHECK(hot.all - hot.routed == Approx(even.all - even.routed));
+  CHECK(step.seconds({{1, 2}}).routed == Approx((even.routed + hot.routed) / 2));
+  CHECK(step.seconds({{1}, {2}}).all == Approx(step.seconds({{1}, {2}, {1}, {2}}).all));  // 4 layers, in order
+  // Experts' products: 3 of width x ffn, once forward, once again, twice backward, at 80 % of peak or less.
+  const double rows = 2. * 4096 * 2, flops = 4 * 3 * 2 * rows * 1024 * 4096 * 4 * 2;
+  CHECK(even.routed > flops / (0.8 * 312e12));
+  CHECK(even.routed < 2 * flops / (0.8 * 312e12));
+}
+
+TEST_CASE("experts that no other rank holds depend on no rank's load") {
+  RoutedSetup s = setup("small");
+  s.run.ep = 1;
+  const RoutedStep step(s.run, gpus(), fabric());
+  CHECK(step.balanced().routed == 0);
+  CHECK(step.seconds({{3.0}}).all == step.balanced().all);
+}
+
+TEST_CASE("the stack's constant comes from other groups, and placements compare without it") {
+  const RoutedContext c = context();
+  std::vector<PlacedStep> rows = steps_of(c, 1.4);
+  for (const auto left_out : {RoutingLeftOut::setting, RoutingLeftOut::model}) {
+    const std::vector<Judged> judged =
+        judge_routing(rows, rows, c, gpus(), fabric(), left_out);  // a row in both counts once
+    REQUIRE(judged.size() == rows.size());
+    for (const Judged& j : judged) {
+      INFO(j.name);
+      CHECK(*j.forecast.seconds == Approx(j.measured_s));
+      CHECK(j.forecast.low_s == Approx(j.measured_s));  // no error, no width
+      CHECK(j.forecast.high_s == Approx(j.measured_s));
+    }
+    const std::vector<Ratio> pairs = ratios(judged);
+    REQUIRE(pairs.size() == 4);
+    for (const Ratio& r : pairs) {
+      CHECK(r.slower == "hot");
+      CHECK(r.faster == "spread");
+      CHECK(r.predicted == Approx(r.measured));
+      CHECK(r.baseline == Approx(1));
+    }
+    CHECK(accuracy(judged, &Judged::forecast).regret == 0.0);
+  }
+  const double before = *judge_routing(rows, {}, c, gpus(), fabric())[0].forecast.seconds;
+  rows[0].seconds *= 10, rows[1].seconds *= 10;  // its own group
+  const std::vector<Judged> spoiled = judge_routing(rows, {}, c, gpus(), fabric());
+  CHECK(*spoiled[0].forecast.seconds == before);
+  CHECK(*spoiled[2].forecast.seconds == Approx(before));  // a third of the others is spoiled: the median stays
+}
+
+TEST_CASE("what was assumed of loads is said, and what cannot be known is a reason") {
+  const RoutedContext c = context();
+  std::vector<PlacedStep> rows = steps_of(c, 1.4);
+  rows.push_back({10, "books", "hot", "other", 0, 1});
+  rows.push_back({11, "books", "hot", "many experts", 0, 1});
+  rows.push_back({12, "books", "no such", "small", 0, 1});
+  rows.push_back({13, "books", "hot", "no such", 0, 1});
+  rows.push_back({14, "books", "hot", "small", 0.01, 1});
+  const std::vector<Judged> judged = judge_routing(rows, {}, c, gpus(), fabric());
+  CHECK(judged[0].regime == "loads recorded");
+  CHECK(judged[0].forecast.evidence == only(Evidence::published));
+  CHECK(judged[2].regime == "loads assumed: recorded on another data set or loss");
+  CHECK(judged[8].regime == "loads assumed: recorded on another model");
+  CHECK(judged[8].forecast.seconds.has_value());
+  CHECK(judged[8].forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] > 0.1);
+  CHECK(judged[9].forecast.reason == "no rank loads of method 'hot' for 16 experts, top 2; recorded are hot, spread");
+  CHECK(judged[10].forecast.reason.find("no rank loads of method 'no such'") == 0);
+  CHECK(judged[11].forecast.reason.find("no shape and layout of model 'no such'") == 0);
+  CHECK(judged[12].regime == judged[2].regime);
+
+  RoutedContext unmeasured = c;
+  unmeasured.setups["small"].run.gpu = "Imaginary X1";
+  CHECK(judge_routing(rows, {}, unmeasured, gpus(), fabric())[0].forecast.reason == "no data sheet of 'Imaginary X1'");
+  const std::vector<Judged> alone = judge_routing({rows[0], rows[1]}, {}, c, gpus(), fabric());
+  CHECK(alone[0].forecast.reason == "no other group to find the stack's constant on");
+  CHECK_FALSE(alone[0].baseline.seconds);
+}
+
+TEST_CASE("ratios are of pairs of one choice, the slower one above") {
+  std::vector<Judged> rows(4);
+  const double measured[] = {2, 4, 5, 1}, predicted[] = {3, 3, 4, 1};
+  for (std::size_t i = 0; i < 4; ++i) {
+    rows[i].choice = i < 3 ? "a" : "b";
+    rows[i].alternative = std::string(1, static_cast<char>('x' + static_cast<char>(i)));
+    rows[i].measured_s = measured[i];
+    rows[i].forecast.seconds = predicted[i];
+    rows[i].baseline.seconds = 7;
+  }
+  std::vector<Ratio> pairs = ratios(rows);
+  REQUIRE(pairs.size() == 3);
+  CHECK(pairs[0].slower == "y");
+  CHECK(pairs[0].measured == 2);
+  CHECK(pairs[0].predicted == 1);
+  CHECK(pairs[2].measured == Approx(1.25));
+  const RatioError error = ratio_error(pairs, &Ratio::predicted);
+  CHECK(error.mean == Approx((1. / 2 + 7. / 15 + 1. / 15) / 3));
+  CHECK(error.largest == Approx(0.5));
+  CHECK(ratio_error(pairs, &Ratio::baseline).largest == Approx(0.6));
+  rows[1].forecast.seconds.reset();
+  CHECK(ratios(rows).size() == 1);
+  CHECK_THROWS_AS(ratio_error({}, &Ratio::predicted), Error);
+}
+
+TEST_CASE("of rank loads the fullest rank's share of the settled iterations counts") {
+  const test::TempDirectory folder;
+  const auto file = folder / "loads.csv";
+  std::string text = "method,model,layer,iter,r0,r1,r2,r3\n";
+  for (int iteration = 0; iteration < 7; ++iteration)
+    for (int layer = 0; layer < 2; ++layer)
+      text += "m,a," + std::to_string(layer) + "," + std::to_string(iteration) + ",1,1," + std::to_string(iteration) +
+              "," + std::to_string(layer) + "\n";
+  std::ofstream(file) << text;
+  const auto loads = read_rank_loads(file);
+  REQUIRE(loads.size() == 1);
+  const FullestShares& shares = loads.at({"a", "m"});
+  REQUIRE(shares.size() == 2);
+  REQUIRE(shares[0].size() == kSettled);
+  CHECK(shares[0][0] == Approx(4 * 2 / 4.));
+  CHECK(shares[1][4] == Approx(4 * 6 / 9.));
+}
+
+TEST_CASE("tables beside the steps come before those of the tree") {
+  const test::TempDirectory folder, tree;
+  const std::string loads = "method,model,layer,iter,r0,r1\n",
+                    shape = ",4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4,";
+  std::ofstream(folder / "steps.csv") << kSteps << "books,hot,mine,0,1000,1,5,5\n";
+  std::ofstream(folder / "a.csv") << loads << "hot,mine,0,0,3,1\n";
+  std::ofstream(folder / "b.csv") << kSetupHeader << "mine" << shape << "books,0,here\n";
+  std::ofstream(folder / "empty.csv") << "";  // somebody else's
+  std::ofstream(tree / "a.csv") << loads << "hot,mine,0,0,1,1\ncold,mine,0,0,1,1\n";
+  std::ofstream(tree / "b.csv") << kSetupHeader << "mine" << shape << "books,0,there\nyours" << shape << "x,0,there\n";
+  const RoutedContext c = read_routed_context(folder / "steps.csv", tree.path());
+  CHECK(c.loads.at({"mine", "hot"})[0][0] == Approx(1.5));
+  CHECK(c.loads.count({"mine", "cold"}) == 1);
+  CHECK(c.setups.at("mine").run.source == "here");
+  CHECK(c.setups.at("mine").run.microbatch == 2);
+  CHECK(c.setups.count("yours") == 1);
+  CHECK(read_placed_steps(folder / "steps.csv").at(0).seconds == 1);
+}
+
+TEST_CASE("routing tables that are not what they should be are refused with file, line and column") {
+  const test::TempDirectory folder;
+  const auto file = folder / "t.csv";
+  const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+  const auto steps = [&](const std::string& text) {
+    write(kSteps + text);
+    return message([&] { read_placed_steps(file); });
+  };
+  CHECK(steps("").find("found no rows") != std::string::npos);
+  write("dataset,method,model_name,aux_loss,avg_time_us\nb,m,a,0,1\n");
+  CHECK(message([&] { read_placed_steps(file); }).find("column 'avg_time_ms' missing") != std::string::npos);
+  CHECK(steps("b,m,a,0,0,1,5,5\n").find("line 2: column 'avg_time_ms': found 0") != std::string::npos);
+  CHECK(steps("b,m,a,0,,1,5,5\n").find("column 'avg_time_ms': found nothing") != std::string::npos);
+  CHECK(steps("b,m,a,much,1,1,5,5\n").find("column 'aux_loss': found 'much'") != std::string::npos);
+  CHECK(steps("b,m,a,0,1\n").find("line 2: found too few or too many cells") != std::string::npos);
+
+  const auto loads = [&](const std::string& text) {
+    write("method,model,layer,iter," + text);
+    return message([&] { read_rank_loads(file); });
+  };
+  CHECK(loads("r0\nm,a,0,0,1\n").find("needs the rows of two ranks") != std::string::npos);
+  CHECK(loads("r0,r2\nm,a,0,0,1,1\n").find("found the column 'r2'") != std::string::npos);
+  CHECK(loads("r0,r1\nm,a,0,0,0,0\n").find("line 2: found no rows on any rank") != std::string::npos);
+  CHECK(loads("r0,r1\nm,a,0,0,1,-1\n").find("column 'r1': found '-1'") != std::string::npos);
+  CHECK(loads("r0,r1\nm,a,0,0.5,1,1\n").find("column 'iter': found 0.5") != std::string::npos);
+  CHECK(loads("r0,r1\nm,a,0,3,1,1\nm,a,0,3,1,1\n").find("line 3: found iteration 3") != std::string::npos);
+  CHECK(loads("r0,r1\nm,a,1,0,1,1\n").find("found layer 1 with 1 iterations, needs every layer from 0") !=
+        std::string::npos);
+  CHECK(loads("r0,r1\nm,a,0,0,1,1\nm,a,0,1,1,1\nm,a,1,0,1,1\n").find("needs every layer from 0 with 2") !=
+        std::string::npos);
+
+  const auto setups = [&](const std::string& text) {
+    write(kSetupHeader + text + ",books,0,here\n");
+    return message([&] { read_routed_setups(file); });
+  };
+  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4") == "no error");
+  CHECK(setups("a,0,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("column 'layers'") != std::string::npos);
+  CHECK(setups("a,1e9,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("'layers': found 1000000000") !=
+        std::string::npos);
+  CHECK(setups("a,400000,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("allowed are 100000 together") !=
+        std::string::npos);
+  CHECK(setups("a,4,1000,4096,8,2,16,8,32000,32,4096,2,A100,8,8,,4").find("a width of 1000 for 16 heads") !=
+        std::string::npos);
+  CHECK(setups("a,4,1024,4096,8,2,8,8,32000,33,4096,2,A100,8,8,,4").find("found 33 sequences") != std::string::npos);
+  CHECK(setups("a,4,1024,4096,6,2,8,8,32000,32,4096,2,A100,8,8,,4").find("does not divide the model's 6 experts") !=
+        std::string::npos);
+  CHECK(setups("a,4,1024,4096,8,9,8,8,32000,32,4096,2,A100,8,8,,4").find("moe_top_k: found 9") != std::string::npos);
+}
