@@ -9,6 +9,7 @@
 #include "planner/search_evaluate.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/calibrate.hpp"
+#include "sim/machine/remembered_cost.hpp"
 #include "sim/run/simulate_run.hpp"
 
 namespace {
@@ -75,33 +76,67 @@ BENCHMARK(step_by_microbatches)->ArgName("microbatches")->RangeMultiplier(2)->Ra
 void step_by_layers(benchmark::State& state) { simulate(state, Step(3072, 1, state.range(0)), true); }
 BENCHMARK(step_by_layers)->ArgName("layers")->RangeMultiplier(2)->Range(10, 320)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-void bound0_alone(benchmark::State& state) {
-  const Step step(3072);
-  const ProgramSet set = step.programs();
-  const auto floors = routing_floors(set.programs[0], step.layout, step.cluster, *step.routing, 0, 0);
-  for (auto _ : state) benchmark::DoNotOptimize(bound0(set.programs[0], step.layout, step.cluster, prices(), floors));
-  state.counters["layouts_per_s"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
-}
-BENCHMARK(bound0_alone)->Unit(benchmark::kMicrosecond);
+/// The layouts that a plan of DBRX on 3,072 GPUs compares, in the search's order; each pass starts with no price remembered.
+struct Space {
+  ModelSpec model = read_model("dbrx");
+  SearchProblem problem{model, read_cluster("dbrx-3072-h100"), prices(), 3072, kSeq, 3072, Precision::bf16, {}, 0, read_scenarios({"dbrx-proxy-c4"}, 16), 0, {}};
+  struct Case {
+    Layout layout;
+    ProgramSet set;
+    std::unique_ptr<RoutingSource> routing;
+    std::vector<RoutingFloor> floors;
+  };
+  std::vector<Case> cases;
 
-void bound1_alone(benchmark::State& state) {
-  const Step step(3072);
-  const ProgramSet set = step.programs();
-  for (auto _ : state) benchmark::DoNotOptimize(bound1(set, step.layout, step.cluster, prices(), *step.routing));
-  state.counters["layouts_per_s"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  Space() {
+    for (const Candidate& c : enumerate_layouts(problem)) {
+      if (c.fate == Fate::infeasible) continue;
+      Case each{c.layout, build_program_set(model, c.layout, program_options(problem, c.layout)), routing_of(problem, c.layout), {}};
+      each.floors = routing_floors(each.set.programs[0], c.layout, problem.cluster, *each.routing, 0, 0);
+      cases.push_back(std::move(each));
+    }
+  }
+  void count(benchmark::State& state) const {
+    const double n = static_cast<double>(cases.size());
+    state.counters["layouts"] = n;
+    state.counters["layouts_per_s"] = benchmark::Counter(static_cast<double>(state.iterations()) * n, benchmark::Counter::kIsRate);
+  }
+};
+const Space& space() {
+  static const Space made;
+  return made;
 }
-BENCHMARK(bound1_alone)->Unit(benchmark::kMicrosecond);
 
-/// With everything that a new layout needs: its program, its busiest rank, its floors.
-void bound_of_new_layout(benchmark::State& state) {
-  const Step step(3072);
-  SearchProblem problem{step.model, step.cluster, prices(), 3072, kSeq, 3072, Precision::bf16, {}, 0, read_scenarios({"dbrx-proxy-c4"}, 16), 0, {}};
-  const auto routing = routing_of(problem, step.layout);
-  for (auto _ : state)
-    benchmark::DoNotOptimize(state.range(0) == 0 ? first_bound(problem, step.layout, *routing) : second_bound(problem, step.layout, *routing));
-  state.counters["layouts_per_s"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+void bound0_of_space(benchmark::State& state) {
+  for (auto _ : state) {
+    const RememberedCost cost(prices());
+    for (const Space::Case& c : space().cases) benchmark::DoNotOptimize(bound0(c.set.programs[0], c.layout, space().problem.cluster, cost, c.floors));
+  }
+  space().count(state);
 }
-BENCHMARK(bound_of_new_layout)->ArgName("bound")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
+BENCHMARK(bound0_of_space)->Unit(benchmark::kMicrosecond);
+
+void bound1_of_space(benchmark::State& state) {
+  for (auto _ : state) {
+    const RememberedCost cost(prices());
+    for (const Space::Case& c : space().cases) benchmark::DoNotOptimize(bound1(c.set, c.layout, space().problem.cluster, cost, *c.routing));
+  }
+  space().count(state);
+}
+BENCHMARK(bound1_of_space)->Unit(benchmark::kMicrosecond);
+
+/// With everything that a layout of a search needs before its bound: its program, its busiest rank, its floors.
+void bound_with_program(benchmark::State& state) {
+  for (auto _ : state) {
+    const RememberedCost cost(prices());
+    const SearchProblem& p = space().problem;
+    const SearchProblem problem{p.model, p.cluster, cost, p.gpus, p.seq, p.global_batch, p.precision, p.space, 0, p.scenarios, 0, {}};
+    for (const Space::Case& c : space().cases)
+      benchmark::DoNotOptimize(state.range(0) == 0 ? first_bound(problem, c.layout, *c.routing) : second_bound(problem, c.layout, *c.routing));
+  }
+  space().count(state);
+}
+BENCHMARK(bound_with_program)->ArgName("bound")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
 /// Ninety days of steps, a failure every four hours (about Llama 3's rate at 16,384 GPUs), a save every five minutes.
 void thousand_runs(benchmark::State& state) {
