@@ -1,6 +1,6 @@
 // The cost of one simulated DBRX step, of a bound and of a thousand simulated runs, with Google Benchmark:
 //   bench_simulator --benchmark_out=new.json --benchmark_out_format=json --benchmark_repetitions=9
-// `windtunnel gate` compares two such files; bench/simulator/run.sh writes the tables and charts of docs/simulator.md.
+// `windtunnel gate` compares two such files; bench/simulator/plot.py draws the chart of docs/simulator.md.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

@@ -28,9 +28,12 @@ std::int64_t packed(int a, int b, int c) { return (a * 256 + b) * 256 + c; }
 Price RememberedCost::segment(const Op& op, double rows) const {
   Hash hash;
   hash << packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)) << rows;
-  for (const WorkItem& w : op.work) {
-    hash << packed(static_cast<int>(w.kernel), static_cast<int>(w.pass), static_cast<int>(w.precision)) << w.rows.fixed << w.rows.per_row;
-    for (std::int64_t dim : w.dims) hash << dim;
+  for (const WorkItem& w : op.work) {  // one sum of products: they do not wait for each other
+    const auto word = [](std::int64_t value, std::uint64_t factor) { return static_cast<std::uint64_t>(value) * factor; };
+    hash << (word(packed(static_cast<int>(w.kernel), static_cast<int>(w.pass), static_cast<int>(w.precision)), 0x9e3779b97f4a7c15) +
+             word(std::bit_cast<std::int64_t>(w.rows.fixed), 0xc2b2ae3d27d4eb4f) + word(std::bit_cast<std::int64_t>(w.rows.per_row), 0x165667b19e3779f9) +
+             word(w.dims[0], 0xff51afd7ed558ccd) + word(w.dims[1], 0xc4ceb9fe1a85ec53) + word(w.dims[2], 0x87c37b91114253d5) +
+             word(w.dims[3], 0x4cf5ad432745937f));
   }
   const auto [first, last] = segments_.equal_range(hash.value());
   for (auto it = first; it != last; ++it) {
