@@ -30,18 +30,22 @@ std::optional<std::int64_t> id_at(const json& object, const char* key) {
 }
 
 std::optional<std::vector<std::int64_t>> matrix(const json& dims) {
-  if (!dims.is_array() || dims.size() != 2 || !dims[0].is_number_integer() || !dims[1].is_number_integer()) return std::nullopt;
+  if (!dims.is_array() || dims.size() != 2 || !dims[0].is_number_integer() || !dims[1].is_number_integer())
+    return std::nullopt;
   return std::vector<std::int64_t>{dims[0].get<std::int64_t>(), dims[1].get<std::int64_t>()};
 }
 
 std::optional<Product> product(const json& event) {
-  static const std::map<std::string, std::string> types{{"c10::BFloat16", "bf16"}, {"c10::Half", "fp16"}, {"float", "fp32"}};
+  static const std::map<std::string, std::string> types{
+      {"c10::BFloat16", "bf16"}, {"c10::Half", "fp16"}, {"float", "fp32"}};
   const std::string name = text_at(event, "name");
   if ((name != "aten::mm" && name != "aten::addmm") || !event.contains("args")) return std::nullopt;
   const json& args = event["args"];
   const std::size_t first = name == "aten::mm" ? 0 : 1;  // addmm: the bias comes first
   const json dims = args.value("Input Dims", json::array()), type = args.value("Input type", json::array());
-  if (!dims.is_array() || !type.is_array() || dims.size() < first + 2 || type.size() < first + 2 || !type[first].is_string()) return std::nullopt;
+  if (!dims.is_array() || !type.is_array() || dims.size() < first + 2 || type.size() < first + 2 ||
+      !type[first].is_string())
+    return std::nullopt;
   const auto a = matrix(dims[first]), b = matrix(dims[first + 1]);
   const auto dtype = types.find(type[first].get<std::string>());
   if (!a || !b || (*a)[1] != (*b)[0] || dtype == types.end()) return std::nullopt;
@@ -52,7 +56,8 @@ enum class Category { kernel, transfer, other };
 
 Category category(const json& event) {
   std::string word = text_at(event, "cat");
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (word == "kernel") return Category::kernel;
   static const std::set<std::string> transfers{"gpu_memcpy", "gpu_memset", "memcpy", "memset"};
   return transfers.contains(word) ? Category::transfer : Category::other;
@@ -72,7 +77,8 @@ class Reader {
       if (kind != Category::other && text_at(event.value(), "ph") == "X") add(event, kind);
     }
     if (out_.kernels.empty())
-      events.fail("no event of category kernel, gpu_memcpy or gpu_memset", "a trace of GPU work (ProfilerActivity.CUDA)");
+      events.fail("no event of category kernel, gpu_memcpy or gpu_memset",
+                  "a trace of GPU work (ProfilerActivity.CUDA)");
     out_.span_s = last_us_ * 1e-6 - first_us_ * 1e-6;
     write_profile();
     return std::move(out_);
@@ -84,7 +90,8 @@ class Reader {
     const double us = event.at("dur").non_negative(), start = event.at("ts").finite();
     const json args = event.value().value("args", json::object());
     if (const auto device = id_at(args, "device")) devices_.insert(*device);
-    if (devices_.size() > 1) event.fail("work of a second device", "one device, that of the rank which exported the trace");
+    if (devices_.size() > 1)
+      event.fail("work of a second device", "one device, that of the rank which exported the trace");
     TracedKernel& kernel = out_.kernels[name];
     kernel.kind = category == Category::transfer ? KernelClass::transfer : kernel_class(name);
     kernel.seconds.push_back(us * 1e-6);
@@ -98,7 +105,8 @@ class Reader {
 
   void write_profile() {
     Profile& profile = out_.profile;
-    profile.fingerprint = {{"device", "GPU"}, {"host", "asynchronous"}, {"source", "PyTorch profiler trace " + origin_}};
+    profile.fingerprint = {
+        {"device", "GPU"}, {"host", "asynchronous"}, {"source", "PyTorch profiler trace " + origin_}};
     const json properties = document_.value("deviceProperties", json::array());
     for (const json& device : properties.is_array() ? properties : json::array()) {
       if (!devices_.empty() && id_at(device, "id") != *devices_.begin()) continue;
@@ -132,7 +140,7 @@ class Reader {
   const json& document_;
   const std::string origin_;
   KinetoTrace out_;
-  std::map<std::int64_t, Product> products_;                ///< by external id
+  std::map<std::int64_t, Product> products_;  ///< by external id
   std::map<std::int64_t, std::vector<double>> executed_;
   std::set<std::int64_t> devices_;
   double first_us_ = std::numeric_limits<double>::max(), last_us_ = std::numeric_limits<double>::lowest();

@@ -12,11 +12,13 @@ namespace wt {
 namespace {
 
 /// The programs of nccl-tests, and what this project calls their collectives where that differs.
-const std::map<std::string, std::string> kTests{{"all_reduce", "all_reduce"}, {"all_gather", "all_gather"}, {"reduce_scatter", "reduce_scatter"},
-                                                {"alltoall", "all_to_all"},   {"broadcast", "broadcast"},   {"reduce", "reduce"},
-                                                {"sendrecv", "sendrecv"},     {"gather", "gather"},         {"scatter", "scatter"},
-                                                {"hypercube", "hypercube"}};
-const std::set<std::string> kTypes{"int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
+const std::map<std::string, std::string> kTests{
+    {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"}, {"reduce_scatter", "reduce_scatter"},
+    {"alltoall", "all_to_all"},   {"broadcast", "broadcast"},   {"reduce", "reduce"},
+    {"sendrecv", "sendrecv"},     {"gather", "gather"},         {"scatter", "scatter"},
+    {"hypercube", "hypercube"}};
+const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
+                                   "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
 
 template <class T>
 bool parses(const std::string& word, T& value) {
@@ -36,12 +38,18 @@ class Reader {
       if (!device(line)) row(line);
     }
     line_ = 0;
-    if (test_.empty()) fail("no name of a test", "one of the tests' own (all_reduce_perf, ...); keep the command or the last line in the text");
-    if (hosts_.empty()) fail("no list of devices ('#  Rank  0 ... on HOST device  0 [..] GPU')", "the tests' whole output");
+    if (test_.empty())
+      fail("no name of a test",
+           "one of the tests' own (all_reduce_perf, ...); keep the command or the last line in the text");
+    if (hosts_.empty())
+      fail("no list of devices ('#  Rank  0 ... on HOST device  0 [..] GPU')", "the tests' whole output");
     if (sizes_.empty()) fail("no row with a size above 0", "the tests' table");
     Profile profile;
     const auto nodes = static_cast<std::int64_t>(hosts_.size());
-    profile.fingerprint = {{"device", gpu_}, {"host", "asynchronous"}, {"gpus_per_node", std::to_string(ranks_ / nodes)}, {"source", "nccl-tests " + test_ + "_perf"}};
+    profile.fingerprint = {{"device", gpu_},
+                           {"host", "asynchronous"},
+                           {"gpus_per_node", std::to_string(ranks_ / nodes)},
+                           {"source", "nccl-tests " + test_ + "_perf"}};
     if (!nccl_.empty()) profile.fingerprint["nccl"] = nccl_;
     for (auto& [bytes, times] : sizes_) {
       Measurement m;
@@ -75,7 +83,8 @@ class Reader {
   }
 
   bool device(const std::string& line) {
-    static const std::regex rank("#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+\\d+\\s+\\[[^\\]]*\\]\\s+(.*\\S)\\s*");
+    static const std::regex rank(
+        "#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+\\d+\\s+\\[[^\\]]*\\]\\s+(.*\\S)\\s*");
     std::smatch found;
     if (line.find("device") == std::string::npos || !std::regex_search(line, found, rank)) return false;
     if (found[1] == "0") ranks_ = 0, hosts_.clear();  // the same test again
@@ -94,7 +103,9 @@ class Reader {
     std::int64_t bytes = 0, count = 0;
     if (type >= words.size() || !parses(words[type - 2], bytes) || !parses(words[type - 1], count)) return;
     const std::size_t left = words.size() - type;
-    if (left != 10 && left != 11) fail(fmt::format("{} words behind the element type", left - 1), "redop, root, and twice time, algbw, busbw, #wrong");
+    if (left != 10 && left != 11)
+      fail(fmt::format("{} words behind the element type", left - 1),
+           "redop, root, and twice time, algbw, busbw, #wrong");
     if (bytes == 0) return;
     const std::size_t first = words.size() - 8;
     const double out = time_s(words, first, bytes), in_place = time_s(words, first + 4, bytes);
@@ -105,18 +116,22 @@ class Reader {
 
   double time_s(const std::vector<std::string>& words, std::size_t at, std::int64_t bytes) const {
     double us = 0, algbw = 0, wrong = 0;
-    if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0)) fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
-    if (words[at + 3] != "N/A" && (!parses(words[at + 3], wrong) || wrong > 1e-3))  // older tests print the largest error
+    if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0))
+      fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
+    if (words[at + 3] != "N/A" &&
+        (!parses(words[at + 3], wrong) || wrong > 1e-3))  // older tests print the largest error
       fail(words[at + 3] + " wrong results", "0 or N/A; do not use this cluster's figures before it computes rightly");
     // Both are printed with three digits or two decimals.
     const double expected = static_cast<double>(bytes) / us * 1e-3;
     if (std::abs(algbw - expected) > 0.011 + 0.01 * expected)
-      fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", algbw, expected), "the columns of nccl-tests: time in us, then algbw in GB/s");
+      fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", algbw, expected),
+           "the columns of nccl-tests: time in us, then algbw in GB/s");
     return us * 1e-6;
   }
 
   [[noreturn]] void fail(const std::string& found, const std::string& allowed) const {
-    throw_error(Code::usage, "{}{}: found {}, allowed {}", origin_, line_ > 0 ? ":" + std::to_string(line_) : "", found, allowed);
+    throw_error(Code::usage, "{}{}: found {}, allowed {}", origin_, line_ > 0 ? ":" + std::to_string(line_) : "", found,
+                allowed);
   }
 
   const std::string origin_;
@@ -132,7 +147,8 @@ class Reader {
 Profile from_nccl_tests(const std::string& text, const std::string& origin) { return Reader(origin).read(text); }
 
 bool is_nccl_tests(const std::string& text) {
-  return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos && text.find_first_not_of(" \t\r\n") != text.find_first_of("{[");
+  return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos &&
+         text.find_first_not_of(" \t\r\n") != text.find_first_of("{[");
 }
 
 }  // namespace wt

@@ -26,14 +26,18 @@ struct Step {
   std::int64_t microbatches;
   std::unique_ptr<RoutingSource> routing;
 
-  explicit Step(std::int64_t gpus, std::int64_t microbatch_count = 1, std::int64_t layers = 0) : microbatches(microbatch_count) {
+  explicit Step(std::int64_t gpus, std::int64_t microbatch_count = 1, std::int64_t layers = 0)
+      : microbatches(microbatch_count) {
     cluster.nodes = gpus / cluster.gpus_per_node;
     if (layers > 0) model.layers = layers;
-    layout.shard = std::min(kShard, gpus), layout.replicate = gpus / layout.shard, layout.expert = std::min(kExpert, gpus);
+    layout.shard = std::min(kShard, gpus), layout.replicate = gpus / layout.shard,
+    layout.expert = std::min(kExpert, gpus);
     layout.recompute = recompute_from_string("attention+experts");
     routing = read_routing({"dbrx-proxy-c4"}, model, {microbatches, kSeq, kSeq}).source;
   }
-  ProgramSet programs() const { return build_program_set(model, layout, {kSeq, microbatches, Precision::bf16, false, 0}); }
+  ProgramSet programs() const {
+    return build_program_set(model, layout, {kSeq, microbatches, Precision::bf16, false, 0});
+  }
 };
 
 const MachineModel& prices() {
@@ -67,19 +71,39 @@ void simulate(benchmark::State& state, const Step& step, bool fold) {
 }
 
 void step_by_gpus(benchmark::State& state) { simulate(state, Step(state.range(0)), true); }
-BENCHMARK(step_by_gpus)->ArgName("gpus")->RangeMultiplier(2)->Range(64, 2048)->Arg(3072)->Arg(4096)->Arg(8192)->Arg(16384)
-    ->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(step_by_gpus)
+    ->ArgName("gpus")
+    ->RangeMultiplier(2)
+    ->Range(64, 2048)
+    ->Arg(3072)
+    ->Arg(4096)
+    ->Arg(8192)
+    ->Arg(16384)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 void step_by_microbatches(benchmark::State& state) { simulate(state, Step(3072, state.range(0)), true); }
-BENCHMARK(step_by_microbatches)->ArgName("microbatches")->RangeMultiplier(2)->Range(1, 32)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(step_by_microbatches)
+    ->ArgName("microbatches")
+    ->RangeMultiplier(2)
+    ->Range(1, 32)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 void step_by_layers(benchmark::State& state) { simulate(state, Step(3072, 1, state.range(0)), true); }
-BENCHMARK(step_by_layers)->ArgName("layers")->RangeMultiplier(2)->Range(10, 320)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(step_by_layers)
+    ->ArgName("layers")
+    ->RangeMultiplier(2)
+    ->Range(10, 320)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
-/// The layouts that a plan of DBRX on 3,072 GPUs compares, in the search's order; each pass starts with no price remembered.
+/// The layouts that a plan of DBRX on 3,072 GPUs compares, in the search's order; each pass starts with no price
+/// remembered.
 struct Space {
   ModelSpec model = read_model("dbrx");
-  SearchProblem problem{model, read_cluster("dbrx-3072-h100"), prices(), 3072, kSeq, 3072, Precision::bf16, {}, 0, read_scenarios({"dbrx-proxy-c4"}, 16), 0, {}};
+  SearchProblem problem{model, read_cluster("dbrx-3072-h100"),        prices(), 3072, kSeq, 3072, Precision::bf16, {},
+                        0,     read_scenarios({"dbrx-proxy-c4"}, 16), 0,        {}};
   struct Case {
     Layout layout;
     ProgramSet set;
@@ -91,7 +115,10 @@ struct Space {
   Space() {
     for (const Candidate& c : enumerate_layouts(problem)) {
       if (c.fate == Fate::infeasible) continue;
-      Case each{c.layout, build_program_set(model, c.layout, program_options(problem, c.layout)), routing_of(problem, c.layout), {}};
+      Case each{c.layout,
+                build_program_set(model, c.layout, program_options(problem, c.layout)),
+                routing_of(problem, c.layout),
+                {}};
       each.floors = routing_floors(each.set.programs[0], c.layout, problem.cluster, *each.routing, 0, 0);
       cases.push_back(std::move(each));
     }
@@ -99,7 +126,8 @@ struct Space {
   void count(benchmark::State& state) const {
     const double n = static_cast<double>(cases.size());
     state.counters["layouts"] = n;
-    state.counters["layouts_per_s"] = benchmark::Counter(static_cast<double>(state.iterations()) * n, benchmark::Counter::kIsRate);
+    state.counters["layouts_per_s"] =
+        benchmark::Counter(static_cast<double>(state.iterations()) * n, benchmark::Counter::kIsRate);
   }
 };
 const Space& space() {
@@ -110,7 +138,8 @@ const Space& space() {
 void bound0_of_space(benchmark::State& state) {
   for (auto _ : state) {
     const RememberedCost cost(prices());
-    for (const Space::Case& c : space().cases) benchmark::DoNotOptimize(bound0(c.set.programs[0], c.layout, space().problem.cluster, cost, c.floors));
+    for (const Space::Case& c : space().cases)
+      benchmark::DoNotOptimize(bound0(c.set.programs[0], c.layout, space().problem.cluster, cost, c.floors));
   }
   space().count(state);
 }
@@ -119,7 +148,8 @@ BENCHMARK(bound0_of_space)->Unit(benchmark::kMicrosecond);
 void bound1_of_space(benchmark::State& state) {
   for (auto _ : state) {
     const RememberedCost cost(prices());
-    for (const Space::Case& c : space().cases) benchmark::DoNotOptimize(bound1(c.set, c.layout, space().problem.cluster, cost, *c.routing));
+    for (const Space::Case& c : space().cases)
+      benchmark::DoNotOptimize(bound1(c.set, c.layout, space().problem.cluster, cost, *c.routing));
   }
   space().count(state);
 }
@@ -130,9 +160,11 @@ void bound_with_program(benchmark::State& state) {
   for (auto _ : state) {
     const RememberedCost cost(prices());
     const SearchProblem& p = space().problem;
-    const SearchProblem problem{p.model, p.cluster, cost, p.gpus, p.seq, p.global_batch, p.precision, p.space, 0, p.scenarios, 0, {}};
+    const SearchProblem problem{p.model,     p.cluster, cost, p.gpus,      p.seq, p.global_batch,
+                                p.precision, p.space,   0,    p.scenarios, 0,     {}};
     for (const Space::Case& c : space().cases)
-      benchmark::DoNotOptimize(state.range(0) == 0 ? first_bound(problem, c.layout, *c.routing) : second_bound(problem, c.layout, *c.routing));
+      benchmark::DoNotOptimize(state.range(0) == 0 ? first_bound(problem, c.layout, *c.routing)
+                                                   : second_bound(problem, c.layout, *c.routing));
   }
   space().count(state);
 }
@@ -152,8 +184,14 @@ BENCHMARK(thousand_runs)->Unit(benchmark::kMillisecond);
 
 // Last: its memory stays the largest.
 void step_unfolded(benchmark::State& state) { simulate(state, Step(state.range(0)), false); }
-BENCHMARK(step_unfolded)->ArgName("gpus")->RangeMultiplier(2)->Range(64, 1024)->Arg(3072)
-    ->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
+BENCHMARK(step_unfolded)
+    ->ArgName("gpus")
+    ->RangeMultiplier(2)
+    ->Range(64, 1024)
+    ->Arg(3072)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Iterations(1);
 
 }  // namespace
 

@@ -29,18 +29,26 @@ Price RememberedCost::segment(const Op& op, double rows) const {
   Hash hash;
   hash << packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)) << rows;
   for (const WorkItem& w : op.work) {  // one sum of products: they do not wait for each other
-    const auto word = [](std::int64_t value, std::uint64_t factor) { return static_cast<std::uint64_t>(value) * factor; };
-    hash << (word(packed(static_cast<int>(w.kernel), static_cast<int>(w.pass), static_cast<int>(w.precision)), 0x9e3779b97f4a7c15) +
-             word(std::bit_cast<std::int64_t>(w.rows.fixed), 0xc2b2ae3d27d4eb4f) + word(std::bit_cast<std::int64_t>(w.rows.per_row), 0x165667b19e3779f9) +
-             word(w.dims[0], 0xff51afd7ed558ccd) + word(w.dims[1], 0xc4ceb9fe1a85ec53) + word(w.dims[2], 0x87c37b91114253d5) +
-             word(w.dims[3], 0x4cf5ad432745937f));
+    const auto word = [](std::int64_t value, std::uint64_t factor) {
+      return static_cast<std::uint64_t>(value) * factor;
+    };
+    hash << (word(packed(static_cast<int>(w.kernel), static_cast<int>(w.pass), static_cast<int>(w.precision)),
+                  0x9e3779b97f4a7c15) +
+             word(std::bit_cast<std::int64_t>(w.rows.fixed), 0xc2b2ae3d27d4eb4f) +
+             word(std::bit_cast<std::int64_t>(w.rows.per_row), 0x165667b19e3779f9) +
+             word(w.dims[0], 0xff51afd7ed558ccd) + word(w.dims[1], 0xc4ceb9fe1a85ec53) +
+             word(w.dims[2], 0x87c37b91114253d5) + word(w.dims[3], 0x4cf5ad432745937f));
   }
   const auto [first, last] = segments_.equal_range(hash.value());
   for (auto it = first; it != last; ++it) {
     const Segment& s = it->second;
-    if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows && s.work == op.work) return s.price;
+    if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows &&
+        s.work == op.work)
+      return s.price;
   }
-  return segments_.emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows, cost_.segment(op, rows)})->second.price;
+  return segments_
+      .emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows, cost_.segment(op, rows)})
+      ->second.price;
 }
 
 CollectivePrice RememberedCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
@@ -51,7 +59,9 @@ CollectivePrice RememberedCost::collective(OpKind kind, double bytes, std::int64
     const Transfer& t = it->second;
     if (t.kind == kind && t.bytes == bytes && t.ranks == ranks && t.nodes == nodes) return t.price;
   }
-  return transfers_.emplace(hash.value(), Transfer{kind, bytes, ranks, nodes, cost_.collective(kind, bytes, ranks, nodes)})->second.price;
+  return transfers_
+      .emplace(hash.value(), Transfer{kind, bytes, ranks, nodes, cost_.collective(kind, bytes, ranks, nodes)})
+      ->second.price;
 }
 
 }  // namespace wt

@@ -1,4 +1,5 @@
-// What other tools print becomes profiles: nccl-tests and traces of PyTorch's profiler. The texts are ours, in their formats.
+// What other tools print becomes profiles: nccl-tests and traces of PyTorch's profiler. The texts are ours, in their
+// formats.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,8 @@ using nlohmann::json;
 namespace {
 
 /// Two nodes of two GPUs; 1 MiB in 100 us and 64 MiB in 1 ms out of place.
-const std::string kTable = R"(# nThread 1 nGpus 1 minBytes 0 maxBytes 67108864 step: 64(factor) warmup iters: 5 iters: 20
+const std::string kTable =
+    R"(# nThread 1 nGpus 1 minBytes 0 maxBytes 67108864 step: 64(factor) warmup iters: 5 iters: 20
 #
 # Using devices
 #  Rank  0 Group  0 Pid   1001 on node-a device  0 [0x19] NVIDIA H100 80GB HBM3
@@ -36,21 +38,28 @@ NCCL version 2.21.5+cuda12.4
 )";
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
 json kernel(const std::string& name, double start_us, double us, int external_id = 0) {
-  return {{"ph", "X"}, {"cat", "kernel"}, {"name", name}, {"pid", 0}, {"tid", 7}, {"ts", start_us}, {"dur", us},
-          {"args", {{"device", 0}, {"stream", 7}, {"correlation", 1}, {"External id", external_id}}}};
+  return {{"ph", "X"},    {"cat", "kernel"},
+          {"name", name}, {"pid", 0},
+          {"tid", 7},     {"ts", start_us},
+          {"dur", us},    {"args", {{"device", 0}, {"stream", 7}, {"correlation", 1}, {"External id", external_id}}}};
 }
 json mm(int external_id, std::vector<std::vector<int>> dims, const std::string& name = "aten::mm") {
   json types = json::array();
   for (std::size_t i = 0; i < dims.size(); ++i) types.push_back("c10::BFloat16");
-  return {{"ph", "X"}, {"cat", "cpu_op"}, {"name", name}, {"ts", 0}, {"dur", 5}, {"args", {{"External id", external_id}, {"Input Dims", dims}, {"Input type", types}}}};
+  return {{"ph", "X"},    {"cat", "cpu_op"},
+          {"name", name}, {"ts", 0},
+          {"dur", 5},     {"args", {{"External id", external_id}, {"Input Dims", dims}, {"Input type", types}}}};
 }
 json trace(std::vector<json> events) {
-  return {{"schemaVersion", 1}, {"deviceProperties", {{{"id", 0}, {"name", "NVIDIA H100 80GB HBM3"}, {"numSms", 132}}}}, {"traceEvents", events}};
+  return {{"schemaVersion", 1},
+          {"deviceProperties", {{{"id", 0}, {"name", "NVIDIA H100 80GB HBM3"}, {"numSms", 132}}}},
+          {"traceEvents", events}};
 }
 
 }  // namespace
@@ -115,7 +124,8 @@ TEST_CASE("kernels are told by their names") {
       {"ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn", KernelClass::gemm},
       {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_TNT", KernelClass::gemm},
       {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", KernelClass::gemm},
-      {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>", KernelClass::optimizer},
+      {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>",
+       KernelClass::optimizer},
       {"void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<Policy900>", KernelClass::sorting},
       {"void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<c10::BFloat16>>", KernelClass::memory_bound},
       {"triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_3", KernelClass::memory_bound},
@@ -131,10 +141,12 @@ TEST_CASE("a trace's time is cut into classes, unknown kernels with their share,
   copy["cat"] = "gpu_memcpy";
   json launch = kernel("cudaLaunchKernel", 0, 1);
   launch["cat"] = "cuda_runtime";
-  const KinetoTrace t = from_kineto(trace({mm(3, {{512, 256}, {256, 1024}}), mm(4, {{1024}, {512, 256}, {256, 1024}}, "aten::addmm"), launch,
-                                           kernel("nvjet_tst", 100, 50, 3), kernel("cublasLt::splitKreduce_kernel", 150, 10, 3), kernel("nvjet_tst", 200, 70, 4),
-                                           kernel("ncclDevKernel_AllGather_RING_LL", 100, 200), kernel("my_secret_kernel", 300, 60), copy}),
-                                    "t.json");
+  const KinetoTrace t =
+      from_kineto(trace({mm(3, {{512, 256}, {256, 1024}}), mm(4, {{1024}, {512, 256}, {256, 1024}}, "aten::addmm"),
+                         launch, kernel("nvjet_tst", 100, 50, 3), kernel("cublasLt::splitKreduce_kernel", 150, 10, 3),
+                         kernel("nvjet_tst", 200, 70, 4), kernel("ncclDevKernel_AllGather_RING_LL", 100, 200),
+                         kernel("my_secret_kernel", 300, 60), copy}),
+                  "t.json");
   CHECK(t.kernel_s == Approx(400e-6));
   CHECK(t.span_s == Approx(310e-6));
   CHECK(t.share(KernelClass::collective) == Approx(0.5));
@@ -156,7 +168,9 @@ TEST_CASE("a trace's time is cut into classes, unknown kernels with their share,
 }
 
 TEST_CASE("traces that say nothing of a GPU, or not enough, are refused with their event") {
-  const auto refused = [](const json& document, const std::string& why) { CHECK_THROWS_WITH(from_kineto(document, "t.json"), Contains("t.json") && Contains(why)); };
+  const auto refused = [](const json& document, const std::string& why) {
+    CHECK_THROWS_WITH(from_kineto(document, "t.json"), Contains("t.json") && Contains(why));
+  };
   refused(json::object(), "traceEvents");
   refused({{"traceEvents", 3}}, "traceEvents");
   refused(trace({}), "no event of category kernel");
