@@ -12,18 +12,20 @@
 #include "reports/render.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
+#include "sim/validate/memory.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
-  std::string file;
+  std::string file, stack;
   bool json = false;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
 
-Validation validate_kernels(const std::string& file) {
+Validation validate_kernels(const Options& o) {
+  const std::string& file = o.file;
   return {.subject = "kernels",
           .file = file,
           .method = "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k).",
@@ -31,7 +33,8 @@ Validation validate_kernels(const std::string& file) {
           .rows = judge_kernels(read_kernel_rows(file), read_kernel_rows(measurements("kernel_times.csv")))};
 }
 
-Validation validate_collectives(const std::string& file) {
+Validation validate_collectives(const Options& o) {
+  const std::string& file = o.file;
   const std::vector<CollectiveRow> rows = read_collective_rows(file);
   const std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
   return {.subject = "collectives",
@@ -42,14 +45,30 @@ Validation validate_collectives(const std::string& file) {
           .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
 }
 
+Validation validate_memory(const Options& o) {
+  const MemoryStack* stack = o.stack.empty() ? nullptr : &memory_stack(o.stack);
+  return {.subject = "memory",
+          .file = o.file,
+          .method =
+              "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
+              "without its (tp, pp) where one model alone has such figures.",
+          .baseline = "bytes a parameter are constant",
+          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), stack),
+          .unit = kBytes};
+}
+
 void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
-                 Validation (*judge)(const std::string&)) {
+                 Validation (*judge)(const Options&), bool stacks = false) {
   CLI::App* command = validate.add_subcommand(name, help);
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
   command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
+  if (stacks)
+    command->add_option(
+        "--stack", o->stack,
+        "How memory is used: pytorch, megatron-core, megatron-lm or nanotron, not as each row's framework");
   command->callback([o, judge] {
-    const Validation validation = judge(o->file);
+    const Validation validation = judge(*o);
     if (o->json)
       put_document(json_text(validation_json(validation)), "");
     else
@@ -72,6 +91,10 @@ void add_validate(CLI::App& app) {
               "Times of collectives, as nccl-tests prints them\n"
               "Example: windtunnel validate collectives configs/measurements/collectives.csv",
               validate_collectives);
+  add_subject(*command, "memory",
+              "Memory of training steps on the GPU with most of it\n"
+              "Example: windtunnel validate memory configs/measurements/training_runs.csv",
+              validate_memory, true);
 }
 
 }  // namespace wt

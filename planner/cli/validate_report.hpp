@@ -9,19 +9,27 @@
 
 namespace wt {
 
+/// Of what is measured: in JSON keys (measured_s), and in tables.
+struct ValueUnit {
+  std::string key, shown;
+  double scale = 1;  ///< from the one to the other
+};
+inline const ValueUnit kSeconds = {"s", "us", 1e6}, kBytes = {"bytes", "GiB", 1.0 / (1 << 30)};
+
 struct Validation {
-  std::string subject;  ///< "kernels", "collectives"
+  std::string subject;  ///< "kernels", "collectives", "memory"
   std::string file;
   std::string method;    ///< how the fit was kept from seeing what it predicts, one sentence
   std::string baseline;  ///< "MFU is constant"
   std::vector<Judged> rows;
+  ValueUnit unit = kSeconds;
   std::vector<Judged> whole_sources =
       {};  ///< the same with all of a row's source left out; empty where it makes no sense
 };
 
 /// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
 /// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}}. Times in
-/// seconds, errors as fractions, null where a figure is not defined.
+/// seconds or memory in bytes, errors as fractions, null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);
 
 Report validation_report(const Validation& validation);

@@ -145,7 +145,7 @@ void fill_sharding(const Line& line, RunRow& row) {
     row.zero_stage = 1;
     row.assumed.emplace_back("distributed optimizer");
   }
-  row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp);
+  row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
     throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
 }
@@ -178,13 +178,23 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = line.text("framework") != "Megatron-LM";
 }
 
-void fill_measured(const Line& line, RunRow& row) {
+void fill_memory(const Line& line, RunRow& row) {
+  row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all three sources print GiB as GB
+  if (row.memory_bytes == 0) return;
+  if (line.has("framework", "SimuMax")) {
+    row.memory_of = MemoryOf::peak_allocated;
+  } else if (line.has("framework", "nanotron")) {
+    row.memory_of = MemoryOf::peak_reserved;
+    row.assumed.emplace_back("memory reserved on the first rank");  // it exceeds what can be live by up to two
+  } else {
+    row.memory_of = MemoryOf::peak;
+  }
+}
+
+void fill_time(const Line& line, RunRow& row) {
   const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
   row.step_s = line.real("step_time_s");
   if (row.step_s == 0 && rate > 0) row.step_s = static_cast<double>(row.tokens()) / rate;
-  // Both frameworks print GiB as GB.
-  row.memory_bytes = line.real("mem_gb") * (1 << 30);
-  if (row.memory_bytes > 0) row.memory_of = line.has("framework", "Bridge") ? MemoryOf::peak : MemoryOf::peak_allocated;
 }
 
 }  // namespace
@@ -203,6 +213,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.precision = line.has("precision", "fp8") || line.has("precision", "FP8") ? "fp8"
                     : line.has("precision", "16") ? (line.has("precision", "fp16") ? "fp16" : "bf16")
                                                   : line.text("precision");
+    fill_memory(line, row);
     row.seq = line.needed("seq_len");
     fill_mesh(line, row);
     fill_sharding(line, row);
@@ -211,7 +222,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.microbatch = line.count("micro_batch").value_or(0);
     row.accumulation = line.count("grad_accum").value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
-    fill_measured(line, row);
+    fill_time(line, row);
   });
 }
 

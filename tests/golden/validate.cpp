@@ -37,6 +37,7 @@ const json& document(const std::string& subject, const std::string& file) {
 
 const json& kernels() { return document("kernels", "kernel_times.csv"); }
 const json& collectives() { return document("collectives", "collectives.csv"); }
+const json& memory() { return document("memory", "training_runs.csv"); }
 
 /// Mean and count of rows' absolute errors whose regime starts so.
 struct Errors {
@@ -65,28 +66,30 @@ Errors errors(const json& from, const std::vector<std::string>& starts) {
   return out;
 }
 
-void check_document(const json& d, const std::string& subject, std::size_t rows) {
+void check_document(const json& d, const std::string& subject, std::size_t rows, const std::string& unit = "s") {
   CHECK(d.at("schema") == "windtunnel/validation/1");
   CHECK(d.at("subject") == subject);
   REQUIRE(d.at("rows").size() == rows);
   std::size_t predicted = 0;
   for (const json& row : d.at("rows")) {
     INFO(row.dump());
-    for (const char* key : {"line", "name", "group", "regime", "measured_s", "predicted_s"}) CHECK(row.contains(key));
-    if (row.at("predicted_s").is_null()) {
+    const std::string predicted_key = "predicted_" + unit, interval = "interval80_" + unit;
+    for (const std::string& key : {std::string("line"), std::string("name"), std::string("group"),
+                                   std::string("regime"), "measured_" + unit, predicted_key})
+      CHECK(row.contains(key));
+    if (row.at(predicted_key).is_null()) {
       CHECK_FALSE(row.at("abstained").get<std::string>().empty());
       continue;
     }
     ++predicted;
-    CHECK(row.at("predicted_s") > 0);
-    CHECK(row.at("interval80_s")[0] <= row.at("predicted_s"));
-    CHECK(row.at("interval80_s")[1] >= row.at("predicted_s"));
+    CHECK(row.at(predicted_key) > 0);
+    CHECK(row.at(interval)[0] <= row.at(predicted_key));
+    CHECK(row.at(interval)[1] >= row.at(predicted_key));
     double shares = 0;
     for (const auto& [kind, share] : row.at("evidence").items()) shares += share.get<double>();
     CHECK(shares == Approx(1));
   }
   CHECK_FALSE(d.at("regimes").empty());
-  CHECK_FALSE(d.at("families").empty());
   for (const json* summary : {&d.at("summary"), &d.at("summary").at("baseline")}) {
     for (const char* key :
          {"n", "abstained", "mape", "median_ape", "p90_ape", "bias", "spearman", "regret", "coverage80"})
@@ -101,7 +104,9 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
 
 TEST_CASE("the document has a row a measurement and a summary beside a baseline's") {
   check_document(kernels(), "kernels", 5140);
+  CHECK_FALSE(kernels().at("families").empty());
   check_document(collectives(), "collectives", 487);
+  check_document(memory(), "memory", 299, "bytes");
 }
 
 TEST_CASE("matrix products of shapes never seen") {
@@ -126,6 +131,26 @@ TEST_CASE("all-reduces on clusters never seen") {
         0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
 }
 
+TEST_CASE("memory allocated by models never fitted is within 1.5 % or 0.1 GiB, and what is reserved is told apart") {
+  std::size_t allocated = 0;
+  for (const json& row : memory().at("rows")) {
+    if (row.at("regime") != "peak allocated") continue;
+    INFO(row.dump());
+    const double measured = row.at("measured_bytes"), predicted = row.at("predicted_bytes");
+    CHECK(std::abs(predicted - measured) <= std::max(0.015 * measured, 0.1 * (1 << 30)));
+    ++allocated;
+  }
+  CHECK(allocated == 31);
+  for (const json& regime : memory().at("regimes"))
+    if (regime.at("regime") == "peak reserved") {
+      CHECK(regime.at("median_ape") < 0.1);
+      CHECK(regime.at("spearman") > 0.95);
+    }
+  CHECK(memory().at("summary").at("coverage80") >= 0.75);
+  CHECK(memory().at("summary").at("coverage80") <= 0.90);
+  CHECK(memory().at("summary").at("mape") < 0.5 * memory().at("summary").at("baseline").at("mape").get<double>());
+}
+
 TEST_CASE("whole sources left out are harder, and said beside") {
   const json& strict = collectives().at("whole_sources_left_out").at("summary");
   CHECK(strict.at("mape") > collectives().at("summary").at("mape"));
@@ -143,5 +168,9 @@ TEST_CASE("a table for people says what was left out and why rows have no predic
 TEST_CASE("a file of the other kind, and none, are usage errors") {
   CHECK(run("kernels configs/measurements/collectives.csv").first == 2);
   CHECK(run("collectives no/such.csv").first == 2);
+  CHECK(run("memory configs/measurements/kernel_times.csv").first == 2);
+  const auto [status, text] = run("memory configs/measurements/training_runs.csv --stack nanotrn");
+  CHECK(status == 2);
+  CHECK(text.find("did you mean 'nanotron'?") != std::string::npos);
   CHECK(run("everything configs/measurements/collectives.csv").first == 2);
 }

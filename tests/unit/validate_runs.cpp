@@ -105,7 +105,8 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK(row.accumulation == 4);  // 64 sequences / (8 ranks x 2)
   CHECK(row.step_s == Approx(64.0 * 4096 / (4096 * 32)));
   CHECK(row.memory_bytes == 40.0 * (1 << 30));
-  CHECK(row.memory_of == MemoryOf::peak_allocated);
+  CHECK(row.memory_of == MemoryOf::peak);
+  CHECK(row_of({{"framework", "nanotron"}}).memory_of == MemoryOf::peak_reserved);
   CHECK(row.recompute == RunRow::Recompute::selective);
   CHECK(row.precision == "bf16");
   CHECK((row.sequence_parallel && row.flash_attention));
@@ -191,6 +192,19 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
   CHECK(rows[4].unusable == kBrokenLine);
 }
 
+TEST_CASE("a share of memory is one of what the same table says without recompute") {
+  const std::string rest =
+      "TP1 PP1 DP1 int1 recompute=full tpcomm=ar,batch 1 mbs 1 seq 1024,fp16,activation_mem_pct_of_none[full],8,1\n";
+  const auto rows = tables_of(
+      "x,gpt h1024 l12 a16,A100,1,TP1 PP1 DP1 int1 recompute=none tpcomm=ar,batch 1 mbs 1 seq "
+      "1024,fp16,GiB_activations,50,1\n"
+      "x,gpt h1024 l12 a16,A100,1," +
+      rest + "x,gpt h2048 l12 a16,A100,1," + rest);
+  CHECK(rows.at(1).memory_bytes == Approx(4.0 * (1 << 30)));
+  CHECK(rows.at(1).memory_of == MemoryOf::activations);
+  CHECK(rows.at(2).unusable.find("no GiB_activations of 'gpt h2048 l12 a16'") != std::string::npos);
+}
+
 TEST_CASE("the tables in the tree are read whole") {
   const auto usable = [](const std::vector<RunRow>& rows) {
     return std::count_if(rows.begin(), rows.end(), [](const RunRow& row) { return row.unusable.empty(); });
@@ -202,7 +216,7 @@ TEST_CASE("the tables in the tree are read whole") {
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
   CHECK(tables.size() == 1484);
-  CHECK(usable(tables) == 1464);  // twenty shares of memory
+  CHECK(usable(tables) == 1484);
 }
 
 TEST_CASE("a table is read by the names of its columns, in any order, with others beside where that is allowed") {
