@@ -40,6 +40,16 @@ LayerActivations layer_bytes(const RunRow& row, std::int64_t layer, const Memory
   return a;
 }
 
+/// torchtitan's selective recompute by op: the layer's input, every second matrix product and the attention are kept.
+LayerActivations every_second_product(const RunRow& row, std::int64_t layer) {
+  const ModelSpec& m = row.model;
+  const double width = as_double(m.d_model), queries = as_double(m.heads * m.head_dim),
+               keys = as_double(m.kv_heads * m.head_dim);
+  const double ffn = as_double(m.ffn_rows(m.ffn_width(layer)) + m.top_k * (m.moe(layer) ? m.ffn_rows(m.ffn) : 0));
+  const double products = queries + 2 * keys + width + ffn + width;  // q, k, v, output, FFN's first and second
+  return {kElement * width, kElement * (products / 2 + queries) + 4 * as_double(m.heads)};
+}
+
 }  // namespace
 
 double LayerActivations::split(std::int64_t tensor, bool sequence_parallel) const {
@@ -52,6 +62,7 @@ LayerActivations whole_layer_activations(const RunRow& row, std::int64_t layer, 
 
 LayerActivations layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack) {
   if (row.recompute == RunRow::Recompute::full) return {kElement * as_double(row.model.d_model), 0};
+  if (row.recompute_text == "selective (per-op)") return every_second_product(row, layer);
   return layer_bytes(row, layer, stack, row.recompute == RunRow::Recompute::none);
 }
 

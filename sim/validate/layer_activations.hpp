@@ -13,7 +13,8 @@ struct LayerActivations {
   double split(std::int64_t tensor, bool sequence_parallel) const;  ///< bytes a token on one rank
 };
 
-/// Of a layer of the row's model, without what its recompute drops: the scores (selective) or all but the input (full).
+/// Of a layer of the row's model, without what its recompute drops: the scores (selective), half of the products
+/// (selective per op) or all but the input (full).
 LayerActivations layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack);
 /// The same without recompute.
 LayerActivations whole_layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack);

@@ -21,14 +21,8 @@ class Stages {
 
   /// Of the stage's layers, and of embedding and head where it has them.
   double states(std::int64_t stage, bool layers_alone) const {
-    double dense = 0, experts = 0;
-    for (std::int64_t layer = first(stage); layer < first(stage + 1); ++layer) {
-      dense += layer_parameters(layer);
-      experts += expert_parameters(layer);
-    }
-    if (!layers_alone) dense += ends(stage);
-    return bytes(dense, as_double(r_.shard_group)) +
-           bytes(experts, std::max(1.0, as_double(r_.shard_group) / as_double(r_.ep)));
+    return bytes(dense(stage) + (layers_alone ? 0 : ends(stage)), as_double(r_.shard_group)) +
+           bytes(experts(stage), std::max(1.0, as_double(r_.shard_group) / as_double(r_.ep)));
   }
 
   double activations(std::int64_t stage) const {
@@ -39,10 +33,13 @@ class Stages {
   }
 
   double scratch(std::int64_t stage) const {
-    const double largest = layers(stage) > 0 ? layer_parameters(first(stage)) + expert_parameters(first(stage)) : 0;
-    if (r_.zero_stage == 3) return kElement * 3 * largest;  // parameters of this layer and the next, a gradient
+    const double layer = layers(stage) > 0 ? layer_parameters(first(stage)) + expert_parameters(first(stage)) : 0;
+    // FSDP: parameters of this unit and the next and a gradient; a pipeline keeps its stage gathered, and its gradients
+    // in fp32 until the last microbatch (torchtitan).
+    if (r_.zero_stage == 3 && r_.pp > 1) return (kElement + 4) * parameters(stage);
+    if (r_.zero_stage == 3) return kElement * 3 * std::max(layer, head_parameters());
     if (!stack_.weight_scratch) return 0;
-    return kElement * (largest + (last(stage) ? head_parameters() : 0));
+    return kElement * (layer + (last(stage) ? head_parameters() : 0));
   }
 
   double working(std::int64_t stage) const {
@@ -69,6 +66,17 @@ class Stages {
   }
   bool last(std::int64_t stage) const { return stage == r_.pp - 1; }
 
+  double dense(std::int64_t stage) const {
+    double sum = 0;
+    for (std::int64_t layer = first(stage); layer < first(stage + 1); ++layer) sum += layer_parameters(layer);
+    return sum;
+  }
+  double experts(std::int64_t stage) const {
+    double sum = 0;
+    for (std::int64_t layer = first(stage); layer < first(stage + 1); ++layer) sum += expert_parameters(layer);
+    return sum;
+  }
+  double parameters(std::int64_t stage) const { return dense(stage) + experts(stage) + ends(stage); }
   /// Norms are whole on every rank of a tensor group.
   double layer_parameters(std::int64_t layer) const {
     const double norms = 2 * as_double(r_.model.norm_parameters());

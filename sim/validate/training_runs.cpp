@@ -183,6 +183,8 @@ void fill_memory(const Line& line, RunRow& row) {
   if (row.memory_bytes == 0) return;
   if (line.has("framework", "SimuMax")) {
     row.memory_of = MemoryOf::peak_allocated;
+  } else if (line.has("framework", "torchtitan")) {
+    row.memory_of = MemoryOf::peak_reserved;  // max_reserved_gib of its DeviceMemoryMonitor
   } else if (line.has("framework", "nanotron")) {
     row.memory_of = MemoryOf::peak_reserved;
     row.assumed.emplace_back("memory reserved on the first rank");  // it exceeds what can be live by up to two

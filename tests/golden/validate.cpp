@@ -151,6 +151,14 @@ TEST_CASE("memory allocated by models never fitted is within 1.5 % or 0.1 GiB, a
   CHECK(memory().at("summary").at("mape") < 0.5 * memory().at("summary").at("baseline").at("mape").get<double>());
 }
 
+TEST_CASE("memory of FSDP runs by constants of another framework") {
+  const auto [status, text] = run("memory configs/measurements/torchtitan_runs.csv --json");
+  REQUIRE(status == 0);
+  const json d = json::parse(text);
+  check_document(d, "memory", 17, "bytes");
+  CHECK(d.at("summary").at("mape") < 0.08);
+}
+
 TEST_CASE("whole sources left out are harder, and said beside") {
   const json& strict = collectives().at("whole_sources_left_out").at("summary");
   CHECK(strict.at("mape") > collectives().at("summary").at("mape"));

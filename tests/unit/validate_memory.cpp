@@ -79,6 +79,36 @@ TEST_CASE("a gated layer keeps gate, up and their product, and the activated gat
         Approx(attention + 2.0 * 4096 + 2.0 * 3 * 14336));
 }
 
+TEST_CASE("selective recompute by op keeps the input, half of the products and the attention") {
+  RunRow row = gpt(1, 4096, 32);
+  row.model.activation = Activation::swiglu;
+  row.model.ffn = 14336;
+  row.model.kv_heads = 8;
+  row.flash_attention = true;
+  row.recompute = RunRow::Recompute::selective;
+  const double whole = whole_layer_activations(row, 0, memory_stack("pytorch")).split(1, false);
+  CHECK(layer_activations(row, 0, memory_stack("pytorch")).split(1, false) == Approx(whole));  // no scores to drop
+  row.recompute_text = std::string("selective (per-op)");
+  CHECK(layer_activations(row, 0, memory_stack("pytorch")).split(1, false) ==
+        Approx(2 * (4096 + (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096) / 2.0 + 4096) + 4 * 32));
+}
+
+TEST_CASE(
+    "FSDP gathers the widest unit twice and has a gradient of it, in a pipeline it keeps its stage and gradients") {
+  RunRow row = gpt(8, 1024, 16);
+  row.zero_stage = 3;
+  row.dp = row.gpus = row.shard_group = 8;
+  CHECK(run_memory(row, memory_stack("pytorch")).scratch == Approx(3 * 2.0 * 51200 * 1024));  // embedding and head
+  row.model.vocab = 1024;
+  CHECK(run_memory(row, memory_stack("pytorch")).scratch ==
+        Approx(3 * 2.0 * static_cast<double>(row.model.dense_parameters(0))));
+  row.pp = 2;
+  row.dp = row.shard_group = 4;
+  row.accumulation = 8;
+  CHECK(run_memory(row, memory_stack("pytorch")).scratch ==
+        Approx(6.0 * static_cast<double>(4 * row.model.dense_parameters(0) + 1024 * 1024)));
+}
+
 TEST_CASE("a layer of experts keeps top-k rows a token, in the experts' order") {
   RunRow row = gpt(1, 2048, 16);
   row.flash_attention = true;

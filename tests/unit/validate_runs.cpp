@@ -214,6 +214,7 @@ TEST_CASE("the tables in the tree are read whole") {
   CHECK(usable(runs) == 585);  // ten of SC'21 have no microbatch, four of nanotron another batch, one other layers
   CHECK(
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
+  CHECK(usable(read_run_rows("configs/measurements/torchtitan_runs.csv")) == 17);
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
   CHECK(tables.size() == 1484);
   CHECK(usable(tables) == 1484);
