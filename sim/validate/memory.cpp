@@ -20,6 +20,9 @@ constexpr double kWorkspacePrior_bytes = 0.1 * kGiB;  // cuBLAS keeps 32 MiB a s
 constexpr double kFragmentationPrior = 0.15;
 constexpr double kPriorSpread = 1;  // of the constants' logarithms
 constexpr double kResidualScale = 0.1;
+// What one wrong fact about a run costs, however well its source's other runs agree: 16 instead of 8 key-value heads in
+// a model called Llama-3.1-405B.
+constexpr double kShapeDoubt = 0.01;
 constexpr double kAllocatedScale = 0.005;  // tensors are known exactly, the allocator's blocks are not
 
 bool formula(MemoryOf of) { return of == MemoryOf::states || of == MemoryOf::activations; }
@@ -159,6 +162,11 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     judged.push_back(std::move(j));
   }
   add_intervals(judged, &Judged::forecast);
+  for (Judged& j : judged) {
+    if (!j.forecast.value || !j.regime.starts_with("peak")) continue;
+    j.forecast.low = std::min(j.forecast.low, *j.forecast.value * (1 - kShapeDoubt));
+    j.forecast.high = std::max(j.forecast.high, *j.forecast.value * (1 + kShapeDoubt));
+  }
   return judged;
 }
 

@@ -22,7 +22,11 @@ const std::vector<MemoryStack>& memory_stacks() {
        .weight_scratch = true,
        .context_by_heads = true},
       {.name = "megatron-lm", .frameworks = {"Megatron"}, .dropout = true, .fused_gate = true},
-      {.name = "nanotron", .frameworks = {"nanotron"}, .stages_by_cost = true, .first_rank_only = true}};
+      {.name = "nanotron",
+       .frameworks = {"nanotron"},
+       .late_reuse = true,
+       .stages_by_cost = true,
+       .first_rank_only = true}};
   return stacks;
 }
 

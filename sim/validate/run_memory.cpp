@@ -13,6 +13,7 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 constexpr double kElement = 2;      // bf16 or fp16
 constexpr double kHeadTensors = 3;  // of the width of the residual stream: final norm's input and output, a gradient
 constexpr double kGathered = 2;     // whole copies under sequence parallelism: a product's input and its gradient
+constexpr double kMicrobatchesAhead = 8;  // nanotron's runs with fewer reserve less, those with more no more
 
 /// Stage by stage, by bytes on one rank.
 class Stages {
@@ -38,6 +39,7 @@ class Stages {
     // in fp32 until the last microbatch (torchtitan).
     if (r_.zero_stage == 3 && r_.pp > 1) return (kElement + 4) * parameters(stage);
     if (r_.zero_stage == 3) return kElement * 3 * std::max(layer, head_parameters());
+    if (stack_.late_reuse && r_.sequence_parallel && r_.pp == 1) return late_gathers();
     if (!stack_.weight_scratch) return 0;
     return kElement * (layer + (last(stage) ? head_parameters() : 0));
   }
@@ -66,6 +68,13 @@ class Stages {
   }
   bool last(std::int64_t stage) const { return stage == r_.pp - 1; }
 
+  /// A layer gathers the inputs of two products. The allocator gives such a buffer out again once the GPU is done with
+  /// it, and the host is far ahead: after some microbatches all layers have their own. A pipeline's transfers make it
+  /// wait.
+  double late_gathers() const {
+    const double ahead = std::min(1.0, as_double(r_.accumulation) / kMicrobatchesAhead);
+    return kGathered * kElement * as_double(r_.model.d_model * r_.model.layers) * tokens() * ahead;
+  }
   double dense(std::int64_t stage) const {
     double sum = 0;
     for (std::int64_t layer = first(stage); layer < first(stage + 1); ++layer) sum += layer_parameters(layer);

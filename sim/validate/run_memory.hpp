@@ -10,7 +10,7 @@ namespace wt {
 struct RunMemory {
   double states = 0;       ///< parameters, gradients, optimizer state by ZeRO stage (Rajbhandari et al. 2020, figure 1)
   double activations = 0;  ///< of all layers and all microbatches in flight
-  double scratch = 0;      ///< held through the step: gathered parameters, tensors for weight gradients
+  double scratch = 0;      ///< held through the step: gathered parameters and inputs, tensors for weight gradients
   double working = 0;      ///< at the peak: logits and the head's backward, or a layer's
   double dynamic() const { return activations + scratch + working; }
   double peak() const { return states + dynamic(); }

@@ -52,6 +52,7 @@ void fill_model(const std::string& name, ModelSpec& m) {
 
 /// `whole_GiB`: what shares of memory are of; 0 = the table does not say.
 void fill_measured(const std::string& what, double measured, double whole_GiB, RunRow& row) {
+  if (!(measured > 0)) throw_error(Code::usage, "measured_value: found {}, needs a number above 0", measured);
   if (what == "iteration_time_s") {
     row.step_s = measured;
   } else if (what == "iteration_time_ms") {

@@ -178,8 +178,15 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = line.text("framework") != "Megatron-LM";
 }
 
+/// Of the matrix products: "amp_bf16/DEFAULT", "FP8", "bf16 (fp32 grad accum)".
+std::string precision(const Line& line) {
+  for (const char* name : {"fp8", "FP8", "fp16", "bf16", "BF16"})
+    if (line.has("precision", name)) return name[0] == 'F' ? "fp8" : name[0] == 'B' ? "bf16" : name;
+  return line.text("precision");
+}
+
 void fill_memory(const Line& line, RunRow& row) {
-  row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all three sources print GiB as GB
+  row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all sources print GiB, as GB or GiB
   if (row.memory_bytes == 0) return;
   if (line.has("framework", "SimuMax")) {
     row.memory_of = MemoryOf::peak_allocated;
@@ -187,7 +194,7 @@ void fill_memory(const Line& line, RunRow& row) {
     row.memory_of = MemoryOf::peak_reserved;  // max_reserved_gib of its DeviceMemoryMonitor
   } else if (line.has("framework", "nanotron")) {
     row.memory_of = MemoryOf::peak_reserved;
-    row.assumed.emplace_back("memory reserved on the first rank");  // it exceeds what can be live by up to two
+    row.assumed.emplace_back("memory reserved on the first rank");  // up to three times what can be live
   } else {
     row.memory_of = MemoryOf::peak;
   }
@@ -212,9 +219,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
     row.routing = line.text("moe_routing");
-    row.precision = line.has("precision", "fp8") || line.has("precision", "FP8") ? "fp8"
-                    : line.has("precision", "16") ? (line.has("precision", "fp16") ? "fp16" : "bf16")
-                                                  : line.text("precision");
+    row.precision = precision(line);
     fill_memory(line, row);
     row.seq = line.needed("seq_len");
     fill_mesh(line, row);
@@ -223,7 +228,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_model(line, row);
     row.microbatch = line.count("micro_batch").value_or(0);
     row.accumulation = line.count("grad_accum").value_or(0);
-    row.global_batch = line.count("global_batch_seqs").value_or(0);
+    row.global_batch = line.count("global_batch_seqs").value_or(row.dp * row.microbatch * row.accumulation);
     fill_time(line, row);
   });
 }

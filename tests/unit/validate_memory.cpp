@@ -109,6 +109,22 @@ TEST_CASE(
         Approx(6.0 * static_cast<double>(4 * row.model.dense_parameters(0) + 1024 * 1024)));
 }
 
+TEST_CASE("gathered inputs that come back late are two a layer, without a pipeline and after eight microbatches") {
+  RunRow row = gpt(6, 1024, 16);
+  row.gpus = row.tp = 4;
+  row.sequence_parallel = true;
+  row.accumulation = 4;
+  const auto scratch = [&] { return run_memory(row, memory_stack("nanotron")).scratch; };
+  CHECK(scratch() == Approx(0.5 * 2 * 6 * 2.0 * 1024 * 2048));
+  row.accumulation = 64;
+  CHECK(scratch() == Approx(2 * 6 * 2.0 * 1024 * 2048));
+  row.sequence_parallel = false;
+  CHECK(scratch() == 0);
+  row.sequence_parallel = true;
+  row.pp = 2;
+  CHECK(scratch() == 0);
+}
+
 TEST_CASE("a layer of experts keeps top-k rows a token, in the experts' order") {
   RunRow row = gpt(1, 2048, 16);
   row.flash_attention = true;

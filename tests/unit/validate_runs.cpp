@@ -140,6 +140,14 @@ TEST_CASE("experts, heads wider than their share and a tied embedding are read f
   CHECK(row_of({{"params_total", "7.505e9"}}).model.tied);
 }
 
+TEST_CASE("a batch follows from accumulation, and accumulation from a batch") {
+  const RunRow row = row_of({{"grad_accum", "3"}, {"global_batch_seqs", ""}});
+  REQUIRE(row.unusable.empty());
+  CHECK(row.global_batch == 8 * 2 * 3);
+  CHECK(row.step_s == Approx(48.0 * 4096 / (4096 * 32)));
+  CHECK(row_of({{"precision", "FP8"}}).precision == "fp8");
+}
+
 TEST_CASE("one row that cannot be used does not take the others away") {
   const std::vector<std::pair<Cells, std::string>> wrong = {
       {{{"tp", ""}}, "tp not said"},
@@ -172,8 +180,10 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
       "2048,fp16,GiB_activations,12,1\n"
       "x,llama,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,1,1\n"
       "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,power_W,1,1\n"
-      "x,\"gpt,A100\n");
-  REQUIRE(rows.size() == 5);
+      "x,\"gpt,A100\n"
+      "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,0,1\n");
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[5].unusable.find("needs a number above 0") != std::string::npos);
   const RunRow& v = rows[0];
   REQUIRE(v.unusable.empty());
   CHECK((v.model.layers == 12 && v.model.d_model == 1024 && v.model.heads == 16 && v.model.ffn == 4096 &&
