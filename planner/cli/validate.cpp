@@ -12,6 +12,7 @@
 #include "reports/render.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
+#include "sim/validate/memory.hpp"
 #include "sim/validate/routing.hpp"
 #include "sim/validate/runs.hpp"
 
@@ -59,6 +60,7 @@ Validation validate_routing(const Options& o) {
                    "stack found without its own (model, data set).",
                .baseline = "loads are balanced",
                .rows = judge_routing(rows, reference, context, gpus, fabric),
+               .unit = kSeconds,
                .whole_sources = judge_routing(rows, reference, context, gpus, fabric, RoutingLeftOut::model),
                .whole = "model"};
   v.ratios = ratios(v.rows);
@@ -70,12 +72,26 @@ Validation validate_runs(const Options& o) {
                          .collectives = read_collective_rows(measurements("collectives.csv")),
                          .runs = read_run_rows(measurements("training_runs.csv")),
                          .stacks = read_stacks()};
-  for (RunRow& row : read_run_rows(measurements("simulator_tables.csv"))) reference.runs.push_back(std::move(row));
+  for (const char* more : {"simulator_tables.csv", "torchtitan_runs.csv"})
+    for (RunRow& row : read_run_rows(measurements(more))) reference.runs.push_back(std::move(row));
   return {.subject = "runs",
           .file = o.file,
           .method = "Every row is predicted by constants fitted without its own source and model.",
           .baseline = "MFU is constant",
-          .rows = judge_runs(read_run_rows(o.file), reference, o.stack)};
+          .rows = judge_runs(read_run_rows(o.file), reference, o.stack),
+          .unit = kSeconds};
+}
+
+Validation validate_memory(const Options& o) {
+  const MemoryStack* stack = o.stack.empty() ? nullptr : &memory_stack(o.stack);
+  return {.subject = "memory",
+          .file = o.file,
+          .method =
+              "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
+              "without its (tp, pp) where one model alone has such figures.",
+          .baseline = "bytes a parameter are constant",
+          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), stack),
+          .unit = kBytes};
 }
 
 void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
@@ -119,6 +135,10 @@ void add_validate(CLI::App& app) {
               "Step times of training runs\n"
               "Example: windtunnel validate runs configs/measurements/training_runs.csv",
               validate_runs, true);
+  add_subject(*command, "memory",
+              "Memory of training steps on the GPU with most of it\n"
+              "Example: windtunnel validate memory configs/measurements/training_runs.csv",
+              validate_memory, true);
 }
 
 }  // namespace wt

@@ -37,23 +37,23 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
   return out;
 }
 
-nlohmann::json row_json(const Judged& row) {
+nlohmann::json row_json(const Judged& row, const std::string& unit) {
   nlohmann::json out = {{"line", row.line},
                         {"name", row.name},
                         {"group", row.group},
                         {"regime", row.regime},
-                        {"measured_s", row.measured_s > 0 ? nlohmann::json(row.measured_s) : nlohmann::json()}};
+                        {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
   const Forecast& f = row.forecast;
-  if (!f.seconds) {
-    out["predicted_s"] = nullptr;
+  if (!f.value) {
+    out["predicted_" + unit] = nullptr;
     out["abstained"] = f.reason;
     return out;
   }
-  out["predicted_s"] = *f.seconds;
-  out["interval80_s"] = {f.low_s, f.high_s};
+  out["predicted_" + unit] = *f.value;
+  out["interval80_" + unit] = {f.low, f.high};
   for (const Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
     out["evidence"][to_string(kind)] = f.evidence[static_cast<std::size_t>(kind)];
-  out["baseline_s"] = row.baseline.seconds ? nlohmann::json(*row.baseline.seconds) : nlohmann::json();
+  out["baseline_" + unit] = or_null(row.baseline.value);
   return out;
 }
 
@@ -140,7 +140,7 @@ Table accuracy_table(const std::vector<Judged>& rows, const std::string& baselin
 Table reasons(const std::vector<Judged>& rows) {
   std::map<std::string, std::int64_t> counts;
   for (const Judged& row : rows)
-    if (!row.forecast.seconds) ++counts[row.forecast.reason];
+    if (!row.forecast.value) ++counts[row.forecast.reason];
   Table table{.title = "Why rows have no prediction", .columns = {{"rows", "", Align::right}, {"reason"}}};
   for (const auto& [reason, n] : counts) table.rows.push_back({count(n), reason});
   return table;
@@ -170,33 +170,29 @@ Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
 }
 
 /// Rows of regimes that are too thin for figures.
-Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
-  bool steps = true;  // kernels and collectives take microseconds, training steps seconds
-  for (const auto& [name, rows] : regimes)
-    for (const Judged& row : rows) steps &= row.measured_s > 0.1 || row.measured_s <= 0;
-  const std::string unit = steps ? "s" : "us";
-  const double scale = steps ? 1 : 1e6;
+Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const ValueUnit& unit) {
   Table table{.title = "Rows of regimes with fewer than 10 rows or 3 groups",
               .columns = {{"line", "", Align::right},
                           {"measurement"},
-                          {"measured", unit, Align::right},
-                          {"predicted", unit, Align::right},
-                          {"80 % interval", unit, Align::right},
+                          {"measured", unit.shown, Align::right},
+                          {"predicted", unit.shown, Align::right},
+                          {"80 % interval", unit.shown, Align::right},
                           {"error", "%", Align::right}}};
   std::size_t left_out = 0;
   for (const auto& [name, rows] : regimes) {
     const Accuracy a = accuracy(rows, &Judged::forecast);
     if (a.n >= kFewestRows && a.groups >= kFewestGroups) continue;
     for (const Judged& row : rows) {
-      if (!row.forecast.seconds) continue;
+      if (!row.forecast.value) continue;
       if (table.rows.size() == kMostRowsShown) {
         ++left_out;
         continue;
       }
       const Forecast& f = row.forecast;
-      table.rows.push_back({count(row.line), row.name, Cell(row.measured_s * scale), Cell(*f.seconds * scale),
-                            fmt::format("{} to {}", format_number(f.low_s * scale), format_number(f.high_s * scale)),
-                            percent(*f.seconds / row.measured_s - 1)});
+      table.rows.push_back(
+          {count(row.line), row.name, Cell(row.measured * unit.scale), Cell(*f.value * unit.scale),
+           fmt::format("{} to {}", format_number(f.low * unit.scale), format_number(f.high * unit.scale)),
+           percent(*f.value / row.measured - 1)});
     }
   }
   if (left_out > 0) table.note = fmt::format("{} more; --json has all", left_out);
@@ -207,7 +203,7 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes) {
 
 nlohmann::json validation_json(const Validation& v) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const Judged& row : v.rows) rows.push_back(row_json(row));
+  for (const Judged& row : v.rows) rows.push_back(row_json(row, v.unit.key));
   nlohmann::json whole_sources;
   if (!v.whole_sources.empty())
     whole_sources = {{"summary", both_json(v.whole_sources)},
@@ -251,7 +247,7 @@ Report validation_report(const Validation& v) {
         {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});
   if (Table why = reasons(v.rows); !why.rows.empty())
     report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
-  if (Table thin = thin_rows(by_regime(v.rows)); !thin.rows.empty())
+  if (Table thin = thin_rows(by_regime(v.rows), v.unit); !thin.rows.empty())
     report.sections.push_back({"rows", "Row by row", {}, {thin}});
   report.provenance = provenance({{"file", v.file}});
   report.payload = validation_json(v);

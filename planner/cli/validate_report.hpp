@@ -10,12 +10,20 @@
 
 namespace wt {
 
+/// Of what is measured: in JSON keys (measured_s), and in tables.
+struct ValueUnit {
+  std::string key, shown;
+  double scale = 1;  ///< from the one to the other
+};
+inline const ValueUnit kMicroseconds = {"s", "us", 1e6}, kSeconds = {"s", "s", 1}, kBytes = {"bytes", "GiB", 1.0 / (1 << 30)};
+
 struct Validation {
-  std::string subject;  ///< "kernels", "collectives", "routing"
+  std::string subject;  ///< "kernels", "collectives", "runs", "memory", "routing"
   std::string file;
   std::string method;    ///< how the fit was kept from seeing what it predicts, one sentence
   std::string baseline;  ///< "MFU is constant"
   std::vector<Judged> rows;
+  ValueUnit unit = kMicroseconds;
   std::vector<Judged> whole_sources =
       {};                          ///< the same with all of a row's source left out; empty where it makes no sense
   std::string whole = "source";    ///< what is left out there
@@ -24,9 +32,8 @@ struct Validation {
 
 /// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
 /// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, ratios: {mape, largest, n,
-/// pairs:
-/// [{choice, slower, faster, measured, predicted, balanced}], baseline: {mape, largest}}, or null}. Times in
-/// seconds, errors as fractions, null where a figure is not defined.
+/// pairs: [{choice, slower, faster, measured, predicted, balanced}], baseline: {mape, largest}}, or null}. Times in
+/// seconds or memory in bytes, errors as fractions, null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);
 
 Report validation_report(const Validation& validation);

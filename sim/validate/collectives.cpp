@@ -41,7 +41,7 @@ class CollectivePredictor {
     j.group = s.group;
     j.name = fmt::format("{} {}x{} {} {} {:.0f} B", s.row->gpu, s.row->nodes, s.row->gpus / s.row->nodes, s.row->fabric,
                          s.row->collective, s.row->bytes);
-    j.measured_s = s.row->seconds;
+    j.measured = s.row->seconds;
     if (s.kind.empty())
       j.regime = s.row->collective;
     else if (s.many() && s.link == kSharedFabric)
@@ -58,8 +58,8 @@ class CollectivePredictor {
     const Left& left = without(s);
     const bool known = left.fit->knows_link(s.link);
     if (!known) j.regime += ", link never measured";
-    j.forecast.seconds = left.fit->seconds(s);
-    j.baseline.seconds = s.transfer_s / left.typical_share;
+    j.forecast.value = left.fit->seconds(s);
+    j.baseline.value = s.transfer_s / left.typical_share;
     EvidenceShares evidence = only(known ? Evidence::published : Evidence::derived);
     if (s.row->bytes_assumed) evidence = only(Evidence::assumed);
     j.forecast.evidence = j.baseline.evidence = evidence;

@@ -55,7 +55,7 @@ class KernelPredictor {
     j.name = !s.row->unusable.empty() ? s.row->gpu + " " + s.row->op
                                       : fmt::format("{} {} m{} n{} k{} {}", s.row->gpu, s.row->op, s.row->m, s.row->n,
                                                     s.row->k, s.row->dtype);
-    j.measured_s = s.row->seconds;
+    j.measured = s.row->seconds;
     return j;
   }
 
@@ -91,9 +91,9 @@ class KernelPredictor {
     j.regime = same   ? product_regime(s)
                : near ? "gemm, constants of a GPU with the same processors"
                       : "gemm, constants of another generation";
-    j.forecast.seconds = model->second.predict(s.product, s.gpu, s.group, near);
+    j.forecast.value = model->second.predict(s.product, s.gpu, s.group, near);
     j.forecast.evidence = only(same ? Evidence::published : Evidence::derived);
-    j.baseline.seconds =
+    j.baseline.value =
         s.product.flops() / (model->second.typical_share(s.group) * s.gpu.flops * s.product.relative_rate);
     j.baseline.evidence = j.forecast.evidence;
     return j;
@@ -115,8 +115,8 @@ class KernelPredictor {
           fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, s.row->op);
       return j;
     }
-    j.forecast.seconds = memory_bound_time_s(row_kernel(s), s.gpu, *fit.constants);
-    j.baseline.seconds = s.bytes / (fit.typical_share * s.gpu.memory_Bps);
+    j.forecast.value = memory_bound_time_s(row_kernel(s), s.gpu, *fit.constants);
+    j.baseline.value = s.bytes / (fit.typical_share * s.gpu.memory_Bps);
     j.forecast.evidence = j.baseline.evidence = only(fit.same ? Evidence::published : Evidence::derived);
     return j;
   }

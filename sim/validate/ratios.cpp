@@ -14,12 +14,12 @@ std::vector<Ratio> ratios(const std::vector<Judged>& rows) {
     for (std::size_t j = i + 1; j < rows.size(); ++j) {
       const Judged *slow = &rows[i], *fast = &rows[j];
       if (slow->choice.empty() || slow->choice != fast->choice) continue;
-      if (!slow->forecast.seconds || !fast->forecast.seconds || !slow->baseline.seconds || !fast->baseline.seconds)
+      if (!slow->forecast.value || !fast->forecast.value || !slow->baseline.value || !fast->baseline.value)
         continue;
-      if (slow->measured_s < fast->measured_s) std::swap(slow, fast);
-      out.push_back({slow->choice, slow->alternative, fast->alternative, slow->measured_s / fast->measured_s,
-                     *slow->forecast.seconds / *fast->forecast.seconds,
-                     *slow->baseline.seconds / *fast->baseline.seconds});
+      if (slow->measured < fast->measured) std::swap(slow, fast);
+      out.push_back({slow->choice, slow->alternative, fast->alternative, slow->measured / fast->measured,
+                     *slow->forecast.value / *fast->forecast.value,
+                     *slow->baseline.value / *fast->baseline.value});
     }
   return out;
 }

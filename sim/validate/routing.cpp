@@ -117,14 +117,14 @@ Judged judged(const Sample& s, const std::vector<Sample>& samples) {
   j.name = j.choice + ", " + j.alternative;
   j.group = s.group;
   j.regime = s.loads.regime;
-  j.measured_s = s.row->seconds;
+  j.measured = s.row->seconds;
   j.forecast.reason = s.loads.reason;
   const auto stack = stack_constant(samples, s.group, &Sample::work);
   const auto even = stack_constant(samples, s.group, &Sample::balanced);
   if (s.loads.shares && !stack) j.forecast.reason = "no other group to find the stack's constant on";
   if (j.forecast.reason.empty()) {
-    j.forecast.seconds = *stack * s.work.all;
-    j.baseline.seconds = *even * s.balanced.all;
+    j.forecast.value = *stack * s.work.all;
+    j.baseline.value = *even * s.balanced.all;
     j.baseline.evidence = only(Evidence::assumed);
     const double assumed = s.loads.recorded ? 0 : s.work.routed / s.work.all;
     j.forecast.evidence[static_cast<std::size_t>(Evidence::published)] = 1 - assumed;

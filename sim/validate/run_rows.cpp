@@ -33,7 +33,6 @@ void complete_batch(RunRow& row) {
     row.accumulation = row.global_batch / at_once;
   }
   const std::int64_t batch = at_once * row.accumulation;
-  if (row.global_batch == 0) row.global_batch = batch;
   if (batch != row.global_batch)
     throw_error(Code::usage, "a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches",
                 row.global_batch, row.dp, row.microbatch, row.accumulation);

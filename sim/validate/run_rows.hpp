@@ -16,7 +16,8 @@ namespace wt {
 /// What a measured memory is of, on the GPU with most of it.
 enum class MemoryOf {
   nothing,         ///< not measured
-  peak_allocated,  ///< torch.cuda.max_memory_allocated
+  peak_allocated,  ///< of tensors: torch.cuda.max_memory_allocated
+  peak_reserved,   ///< of the allocator's blocks: torch.cuda.max_memory_reserved
   peak,            ///< the source does not say whether allocated or reserved
   states,          ///< parameters, gradients and optimizer state of the layers alone
   activations,     ///< what the layers keep for backward alone
@@ -35,7 +36,7 @@ struct RunRow {
   std::int64_t ep = 1;                          ///< divides dp * cp, or dp * cp * tp
   bool sequence_parallel = false;               ///< norms and residuals are split over tp (Korthikanti et al. 2022)
   int zero_stage = 0;  ///< 0 = replicas, 1 = optimizer state is sharded, 3 = FSDP: parameters and gradients, too
-  std::int64_t shard_group = 1;   ///< ranks of dp that hold one copy of what is sharded; below dp = hybrid
+  std::int64_t shard_group = 1;   ///< ranks of dp * cp that hold one copy of what is sharded; fewer = hybrid
   std::int64_t microbatch = 0;    ///< sequences of one data-parallel rank
   std::int64_t accumulation = 0;  ///< microbatches of one data-parallel rank a step
   std::int64_t global_batch = 0;  ///< sequences a step

@@ -79,7 +79,7 @@ class RunPredictor {
     j.line = row.line;
     j.name = row.name;
     j.group = row.group;
-    j.measured_s = row.step_s;
+    j.measured = row.step_s;
     j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
     j.forecast.reason = s.reason;
     if (s.reason.empty() && row.step_s <= 0) j.forecast.reason = "no step time measured";
@@ -103,15 +103,15 @@ class RunPredictor {
     if (model == nullptr) return std::nullopt;
     Judged j;
     j.group = s.traits.stack;
-    j.measured_s = s.row->step_s;
+    j.measured = s.row->step_s;
     predict(j, s, *model, false);
     return j;
   }
 
  private:
   void predict(Judged& j, const Sample& s, const StepModel& model, bool known) const {
-    j.forecast.seconds = model.seconds(s.work, s.traits);
-    j.baseline.seconds = s.work.model_flops_s / typical_share(*s.row);
+    j.forecast.value = model.seconds(s.work, s.traits);
+    j.baseline.value = s.work.model_flops_s / typical_share(*s.row);
     j.forecast.evidence = j.baseline.evidence =
         only(known && s.row->assumed.empty() ? Evidence::published : Evidence::derived);
     // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.

@@ -1,5 +1,6 @@
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/run_tables.hpp"
@@ -49,7 +50,9 @@ void fill_model(const std::string& name, ModelSpec& m) {
     throw_error(Code::usage, "model: found '{}', needs a shape as in 'gpt h1024 l12 a16'", name);
 }
 
-void fill_measured(const std::string& what, double measured, RunRow& row) {
+/// `whole_GiB`: what shares of memory are of; 0 = the table does not say.
+void fill_measured(const std::string& what, double measured, double whole_GiB, RunRow& row) {
+  if (!(measured > 0)) throw_error(Code::usage, "measured_value: found {}, needs a number above 0", measured);
   if (what == "iteration_time_s") {
     row.step_s = measured;
   } else if (what == "iteration_time_ms") {
@@ -60,9 +63,24 @@ void fill_measured(const std::string& what, double measured, RunRow& row) {
   } else if (what == "GiB_activations") {
     row.memory_of = MemoryOf::activations;
     row.memory_bytes = measured * kGiB;
+  } else if (what.starts_with("activation_mem_pct_of_none")) {
+    if (whole_GiB == 0)
+      throw_error(Code::usage, "no GiB_activations of '{}' without recompute and split norms, of which this is a share",
+                  row.model.name);
+    row.memory_of = MemoryOf::activations;
+    row.memory_bytes = measured / 100 * whole_GiB * kGiB;
   } else {
     throw_error(Code::usage, "measured_metric '{}' is neither a step time nor a memory", what);
   }
+}
+
+/// By model: what its activations take without recompute and without sequence parallelism, in GiB.
+std::map<std::string, double> whole_activations_GiB(const CsvTable& table) {
+  std::map<std::string, double> out;
+  for (const CsvRow& cells : table.rows)
+    if (cells.cells[metric] == "GiB_activations" && cells.cells[parallelism].ends_with("recompute=none tpcomm=ar"))
+      if (double GiB = 0; std::istringstream(cells.cells[value]) >> GiB) out[cells.cells[model]] = GiB;
+  return out;
 }
 
 }  // namespace
@@ -72,6 +90,7 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
                                   {"source", "model", "gpu", "n_gpus", "parallelism", "batch/seq", "precision",
                                    "measured_metric", "measured_value"},
                                   OtherColumns::ignored);
+  const std::map<std::string, double> whole_GiB = whole_activations_GiB(table);
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
     const std::string &layout = cells.cells[parallelism], &size = cells.cells[batch];
     row.source = cells.cells[source];
@@ -97,7 +116,9 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     row.microbatch = word(size, "mbs", 0);
     row.global_batch = word(size, "batch", 0);
     if (row.seq < 1) throw_error(Code::usage, "batch/seq: found '{}', needs 'batch 16 mbs 8 seq 1024'", size);
-    fill_measured(cells.cells[metric], needed_number(table, cells, value, 0), row);
+    const auto whole = whole_GiB.find(cells.cells[model]);
+    fill_measured(cells.cells[metric], needed_number(table, cells, value, 0),
+                  whole == whole_GiB.end() ? 0 : whole->second, row);
   });
 }
 

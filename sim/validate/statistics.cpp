@@ -38,7 +38,7 @@ using Choices = std::map<std::string, std::vector<const Judged*>>;
 Choices choices_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
   Choices choices;
   for (const Judged& row : rows)
-    if (!row.choice.empty() && (row.*which).seconds) choices[row.choice].push_back(&row);
+    if (!row.choice.empty() && (row.*which).value) choices[row.choice].push_back(&row);
   std::erase_if(choices, [](const auto& choice) { return choice.second.size() < 2; });
   return choices;
 }
@@ -48,10 +48,10 @@ std::optional<double> regret_of(const std::vector<Judged>& rows, Forecast Judged
   for (const auto& [name, alternatives] : choices_of(rows, which)) {
     const auto chosen =
         std::min_element(alternatives.begin(), alternatives.end(),
-                         [&](const Judged* a, const Judged* b) { return *(a->*which).seconds < *(b->*which).seconds; });
+                         [&](const Judged* a, const Judged* b) { return *(a->*which).value < *(b->*which).value; });
     const auto best = std::min_element(alternatives.begin(), alternatives.end(),
-                                       [](const Judged* a, const Judged* b) { return a->measured_s < b->measured_s; });
-    regrets.push_back((*chosen)->measured_s / (*best)->measured_s - 1);
+                                       [](const Judged* a, const Judged* b) { return a->measured < b->measured; });
+    regrets.push_back((*chosen)->measured / (*best)->measured - 1);
   }
   if (regrets.empty()) return std::nullopt;
   return mean(regrets);
@@ -77,7 +77,7 @@ namespace {
 
 std::optional<double> spearman_among(const std::vector<const Judged*>& rows, Forecast Judged::*which) {
   std::vector<double> predicted, measured;
-  for (const Judged* row : rows) predicted.push_back(*(row->*which).seconds), measured.push_back(row->measured_s);
+  for (const Judged* row : rows) predicted.push_back(*(row->*which).value), measured.push_back(row->measured);
   return spearman(predicted, measured);
 }
 
@@ -93,7 +93,7 @@ std::optional<double> spearman_of(const std::vector<Judged>& rows, Forecast Judg
   if (!few.empty()) return mean(few);
   std::vector<const Judged*> all;
   for (const Judged& row : rows)
-    if ((row.*which).seconds) all.push_back(&row);
+    if ((row.*which).value) all.push_back(&row);
   return spearman_among(all, which);
 }
 
@@ -106,15 +106,15 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   std::int64_t covered = 0;
   for (const Judged& row : rows) {
     const Forecast& forecast = row.*which;
-    if (!forecast.seconds) {
+    if (!forecast.value) {
       ++out.abstained;
       continue;
     }
     ++out.n;
     groups.insert(row.group);
-    errors.push_back(*forecast.seconds / row.measured_s - 1);
+    errors.push_back(*forecast.value / row.measured - 1);
     sizes.push_back(std::abs(errors.back()));
-    covered += row.measured_s >= forecast.low_s && row.measured_s <= forecast.high_s;
+    covered += row.measured >= forecast.low && row.measured <= forecast.high;
   }
   if (out.n == 0) return out;
   out.groups = static_cast<std::int64_t>(groups.size());
@@ -154,8 +154,8 @@ void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
   std::map<std::string, std::vector<Residual>> by_regime;
   std::vector<Residual> all;
   for (const Judged& row : rows)
-    if (const auto& seconds = (row.*which).seconds) {
-      const Residual residual{&row.group, std::log(row.measured_s / *seconds)};
+    if (const auto& value = (row.*which).value) {
+      const Residual residual{&row.group, std::log(row.measured / *value)};
       by_regime[row.regime].push_back(residual);
       all.push_back(residual);
     }
@@ -163,7 +163,7 @@ void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
   std::map<std::pair<std::string, std::string>, std::pair<double, double>> known;
   for (Judged& row : rows) {
     Forecast& forecast = row.*which;
-    if (!forecast.seconds) continue;
+    if (!forecast.value) continue;
     const auto key = std::make_pair(row.regime, row.group);
     auto bounds = known.find(key);
     if (bounds == known.end()) {
@@ -187,8 +187,8 @@ void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
       bounds = known.emplace(key, few ? symmetric_bounds(others, tail) : conformal_bounds(others, tail)).first;
     }
     // A prediction may be beside its own interval's middle, never outside of it.
-    forecast.low_s = *forecast.seconds * std::exp(std::min(0.0, bounds->second.first));
-    forecast.high_s = *forecast.seconds * std::exp(std::max(0.0, bounds->second.second));
+    forecast.low = *forecast.value * std::exp(std::min(0.0, bounds->second.first));
+    forecast.high = *forecast.value * std::exp(std::max(0.0, bounds->second.second));
   }
 }
 

@@ -12,10 +12,10 @@ namespace wt {
 
 /// A prediction, or why there is none.
 struct Forecast {
-  std::optional<double> seconds;
-  double low_s = 0, high_s = 0;  ///< 80 % interval
-  EvidenceShares evidence{};     ///< what the prediction rests on; sums to 1
-  std::string reason;            ///< of abstaining
+  std::optional<double> value;  ///< seconds or bytes, as what was measured
+  double low = 0, high = 0;     ///< 80 % interval
+  EvidenceShares evidence{};    ///< what the prediction rests on; sums to 1
+  std::string reason;           ///< of abstaining
 };
 
 /// One measurement beside the model's prediction of it and a naive one.
@@ -26,7 +26,7 @@ struct Judged {
   std::string regime;       ///< rows whose errors are alike; intervals come from them
   std::string choice = {};  ///< rows that are alternatives to each other; empty = it is no choice
   std::string alternative = {};  ///< which of them this is
-  double measured_s = 0;
+  double measured = 0;           ///< seconds or bytes, the same of all rows
   Forecast forecast, baseline;
 };
 
@@ -38,7 +38,8 @@ struct Accuracy {
   /// Rank correlation, within choices where there are some of three alternatives (a mean over those of ten and more, or
   /// else over all), otherwise over all rows; empty below three rows or without variation.
   std::optional<double> spearman;
-  std::optional<double> regret;  ///< mean over choices: measured time of the one predicted best over the best one, - 1
+  /// Mean over choices: what was measured of the one predicted best over the best one, - 1.
+  std::optional<double> regret;
   std::optional<double> coverage80;  ///< share of measurements inside their interval
 };
 

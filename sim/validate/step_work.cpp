@@ -141,7 +141,7 @@ Layout layout_of(const RunRow& run) {
   layout.context = run.cp;
   layout.microbatch = run.microbatch;
   layout.recompute = recompute_of(run.recompute);
-  const bool resident = run.zero_stage < 3;
+  const bool resident = run.zero_stage < 3 || run.pp > 1;  // stages gather once a step
   layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
   // Experts and sequences are shared inside the group that holds one copy of the model.
   const std::int64_t inside = std::max(run.ep, run.cp);

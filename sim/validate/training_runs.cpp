@@ -146,7 +146,7 @@ void fill_sharding(const Line& line, RunRow& row) {
     row.zero_stage = 1;
     row.assumed.emplace_back("distributed optimizer");
   }
-  row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp);
+  row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
     throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
 }
@@ -195,13 +195,32 @@ void fill_microbatch(const Line& line, RunRow& row) {
   }
 }
 
-void fill_measured(const Line& line, RunRow& row) {
+/// Of the matrix products: "amp_bf16/DEFAULT", "FP8", "bf16 (fp32 grad accum)".
+std::string precision(const Line& line) {
+  for (const char* name : {"fp8", "FP8", "fp16", "bf16", "BF16"})
+    if (line.has("precision", name)) return name[0] == 'F' ? "fp8" : name[0] == 'B' ? "bf16" : name;
+  return line.text("precision");
+}
+
+void fill_memory(const Line& line, RunRow& row) {
+  row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all sources print GiB, as GB or GiB
+  if (row.memory_bytes == 0) return;
+  if (line.has("framework", "SimuMax")) {
+    row.memory_of = MemoryOf::peak_allocated;
+  } else if (line.has("framework", "torchtitan")) {
+    row.memory_of = MemoryOf::peak_reserved;  // max_reserved_gib of its DeviceMemoryMonitor
+  } else if (line.has("framework", "nanotron")) {
+    row.memory_of = MemoryOf::peak_reserved;
+    row.assumed.emplace_back("memory reserved on the first rank");  // up to three times what can be live
+  } else {
+    row.memory_of = MemoryOf::peak;
+  }
+}
+
+void fill_time(const Line& line, RunRow& row) {
   const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
   row.step_s = line.real("step_time_s");
   if (row.step_s == 0 && rate > 0) row.step_s = static_cast<double>(row.tokens()) / rate;
-  // Both frameworks print GiB as GB.
-  row.memory_bytes = line.real("mem_gb") * (1 << 30);
-  if (row.memory_bytes > 0) row.memory_of = line.has("framework", "Bridge") ? MemoryOf::peak : MemoryOf::peak_allocated;
 }
 
 }  // namespace
@@ -217,10 +236,9 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
     row.routing = line.text("moe_routing");
-    row.precision = line.has("precision", "fp8") || line.has("precision", "FP8") ? "fp8"
-                    : line.has("precision", "16") ? (line.has("precision", "fp16") ? "fp16" : "bf16")
-                                                  : line.text("precision");
+    row.precision = precision(line);
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
+    fill_memory(line, row);
     row.seq = line.needed("seq_len");
     fill_mesh(line, row);
     fill_sharding(line, row);
@@ -230,7 +248,8 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.accumulation = line.count("grad_accum").value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
     fill_microbatch(line, row);
-    fill_measured(line, row);
+    if (row.global_batch == 0) row.global_batch = row.dp * row.microbatch * row.accumulation;
+    fill_time(line, row);
   });
 }
 

@@ -24,6 +24,7 @@ wt_command(calibrate RUN calibrate h100-published -o ${out}/machine.json EXPECT 
 wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_times.csv EXPECT "MFU is constant.*gemm, H100-SXM .together.")
 wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
   EXPECT "all-reduce, one node .together..*with everything from a row's source left out")
+wt_command(validate_memory RUN validate memory configs/measurements/training_runs.csv EXPECT "bytes a parameter are constant.*peak allocated +31")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage

@@ -49,6 +49,7 @@ const json& part(const json& list, const std::string& key, const std::string& na
   return list;
 }
 const json& routing() { return document("routing", "routing_step_times.csv"); }
+const json& memory() { return document("memory", "training_runs.csv"); }
 
 /// Mean and count of rows' absolute errors whose regime starts so.
 struct Errors {
@@ -77,22 +78,25 @@ Errors errors(const json& from, const std::vector<std::string>& starts) {
   return out;
 }
 
-void check_document(const json& d, const std::string& subject, std::size_t rows) {
+void check_document(const json& d, const std::string& subject, std::size_t rows, const std::string& unit = "s") {
   CHECK(d.at("schema") == "windtunnel/validation/1");
   CHECK(d.at("subject") == subject);
   REQUIRE(d.at("rows").size() == rows);
   std::size_t predicted = 0;
   for (const json& row : d.at("rows")) {
     INFO(row.dump());
-    for (const char* key : {"line", "name", "group", "regime", "measured_s", "predicted_s"}) CHECK(row.contains(key));
-    if (row.at("predicted_s").is_null()) {
+    const std::string predicted_key = "predicted_" + unit, interval = "interval80_" + unit;
+    for (const std::string& key : {std::string("line"), std::string("name"), std::string("group"),
+                                   std::string("regime"), "measured_" + unit, predicted_key})
+      CHECK(row.contains(key));
+    if (row.at(predicted_key).is_null()) {
       CHECK_FALSE(row.at("abstained").get<std::string>().empty());
       continue;
     }
     ++predicted;
-    CHECK(row.at("predicted_s") > 0);
-    CHECK(row.at("interval80_s")[0] <= row.at("predicted_s"));
-    CHECK(row.at("interval80_s")[1] >= row.at("predicted_s"));
+    CHECK(row.at(predicted_key) > 0);
+    CHECK(row.at(interval)[0] <= row.at(predicted_key));
+    CHECK(row.at(interval)[1] >= row.at(predicted_key));
     double shares = 0;
     for (const auto& [kind, share] : row.at("evidence").items()) shares += share.get<double>();
     CHECK(shares == Approx(1));
@@ -111,6 +115,7 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
 
 TEST_CASE("the document has a row a measurement and a summary beside a baseline's") {
   check_document(kernels(), "kernels", 5140);
+  CHECK_FALSE(kernels().at("families").empty());
   check_document(collectives(), "collectives", 487);
   check_document(runs(), "runs", 600);
   check_document(vtrain(), "runs", 1484);
@@ -120,6 +125,7 @@ TEST_CASE("the document has a row a measurement and a summary beside a baseline'
     CHECK(d->at("summary").at("regret").is_null());
     CHECK(d->at("ratios").is_null());
   }
+  check_document(memory(), "memory", 289, "bytes");
 }
 
 TEST_CASE("matrix products of shapes never seen") {
@@ -168,6 +174,34 @@ TEST_CASE("a stack never seen: which layout is fastest is known better than how 
   CHECK(unknown.at("spearman") >= 0.9);
   CHECK(unknown.at("regret") <= 0.02);
   CHECK(unknown.at("baseline").at("spearman") < 0.5);
+}
+
+TEST_CASE("memory allocated by models never fitted is within 1.5 % or 0.1 GiB, and what is reserved is told apart") {
+  std::size_t allocated = 0;
+  for (const json& row : memory().at("rows")) {
+    if (row.at("regime") != "peak allocated") continue;
+    INFO(row.dump());
+    const double measured = row.at("measured_bytes"), predicted = row.at("predicted_bytes");
+    CHECK(std::abs(predicted - measured) <= std::max(0.015 * measured, 0.1 * (1 << 30)));
+    ++allocated;
+  }
+  CHECK(allocated == 31);
+  for (const json& regime : memory().at("regimes"))
+    if (regime.at("regime") == "peak reserved") {
+      CHECK(regime.at("median_ape") < 0.1);
+      CHECK(regime.at("spearman") > 0.95);
+    }
+  CHECK(memory().at("summary").at("coverage80") >= 0.75);
+  CHECK(memory().at("summary").at("coverage80") <= 0.90);
+  CHECK(memory().at("summary").at("mape") < 0.5 * memory().at("summary").at("baseline").at("mape").get<double>());
+}
+
+TEST_CASE("memory of FSDP runs by constants of another framework") {
+  const auto [status, text] = run("memory configs/measurements/torchtitan_runs.csv --json");
+  REQUIRE(status == 0);
+  const json d = json::parse(text);
+  check_document(d, "memory", 17, "bytes");
+  CHECK(d.at("summary").at("mape") < 0.08);
 }
 
 TEST_CASE("whole sources left out are harder, and said beside") {
@@ -225,5 +259,9 @@ TEST_CASE("a file of the other kind, and none, are usage errors") {
   CHECK(run("runs configs/measurements/training_runs.csv --stack nanotrom").first == 2);
   CHECK(run("routing no/such.csv").first == 2);
   CHECK(run("routing configs/measurements/routing_rank_loads.csv").first == 2);
+  CHECK(run("memory configs/measurements/kernel_times.csv").first == 2);
+  const auto [status, text] = run("memory configs/measurements/training_runs.csv --stack nanotrn");
+  CHECK(status == 2);
+  CHECK(text.find("did you mean 'nanotron'?") != std::string::npos);
   CHECK(run("everything configs/measurements/collectives.csv").first == 2);
 }

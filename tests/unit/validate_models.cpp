@@ -107,10 +107,10 @@ TEST_CASE("collectives of clusters left out are predicted from others of the sam
     for (double bytes = 1 << 20; bytes <= 4e9; bytes *= 4) rows.push_back(ring(nodes, bytes));
   for (const Judged& j : judge_collectives(rows, {})) {
     INFO(j.name);
-    REQUIRE(j.forecast.seconds);
-    CHECK(*j.forecast.seconds == Approx(j.measured_s).epsilon(0.05));
-    CHECK(j.forecast.low_s <= *j.forecast.seconds);
-    CHECK(j.forecast.high_s >= *j.forecast.seconds);
+    REQUIRE(j.forecast.value);
+    CHECK(*j.forecast.value == Approx(j.measured).epsilon(0.05));
+    CHECK(j.forecast.low <= *j.forecast.value);
+    CHECK(j.forecast.high >= *j.forecast.value);
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   rows.push_back({0, "H100-SXM", "softmax", "fp16", "made up", 512, 5120, 0, 1e-4});
   const std::vector<Judged> judged = judge_kernels(rows, {});
   for (std::size_t i = 0; i < seen; ++i)
-    CHECK(*judged[i].forecast.seconds == Approx(judged[i].measured_s).epsilon(0.1));
+    CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.1));
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
   CHECK(judged[seen + 2].forecast.reason.find("no tensor-core rate") != std::string::npos);

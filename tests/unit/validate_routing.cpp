@@ -144,9 +144,9 @@ TEST_CASE("the stack's constant comes from other groups, and placements compare 
     REQUIRE(judged.size() == rows.size());
     for (const Judged& j : judged) {
       INFO(j.name);
-      CHECK(*j.forecast.seconds == Approx(j.measured_s));
-      CHECK(j.forecast.low_s == Approx(j.measured_s));  // no error, no width
-      CHECK(j.forecast.high_s == Approx(j.measured_s));
+      CHECK(*j.forecast.value == Approx(j.measured));
+      CHECK(j.forecast.low == Approx(j.measured));  // no error, no width
+      CHECK(j.forecast.high == Approx(j.measured));
     }
     const std::vector<Ratio> pairs = ratios(judged);
     REQUIRE(pairs.size() == 4);
@@ -158,11 +158,11 @@ TEST_CASE("the stack's constant comes from other groups, and placements compare 
     }
     CHECK(accuracy(judged, &Judged::forecast).regret == 0.0);
   }
-  const double before = *judge_routing(rows, {}, c, gpus(), fabric())[0].forecast.seconds;
+  const double before = *judge_routing(rows, {}, c, gpus(), fabric())[0].forecast.value;
   rows[0].seconds *= 10, rows[1].seconds *= 10;  // its own group
   const std::vector<Judged> spoiled = judge_routing(rows, {}, c, gpus(), fabric());
-  CHECK(*spoiled[0].forecast.seconds == before);
-  CHECK(*spoiled[2].forecast.seconds == Approx(before));  // a third of the others is spoiled: the median stays
+  CHECK(*spoiled[0].forecast.value == Approx(before).epsilon(1e-12));
+  CHECK(*spoiled[2].forecast.value == Approx(before));  // a third of the others is spoiled: the median stays
 }
 
 TEST_CASE("what was assumed of loads is said, and what cannot be known is a reason") {
@@ -178,7 +178,7 @@ TEST_CASE("what was assumed of loads is said, and what cannot be known is a reas
   CHECK(judged[0].forecast.evidence == only(Evidence::published));
   CHECK(judged[2].regime == "loads assumed: recorded on another data set or loss");
   CHECK(judged[8].regime == "loads assumed: recorded on another model");
-  CHECK(judged[8].forecast.seconds.has_value());
+  CHECK(judged[8].forecast.value.has_value());
   CHECK(judged[8].forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] > 0.1);
   CHECK(judged[9].forecast.reason == "no rank loads of method 'hot' for 16 experts, top 2; recorded are hot, spread");
   CHECK(judged[10].forecast.reason.find("no rank loads of method 'no such'") == 0);
@@ -190,7 +190,7 @@ TEST_CASE("what was assumed of loads is said, and what cannot be known is a reas
   CHECK(judge_routing(rows, {}, unmeasured, gpus(), fabric())[0].forecast.reason == "no data sheet of 'Imaginary X1'");
   const std::vector<Judged> alone = judge_routing({rows[0], rows[1]}, {}, c, gpus(), fabric());
   CHECK(alone[0].forecast.reason == "no other group to find the stack's constant on");
-  CHECK_FALSE(alone[0].baseline.seconds);
+  CHECK_FALSE(alone[0].baseline.value);
 }
 
 TEST_CASE("ratios are of pairs of one choice, the slower one above") {
@@ -199,9 +199,9 @@ TEST_CASE("ratios are of pairs of one choice, the slower one above") {
   for (std::size_t i = 0; i < 4; ++i) {
     rows[i].choice = i < 3 ? "a" : "b";
     rows[i].alternative = std::string(1, static_cast<char>('x' + static_cast<char>(i)));
-    rows[i].measured_s = measured[i];
-    rows[i].forecast.seconds = predicted[i];
-    rows[i].baseline.seconds = 7;
+    rows[i].measured = measured[i];
+    rows[i].forecast.value = predicted[i];
+    rows[i].baseline.value = 7;
   }
   std::vector<Ratio> pairs = ratios(rows);
   REQUIRE(pairs.size() == 3);
@@ -213,7 +213,7 @@ TEST_CASE("ratios are of pairs of one choice, the slower one above") {
   CHECK(error.mean == Approx((1. / 2 + 7. / 15 + 1. / 15) / 3));
   CHECK(error.largest == Approx(0.5));
   CHECK(ratio_error(pairs, &Ratio::baseline).largest == Approx(0.6));
-  rows[1].forecast.seconds.reset();
+  rows[1].forecast.value.reset();
   CHECK(ratios(rows).size() == 1);
   CHECK_THROWS_AS(ratio_error({}, &Ratio::predicted), Error);
 }

@@ -106,7 +106,8 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK(row.accumulation == 4);  // 64 sequences / (8 ranks x 2)
   CHECK(row.step_s == Approx(64.0 * 4096 / (4096 * 32)));
   CHECK(row.memory_bytes == 40.0 * (1 << 30));
-  CHECK(row.memory_of == MemoryOf::peak_allocated);
+  CHECK(row.memory_of == MemoryOf::peak);
+  CHECK(row_of({{"framework", "nanotron"}}).memory_of == MemoryOf::peak_reserved);
   CHECK(row.recompute == RunRow::Recompute::selective);
   CHECK(row.precision == "bf16");
   CHECK((row.sequence_parallel && row.flash_attention));
@@ -155,6 +156,14 @@ TEST_CASE("experts, heads wider than their share and a tied embedding are read f
   CHECK(row_of({{"params_total", "7.505e9"}}).model.tied);
 }
 
+TEST_CASE("a batch follows from accumulation, and accumulation from a batch") {
+  const RunRow row = row_of({{"grad_accum", "3"}, {"global_batch_seqs", ""}});
+  REQUIRE(row.unusable.empty());
+  CHECK(row.global_batch == 8 * 2 * 3);
+  CHECK(row.step_s == Approx(48.0 * 4096 / (4096 * 32)));
+  CHECK(row_of({{"precision", "FP8"}}).precision == "fp8");
+}
+
 TEST_CASE("one row that cannot be used does not take the others away") {
   const std::vector<std::pair<Cells, std::string>> wrong = {
       {{{"tp", ""}}, "tp not said"},
@@ -186,8 +195,10 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
       "2048,fp16,GiB_activations,12,1\n"
       "x,llama,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,1,1\n"
       "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,power_W,1,1\n"
-      "x,\"gpt,A100\n");
-  REQUIRE(rows.size() == 5);
+      "x,\"gpt,A100\n"
+      "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,0,1\n");
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[5].unusable.find("needs a number above 0") != std::string::npos);
   const RunRow& v = rows[0];
   REQUIRE(v.unusable.empty());
   CHECK((v.model.layers == 12 && v.model.d_model == 1024 && v.model.heads == 16 && v.model.ffn == 4096 &&
@@ -206,6 +217,19 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
   CHECK(rows[4].unusable == kBrokenLine);
 }
 
+TEST_CASE("a share of memory is one of what the same table says without recompute") {
+  const std::string rest =
+      "TP1 PP1 DP1 int1 recompute=full tpcomm=ar,batch 1 mbs 1 seq 1024,fp16,activation_mem_pct_of_none[full],8,1\n";
+  const auto rows = tables_of(
+      "x,gpt h1024 l12 a16,A100,1,TP1 PP1 DP1 int1 recompute=none tpcomm=ar,batch 1 mbs 1 seq "
+      "1024,fp16,GiB_activations,50,1\n"
+      "x,gpt h1024 l12 a16,A100,1," +
+      rest + "x,gpt h2048 l12 a16,A100,1," + rest);
+  CHECK(rows.at(1).memory_bytes == Approx(4.0 * (1 << 30)));
+  CHECK(rows.at(1).memory_of == MemoryOf::activations);
+  CHECK(rows.at(2).unusable.find("no GiB_activations of 'gpt h2048 l12 a16'") != std::string::npos);
+}
+
 TEST_CASE("the tables in the tree are read whole") {
   const auto usable = [](const std::vector<RunRow>& rows) {
     return std::count_if(rows.begin(), rows.end(), [](const RunRow& row) { return row.unusable.empty(); });
@@ -215,9 +239,10 @@ TEST_CASE("the tables in the tree are read whole") {
   CHECK(usable(runs) == 595);  // four of nanotron have another batch, one other layers
   CHECK(
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
+  CHECK(usable(read_run_rows("configs/measurements/torchtitan_runs.csv")) == 17);
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
   CHECK(tables.size() == 1484);
-  CHECK(usable(tables) == 1464);  // twenty shares of memory
+  CHECK(usable(tables) == 1484);
 }
 
 TEST_CASE("a table is read by the names of its columns, in any order, with others beside where that is allowed") {

@@ -16,8 +16,8 @@ Judged judged(double measured, double predicted, const std::string& group = "g",
   j.group = group;
   j.regime = std::string("r");  // GCC 12 sees an overflow in the assignment of a literal here; there is none
   j.choice = choice;
-  j.measured_s = measured;
-  j.forecast.seconds = predicted;
+  j.measured = measured;
+  j.forecast.value = predicted;
   return j;
 }
 
@@ -26,7 +26,7 @@ Judged judged(double measured, double predicted, const std::string& group = "g",
 TEST_CASE("errors are fractions of what was measured") {
   std::vector<Judged> rows = {judged(1, 1.1), judged(2, 1.6), judged(4, 4), judged(8, 12, "h")};
   rows.push_back(judged(1, 1));
-  rows.back().forecast.seconds.reset();
+  rows.back().forecast.value.reset();
   const Accuracy a = accuracy(rows, &Judged::forecast);
   CHECK(a.n == 4);
   CHECK(a.abstained == 1);
@@ -82,14 +82,14 @@ TEST_CASE("a row's own group has no part in its interval") {
   for (int i = 0; i < 20; ++i) rows.push_back(judged(1, 1, "calm"));
   for (int i = 0; i < 20; ++i) rows.push_back(judged(i % 2 ? 2 : 0.5, 1, "wild"));
   add_intervals(rows, &Judged::forecast);
-  CHECK(rows.front().forecast.low_s == Approx(0.5));
-  CHECK(rows.front().forecast.high_s == Approx(2));
-  CHECK(rows.back().forecast.low_s == Approx(1));
-  CHECK(rows.back().forecast.high_s == Approx(1));
+  CHECK(rows.front().forecast.low == Approx(0.5));
+  CHECK(rows.front().forecast.high == Approx(2));
+  CHECK(rows.back().forecast.low == Approx(1));
+  CHECK(rows.back().forecast.high == Approx(1));
   std::vector<Judged> alone = {judged(1, 1)};
   add_intervals(alone, &Judged::forecast);
-  CHECK(alone[0].forecast.low_s == Approx(0.5));
-  CHECK(alone[0].forecast.high_s == Approx(2));
+  CHECK(alone[0].forecast.low == Approx(0.5));
+  CHECK(alone[0].forecast.high == Approx(2));
 }
 
 TEST_CASE("intervals from exchangeable errors cover about four rows of five") {
