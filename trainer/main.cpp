@@ -69,6 +69,9 @@ std::int64_t step_of(const std::string& checkpoint) {
 /// What the trainer's segments and kernels take of the models that can be described.
 void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
+  if (!run.layout.trainable())
+    throw_error(Code::usage, "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and context parallelism; "
+                "windtunnel simulate takes this file", where, run.layout.name());
   if (m.experts == 0) return;
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
   for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})

@@ -8,6 +8,24 @@
 namespace wt {
 namespace {
 
+/// A dead rail leaves the node's traffic to the others.
+NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
+  constexpr double kSlowest = 1e-3;  // slower is dead: take the node out
+  NodeHealth health;
+  health.node = map.integer("node", 0, c.nodes - 1);
+  health.compute = map.number_or("compute", 1, kSlowest, 1);
+  health.nic = map.number_or("nic", 1, kSlowest, 1);
+  health.nvswitch = map.number_or("nvswitch", 1, kSlowest, 1);
+  const std::int64_t dead = map.integer_or("dead_rails", 0, 0);
+  if (dead >= c.nic_count)
+    map.fail("dead_rails", fmt::format("found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead, c.nic_count - 1, c.nic_count));
+  health.nic *= static_cast<double>(c.nic_count - dead) / static_cast<double>(c.nic_count);
+  for (const NodeHealth& other : c.degraded)
+    if (other.node == health.node) map.fail("node", fmt::format("found {} a second time; give all of a node's shares in one entry", health.node));
+  map.finish();
+  return health;
+}
+
 void read_gpu(YamlMap& map, ClusterSpec& c) {
   c.nodes = map.integer("nodes", 1);
   c.gpus_per_node = map.integer("gpus_per_node", 1);
@@ -31,6 +49,8 @@ void read_gpu(YamlMap& map, ClusterSpec& c) {
   c.nodes_per_leaf = leaf.integer("nodes", 1);
   c.oversubscription = leaf.number("oversubscription", 1);
   leaf.finish();
+  if (map.has("degraded"))
+    for (YamlMap& each : map.maps("degraded")) c.degraded.push_back(read_health(each, c));
   if (!map.has("storage")) return;
   YamlMap storage = map.map("storage");
   c.storage_write_Bps = storage.quantity("write", parse_bytes_per_second);

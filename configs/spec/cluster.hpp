@@ -7,10 +7,19 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace wt {
 
 class YamlMap;
+
+/// Health of a node as speeds relative to a healthy one.
+struct NodeHealth {
+  std::int64_t node = 0;
+  double compute = 1;
+  double nic = 1;       ///< of its slowest rail: data is cut evenly over the rails, the slowest ends last
+  double nvswitch = 1;
+};
 
 struct ClusterSpec {
   enum class Kind { gpu, shared_cores };
@@ -37,6 +46,8 @@ struct ClusterSpec {
   double storage_node_read_Bps = 0;
 
   double cores = 0;  ///< shared_cores only
+
+  std::vector<NodeHealth> degraded;  ///< nodes that are slower than the others
 
   std::map<std::string, std::string> sources;  ///< section -> citation; every section that holds numbers has one
 

@@ -1,5 +1,7 @@
 #include "configs/spec/layout.hpp"
 
+#include <algorithm>
+
 #include "configs/spec/error.hpp"
 #include "configs/spec/model.hpp"
 
@@ -9,7 +11,11 @@ std::string to_string(Precision precision) { return precision == Precision::fp32
 
 std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bubble ? "zero_bubble" : "one_f_one_b"; }
 
-bool Layout::trainable() const { return tensor == 1 && pipeline == 1; }
+bool Layout::trainable() const {
+  const auto& rules = recompute.rules();
+  const bool core = std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) { return rule.module == Module::core; });
+  return tensor == 1 && pipeline == 1 && !context_ring && !core;
+}
 
 std::int64_t Layout::slots(const ModelSpec& model) const {
   return placement.empty() ? model.experts : static_cast<std::int64_t>(placement.front().size());
@@ -17,7 +23,7 @@ std::int64_t Layout::slots(const ModelSpec& model) const {
 
 std::string Layout::name() const {
   std::string out = fmt::format("{}x{} expert {}", replicate, shard, expert);
-  if (context > 1) out += fmt::format(" context {}", context);
+  if (context > 1) out += fmt::format(" context {}{}", context, context_ring ? " ring" : "");
   if (optimizer_shard > 1) out += fmt::format(" optimizer {}", shard * optimizer_shard);
   if (tensor > 1) out += fmt::format(" tensor {}{}", tensor, sequence_parallel ? "+sequence" : "");
   if (pipeline > 1) out += fmt::format(" pipeline {}", pipeline);
@@ -63,6 +69,8 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
   if (model.layers % (l.pipeline * l.virtual_stages) != 0)
     throw_error(Code::usage, "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
                 l.pipeline, l.virtual_stages, model.layers);
+  if (model.tied)
+    throw_error(Code::usage, "{}: pipeline {} for model {}, whose embedding is its head; needs embeddings of their own", where, l.pipeline, model.name);
   if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
     throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);
   if (l.reshard_after_forward || l.reduce_every_microbatch)
@@ -88,6 +96,7 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 slots(model), placement.empty() ? "experts" : "expert slots");
   if (model.experts == 0 && expert > 1)
     throw_error(Code::usage, "{}: expert parallelism {} for model {}, which has no experts; needs 1", where, expert, model.name);
+  if (context_ring && context == 1) throw_error(Code::usage, "{}: found context_ring with context 1; needs context > 1", where);
   check_tensor(*this, model, where);
   check_pipeline(*this, model, where);
   recompute.check(model.layers, where);

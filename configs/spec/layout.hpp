@@ -46,6 +46,9 @@ struct Layout {
   std::int64_t pipeline = 1;         ///< stages; each has layers / pipeline layers
   std::int64_t virtual_stages = 1;   ///< chunks of neighbouring layers a stage has (interleaved schedule)
   Schedule schedule = Schedule::one_f_one_b;
+  /// Keys and values go round the context ranks while attention works on those that are there (ring attention, Liu et al.
+  /// 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
+  bool context_ring = false;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-constexpr std::array<Module, 4> kModules{Module::block, Module::attention, Module::experts, Module::norm};
+constexpr std::array<Module, 5> kModules{Module::block, Module::attention, Module::experts, Module::norm, Module::core};
 constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
 const char* const kBlockWords = "allowed first-n, last-n, middle-n, range-i-j with i < j";
 
@@ -89,7 +89,7 @@ Module module_from_string(const std::string& word) {
     if (to_string(module) == word) return module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm", word);
+  throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm, core", word);
 }
 
 /// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every block.
@@ -137,7 +137,7 @@ Recompute everywhere(Module module) {
 const Recompute Recompute::block = everywhere(Module::block);
 
 std::string to_string(Module module) {
-  static const char* names[] = {"block", "attention", "experts", "norm"};
+  static const char* names[] = {"block", "attention", "experts", "norm", "core"};
   return names[static_cast<int>(module)];
 }
 
@@ -159,7 +159,8 @@ LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers) const {
     bool& flag = rule.module == Module::block       ? out.block
                  : rule.module == Module::attention ? out.attention
                  : rule.module == Module::experts   ? out.experts
-                                                    : out.norm;
+                 : rule.module == Module::norm      ? out.norm
+                                                    : out.core;
     flag = covers(rule, layer, layers);
   }
   return out;
@@ -174,7 +175,9 @@ void Recompute::check(std::int64_t layers, const std::string& where) const {
   bool inputs = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const LayerRecompute again = of(layer, layers);
-    if (again.block && (again.attention || again.experts || again.norm))
+    if (again.attention && again.core)
+      throw_error(Code::usage, "{}: recompute: the attention of block {} is to be recomputed as a whole and its core; take it out of one of them", where, layer);
+    if (again.block && (again.attention || again.experts || again.norm || again.core))
       throw_error(Code::usage, "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them", where, layer);
     inputs = inputs || again.attention_again();
   }
@@ -194,7 +197,7 @@ std::string to_string(const Recompute& recompute) {
 }
 
 std::int64_t mask_of(const LayerRecompute& again) {
-  return (again.block ? 1 : 0) + (again.attention ? 2 : 0) + (again.experts ? 4 : 0) + (again.norm ? 8 : 0);
+  return (again.block ? 1 : 0) + (again.attention ? 2 : 0) + (again.experts ? 4 : 0) + (again.norm ? 8 : 0) + (again.core ? 16 : 0);
 }
 
 Recompute recompute_of_mask(std::int64_t mask) {

@@ -19,12 +19,13 @@ enum class Module {
   attention,  ///< norm to router, from the block's input; the choice of experts stays
   experts,    ///< gate and up products and SwiGLU, from the experts' input rows; nothing is exchanged again
   norm,       ///< the normalised rows, from the norm's input and 1/rms
+  core,       ///< the attention kernel, from q, k and v: Megatron's selective recompute (Korthikanti et al. 2022); simulated alone
 };
 std::string to_string(Module module);
 
 /// What one layer computes again. `block` stands alone; the others combine.
 struct LayerRecompute {
-  bool block = false, attention = false, experts = false, norm = false;
+  bool block = false, attention = false, experts = false, norm = false, core = false;
   bool attention_again() const { return block || attention; }
   bool experts_again() const { return block || experts; }
   friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;

@@ -1,4 +1,4 @@
-// What a layer computes again as a number, for shapes in profiles: 1 block, 2 attention, 4 experts, 8 norm.
+// What a layer computes again as a number, for shapes in profiles: 1 block, 2 attention, 4 experts, 8 norm, 16 core.
 #pragma once
 #include "configs/spec/recompute.hpp"
 

@@ -63,6 +63,12 @@ void read_layout(YamlMap& map, Layout& layout) {
   layout.optimizer_shard = state / layout.shard;
   layout.reshard_after_forward = m.boolean("reshard_after_forward", true);
   layout.reduce_every_microbatch = m.choice("gradient_reduction", {"microbatch", "step"}, "microbatch") == "microbatch";
+  layout.context_ring = m.boolean("context_parallel_ring", false);
+  layout.tensor = m.integer_or("tensor_parallel_degree", 1, 1);
+  layout.sequence_parallel = m.boolean("sequence_parallel", false);
+  layout.pipeline = m.integer_or("pipeline_parallel_degree", 1, 1);
+  layout.virtual_stages = m.integer_or("virtual_pipeline_degree", 1, 1);
+  layout.schedule = m.choice("pipeline_schedule", {"1f1b", "zero_bubble"}, "1f1b") == "1f1b" ? Schedule::one_f_one_b : Schedule::zero_bubble;
   layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
@@ -89,7 +95,7 @@ void check_run(const RunSpec& run, const std::string& where) {
   const std::int64_t ranks = run.layout.data_ranks();
   if (run.global_batch < 1 || run.global_batch % ranks != 0)
     throw_error(Code::usage, "{}: global_train_batch_size: found {}, needs a multiple of {} = {}, so that all ranks have as many sequences",
-                where, run.global_batch, run.layout.context == 1 ? "world" : "world / context", ranks);
+                where, run.global_batch, run.layout.trainable() && run.layout.context == 1 ? "world" : "replicate x shard / context", ranks);
   if (run.layout.microbatch > run.global_batch / ranks)
     throw_error(Code::usage, "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of global_train_batch_size = {}",
                 where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
@@ -170,6 +176,14 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "optimizer_shard_degree" << YAML::Value << run.layout.shard * run.layout.optimizer_shard;
   out << YAML::Key << "reshard_after_forward" << YAML::Value << run.layout.reshard_after_forward;
   out << YAML::Key << "gradient_reduction" << YAML::Value << (run.layout.reduce_every_microbatch ? "microbatch" : "step");
+  if (!run.layout.trainable()) {
+    out << YAML::Key << "context_parallel_ring" << YAML::Value << run.layout.context_ring;
+    out << YAML::Key << "tensor_parallel_degree" << YAML::Value << run.layout.tensor;
+    out << YAML::Key << "sequence_parallel" << YAML::Value << run.layout.sequence_parallel;
+    out << YAML::Key << "pipeline_parallel_degree" << YAML::Value << run.layout.pipeline;
+    out << YAML::Key << "virtual_pipeline_degree" << YAML::Value << run.layout.virtual_stages;
+    out << YAML::Key << "pipeline_schedule" << YAML::Value << (run.layout.schedule == Schedule::one_f_one_b ? "1f1b" : "zero_bubble");
+  }
   if (!run.layout.placement.empty()) {
     out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;
     for (const auto& row : run.layout.placement) out << YAML::Flow << row;

@@ -13,8 +13,11 @@ StackSpec stack_from_yaml(YamlMap& map) {
   StackSpec stack;
   stack.name = map.text("name");
   stack.frameworks = map.texts("frameworks");
-  if (stack.frameworks.empty()) map.fail("frameworks", "needs at least one word by which measurements name the framework");
+  if (stack.frameworks.empty())
+    map.fail("frameworks", "needs at least one word by which measurements name the framework");
   stack.balanced_stages = map.boolean("balanced_stages", false);
+  stack.attention = map.choice("attention", {"flash2", "cudnn"}, "flash2") == "cudnn" ? FusedAttention::cudnn
+                                                                                      : FusedAttention::flash2;
   stack.source = map.text("source");
   map.finish();
   return stack;

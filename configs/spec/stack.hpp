@@ -8,11 +8,16 @@ namespace wt {
 
 class YamlMap;
 
+/// Fused attention: FlashAttention-2 and what has its shape (Triton's, SDPA's), written for Ampere; or cuDNN's
+/// (Transformer Engine), which has kernels of its own for later GPUs, as FlashAttention-3 has.
+enum class FusedAttention { flash2, cudnn };
+
 struct StackSpec {
   std::string name;
   std::vector<std::string> frameworks;  ///< words by which a table of measurements names it
   /// Layers are dealt to pipeline stages so that embedding and output projection count as layers do; else evenly.
   bool balanced_stages = false;
+  FusedAttention attention = FusedAttention::flash2;
   std::string source;
 };
 

@@ -79,12 +79,14 @@ Validation validate_runs(const Options& o) {
 }
 
 void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
-                      Validation (*judge)(const Options&), bool with_stack = false) {
+                 Validation (*judge)(const Options&), bool with_stack = false) {
   CLI::App* command = validate.add_subcommand(name, help);
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
   command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
-  if (with_stack) command->add_option("--stack", o->stack, "The stack of all rows (configs/stacks), in place of what their framework says");
+  if (with_stack)
+    command->add_option("--stack", o->stack,
+                        "The stack of all rows (configs/stacks), in place of what their framework says");
   command->callback([o, judge] {
     const Validation validation = judge(*o);
     if (o->json)

@@ -50,23 +50,35 @@ class LaneSums {
       : cluster_(without_uplinks(cluster)), cost_(cost), floors_(floors), layout_(layout), mesh_(layout), rank_(rank) {}
 
   double run(const Program& program) {
-    visit(program.nodes, 1);
+    layers_ = program.layers;
+    visit(program.nodes, 1, nullptr);
     double bound = *std::max_element(lane_s_.begin(), lane_s_.end());
-    if (cluster_.shared_cores()) bound = std::max(bound, as_double(mesh_.world()) * cpu_s_ / cluster_.cores);
+    if (cluster_.shared_cores()) bound = std::max(bound, cpu_s_ / cluster_.cores);
     return bound;
   }
 
  private:
-  void visit(const std::vector<Node>& nodes, double times) {
+  void visit(const std::vector<Node>& nodes, double times, const Loop* over_layers) {
     for (const Node& node : nodes) {
       if (const Op* op = std::get_if<Op>(&node)) {
-        add(*op, times);
+        add(*op, over_layers ? times * within(*op, *over_layers) : times);
         continue;
       }
       const Loop& loop = std::get<Loop>(node);
       if (loop.index == Loop::Index::microbatch) floor_ = lowest(floors_, loop.first, loop.last);
-      visit(loop.body, times * loop.count());
+      visit(loop.body, times * loop.count(), loop.index == Loop::Index::layer ? &loop : over_layers);
     }
+  }
+
+  /// Share of a loop's rounds in which the op's layer exists: a prefetch of the next one is void in the last.
+  double within(const Op& op, const Loop& loop) const {
+    if (op.layer_delta == 0 || op.group == Group::embedding || op.group == Group::head) return 1;
+    int rounds = 0;
+    for (int i = 0; i < loop.count(); ++i) {
+      const int layer = (loop.descending ? loop.first - i : loop.first + i) + op.layer_delta;
+      rounds += layer >= 0 && layer < layers_;
+    }
+    return static_cast<double>(rounds) / loop.count();
   }
 
   void add(const Op& op, double times) {
@@ -74,11 +86,16 @@ class LaneSums {
     double seconds = 0;
     if (op.kind == OpKind::segment || op.kind == OpKind::copy) {
       seconds = cost_.segment(op, floor_.rows).seconds;
-      cpu_s_ += times * seconds;
+      cpu_s_ += times * seconds * alike(op, layout_.stage_ranks());
     } else {
       seconds = collective(op, times);
     }
     lane_s_[static_cast<std::size_t>(op.lane)] += times * seconds;
+  }
+
+  /// How many of the ranks surely do as much: copies of experts make expert ranks differ.
+  static double alike(const Op& op, std::int64_t ranks) {
+    return op.action == Action::exchange_copies || op.action == Action::add_copies ? 1 : as_double(ranks);
   }
 
   double collective(const Op& op, double times) {
@@ -89,8 +106,8 @@ class LaneSums {
     const double bytes = op.collective.bytes.at(floor_.rows);
     const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
     if (cluster_.shared_cores()) {
-      cpu_s_ += times * price.cpu_s;
-      return price.latency_s + on_cores(price.cpu_s, as_double(group->size), cluster_.cores);
+      cpu_s_ += times * price.cpu_s * alike(op, layout_.stage_ranks());
+      return price.latency_s + on_cores(price.cpu_s, alike(op, group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
       return price.latency_s +
@@ -129,9 +146,10 @@ class LaneSums {
   const Layout& layout_;
   Mesh mesh_;
   std::int64_t rank_;
+  int layers_ = 0;
   std::array<std::optional<RingShape>, kAxes> groups_;
   std::array<double, kLanes> lane_s_{};
-  double cpu_s_ = 0;  ///< of one rank, on shared cores
+  double cpu_s_ = 0;  ///< of all ranks of the stage, on shared cores
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ constexpr double kNvlinkHop_s = 3.4e-6;
 constexpr double kNetworkHop_s = 14e-6;
 constexpr double kNetworkOverhead_s = 1e-6;
 constexpr double kExchangeInNode_s = 11e-6, kExchangeOverNodes_s = 37e-6;  // Vultr HGX B200, all-to-all of <= 1 KiB
+constexpr double kMessageInNode_s = 9.3e-6, kMessageOverNodes_s = 14.5e-6;  // Vultr HGX B200, send and receive of <= 1 KiB
 constexpr double kUsableNic = 48.5 / 50.0;                                 // ConnectX-7, SimAI constants
 constexpr double kAssumedEfficiency = 0.5;
 
@@ -24,6 +25,7 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 /// Share of the buffer that leaves a rank, by kind: what a different number of ranks changes.
 double moved_share(OpKind kind, std::int64_t ranks) {
+  if (kind == OpKind::send) return 1;
   const double share = as_double(ranks - 1) / as_double(ranks);
   return kind == OpKind::all_reduce ? 2 * share : share;
 }
@@ -60,6 +62,7 @@ double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes) {
     const double elsewhere = as_double(ranks) - as_double(ranks) / as_double(nodes);
     return kExchangeOverNodes_s + kNetworkOverhead_s * std::max(0.0, elsewhere - 8);
   }
+  if (kind == OpKind::send) return nodes == 1 ? kMessageInNode_s : kMessageOverNodes_s;
   const double rounds = kind == OpKind::all_reduce ? 2 : 1;
   return kRingBase_s + rounds * (as_double(ranks - nodes) * kNvlinkHop_s + as_double(nodes - 1) * kNetworkHop_s);
 }
@@ -89,7 +92,7 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
   CollectivePrice price;
   price.latency_s = nccl_latency_s(kind, ranks, nodes);
   OpKind source = kind;
-  if (!measured(kind) && kind == OpKind::reduce_scatter) source = OpKind::all_gather;
+  if (!measured(kind) && (kind == OpKind::reduce_scatter || kind == OpKind::send)) source = OpKind::all_gather;
   if (!measured(source)) {
     if (!allow_assumed)
       throw_error(

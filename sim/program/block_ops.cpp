@@ -44,12 +44,17 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   if (!cut()) work = projection_work(direction);
   const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
   if (cut()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
-  // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
-  add(Kernel::attention, fixed(as_double(layout_.microbatch) / as_double(layout_.context)), {options_.seq, m.heads, m.kv_heads, m.head_dim});
+  work.push_back(core_work(direction));
   add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
   if (!tensor())
     for (const WorkItem& each : between_work(direction)) work.push_back(each);
   return work;
+}
+
+WorkItem BlockOps::core_work(Direction direction) const {
+  // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
+  const Amount sequences = fixed(as_double(layout_.microbatch) / as_double(layout_.context));
+  return item(Kernel::attention, direction, sequences, {options_.seq, model_.heads, model_.kv_heads, model_.head_dim});
 }
 
 std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
@@ -81,9 +86,10 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
     o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : sequence() ? "gre.own" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
+    if (again.core) o.frees.push_back({"core"});
     if (cut()) {
-      o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_gathered)}, {"gresidual", fixed(sizes_.x)}};
-      o.transient = {fixed(sizes_.x + 2 * sizes_.kv_gathered + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
+      o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_held)}, {"gresidual", fixed(sizes_.x)}};
+      o.transient = {fixed(sizes_.x + 2 * sizes_.kv_held + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
       o.frees.push_back({"q"});
       return o;
     }
@@ -92,7 +98,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     return o;
   }
   o.waits = {{unshard_name(Group::dense, direction)}};
-  if (cut()) o.waits.push_back({"kv.gather" + suffix(direction)});
+  if (cut() && !layout_.context_ring) o.waits.push_back({"kv.gather" + suffix(direction)});
   const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
   const bool rows_kept = first || again.block;  // else the experts' input is still there, and gone when attention comes
   double held = 0;  // by this op, when it is done
@@ -101,8 +107,8 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     held += bytes;
   };
   const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none, alone = again.attention && !first;
-  const double elsewhere = cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_gathered : 0;
-  if (kept) allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) + (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+  const double elsewhere = cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_held : 0;
+  if (kept) allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) - (again.core ? core_bytes() : 0) + (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
   if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
   if (moe() && rows_kept) allocate("y", sizes_.routed);
@@ -155,26 +161,6 @@ Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
   return o;
 }
 
-Op BlockOps::gather_kv(Direction direction) const {
-  Op o = op("kv.gather" + suffix(direction), Action::gather_kv, direction);
-  collective(o, OpKind::all_gather, Axis::context, fixed(sizes_.kv_gathered));
-  o.waits = {{"project" + suffix(direction)}};
-  o.allocates = {{"kv.gathered", fixed(sizes_.kv_gathered)}};
-  o.frees = {{"kv"}};
-  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
-  return o;
-}
-
-Op BlockOps::reduce_kv() const {
-  Op o = op("kv.reduce.bwd", Action::gather_kv, Direction::backward);
-  collective(o, OpKind::reduce_scatter, Axis::context, fixed(sizes_.kv_gathered));
-  o.waits = {{"attn.bwd"}};
-  o.allocates = {{"gkv", fixed(sizes_.kv)}};
-  o.frees = {{"gkv.gathered"}};
-  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
-  return o;
-}
-
 void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const {
   const bool backward = direction == Direction::backward;
   const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // with the FFN
@@ -186,11 +172,14 @@ void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompu
     out.push_back(project(direction, again));
     out.push_back(gather_kv(direction));
   }
+  if (again.core && backward) out.push_back(core_again());
   Op core = attention(direction, again);
   if (tensor()) add_whole(core, "attn");
+  if (layout_.context_ring && backward) add_ring_backward(out, core.waits);
   out.push_back(core);
+  if (layout_.context_ring) out.push_back(ring_end(direction));
   if (cut() && backward) {
-    out.push_back(reduce_kv());
+    if (!layout_.context_ring) out.push_back(reduce_kv());
     out.push_back(project(direction, again));
   }
   if (tensor()) {
@@ -309,45 +298,6 @@ Op BlockOps::combine(Direction direction, const LayerRecompute& again) const {
     if (again.block) o.frees.push_back({"co"});
   }
   return o;
-}
-
-Op BlockOps::all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const {
-  Op o = op(name + suffix(direction), action, direction);
-  collective(o, OpKind::all_to_all, Axis::expert, sent);
-  o.waits = std::move(waits);
-  return o;
-}
-
-std::string BlockOps::last(Direction direction) const {
-  return (moe() ? "combine" : tensor() && direction == Direction::forward ? "ffn.add" : "ffn") + suffix(direction);
-}
-
-std::string BlockOps::chosen(Direction direction) const { return (tensor() ? "mix" : "attn") + suffix(direction); }
-
-void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
-  const bool local = !remote();
-  const std::string s = suffix(direction);
-  add_attention(out, direction, again);
-  if (!local) {
-    if (direction == Direction::forward)
-      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{chosen(direction)}}));
-    Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
-                             {{direction == Direction::forward ? "counts" + s : chosen(direction)}});
-    dispatch.allocates = {{"recv", sent_rows()}};
-    if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
-    dispatch.frees = {{"y"}};
-    out.push_back(dispatch);
-  }
-  if (has_ffn()) add_ffn(out, direction, again);  // shared experts work while rows travel
-  if (!moe()) return;
-  add_experts(out, direction, again);
-  if (!local) {
-    Op collect = all_to_all("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
-    collect.allocates = {{"co", fixed(sizes_.routed)}};
-    collect.frees = {{sequence() ? "eo.own" : "eo"}};
-    out.push_back(collect);
-  }
-  if (direction == Direction::forward) out.push_back(combine(direction, again));
 }
 
 Op BlockOps::embed_forward() const {

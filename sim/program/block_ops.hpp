@@ -17,8 +17,10 @@ class BlockOps : public OpFactory {
   void add_ffn(Nodes& out, Direction direction, const LayerRecompute& again) const;
   /// Likewise; under sequence parallelism each tensor rank routes its own tokens, and their rows are gathered over the group.
   void add_experts(Nodes& out, Direction direction, const LayerRecompute& again) const;
-  Op combine(Direction direction, const LayerRecompute& again) const;
-  Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
+  /// combine .. experts, and shared experts while gradients travel; or the dense FFN.
+  void add_ffn_backward(Nodes& out, const LayerRecompute& again) const;
+  /// Gradients of the experts' rows to the ranks of the tokens, behind it.
+  void add_dispatch_backward(Nodes& out) const;
   /// The op of that direction with which a block ends: combine, or the FFN of a dense layer.
   std::string last(Direction direction) const;
   /// attention .. combine of one layer, with the exchanges where experts live elsewhere. As recompute of a whole block
@@ -26,12 +28,13 @@ class BlockOps : public OpFactory {
   void add_block(Nodes& out, Direction direction, const LayerRecompute& again) const;
   void add_embed(Nodes& out, Direction direction) const;
   void add_head(Nodes& out) const;
+ private:
   /// What a rank sends back to the ranks of the tokens: its experts' rows, or under sequence parallelism its part of them.
   Amount sent_rows() const;
   /// The op after which they are there.
   std::string rows_ready(Direction direction) const { return (sequence() ? "rows.scatter" : "experts") + suffix(direction); }
-
- private:
+  Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
+  Op combine(Direction direction, const LayerRecompute& again) const;
   Op ffn(Direction direction, const LayerRecompute& again) const;
   Op experts(Direction direction, const LayerRecompute& again) const;
   Op embed_forward() const;
@@ -41,6 +44,13 @@ class BlockOps : public OpFactory {
   Op project(Direction direction, const LayerRecompute& again) const;
   Op gather_kv(Direction direction) const;
   Op reduce_kv() const;
+  void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
+  /// The compute lane waits for the ring's last message.
+  Op ring_end(Direction direction) const;
+  /// The attention kernel alone, and what it saves besides q, k and v.
+  WorkItem core_work(Direction direction) const;
+  double core_bytes() const;
+  Op core_again() const;
   /// The block's own norms; those of q, k and latent vectors are RMSNorm always.
   Kernel norm_kernel() const { return model_.norm == Norm::layernorm ? Kernel::layernorm : Kernel::rmsnorm; }
   /// The load-balancing loss counts rows of whole sequences.

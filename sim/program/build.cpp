@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "configs/spec/error.hpp"
-#include "sim/program/block_ops.hpp"
-#include "sim/program/group_ops.hpp"
+#include "sim/program/pipeline.hpp"
+#include "sim/program/step_builder.hpp"
 #include "sim/program/tensor_slice.hpp"
 
 namespace wt {
@@ -12,13 +12,10 @@ namespace {
 
 /// Builds the program of one rank class. Layer loops are peeled at the ends because the first and the last layer have
 /// one neighbour less to prefetch.
-class Builder : private OpFactory {
+class Builder : private StepBuilder {
  public:
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
-      : OpFactory(model, layout, options, 0, expert_rank) {
-    program_.layers = static_cast<int>(model_.layers);
-    program_.microbatches = static_cast<int>(options_.microbatches);
-  }
+      : StepBuilder(model, layout, options, expert_rank, every_layer(model)) {}
 
   Program build() {
     add_resident();
@@ -29,7 +26,7 @@ class Builder : private OpFactory {
     if (last > 0) add(0, alike - 1, true, false);
     add(alike, last - 1, false, false);
     program_.nodes.push_back(last_loop(state_sharded() && last == 0));
-    epilogue();
+    add_epilogue();
     return std::move(program_);
   }
 
@@ -40,41 +37,6 @@ class Builder : private OpFactory {
     if (options_.last_microbatch > 0) smaller.microbatch = options_.last_microbatch;
     const int last = program_.microbatches - 1;
     return loop(Loop::Index::microbatch, last, last, Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
-  }
-
-  static Loop loop(Loop::Index index, int first, int last, Nodes body) {
-    return {index, first, last, first > last, std::move(body)};
-  }
-
-  GroupOps groups(int layer = 0) const { return {model_, layout_, options_, layer, expert_rank_}; }
-  BlockOps blocks(int layer) const { return {model_, layout_, options_, layer, expert_rank_}; }
-  /// Those of the block's groups that this layer has.
-  std::vector<Group> block_groups(int layer) const {
-    if (model_.moe(layer)) return {Group::dense, Group::expert};
-    return {Group::dense};
-  }
-
-  LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
-  /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its body
-  /// gathers for a neighbour.
-  struct Alike {
-    int first, last;
-  };
-  bool same_copies(int a, int b) const {
-    return !copies() || copy_exchange(model_, layout_, a, expert_rank_).rows() == copy_exchange(model_, layout_, b, expert_rank_).rows();
-  }
-  std::vector<Alike> alike(int first, int last) const {
-    const auto kind = [this](int layer) { return model_.moe(std::clamp(layer, 0, program_.layers - 1)); };
-    const auto same = [&](int a, int b) {
-      for (int delta = -1; delta <= 2; ++delta)
-        if (kind(a + delta) != kind(b + delta)) return false;
-      return again(a) == again(b) && same_copies(a, b);
-    };
-    std::vector<Alike> out;
-    for (int layer = first; layer <= last; ++layer)
-      if (!out.empty() && same(out.back().first, layer)) out.back().last = layer;
-      else out.push_back({layer, layer});
-    return out;
   }
 
   // ---- memory held all the time ----
@@ -88,18 +50,8 @@ class Builder : private OpFactory {
     program_.resident.push_back({"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4)});
     if (!layout_.reduce_every_microbatch)
       program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
-    program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
-    // Additive masks: of all positions with linear biases; under context parallelism of the rank's two pieces (of 2C), up
-    // to their ends.
-    const double length = as_double(options_.seq) / as_double(2 * layout_.context), pieces = as_double(2 * layout_.context + 1);
-    const double elements = cut() ? pieces * length * length : model_.attention.alibi ? as_double(options_.seq * options_.seq) : 0;
-    if (elements > 0)
-      program_.resident.push_back({"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
-    if (biased()) program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
+    add_tables();
   }
-
-  bool biased() const { return model_.moe_layers() > 0 && model_.router.bias_update_rate > 0; }
-  std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
 
   /// Elements of all slots of a kind.
   double slots(std::int64_t count) const {
@@ -107,14 +59,6 @@ class Builder : private OpFactory {
     for (Group group : {Group::dense, Group::expert})
       for (std::int64_t slot = 0; slot < count; ++slot) sum += as_double(slot_elements(model_, layout_, group, slot, count));
     return sum;
-  }
-
-  /// Sum of a size over all groups of this rank.
-  double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const {
-    std::int64_t sum = elements(model_, layout_, Group::embedding, 0) + elements(model_, layout_, Group::head, 0);
-    for (std::int64_t layer = 0; layer < model_.layers; ++layer)
-      sum += elements(model_, layout_, Group::dense, layer) + elements(model_, layout_, Group::expert, layer);
-    return as_double(sum);
   }
 
   /// Layer loop body of the forward pass; prefetches the next layer, or the head from the last one.
@@ -152,19 +96,13 @@ class Builder : private OpFactory {
       for (Group group : block_groups(layer - 1))
         out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
     if (again.block) block.add_block(out, Direction::recompute, again);
-    if (model_.moe(layer)) add_experts_backward(out, layer);
-    else block.add_ffn(out, Direction::backward, again);
+    block.add_ffn_backward(out, again);
     if (reduces) {
       if (!is_last) groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
       else if (!model_.tied) groups().add_accumulate(out, Group::head, 0, last_microbatch);
       if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
-    if (model_.moe(layer) && layout_.expert > 1) {
-      Op dispatch = block.all_to_all("dispatch", Action::dispatch, Direction::backward, block.sent_rows(), {{block.rows_ready(Direction::backward)}});
-      dispatch.allocates = {{"gy", fixed(block.sizes().routed)}};
-      dispatch.frees = {{layout_.sequence_parallel ? "gre.own" : "gre"}};
-      out.push_back(dispatch);
-    }
+    block.add_dispatch_backward(out);
     if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
     if (again.attention) block.add_attention(out, Direction::recompute, again);
     block.add_attention(out, Direction::backward, again);
@@ -174,22 +112,6 @@ class Builder : private OpFactory {
     if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
     groups(layer).add_reduce(out, Group::dense, {{layer_end()}});
     return out;
-  }
-
-  /// combine .. experts; shared experts while gradients travel.
-  void add_experts_backward(Nodes& out, int layer) const {
-    const LayerRecompute again = this->again(layer);
-    const BlockOps block = blocks(layer);
-    out.push_back(block.combine(Direction::backward, again));
-    if (layout_.expert > 1) {
-      Op collect = block.all_to_all("collect", Action::collect, Direction::backward, fixed(block.sizes().routed), {{"combine.bwd"}});
-      collect.allocates = {{"gco", block.sent_rows()}};
-      collect.frees = {{"go"}};
-      out.push_back(collect);
-    }
-    if (model_.ffn_width(layer) > 0) block.add_ffn(out, Direction::backward, again);
-    if (again.experts) block.add_experts(out, Direction::recompute, again);
-    block.add_experts(out, Direction::backward, again);
   }
 
   Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
@@ -236,52 +158,6 @@ class Builder : private OpFactory {
     groups().add_accumulate(out, outermost, 0, last_microbatch);
     return out;
   }
-
-  void epilogue() {
-    const double states = over_groups(state_elements);
-    Op norm = op("norm", Action::gradient_norm);
-    norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(states))};
-    if (!model_.tied) norm.waits = {{groups().last_gradient(Group::embedding)}};
-    for (int layer = 0; layer < program_.layers; ++layer)
-      for (Group group : block_groups(layer)) norm.waits.push_back({groups().last_gradient(group), 0, layer});
-    norm.waits.push_back({groups().last_gradient(Group::head)});
-    program_.nodes.push_back(norm);
-    const bool summed = Mesh(layout_).size(Axis::state) > 1;
-    if (summed) {
-      Op reduce = op("norm.reduce", Action::reduce_norm);
-      collective(reduce, OpKind::all_reduce, Axis::state, fixed(4));
-      reduce.waits = {{"norm"}};
-      program_.nodes.push_back(reduce);
-    }
-    Op optimizer = op("optimizer", Action::optimizer);
-    optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(states))};
-    optimizer.waits = {{summed ? "norm.reduce" : "norm"}};
-    program_.nodes.push_back(optimizer);
-    if (biased()) add_bias_update();
-    if (layout_.world() > 1) {
-      Op loss = op("loss.reduce", Action::reduce_loss);
-      collective(loss, OpKind::all_reduce, Axis::world, fixed(12));
-      loss.waits = {{"optimizer"}};
-      program_.nodes.push_back(loss);
-    }
-  }
-
-  /// Loss-free balancing: after the step the biases move against the loads of all its microbatches on all ranks.
-  void add_bias_update() {
-    Op update = op("router_bias", Action::update_bias, Direction::forward, Group::router_bias);
-    update.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(router_loads())), {1})};
-    update.waits = {{"optimizer"}};
-    if (layout_.world() > 1) {
-      Op loads = op("router_loads.reduce", Action::reduce_loads, Direction::forward, Group::router_bias);
-      collective(loads, OpKind::all_reduce, Axis::world, fixed(4 * as_double(router_loads())));
-      loads.waits = {{"optimizer"}};
-      program_.nodes.push_back(loads);
-      update.waits = {{"router_loads.reduce"}};
-    }
-    program_.nodes.push_back(update);
-  }
-
-  Program program_;
 };
 
 }  // namespace
@@ -338,19 +214,36 @@ std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group g
   return most;
 }
 
+namespace {
+
+void check_resident(const Layout& layout, const ProgramOptions& options) {
+  if (options.last_microbatch > 0 && options.last_microbatch != layout.microbatch)
+    throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay", layout.name(),
+                options.last_microbatch, layout.microbatch);
+  if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
+    throw_error(Code::usage, "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)", layout.name(),
+                options.microbatches, layout.pipeline);
+}
+
+}  // namespace
+
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
   if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
     throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many", layout.name(),
                 options.last_microbatch, layout.microbatch);
+  if (layout.resident_weights()) check_resident(layout, options);
   ProgramSet set;
   const ModelSpec slice = tensor_slice(model, layout.tensor);
-  // Copies of experts make expert ranks differ in what they exchange; without them all ranks are one class.
+  // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage are
+  // one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
-  for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
-    set.programs.push_back(Builder(slice, layout, options, expert_rank).build());
+  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
+    for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
+      set.programs.push_back(layout.resident_weights() ? stage_program(slice, layout, options, stage, expert_rank)
+                                                       : Builder(slice, layout, options, expert_rank).build());
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
-    set.class_of_rank.push_back(static_cast<int>(layout.data_rank(rank) % classes));
+    set.class_of_rank.push_back(static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
   return set;
 }
 

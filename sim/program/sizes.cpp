@@ -60,6 +60,7 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   kv = m.attention.mla.on() ? 2 * tokens * q_width * word : 2 * tokens * kv_width * word;
   q = qkv - kv;
   kv_gathered = kv * f(layout.context);
+  kv_held = layout.context_ring ? kv : kv_gathered;
   projection = statistics + variants;
   routing = own_tokens * top_k * (8 + 4 + 8 + 8);
   compressed = own_tokens * (d + 4 * std::ceil(d / 128));

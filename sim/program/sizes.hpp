@@ -32,6 +32,7 @@ struct Sizes {
   double qkv;            ///< q, k and v of the rank's own tokens as the attention kernel reads them
   double q, kv;          ///< parts of it
   double kv_gathered;    ///< keys and values of whole sequences, under context parallelism
+  double kv_held;        ///< of them what a rank has at a time: all, or its own where they go round in a ring
   double projection;     ///< the part of `attention` that is saved before q, k and v are there
   double first_norm;     ///< the part of `normed` that is saved there
   double heads;          ///< output of the attention kernel

@@ -153,10 +153,12 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   layout.check(model, "layout " + layout.name());
   cluster.check_ranks(layout.world(), "layout " + layout.name());
   check_same_machine(cluster, cost);
+  std::vector<NodeHealth> health = cluster.degraded;
+  health.insert(health.end(), options.health.begin(), options.health.end());
   const Representatives ranks = options.fold
-                                    ? representatives(programs, layout, cluster, routing, options.step, options.health)
+                                    ? representatives(programs, layout, cluster, routing, options.step, health)
                                     : every_rank(layout);
-  const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, options.health);
+  const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, health);
   const std::vector<OpTimes> times = execute_in_child(bound->tasks);
 
   ReplayResult result;

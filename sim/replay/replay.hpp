@@ -21,7 +21,7 @@ struct ReplayOptions {
   std::int64_t step = 0;           ///< which step of the routing source
   bool fold = true;                ///< simulate twins once
   bool timelines = true;           ///< give op records; without them only the sums
-  std::vector<NodeHealth> health;  ///< nodes that are slower than the others
+  std::vector<NodeHealth> health;  ///< further ones than ClusterSpec::degraded
 };
 
 /// Ops of one kind of work on the critical rank.

@@ -4,8 +4,21 @@
 #include <numeric>
 #include <set>
 
+#include "sim/program/mesh.hpp"
+
 namespace wt {
 namespace {
+
+/// Every group of every axis lies inside one block, or repeats in all the blocks it passes.
+bool groups_nest(const Layout& layout, std::int64_t block) {
+  const Mesh mesh(layout);
+  const auto nests = [&](std::int64_t ranks) { return ranks % block == 0 || block % ranks == 0; };
+  for (std::size_t a = 0; a < kAxes; ++a) {
+    const Axis axis = static_cast<Axis>(a);
+    if (mesh.size(axis) > 1 && !(nests(mesh.stride(axis)) && nests(mesh.stride(axis) * mesh.size(axis)))) return false;
+  }
+  return true;
+}
 
 /// Ranks [0, block) of a stage and every later block have the same classes and the same routing.
 bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const RoutingSource& routing, std::int64_t step,
@@ -39,16 +52,16 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
                                 const RoutingSource& routing, std::int64_t step,
                                 const std::vector<NodeHealth>& health) {
   const std::int64_t node = cluster.gpus_per_node, world = layout.world(), stage = layout.stage_ranks();
-  const std::int64_t closed = layout.expert * layout.tensor, shard = layout.shard * layout.tensor;
+  const std::int64_t closed = layout.expert * layout.tensor;
   std::int64_t block = std::max(node, closed);
   const bool whole_nodes = node % closed == 0 || closed % node == 0;
-  const bool whole_groups = shard % block == 0 || block % shard == 0;
-  const bool foldable = !cluster.shared_cores() && stage > block && stage % block == 0 && whole_nodes && whole_groups;
+  const bool foldable =
+      !cluster.shared_cores() && stage > block && stage % block == 0 && whole_nodes && groups_nest(layout, block);
   if (!foldable || !blocks_are_twins(programs, layout, routing, step, block)) return every_rank(layout);
   Representatives some;
   some.folded = true;
   if (cluster.oversubscription > 1) {
-    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), shard);
+    const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), layout.shard * layout.tensor);
     if (leaves <= kLargestBlock && stage > leaves && stage % leaves == 0)
       block = leaves;
     else if (world <= kLargestBlock)
@@ -56,11 +69,14 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
     else
       some.uplink_shares = true;
   }
-  std::set<std::int64_t> spans{0};
+  // What a slow node slows before its replica meets the others, all of those, and one of the healthy ones.
   const std::int64_t span =
-      health.empty() ? block : std::max(shard, block);  // what a slow node slows before replicas meet
-  if (!health.empty()) spans.clear();
+      health.empty() ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
+  std::set<std::int64_t> spans;
   for (const NodeHealth& entry : health) spans.insert(entry.node * node % stage / span);
+  std::int64_t healthy = 0;
+  while (spans.contains(healthy)) ++healthy;
+  spans.insert(healthy);
   for (std::int64_t first = 0; first < world; first += stage)
     for (std::int64_t s : spans)
       for (std::int64_t rank = s * span; rank < std::min((s + 1) * span, stage); ++rank) some.ranks.push_back(first + rank);

@@ -4,24 +4,19 @@
 // of every pipeline stage the same.
 //
 // A node that is slower than the others is no twin of theirs. Then the shard groups that contain slow nodes are
-// simulated in full and stand for the others, which are never later than they: the step ends with the slowest.
+// simulated in full, and one of the healthy ones stands for all of these: they run ahead of the slow one, and their
+// traffic meets it where replicas exchange gradients.
 #pragma once
 #include <cstdint>
 #include <vector>
 
+#include "configs/spec/cluster.hpp"
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/layout.hpp"
 #include "sim/program/build.hpp"
 #include "sim/program/routing.hpp"
 
 namespace wt {
-
-/// Health of a node as speeds relative to a healthy one.
-struct NodeHealth {
-  std::int64_t node = 0;
-  double compute = 1;
-  double nic = 1;
-};
 
 inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep uplinks exact; a step costs about 0.5 s
 

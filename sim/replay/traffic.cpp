@@ -41,10 +41,10 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
   for (std::size_t i = 0; i < ranks.ranks.size(); ++i)
     local_[static_cast<std::size_t>(ranks.ranks[i])] = static_cast<int>(i);
   for (std::int64_t rank : ranks.ranks) {
-    double nic = cluster_.nic_per_gpu_Bps();
+    double nic = cluster_.nic_per_gpu_Bps(), nvlink = cluster_.nvswitch_Bps;
     for (const NodeHealth& entry : health)
-      if (entry.node == cluster_.node_of(rank)) nic *= entry.nic;
-    capacity_.insert(capacity_.end(), {cluster_.nvswitch_Bps, cluster_.nvswitch_Bps, nic, nic});
+      if (entry.node == cluster_.node_of(rank)) nic *= entry.nic, nvlink *= entry.nvswitch;
+    capacity_.insert(capacity_.end(), {nvlink, nvlink, nic, nic});
   }
   first_uplink_ = static_cast<std::int64_t>(capacity_.size());
   if (!uplinks_) return;

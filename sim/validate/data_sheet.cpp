@@ -13,9 +13,9 @@ struct Known {
   DataSheet sheet;
 };
 
-// NVIDIA's data sheets of V100, A100, H100, H200 and HGX B200, dense figures; L2 sizes from the architecture white
+// NVIDIA's data sheets of V100, A100, H100, H200, HGX B200 and GB200, dense figures; L2 sizes from the architecture white
 // papers; H800 is H100 with 400 GB/s of NVLink in both directions together. The first entry that matches counts.
-const std::array<Known, 9> kSheets = {{
+const std::array<Known, 10> kSheets = {{
     {{"v100", ""}, {"V100-SXM", 7, 80, 125e12, 0.9e12, 6e6, 150e9}},
     {{"a100", "40g"}, {"A100-40G-SXM", 8, 108, 312e12, 1.555e12, 40e6, 300e9}},
     {{"a100", ""}, {"A100-80G-SXM", 8, 108, 312e12, 2.039e12, 40e6, 300e9}},
@@ -24,6 +24,7 @@ const std::array<Known, 9> kSheets = {{
     {{"h800", ""}, {"H800-SXM", 9, 132, 989e12, 3.35e12, 50e6, 200e9}},
     {{"h200", "nvl"}, {"H200-NVL", 9, 132, 835e12, 4.8e12, 50e6, 450e9}},
     {{"h200", ""}, {"H200-SXM", 9, 132, 989e12, 4.8e12, 50e6, 450e9}},
+    {{"gb200", ""}, {"GB200", 10, 148, 2500e12, 8.0e12, 126e6, 900e9}},
     {{"b200", ""}, {"B200", 10, 148, 2250e12, 8.0e12, 126e6, 900e9}},
 }};
 
@@ -36,7 +37,7 @@ std::string lower(std::string text) {
 
 std::optional<DataSheet> data_sheet(const std::string& gpu) {
   const std::string name = lower(gpu);
-  if (name.find("gb200") != std::string::npos || name.find("gh200") != std::string::npos) return std::nullopt;
+  if (name.find("gh200") != std::string::npos) return std::nullopt;
   for (const Known& known : kSheets)
     if (std::all_of(known.words.begin(), known.words.end(),
                     [&](std::string_view word) { return name.find(word) != std::string::npos; }))

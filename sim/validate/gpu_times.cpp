@@ -22,16 +22,20 @@ GpuTimes::GpuTimes(const std::vector<KernelRow>& reference) {
     for (const KernelSample& s : samples) timed.push_back({s.product, s.row->seconds});
     known_.push_back({samples.front().gpu, fit_wave(timed, samples.front().gpu, typical_wave())});
   }
-  if (known_.empty()) throw_error(Code::usage, "times of products: found no GPU with enough measurements, needs one; see configs/measurements");
+  if (known_.empty())
+    throw_error(Code::usage,
+                "times of products: found no GPU with enough measurements, needs one; see configs/measurements");
 }
 
 double GpuTimes::product_s(double m, double n, double k, double relative_rate, const DataSheet& gpu) const {
   const auto key = std::make_tuple(gpu.name, m, n, k, relative_rate);
   if (const auto found = times_.find(key); found != times_.end()) return found->second;
   const auto distance = [&](const Known& each) {
-    return std::make_pair(std::abs(each.gpu.generation - gpu.generation), std::abs(each.gpu.processors - gpu.processors));
+    return std::make_pair(std::abs(each.gpu.generation - gpu.generation),
+                          std::abs(each.gpu.processors - gpu.processors));
   };
-  const Known& nearest = *std::min_element(known_.begin(), known_.end(), [&](const Known& a, const Known& b) { return distance(a) < distance(b); });
+  const Known& nearest = *std::min_element(known_.begin(), known_.end(),
+                                           [&](const Known& a, const Known& b) { return distance(a) < distance(b); });
   const double bytes = relative_rate > 1 ? 1 : relative_rate < 1 ? 4 : 2;
   return times_[key] = wave_time_s({m, n, k, relative_rate, bytes}, gpu, nearest.constants);
 }
@@ -41,8 +45,9 @@ double GpuTimes::products_s(const WorkItem& item, double rows, double relative_r
   const double groups = item.kernel == Kernel::grouped_gemm ? static_cast<double>(item.dims[2]) : 1;
   const double m = std::max(1.0, std::round(item.rows.at(rows) / groups));
   if (item.precision == Precision::fp32) relative_rate = 0.5;  // TF32 products of fp32 tensors
-  const double one = item.pass == Pass::forward ? product_s(m, n, k, relative_rate, gpu)
-                                                : product_s(m, k, n, relative_rate, gpu) + product_s(n, k, m, relative_rate, gpu);
+  const double one = item.pass == Pass::forward
+                         ? product_s(m, n, k, relative_rate, gpu)
+                         : product_s(m, k, n, relative_rate, gpu) + product_s(n, k, m, relative_rate, gpu);
   return groups * one;
 }
 

@@ -1,6 +1,6 @@
-// Times of a step program's work items on a GPU of which only the data sheet and published kernel times are known: matrix
-// products by the wave model, everything else by FLOPs or bytes over what the data sheet allows. How far a framework's
-// kernels stay behind that is its stack's business (step_model.hpp).
+// Times of a step program's work items on a GPU of which only the data sheet and published kernel times are known:
+// matrix products by the wave model, everything else by FLOPs or bytes over what the data sheet allows. How far a
+// framework's kernels stay behind that is its stack's business (step_model.hpp).
 #pragma once
 #include <map>
 #include <string>
@@ -19,7 +19,8 @@ class GpuTimes {
   /// Fits the wave model of every GPU with enough products among `reference` (a second for thousands of rows).
   explicit GpuTimes(const std::vector<KernelRow>& reference);
 
-  /// One product of a 16-bit type, or of fp8 (`relative_rate` 2). Constants come from the GPU of the nearest generation.
+  /// One product of a 16-bit type, or of fp8 (`relative_rate` 2). Constants come from the GPU of the nearest
+  /// generation.
   double product_s(double m, double n, double k, double relative_rate, const DataSheet& gpu) const;
   /// All products of a gemm or grouped gemm item: two for a backward one.
   double products_s(const WorkItem& item, double rows, double relative_rate, const DataSheet& gpu) const;

@@ -14,27 +14,40 @@ namespace {
 
 std::string nccl_name(OpKind kind) {
   switch (kind) {
-    case OpKind::all_reduce: return "all_reduce";
-    case OpKind::all_gather: return "all_gather";
-    case OpKind::reduce_scatter: return "reduce_scatter";
-    case OpKind::all_to_all: return "alltoall";
-    default: throw_error(Code::runtime, "no collective: {}", to_string(kind));
+    case OpKind::all_reduce:
+      return "all_reduce";
+    case OpKind::all_gather:
+      return "all_gather";
+    case OpKind::reduce_scatter:
+      return "reduce_scatter";
+    case OpKind::all_to_all:
+      return "alltoall";
+    default:
+      throw_error(Code::runtime, "no collective: {}", to_string(kind));
   }
 }
 
 }  // namespace
 
+std::int64_t nvlink_domain(const RunRow& run) {
+  return run.interconnect.find("NVL72") != std::string::npos ? 72 : run.gpus_per_node;
+}
+
 FabricText fabric_text(const RunRow& run) {
   const std::string& text = run.interconnect;
   std::smatch found;
-  static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)"), rate(R"((\d{1,5})\s*Gb)"), hdr(R"((\d{1,2})x\s*HDR(\d{3}))");
+  static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)"), rate(R"((\d{1,5})\s*Gb)"),
+      hdr(R"((\d{1,2})x\s*HDR(\d{3}))");
   // The nanotron sweep's cluster, whose own collectives are among the reference rows.
-  if (text.find("measured collective bandwidth in the same repo") != std::string::npos) return {"HF cluster (EFA p5, recalled)", "p5=", false};
+  if (text.find("measured collective bandwidth in the same repo") != std::string::npos)
+    return {"HF cluster (EFA p5, recalled)", "p5=", false};
   if (std::regex_search(text, found, adapters)) return {text, "", false};
   if (std::regex_search(text, found, hdr)) return {fmt::format("{}x{}G IB", found[1].str(), found[2].str()), "", false};
   if (std::regex_search(text, found, rate)) return {fmt::format("1x{}G IB", found[1].str()), "", false};
+  if (nvlink_domain(run) > run.gpus_per_node) return {fmt::format("{}x400G IB", nvlink_domain(run)), "", true};
   const auto gpu = data_sheet(run.gpu);
-  return {gpu && gpu->generation >= 9 ? "8x400G IB" : "8x200G IB", "", true};  // HGX reference designs of the generation
+  return {gpu && gpu->generation >= 9 ? "8x400G IB" : "8x200G IB", "",
+          true};  // HGX reference designs of the generation
 }
 
 RunFabric::RunFabric(const std::vector<CollectiveRow>& reference) {
@@ -50,8 +63,9 @@ RunFabric::RunFabric(const std::vector<CollectiveRow>& reference) {
   for (const auto& [problem, members] : problems) fits_.emplace(problem, CollectiveFit(members));
 }
 
-RunFabric::Group RunFabric::group(std::int64_t ranks, std::int64_t stride, std::int64_t per_node) {
-  return {ranks, std::clamp<std::int64_t>(per_node / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks))};
+RunFabric::Group RunFabric::group(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain) {
+  return {ranks,
+          std::clamp<std::int64_t>(per_domain / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks))};
 }
 
 double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const RunRow& run) const {

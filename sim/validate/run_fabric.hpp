@@ -22,12 +22,11 @@ class RunFabric {
     std::int64_t ranks = 1, in_node = 1;
     std::int64_t nodes() const { return (ranks + in_node - 1) / in_node; }
   };
-  /// Ranks `stride` apart, of nodes with `per_node` GPUs.
-  static Group group(std::int64_t ranks, std::int64_t stride, std::int64_t per_node);
+  /// Ranks `stride` apart, of NVLink domains with `per_domain` GPUs.
+  static Group group(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain);
 
-  /// Seconds of a collective by the convention of Collective::bytes. 0 for one rank. Messages larger than any measured on
-  /// this fabric keep the bandwidth of the largest one. Throws Error{usage} where the GPU
-  /// has no data sheet.
+  /// Seconds of a collective by the convention of Collective::bytes. 0 for one rank. Messages larger than any measured
+  /// on this fabric keep the bandwidth of the largest one. Throws Error{usage} where the GPU has no data sheet.
   double seconds(OpKind kind, double bytes, const Group& group, const RunRow& run) const;
   /// Seconds of `bytes` from one GPU to another, on the same node or not.
   double send_s(double bytes, bool over_nodes, const RunRow& run) const;
@@ -36,6 +35,9 @@ class RunFabric {
   std::map<std::string, CollectiveFit> fits_;  ///< by problem()
   std::map<std::string, double> largest_;      ///< bytes measured on a fabric, by its text
 };
+
+/// GPUs that one NVLink switch connects: a node's, or a rack's of 72 (NVL72).
+std::int64_t nvlink_domain(const RunRow& run);
 
 /// Adapters of a node in the words that fabric.hpp understands ("8x400G IB"), from what a source says of its
 /// interconnect; what is usual for this GPU where it says nothing.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/run_tables.hpp"
@@ -45,6 +46,25 @@ std::string name_of(const RunRow& r) {
   return name + fmt::format(", {} x {} x {} tokens", r.accumulation, r.microbatch, r.seq);
 }
 
+/// Where a source does not say what is computed again, what it says of most of its other runs.
+void assume_recompute(std::vector<RunRow>& rows) {
+  std::map<std::string, std::map<RunRow::Recompute, int>> said;
+  for (const RunRow& row : rows)
+    if (!row.recompute_text.empty()) ++said[row.source + row.framework][row.recompute];
+  for (RunRow& row : rows) {
+    const auto others = said.find(row.source + row.framework);
+    if (!row.recompute_text.empty() || !row.unusable.empty()) continue;
+    if (others == said.end()) {
+      row.assumed.emplace_back("no recompute");
+      continue;
+    }
+    row.recompute = std::max_element(others->second.begin(), others->second.end(), [](const auto& a, const auto& b) {
+                      return a.second < b.second;
+                    })->first;
+    row.assumed.emplace_back("recompute as in the source's other runs");
+  }
+}
+
 }  // namespace
 
 std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill) {
@@ -73,6 +93,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
     row.unusable = kBrokenLine;
     rows.push_back(std::move(row));
   }
+  assume_recompute(rows);
   std::sort(rows.begin(), rows.end(), [](const RunRow& a, const RunRow& b) { return a.line < b.line; });
   return rows;
 }

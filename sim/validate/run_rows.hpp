@@ -40,14 +40,15 @@ struct RunRow {
   std::int64_t accumulation = 0;  ///< microbatches of one data-parallel rank a step
   std::int64_t global_batch = 0;  ///< sequences a step
   enum class Recompute { none, selective, full } recompute = Recompute::none;
-  std::string recompute_text;   ///< as published; empty = not said
-  std::string precision;        ///< bf16, fp16 or fp8
-  double gradient_bytes = 4;    ///< of an element that is reduced
-  /// The dispatcher sends a token once to each place that has some of its experts (DeepEP, HybridEP), not once for each.
+  std::string recompute_text;  ///< as published; empty = not said
+  std::string precision;       ///< bf16, fp16 or fp8
+  double gradient_bytes = 4;   ///< of an element that is reduced
+  /// The dispatcher sends a token once to each place that has some of its experts (DeepEP, HybridEP), not once for
+  /// each.
   bool rows_sent_once = false;
   bool exchange_overlapped = false;  ///< rows travel while another microbatch's are computed
-  std::string routing;          ///< of MoE models, as published; empty = not said
-  bool flash_attention = true;  ///< false: scores are materialised
+  std::string routing;               ///< of MoE models, as published; empty = not said
+  bool flash_attention = true;       ///< false: scores are materialised
 
   double step_s = 0;  ///< 0 = not measured
   MemoryOf memory_of = MemoryOf::nothing;

@@ -18,6 +18,7 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kFolds = 10;
+constexpr std::size_t kMostOfStack = 24;  // samples by which it is judged how far typical constants carry
 constexpr const char* kNeverMeasured = ", stack never measured";
 
 struct Sample {
@@ -30,15 +31,18 @@ struct Sample {
 };
 
 std::string identity(const RunRow& r) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.framework, r.model.name, r.model.layers, r.gpu, r.gpus, r.dp, r.tp, r.pp,
-                     r.cp, r.ep, r.seq, r.microbatch, r.accumulation, r.zero_stage, r.recompute_text, r.precision, r.step_s);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.framework, r.model.name,
+                     r.model.layers, r.gpu, r.gpus, r.dp, r.tp, r.pp, r.cp, r.ep, r.seq, r.microbatch, r.accumulation,
+                     r.zero_stage, r.recompute_text, r.precision, r.step_s);
 }
 
 /// Rows that are errors of one kind.
 std::string regime_of(const RunRow& r) {
   const bool meshed = r.tp > 1 || r.pp > 1;
   std::string regime = r.model.experts > 0 ? "MoE, " : "dense, ";
-  regime += r.zero_stage == 3 && r.pp == 1 ? (meshed ? "FSDP with tensor groups" : "FSDP") : meshed ? "tensor and pipeline" : "data parallel";
+  regime += r.zero_stage == 3 && r.pp == 1 ? (meshed ? "FSDP with tensor groups" : "FSDP")
+            : meshed                       ? "tensor and pipeline"
+                                           : "data parallel";
   if (r.gpus <= r.gpus_per_node) regime += ", one node";
   if (r.precision == "fp8") regime += ", fp8";
   return regime;
@@ -47,6 +51,17 @@ std::string regime_of(const RunRow& r) {
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch, r.precision);
+}
+
+/// Of each stack as many samples: the errors of one that measured thousands of runs say no more of the next stack.
+std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples) {
+  std::map<std::string, std::vector<const Sample*>> stacks;
+  for (const Sample* s : samples) stacks[s->traits.stack].push_back(s);
+  std::vector<const Sample*> out;
+  for (const auto& [name, members] : stacks)
+    for (std::size_t i = 0, n = std::min(members.size(), kMostOfStack); i < n; ++i)
+      out.push_back(members[i * members.size() / n]);
+  return out;
 }
 
 class RunPredictor {
@@ -69,8 +84,11 @@ class RunPredictor {
     j.forecast.reason = s.reason;
     if (s.reason.empty() && row.step_s <= 0) j.forecast.reason = "no step time measured";
     const bool known = knows_stack(s);
-    const StepModel* model = !j.forecast.reason.empty() ? nullptr : known ? without(row.group) : without_stack(s.traits.stack);
-    if (j.forecast.reason.empty() && model == nullptr) j.forecast.reason = "no measurement of another source or model to fit on";
+    const StepModel* model = !j.forecast.reason.empty() ? nullptr
+                             : known                    ? without(row.group)
+                                                        : without_stack(s.traits.stack);
+    if (j.forecast.reason.empty() && model == nullptr)
+      j.forecast.reason = "no measurement of another source or model to fit on";
     j.baseline.reason = j.forecast.reason;
     if (!j.forecast.reason.empty()) return j;
     j.choice = choice_of(row);
@@ -78,7 +96,8 @@ class RunPredictor {
     return j;
   }
 
-  /// As if nothing of its stack had been measured: shows how far the typical constants carry. Empty where nothing else was.
+  /// As if nothing of its stack had been measured: shows how far the typical constants carry. Empty where nothing else
+  /// was.
   std::optional<Judged> as_unknown(const Sample& s) {
     const StepModel* model = s.timed() ? without_stack(s.traits.stack) : nullptr;
     if (model == nullptr) return std::nullopt;
@@ -93,14 +112,16 @@ class RunPredictor {
   void predict(Judged& j, const Sample& s, const StepModel& model, bool known) const {
     j.forecast.seconds = model.seconds(s.work, s.traits);
     j.baseline.seconds = s.work.model_flops_s / typical_share(*s.row);
-    j.forecast.evidence = j.baseline.evidence = only(known && s.row->assumed.empty() ? Evidence::published : Evidence::derived);
+    j.forecast.evidence = j.baseline.evidence =
+        only(known && s.row->assumed.empty() ? Evidence::published : Evidence::derived);
     // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.
     if (!known) j.regime = fmt::format("{}{}", s.row->model.experts > 0 ? "MoE" : "dense", kNeverMeasured);
   }
 
   bool knows_stack(const Sample& s) const {
-    return std::any_of(training_.begin(), training_.end(),
-                       [&](const Sample* each) { return each->traits.stack == s.traits.stack && each->row->group != s.row->group; });
+    return std::any_of(training_.begin(), training_.end(), [&](const Sample* each) {
+      return each->traits.stack == s.traits.stack && each->row->group != s.row->group;
+    });
   }
 
   std::vector<TimedStep> timed(std::size_t without_fold, const std::string& without_stack = "") const {
@@ -149,9 +170,30 @@ class RunPredictor {
   std::map<std::string, std::unique_ptr<StepModel>> stackless_;
 };
 
+/// Stacks never measured are off by as much as those are whose measurements are left out, whatever the layout.
+void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<const Sample*>& samples,
+                              const std::vector<const Sample*>& training, RunPredictor& predictor) {
+  std::map<std::string, std::vector<std::size_t>> unknown;  // rows by stack
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    if (judged[i].regime.ends_with(kNeverMeasured)) unknown[samples[i]->traits.stack].push_back(i);
+  if (unknown.empty()) return;
+  std::vector<Judged> left_out;
+  for (const Sample* s : alike_many(training))
+    if (auto row = predictor.as_unknown(*s)) left_out.push_back(std::move(*row));
+  for (const auto& [stack, rows] : unknown) {
+    std::vector<Judged> both;
+    for (std::size_t i : rows) both.push_back(judged[i]), both.back().group = stack;
+    for (const Judged& row : left_out)
+      if (row.group != stack) both.push_back(row);
+    add_intervals(both, &Judged::forecast);
+    for (std::size_t i = 0; i < rows.size(); ++i) judged[rows[i]].forecast = both[i].forecast;
+  }
+}
+
 }  // namespace
 
-std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference, const std::string& stack) {
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
+                               const std::string& stack) {
   const GpuTimes gpu(reference.kernels);
   const RunFabric fabric(reference.collectives);
   const auto sample = [&](const RunRow& row, const std::string& named) {
@@ -159,7 +201,8 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
     s.row = &row;
     const StackSpec spec = named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named);
     const auto sheet = data_sheet(row.gpu);
-    s.traits = {spec.name, row.gpu, spec.balanced_stages, sheet && sheet->generation >= 9};
+    s.traits = {spec.name, row.gpu, spec.balanced_stages,
+                sheet && sheet->generation >= 9 && spec.attention == FusedAttention::flash2};
     try {
       s.work = step_work(row, gpu, fabric);
     } catch (const Error& e) {
@@ -185,11 +228,10 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
   std::vector<Judged> judged;
   for (const std::vector<Sample>* set : {&samples, &others})
     for (const Sample& s : *set) judged.push_back(predictor.judge(s));
-  // Intervals of stacks never measured know how far those are off whose measurements are left out.
-  if (std::any_of(judged.begin(), judged.begin() + static_cast<std::ptrdiff_t>(samples.size()), [](const Judged& j) { return j.regime.ends_with(kNeverMeasured); }))
-    for (const Sample* s : training)
-      if (auto unknown = predictor.as_unknown(*s)) judged.push_back(std::move(*unknown));
   add_intervals(judged, &Judged::forecast);
+  std::vector<const Sample*> asked;
+  for (const Sample& s : samples) asked.push_back(&s);
+  add_intervals_of_unknown(judged, asked, training, predictor);
   add_intervals(judged, &Judged::baseline);
   judged.resize(samples.size());
   return judged;

@@ -1,5 +1,6 @@
 // Predicts measured training steps from measurements of other models and frameworks: each row's step program, priced by
-// published kernel and collective times (step_work.hpp), through a step model fitted without the row's own source and model.
+// published kernel and collective times (step_work.hpp), through a step model fitted without the row's own source and
+// model.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@ struct RunReference {
   std::vector<StackSpec> stacks;
 };
 
-/// One judged row a measurement of `rows`, in order. Fits see `rows` and the reference's, except what is of the row's own
-/// group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in its
-/// regime. The baseline holds MFU constant: the median of the other groups of the same regime. `stack`: the name of the
-/// stack of all of `rows`; empty = by their framework.
-std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference, const std::string& stack = "");
+/// One judged row a measurement of `rows`, in order. Fits see `rows` and the reference's, except what is of the row's
+/// own group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in
+/// its regime. The baseline holds MFU constant: the median of the other groups of the same regime. `stack`: the name of
+/// the stack of all of `rows`; empty = by their framework.
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
+                               const std::string& stack = "");
 
 }  // namespace wt

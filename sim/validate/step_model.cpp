@@ -61,7 +61,7 @@ const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
   const double product_factor = k[C::products] * (work.fp8 > 0 ? k[C::fp8] : 1);
-  const double attention_factor = k[C::attention] * (traits.wide_tensor_cores ? k[C::attention_hopper] : 1);
+  const double attention_factor = k[C::attention] * (traits.ampere_attention ? k[C::attention_hopper] : 1);
   const auto computation = [&](const PhaseWork& p) {
     return p.products_s * product_factor + p.attention_s * attention_factor + p.memory_s * k[C::memory];
   };
@@ -69,17 +69,21 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
     const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
     const double blocking = (p.tensor_s * k[C::tensor] + p.exchange_s * k[C::exchange]) * k[C::network] + waiting;
     const double host = p.items * k[C::item_s] + p.tensor_calls * k[C::call_s];
-    return blend(blend(computation(p) + blocking, host, k[C::host_power]), p.gather_s * k[C::network], k[C::gather_power]);
+    return blend(blend(computation(p) + blocking, host, k[C::host_power]), p.gather_s * k[C::network],
+                 k[C::gather_power]);
   };
   const double stage = layers(work.forward) + layers(work.backward);
-  const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] + work.ends.tensor_s * k[C::network] * k[C::tensor];
+  const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] +
+                      work.ends.tensor_s * k[C::network] * k[C::tensor];
   // The first and last stage have embedding and output projection beside their layers, or in place of some.
   const double layer = stage / work.stage_layers, all = layer * work.layers + ends;
-  const double fullest = traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9)) : stage + ends;
+  const double fullest =
+      traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9)) : stage + ends;
   // Of one microbatch, cut into chunks: what fills and drains the pipeline (Narayanan et al. 2021).
   const double fill = std::max(0.0, all - fullest) / work.chunks / work.microbatches;
   const double hops = 1 + (work.stages - 1) / work.chunks / work.microbatches;
-  return fullest + fill + k[C::network] * (work.send_s * hops + work.replicas_s * k[C::replicas]) + work.optimizer_s * k[C::optimizer] + k[C::step_s];
+  return fullest + fill + k[C::network] * (work.send_s * hops + work.replicas_s * k[C::replicas]) +
+         work.optimizer_s * k[C::optimizer] + k[C::step_s];
 }
 
 StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
@@ -91,7 +95,8 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
   for (const Known& known : kKnown) own.push_back(known.stack_spread > 0 ? per_stack++ : -1);
   std::map<std::string, Eigen::Index> stack_at, gpu_at;
   std::map<std::string, double> members;
-  for (const TimedStep& s : steps) stack_at.emplace(s.traits.stack, 0), gpu_at.emplace(s.traits.gpu, 0), members[s.group] += 1;
+  for (const TimedStep& s : steps)
+    stack_at.emplace(s.traits.stack, 0), gpu_at.emplace(s.traits.gpu, 0), members[s.group] += 1;
   const auto base = static_cast<Eigen::Index>(kStepConstants);
   Eigen::Index next = base;
   for (auto& [name, at] : stack_at) at = next, next += per_stack;
@@ -103,7 +108,8 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
   };
   std::vector<Place> places;
   for (const TimedStep& s : steps)
-    places.push_back({stack_at.at(s.traits.stack), gpu_at.at(s.traits.gpu), std::min(1.0, std::sqrt(kGroupWeight / members.at(s.group)))});
+    places.push_back({stack_at.at(s.traits.stack), gpu_at.at(s.traits.gpu),
+                      std::min(1.0, std::sqrt(kGroupWeight / members.at(s.group)))});
   const auto constants_at = [&](const Eigen::VectorXd& p, const Place& place) {
     StepConstants c;
     for (std::size_t i = 0; i < kStepConstants; ++i) {
@@ -118,7 +124,8 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
     for (Eigen::Index i = 0; i < rows; ++i) {
       const TimedStep& s = steps[static_cast<std::size_t>(i)];
       const Place& place = places[static_cast<std::size_t>(i)];
-      out[i] = place.weight * robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) / kResidualScale);
+      out[i] = place.weight *
+               robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) / kResidualScale);
     }
     for (Eigen::Index i = 0; i < base; ++i) out[rows + i] = p[i] / kKnown[static_cast<std::size_t>(i)].spread;
     for (const auto& [name, at] : stack_at)
@@ -128,15 +135,19 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
   };
   Eigen::VectorXd start = Eigen::VectorXd::Zero(next);
   if (near != nullptr) {
-    for (std::size_t i = 0; i < kStepConstants; ++i) start[static_cast<Eigen::Index>(i)] = near->base_[i] - std::log(kKnown[i].start);
+    for (std::size_t i = 0; i < kStepConstants; ++i)
+      start[static_cast<Eigen::Index>(i)] = near->base_[i] - std::log(kKnown[i].start);
     for (const auto& [name, at] : stack_at)
       for (std::size_t i = 0; i < kStepConstants; ++i)
-        if (own[i] >= 0) start[at + own[i]] = near->stacks_.at(name)[i];  // of the steps of a part, the whole knows every stack and GPU
+        if (own[i] >= 0)
+          start[at + own[i]] =
+              near->stacks_.at(name)[i];  // of the steps of a part, the whole knows every stack and GPU
     for (const auto& [name, at] : gpu_at) start[at] = near->gpus_.at(name);
   }
   const Eigen::VectorXd p = least_squares(residuals, rows + next, start);
 
-  for (std::size_t i = 0; i < kStepConstants; ++i) base_[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];
+  for (std::size_t i = 0; i < kStepConstants; ++i)
+    base_[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];
   for (const auto& [name, at] : stack_at)
     for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
   for (const auto& [name, at] : gpu_at) gpus_[name] = p[at];
@@ -146,7 +157,8 @@ StepConstants StepModel::constants(const StepTraits& traits) const {
   Logs logs = base_;
   if (const auto stack = stacks_.find(traits.stack); stack != stacks_.end())
     for (std::size_t i = 0; i < kStepConstants; ++i) logs[i] += stack->second[i];
-  if (const auto gpu = gpus_.find(traits.gpu); gpu != gpus_.end()) logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
+  if (const auto gpu = gpus_.find(traits.gpu); gpu != gpus_.end())
+    logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
   StepConstants out;
   for (std::size_t i = 0; i < kStepConstants; ++i) out.values[i] = std::exp(logs[i]);
   return out;

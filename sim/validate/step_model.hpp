@@ -1,9 +1,10 @@
-// Step time of a training framework: what a StepWork takes when its stack runs it. A dozen constants, each with a meaning,
-// the same for every run; a stack differs from the typical one by factors on some of them, a GPU by one on its products.
-// Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the typical ones.
+// Step time of a training framework: what a StepWork takes when its stack runs it. A dozen constants, each with a
+// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a GPU by one on its
+// products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
+// typical ones.
 //
-//   layers  = max_b(computation + blocking collectives, launches by the host), beside gathered weights: max_c(that, gathers)
-//   step    = microbatches of the fullest pipeline stage + bubble + what happens once a step
+//   layers  = max_b(computation + blocking collectives, launches by the host), beside gathered weights: max_c(that,
+//   gathers) step    = microbatches of the fullest pipeline stage + bubble + what happens once a step
 // max_b and max_c are (a^n + b^n)^(1/n): n = 1 adds, infinite n hides the smaller completely.
 #pragma once
 #include <array>
@@ -17,21 +18,21 @@
 namespace wt {
 
 enum class StepConstant : std::size_t {
-  products,         ///< matrix products over what the wave model says
-  attention,        ///< attention kernels over the data sheet's FLOP/s
-  attention_hopper, ///< further factor on GPUs with wider tensor cores, which such kernels fill less
-  memory,           ///< other kernels over the data sheet's bytes/s
-  fp8,              ///< fp8 products over the wave model at the doubled rate
-  item_s,           ///< host, to launch one work item
-  call_s,           ///< host, to launch one collective of a tensor group
-  host_power,       ///< n - 1 of max_b
-  gather_power,     ///< n - 1 of max_c
-  network,          ///< collectives over what their benchmarks say
-  tensor,           ///< exposed part of tensor groups' collectives
-  exchange,         ///< exposed part of exchanges of rows and of keys and values
-  replicas,         ///< exposed part of what moves once a step
-  optimizer,        ///< update over the data sheet's bytes/s
-  step_s,           ///< once a step: loss, logging, data
+  products,          ///< matrix products over what the wave model says
+  attention,         ///< attention kernels over the data sheet's FLOP/s
+  attention_hopper,  ///< further factor of kernels written for Ampere on later GPUs, whose tensor cores they fill less
+  memory,            ///< other kernels over the data sheet's bytes/s
+  fp8,               ///< fp8 products over the wave model at the doubled rate
+  item_s,            ///< host, to launch one work item
+  call_s,            ///< host, to launch one collective of a tensor group
+  host_power,        ///< n - 1 of max_b
+  gather_power,      ///< n - 1 of max_c
+  network,           ///< collectives over what their benchmarks say
+  tensor,            ///< exposed part of tensor groups' collectives
+  exchange,          ///< exposed part of exchanges of rows and of keys and values
+  replicas,          ///< exposed part of what moves once a step
+  optimizer,         ///< update over the data sheet's bytes/s
+  step_s,            ///< once a step: loss, logging, data
   pipelined_tensor_s,  ///< a tensor collective, for each rank, while stages on other nodes are waited for (nanotron)
   count
 };
@@ -47,8 +48,8 @@ struct StepConstants {
 /// Who ran it.
 struct StepTraits {
   std::string stack, gpu;
-  bool balanced_stages = false;  ///< layers are dealt to stages so that embedding and output projection count
-  bool wide_tensor_cores = false;
+  bool balanced_stages = false;   ///< layers are dealt to stages so that embedding and output projection count
+  bool ampere_attention = false;  ///< FlashAttention-2 on a later GPU
 };
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& constants);
@@ -65,15 +66,17 @@ class StepModel {
   /// Throws Error{usage} without steps. `near`: a model of nearly the same steps, from which the fit starts.
   explicit StepModel(const std::vector<TimedStep>& steps, const StepModel* near = nullptr);
 
-  double seconds(const StepWork& work, const StepTraits& traits) const { return step_seconds(work, traits, constants(traits)); }
+  double seconds(const StepWork& work, const StepTraits& traits) const {
+    return step_seconds(work, traits, constants(traits));
+  }
   StepConstants constants(const StepTraits& traits) const;
   bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
 
  private:
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
-  std::map<std::string, Logs> stacks_;   ///< logarithms of factors
-  std::map<std::string, double> gpus_;   ///< of the factor on products
+  std::map<std::string, Logs> stacks_;  ///< logarithms of factors
+  std::map<std::string, double> gpus_;  ///< of the factor on products
 };
 
 }  // namespace wt

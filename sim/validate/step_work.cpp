@@ -10,11 +10,13 @@
 namespace wt {
 namespace {
 
-// Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and out),
-// dropped (in, mask, out), and read by the second product.
+// Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and
+// out), dropped (in, mask, out), and read by the second product.
 constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
 
-Recompute recompute_of(RunRow::Recompute published) { return published == RunRow::Recompute::full ? Recompute::block : Recompute::none; }
+Recompute recompute_of(RunRow::Recompute published) {
+  return published == RunRow::Recompute::full ? Recompute::block : Recompute::none;
+}
 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
@@ -42,11 +44,14 @@ class Sums {
 
  private:
   static bool collective(const Op& op) {
-    return op.kind == OpKind::all_gather || op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce || op.kind == OpKind::all_to_all;
+    return op.kind == OpKind::all_gather || op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_reduce ||
+           op.kind == OpKind::all_to_all;
   }
 
   PhaseWork& phase(const Op& op) {
-    if (op.group == Group::embedding || op.group == Group::head || op.action == Action::embed || op.action == Action::head_loss) return out.ends;
+    if (op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
+        op.action == Action::head_loss)
+      return out.ends;
     return op.direction == Direction::forward ? out.forward : out.backward;
   }
 
@@ -69,7 +74,10 @@ class Sums {
   }
 
   void attention(PhaseWork& p, const Op& op, const WorkItem& item, double times) {
-    const double again = run_.recompute == RunRow::Recompute::selective && op.direction == Direction::backward && item.pass == Pass::backward ? 1 : 0;
+    const double again = run_.recompute == RunRow::Recompute::selective && op.direction == Direction::backward &&
+                                 item.pass == Pass::backward
+                             ? 1
+                             : 0;
     const double forward_flops = item.flops(0) / (item.pass == Pass::forward ? 1 : 2.5);
     if (run_.flash_attention) {
       p.attention_s += times * (item.flops(0) + again * forward_flops) / sheet_.flops;
@@ -84,7 +92,7 @@ class Sums {
 
   void communicate(const Op& op, double times, bool in_microbatch) {
     const Axis axis = op.collective.axis;
-    const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), run_.gpus_per_node);
+    const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), nvlink_domain(run_));
     double bytes = op.collective.bytes.at(rows_);
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
     const bool rows = op.action == Action::dispatch || op.action == Action::collect;
@@ -107,10 +115,11 @@ class Sums {
     }
   }
 
-  /// Places that have an expert of a token, over its experts: nodes where the group spans several, else ranks; the experts
-  /// of a token are drawn evenly.
+  /// Places that have an expert of a token, over its experts: nodes where the group spans several, else ranks; the
+  /// experts of a token are drawn evenly.
   double distinct_places(const RunFabric::Group& group) const {
-    const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks), top_k = static_cast<double>(run_.model.top_k);
+    const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks),
+               top_k = static_cast<double>(run_.model.top_k);
     return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
   }
 
@@ -142,7 +151,8 @@ Layout layout_of(const RunRow& run) {
   layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
   layout.expert = std::min(run.ep, layout.shard);
   if (data % layout.shard != 0 || layout.shard % layout.context != 0)
-    throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data, layout.context);
+    throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data,
+                layout.context);
   layout.replicate = data / layout.shard;
   return layout;
 }
@@ -170,12 +180,14 @@ StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabr
   out.layers = static_cast<double>(run.model.layers);
   out.stage_layers = static_cast<double>(stage.layers);
   out.tensor_ranks = static_cast<double>(run.tp);
-  out.stages_over_nodes = run.pp > 1 && run.gpus > run.gpus_per_node;
+  out.stages_over_nodes = run.pp > 1 && run.gpus > nvlink_domain(run);
   out.fp8 = run.precision == "fp8" ? 1 : 0;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
-  const double sent = tokens * static_cast<double>(run.model.d_model) * 2 / (run.sequence_parallel ? out.tensor_ranks : 1);
+  const double sent =
+      tokens * static_cast<double>(run.model.d_model) * 2 / (run.sequence_parallel ? out.tensor_ranks : 1);
   if (run.pp > 1) out.send_s = 2 * out.chunks * out.microbatches * fabric.send_s(sent, out.stages_over_nodes, run);
-  out.model_flops_s = run.model.flops_per_token(run.seq) * static_cast<double>(run.tokens()) / static_cast<double>(run.gpus) / sheet->flops;
+  out.model_flops_s = run.model.flops_per_token(run.seq) * static_cast<double>(run.tokens()) /
+                      static_cast<double>(run.gpus) / sheet->flops;
   return out;
 }
 

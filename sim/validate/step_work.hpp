@@ -20,8 +20,8 @@ struct PhaseWork {
   double items = 0;        ///< work items: what a host has to launch
   double tensor_s = 0;     ///< collectives of tensor groups
   double tensor_calls = 0;
-  double exchange_s = 0;   ///< rows to experts elsewhere and back; keys and values of context groups
-  double gather_s = 0;     ///< weights gathered and gradients scattered, that run beside computation
+  double exchange_s = 0;  ///< rows to experts elsewhere and back; keys and values of context groups
+  double gather_s = 0;    ///< weights gathered and gradients scattered, that run beside computation
 };
 
 struct StepWork {
@@ -32,7 +32,7 @@ struct StepWork {
   double send_s = 0;            ///< activations to the next stage and gradients back, of all microbatches
   double microbatches = 1, stages = 1, chunks = 1;
   double layers = 1, stage_layers = 1;  ///< of the model, of the stage
-  bool stages_over_nodes = false;  ///< a pipeline whose stages are on different nodes
+  bool stages_over_nodes = false;       ///< a pipeline whose stages are on different nodes
   double tensor_ranks = 1;
   double fp8 = 0;  ///< 1 where products are in fp8
 
@@ -43,8 +43,8 @@ struct StepWork {
 /// How the run's framework arranges it, as our layout says it. Throws Error{usage} where no layout of ours does.
 Layout layout_of(const RunRow& run);
 
-/// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a layout
-/// that the step program refuses.
+/// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
+/// layout that the step program refuses.
 StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric);
 
 }  // namespace wt

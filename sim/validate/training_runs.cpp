@@ -157,9 +157,7 @@ void fill_recompute(const Line& line, RunRow& row) {
     row.recompute = RunRow::Recompute::selective;
   else if (row.recompute_text.starts_with("full"))
     row.recompute = RunRow::Recompute::full;
-  else if (row.recompute_text.empty())
-    row.assumed.emplace_back("no recompute");
-  else if (!row.recompute_text.starts_with("none"))
+  else if (!row.recompute_text.empty() && !row.recompute_text.starts_with("none"))
     throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
 }
 
@@ -181,9 +179,20 @@ void fill_mesh(const Line& line, RunRow& row) {
 
 void fill_dispatcher(const Line& line, RunRow& row) {
   const std::string said = line.text("framework") + " " + line.text("moe_routing") + " " + line.text("notes");
-  static const std::regex once("DeepEP|HybridEP"), overlapped("(^|[^o]) EP overlap( ON|[; +]|$)");
+  static const std::regex once("DeepEP|HybridEP"), overlapped("(^|[^o]) EP overlap( ON|;| [+]|$)");
   row.rows_sent_once = std::regex_search(said, once);
   row.exchange_overlapped = std::regex_search(said, overlapped);
+}
+
+void fill_microbatch(const Line& line, RunRow& row) {
+  if (const auto said = line.count("micro_batch")) {
+    row.microbatch = *said;
+  } else if (row.accumulation > 0 && row.global_batch > 0) {
+    row.microbatch = row.global_batch / (row.dp * row.accumulation);
+  } else {
+    row.microbatch = 1;
+    row.assumed.emplace_back("microbatch of 1");
+  }
 }
 
 void fill_measured(const Line& line, RunRow& row) {
@@ -218,10 +227,9 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_recompute(line, row);
     fill_dispatcher(line, row);
     fill_model(line, row);
-    row.microbatch = line.count("micro_batch").value_or(1);
-    if (line.text("micro_batch").empty()) row.assumed.emplace_back("microbatch of 1");
     row.accumulation = line.count("grad_accum").value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
+    fill_microbatch(line, row);
     fill_measured(line, row);
   });
 }

@@ -26,18 +26,29 @@ std::pair<int, std::string> run(const std::string& arguments) {
 
 const json& document(const std::string& subject, const std::string& file) {
   static std::map<std::string, json> known;
-  if (!known.count(subject)) {
-    const auto [status, text] = run(subject + " configs/measurements/" + file + " --json");
+  const std::string arguments = subject + " configs/measurements/" + file + " --json";
+  if (!known.count(arguments)) {
+    const auto [status, text] = run(arguments);
     INFO(text.substr(0, 500));
     REQUIRE(status == 0);
-    known[subject] = json::parse(text);
+    known[arguments] = json::parse(text);
   }
-  return known.at(subject);
+  return known.at(arguments);
 }
 
 const json& kernels() { return document("kernels", "kernel_times.csv"); }
 const json& collectives() { return document("collectives", "collectives.csv"); }
 const json& routing() { return document("routing", "routing_step_times.csv"); }
+const json& runs() { return document("runs", "training_runs.csv"); }
+const json& vtrain() { return document("runs", "simulator_tables.csv"); }
+
+/// Of a list of parts (regimes, families) the one of that name.
+const json& part(const json& list, const std::string& key, const std::string& name) {
+  for (const json& each : list)
+    if (each.at(key) == name) return each;
+  FAIL("no " << key << " '" << name << "'");
+  return list;
+}
 
 /// Mean and count of rows' absolute errors whose regime starts so.
 struct Errors {
@@ -93,6 +104,7 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
       CHECK(summary->contains(key));
     CHECK(summary->at("n") == predicted);
     CHECK(summary->at("abstained") == rows - predicted);
+    CHECK(summary->at("regret").is_null() == (subject == "kernels" || subject == "collectives"));
   }
 }
 
@@ -101,10 +113,11 @@ void check_document(const json& d, const std::string& subject, std::size_t rows)
 TEST_CASE("the document has a row a measurement and a summary beside a baseline's") {
   check_document(kernels(), "kernels", 5140);
   check_document(collectives(), "collectives", 487);
+  check_document(runs(), "runs", 600);
+  check_document(vtrain(), "runs", 1484);
   check_document(routing(), "routing", 32);
   for (const json* d : {&kernels(), &collectives()}) {
     CHECK_FALSE(d->at("families").empty());
-    CHECK(d->at("summary").at("regret").is_null());
     CHECK(d->at("ratios").is_null());
   }
 }
@@ -129,6 +142,32 @@ TEST_CASE("all-reduces on clusters never seen") {
   CHECK(collectives().at("summary").at("coverage80") <= 0.90);
   CHECK(collectives().at("summary").at("mape") <
         0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
+}
+
+TEST_CASE("dense FSDP runs of models never seen") {
+  const json& fsdp = part(runs().at("families"), "family", "dense, FSDP");
+  CHECK(fsdp.at("n") >= 200);
+  CHECK(fsdp.at("groups") >= 15);
+  CHECK(fsdp.at("median_ape") <= 0.06);
+  CHECK(std::abs(fsdp.at("bias").get<double>()) <= 0.03);
+  CHECK(fsdp.at("coverage80") >= 0.75);
+  CHECK(fsdp.at("coverage80") <= 0.90);
+  CHECK(fsdp.at("median_ape") < 0.5 * fsdp.at("baseline").at("median_ape").get<double>());
+}
+
+TEST_CASE("tensor and pipeline groups on one node, models never seen") {
+  const Errors e = errors(vtrain(), {"dense"});
+  CHECK(e.n >= 1440);
+  CHECK(e.mean <= 0.08);
+  CHECK(e.inside >= 0.75 * e.n);
+  CHECK(e.inside <= 0.90 * e.n);
+}
+
+TEST_CASE("a stack never seen: which layout is fastest is known better than how fast it is") {
+  const json& unknown = part(runs().at("regimes"), "regime", "dense, stack never measured");
+  CHECK(unknown.at("spearman") >= 0.9);
+  CHECK(unknown.at("regret") <= 0.02);
+  CHECK(unknown.at("baseline").at("spearman") < 0.5);
 }
 
 TEST_CASE("whole sources left out are harder, and said beside") {
@@ -184,5 +223,7 @@ TEST_CASE("a file of the other kind, and none, are usage errors") {
   CHECK(run("collectives no/such.csv").first == 2);
   CHECK(run("routing no/such.csv").first == 2);
   CHECK(run("routing configs/measurements/routing_rank_loads.csv").first == 2);
+  CHECK(run("runs configs/measurements/collectives.csv").first == 2);
+  CHECK(run("runs configs/measurements/training_runs.csv --stack nanotrom").first == 2);
   CHECK(run("everything configs/measurements/collectives.csv").first == 2);
 }

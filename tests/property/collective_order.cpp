@@ -41,6 +41,13 @@ std::vector<Layout> layouts() {
           variants.push_back(plain), variants.back().tensor = 2, variants.back().sequence_parallel = true;
           variants.push_back(variants.back()), variants.back().recompute = Recompute::block;
           variants.push_back(variants.back()), variants.back().optimizer_shard = replicate;
+          variants.push_back(variants.back()), variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
+        }
+        for (const std::int64_t stages : {2, 4}) {
+          if (world * stages > 8) continue;
+          variants.push_back(plain), variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
+          variants.back().pipeline = stages, variants.back().optimizer_shard = replicate;
+          variants.push_back(variants.back()), variants.back().schedule = Schedule::zero_bubble;
         }
         variants.push_back(plain);
         for (std::int64_t layer = 0; layer < 4; ++layer) {  // as many further copies as expert ranks, others in every layer
@@ -56,6 +63,7 @@ std::vector<Case> cases() {
   std::vector<Case> out;
   for (const Layout& layout : layouts())
     for (const auto& [layers, microbatches] : {std::pair{1, 1}, {2, 3}, {4, 2}}) {
+      if (layers % layout.pipeline != 0) continue;
       out.push_back({layout, layers, microbatches});
       out.back().layout.microbatch = microbatches == 3 ? 2 : 1;
       if (!layout.placement.empty()) out.back().layout.placement.resize(static_cast<std::size_t>(layers));
@@ -64,7 +72,7 @@ std::vector<Case> cases() {
 }
 
 ProgramSet programs_of(const Case& c) {
-  return build_program_set(test::small_model(c.layers), c.layout, {128, c.microbatches, c.precision, true, 1});  // the last has one sequence
+  return build_program_set(test::small_model(c.layers), c.layout, {128, c.microbatches, c.precision, true, c.layout.resident_weights() ? 0 : 1});  // the last has one sequence
 }
 
 struct Issued {
@@ -80,7 +88,7 @@ ByAxis issued_by(const Program& program) {
   ByAxis out;
   for (const OpInstance& instance : unroll(program)) {
     const Op& op = *instance.op;
-    if (!op.collective_kind()) continue;
+    if (!op.collective_kind() || op.kind == OpKind::send || op.kind == OpKind::receive) continue;
     const bool same_everywhere = op.kind != OpKind::all_to_all && op.collective.axis != Axis::tensor;  // whose ranks have the same rows
     if (same_everywhere) REQUIRE(op.collective.bytes.per_row == 0);
     out[op.collective.axis].push_back({instance.id(), op.kind, op.lane, op.kind == OpKind::all_to_all ? 0 : op.collective.bytes.fixed});

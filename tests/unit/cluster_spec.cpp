@@ -40,6 +40,11 @@ TEST_CASE("every preset reads, under its own name, with a source for every secti
   CHECK(read_cluster("hgx-h100").nodes * read_cluster("hgx-h100").gpus_per_node == 3072);
   CHECK(read_cluster("hgx-h100").nic_per_gpu_Bps() == 50e9);
   CHECK(read_cluster("local-2core").shared_cores());
+  const auto node_Gbps = [](const std::string& name) { return read_cluster(name).nic_per_gpu_Bps() * 8 * 8 / 1e9; };
+  for (const std::string name : {"aws-p4d", "aws-p4de", "a100-4x100g", "falcon-4096-a100"}) CHECK(node_Gbps(name) == Approx(400));
+  for (const std::string name : {"hgx-b200", "aws-p5", "aws-p5en", "gcp-a4", "dbrx-3072-h100"}) CHECK(node_Gbps(name) == Approx(3200));
+  CHECK(node_Gbps("gcp-a3-high") == Approx(800));
+  CHECK(node_Gbps("gcp-a3-mega") == Approx(1600));
 }
 
 TEST_CASE("NICs are shared by the GPUs of a node") {
@@ -48,6 +53,28 @@ TEST_CASE("NICs are shared by the GPUs of a node") {
   CHECK(c.node_of(15) == 1);
   CHECK(c.oversubscription == 3);
   CHECK(c.storage_write_Bps == 0);
+}
+
+TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's speed") {
+  const ClusterSpec c = parse(kGpu + "degraded:\n  - {node: 3, compute: 0.8, nvswitch: 0.5}\n  - {node: 0, nic: 0.5, dead_rails: 1}\n");
+  REQUIRE(c.degraded.size() == 2);
+  CHECK(c.degraded[0].node == 3);
+  CHECK(c.degraded[0].compute == 0.8);
+  CHECK(c.degraded[0].nvswitch == 0.5);
+  CHECK(c.degraded[0].nic == 1);
+  CHECK(c.degraded[1].nic == 0.5 * 3 / 4);  // of four
+  const auto refused = [](const std::string& entry, const std::string& why) {
+    INFO(entry);
+    CHECK_THROWS_WITH(parse(kGpu + "degraded: [" + entry + "]\n"), Catch::Contains(why));
+  };
+  refused("{node: 4}", "node");
+  refused("{node: -1}", "node");
+  refused("{node: 1, compute: 1.2}", "compute");
+  refused("{node: 1, nic: 0}", "nic");
+  refused("{node: 1, dead_rails: 4}", "allowed 0 to 3");
+  refused("{node: 1, nvlink: 0.5}", "degraded[0].nvlink: unknown key");
+  refused("{node: 1}, {node: 1}", "second time");
+  refused("{compute: 0.5}", "node");
 }
 
 TEST_CASE("impossible clusters are refused with file, line and key") {

@@ -159,6 +159,51 @@ TEST_CASE("a step with tensor parallelism gives its memory back, and resident me
       }
 }
 
+TEST_CASE("recompute of attention's core: the kernel once more, without its output and logsumexp kept") {
+  Layout layout;
+  layout.recompute = recompute_from_string("core");
+  CHECK(!layout.trainable());
+  const ModelSpec m = gpt();
+  const double tokens = static_cast<double>(kSeq), width = static_cast<double>(m.d_model), heads = static_cast<double>(m.heads);
+  CHECK(kept_bytes(m, {}) - kept_bytes(m, layout) == Approx(2 * tokens * width + 4 * tokens * heads));
+  double again = 0;
+  const Program program = program_of(m, layout);
+  for (const OpInstance& instance : unroll(program))
+    for (const WorkItem& item : instance.op->work)
+      if (instance.op->direction == Direction::recompute) {
+        CHECK(item.kernel == Kernel::attention);
+        again += item.flops(0);
+      }
+  CHECK(again == Approx(static_cast<double>(m.layers) * 2 * tokens * tokens * width));
+  for (const char* both : {"core+attention", "block+core"}) {
+    layout.recompute = recompute_from_string(both);
+    CHECK_THROWS_WITH(layout.check(m, "here"), Catch::Contains("as a whole and"));
+  }
+}
+
+TEST_CASE("a ring of keys and values moves what a gather moves, twice more in backward, and keeps a rank's own") {
+  Layout gathered{1, 4, 1, 1, Recompute::none, {}}, ring = gathered;
+  gathered.context = ring.context = 4, ring.context_ring = true;
+  const ModelSpec m = gpt();
+  const auto moved = [&](const Layout& layout) {
+    double sum = 0;
+    const Program program = program_of(m, layout);
+    for (const OpInstance& instance : unroll(program))
+      if (instance.op->action == Action::gather_kv && instance.op->collective_kind()) sum += instance.op->collective.bytes.fixed;
+    return sum;
+  };
+  CHECK(moved(ring) == Approx(1.5 * moved(gathered)));  // forward, backward: keys and values again, and their gradients
+  const double kv = static_cast<double>(kSeq * 2 * m.d_model) * 2;
+  CHECK(kept_bytes(m, gathered) - kept_bytes(m, ring) == Approx(kv * 3 / 4));
+  for (const char* policy : {"none", "block", "attention", "core"}) {
+    ring.recompute = recompute_from_string(policy);
+    const MemoryReplay memory = replay_memory(program_of(m, ring, 2), [](int, int) { return 0.0; });
+    CHECK(memory.live_bytes.back() == Approx(memory.resident_bytes));
+  }
+  ring.context = 1;
+  CHECK_THROWS_WITH(ring.check(m, "here"), Catch::Contains("context_ring with context 1"));
+}
+
 TEST_CASE("tensor layouts that do not fit are refused by name") {
   const auto refused = [](const ModelSpec& model, const Layout& layout, const std::string& why) {
     CHECK_THROWS_WITH(layout.check(model, "here"), Catch::Contains(why));

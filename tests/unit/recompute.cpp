@@ -88,7 +88,7 @@ TEST_CASE("text and run file read back to the same plan") {
 
 TEST_CASE("what cannot be is refused with what is allowed") {
   const auto bad = [](const std::string& value) { return error_of("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}"); };
-  CHECK_THAT(bad("mlp"), Catch::Contains("found 'mlp', allowed block, attention, experts, norm"));
+  CHECK_THAT(bad("mlp"), Catch::Contains("found 'mlp', allowed block, attention, experts, norm, core"));
   CHECK_THAT(bad("{experts: most-3}"), Catch::Contains("found 'most-3', allowed first-n, last-n, middle-n, range-i-j"));
   CHECK_THAT(bad("{experts: range-3-3}"), Catch::Contains("found 'range-3-3'"));
   CHECK_THAT(bad("{experts: 0}"), Catch::Contains("found '0'"));

@@ -57,12 +57,13 @@ const Cells kRun = {{"row_id", "r1"},
                     {"moe_routing", ""},
                     {"step_time_s", ""},
                     {"tokens_per_s_per_gpu", "4096"},
-                    {"mem_gb", "40"}};
+                    {"mem_gb", "40"},
+                    {"notes", ""}};
 
 std::vector<RunRow> rows_of(const std::vector<Cells>& lines) {
   std::string text;
   for (const auto& [column, cell] : kRun) text += column + ",";
-  text += "notes\n";
+  text += "another\n";
   for (const Cells& changed : lines) {
     for (const auto& [column, cell] : kRun) text += "\"" + (changed.count(column) ? changed.at(column) : cell) + "\",";
     text += "a note\n";
@@ -121,8 +122,23 @@ TEST_CASE("what a source does not say is assumed, and the row says so") {
   CHECK(row.model.ffn == 11008);
   CHECK(static_cast<double>(row.model.total_parameters()) == Approx(7e9).epsilon(1e-3));
   CHECK(row.recompute == RunRow::Recompute::none);
-  CHECK(row.assumed == std::vector<std::string>{"no recompute", "heads of 128", "FFN of 11008",
-                                                "vocabulary of " + std::to_string(row.model.vocab)});
+  CHECK(row.assumed == std::vector<std::string>{"heads of 128", "FFN of 11008",
+                                                "vocabulary of " + std::to_string(row.model.vocab), "no recompute"});
+  CHECK(row_of({{"micro_batch", ""}}).microbatch == 1);
+  CHECK(row_of({{"micro_batch", ""}, {"grad_accum", "4"}}).microbatch == 2);
+  const auto both = rows_of({{{"act_ckpt", "full"}}, {{"act_ckpt", ""}}});
+  CHECK(both[1].recompute == RunRow::Recompute::full);
+  CHECK(both[1].assumed == std::vector<std::string>{"recompute as in the source's other runs"});
+}
+
+TEST_CASE("how rows are sent to experts is read from what is said of the dispatcher") {
+  const auto said = [](const std::string& notes) { return row_of({{"notes", notes}}); };
+  CHECK(said("HybridEP, EP overlap OFF (its 5-20)").rows_sent_once);
+  CHECK_FALSE(said("HybridEP, EP overlap OFF (its 5-20)").exchange_overlapped);
+  CHECK(said("HybridEP, EP overlap ON (its 5-20)").exchange_overlapped);
+  CHECK(said("alltoall dispatcher, EP overlap + delayed wgrad; smoke run").exchange_overlapped);
+  CHECK_FALSE(said("alltoall dispatcher, no EP overlap, CUDA graphs off").exchange_overlapped);
+  CHECK_FALSE(said("alltoall dispatcher").rows_sent_once);
 }
 
 TEST_CASE("experts, heads wider than their share and a tied embedding are read from where they stand") {
@@ -148,7 +164,6 @@ TEST_CASE("one row that cannot be used does not take the others away") {
       {{{"layers", "2.5"}}, "needs a whole number"},
       {{{"grad_accum", "9"}}, "a global batch of 64 sequences is not"},
       {{{"global_batch_seqs", "65"}}, "a global batch of 65 sequences for"},
-      {{{"micro_batch", ""}}, "microbatch not said"},
       {{{"arch_type", "hybrid_moe"}}, "layers of several kinds"},
       {{{"fsdp_shard_group", "3"}}, "shard groups of 3"},
       {{{"act_ckpt", "some"}}, "found 'some'"},
@@ -197,7 +212,7 @@ TEST_CASE("the tables in the tree are read whole") {
   };
   const auto runs = read_run_rows("configs/measurements/training_runs.csv");
   CHECK(runs.size() == 600);
-  CHECK(usable(runs) == 585);  // ten of SC'21 have no microbatch, four of nanotron another batch, one other layers
+  CHECK(usable(runs) == 595);  // four of nanotron have another batch, one other layers
   CHECK(
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");

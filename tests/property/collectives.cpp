@@ -1,0 +1,68 @@
+// No collective beats the bandwidth of what its bytes must pass, whatever its kind, size, group and chunking; random draws
+// over the published H100 prices and over prices without losses.
+#include <catch2/catch.hpp>
+
+#include "sim/machine/calibrate.hpp"
+#include "sim/machine/collective_model.hpp"
+#include "sim/replay/replay.hpp"
+#include "tests/support/random_layout.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+/// Seconds below which no algorithm comes on this hardware. Every byte of a gather that a rank or a node does not hold must
+/// enter it, and every byte of a scatter leave it. An all-reduce does both between nodes; inside one a switch may add.
+double fastest_s(OpKind kind, double bytes, double ranks, double nodes, const ClusterSpec& c) {
+  const double in_node = bytes * (ranks - 1) / ranks / (nodes > 1 ? c.nvswitch_Bps + c.nic_per_gpu_Bps() : c.nvswitch_Bps);
+  if (nodes == 1) return in_node;
+  const double members = ranks / nodes;
+  if (kind == OpKind::all_to_all) return std::max(in_node, bytes * (ranks - members) / ranks / c.nic_per_gpu_Bps());
+  const double through_nics = bytes * (nodes - 1) / nodes / members / c.nic_per_gpu_Bps();
+  return std::max(in_node, (kind == OpKind::all_reduce ? 2 : 1) * through_nics);
+}
+
+}  // namespace
+
+TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunking") {
+  const MachineModel published = calibrate({read_profile("configs/profiles/h100-published.json")}, {true}).model;
+  FakeCost lossless;
+  lossless.latency_s = 1e-9;
+  Draw draw(5);
+  for (int i = 0; i < 1000; ++i) {
+    const OpKind kind = draw.of<OpKind>({OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all});
+    ClusterSpec cluster = small_cluster(1);
+    cluster.gpus_per_node = cluster.nic_count = 8, cluster.nvswitch_Bps = 450e9, cluster.nic_Bps = 50e9;
+    const bool whole_nodes = draw.once_in(2);  // or one member a node
+    cluster.nodes = std::int64_t{1} << draw.below(kind == OpKind::all_to_all ? 4 : 8);
+    if (!whole_nodes && cluster.nodes == 1) cluster.nodes = 2;
+    const std::int64_t in_one_node = draw.between(2, 8);
+    Layout layout;
+    layout.shard = cluster.nodes == 1 ? in_one_node : 8;
+    if (cluster.nodes > 1) whole_nodes ? layout.shard *= cluster.nodes : layout.replicate = cluster.nodes;
+    const Axis axis = whole_nodes ? Axis::shard : Axis::replicate;
+    const double n = static_cast<double>(Mesh(layout).size(axis)), bytes = draw.scaled(1, 64e9);
+    const int chunks = static_cast<int>(draw.between(1, 8));
+
+    Program program;
+    program.layers = program.microbatches = 1;
+    for (int c = 0; c < chunks; ++c) {
+      Op op;
+      op.name = "part" + std::to_string(c), op.kind = kind;
+      op.lane = draw.of<Lane>({Lane::all_gather, Lane::reduce_scatter, Lane::all_reduce});  // one after another, or at once
+      op.collective = {axis, {bytes / chunks, 0}};
+      program.nodes.emplace_back(op);
+    }
+    const ProgramSet set{{program}, std::vector<int>(static_cast<std::size_t>(layout.world()), 0)};
+    // All-to-alls need every member; the folded set of a node has them only inside it.
+    const ReplayOptions options{0, kind != OpKind::all_to_all, false, {}};
+    const OpCost& cost = draw.once_in(2) ? static_cast<const OpCost&>(published) : lossless;
+    const double taken = replay(set, layout, small_model(), cluster, cost, *balanced_routing(small_model(), 1), options).step_s;
+    const double nodes = static_cast<double>(cluster.nodes);
+    INFO(to_string(kind) << " of " << bytes << " B in " << chunks << " parts over " << n << " ranks on " << nodes << " nodes, "
+                         << (&cost == &lossless ? "lossless" : "published"));
+    CHECK(taken >= fastest_s(kind, bytes, n, nodes, cluster) * (1 - 1e-9));
+    if (&cost == &lossless && bytes > 1e6) CHECK(taken < 2.5 * fastest_s(kind, bytes, n, nodes, cluster) + 1e-6);
+  }
+}

@@ -1,0 +1,129 @@
+// Random steps to simulate: small models of several shapes, every kind of layout up to 64 ranks, uneven routing, clusters
+// with and without oversubscription. A seed gives the same case on every machine.
+#pragma once
+#include <numeric>
+#include <random>
+
+#include "sim/replay/representatives.hpp"
+#include "tests/support/fake_cost.hpp"
+
+namespace wt::test {
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : engine_(seed) {}
+  /// 0..below-1; std::uniform_int_distribution differs between libraries.
+  std::int64_t below(std::int64_t limit) { return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(limit)); }
+  std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
+  bool once_in(std::int64_t n) { return below(n) == 0; }
+  double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+  double scaled(double low, double high) { return low * std::pow(high / low, unit()); }  ///< even in the logarithm
+  template <class T>
+  T of(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(below(static_cast<std::int64_t>(values.size())))];
+  }
+  std::int64_t divisor(std::int64_t n) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t d = 1; d <= n; ++d)
+      if (n % d == 0) all.push_back(d);
+    return of(all);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// Every (microbatch, layer, rank) sends its rows by weights of its own; some experts get none. `same` = every rank's alike.
+class RandomRouting : public RoutingSource {
+ public:
+  RandomRouting(std::uint64_t seed, std::int64_t experts, std::int64_t top_k, Microbatches tokens, bool same)
+      : seed_(seed), experts_(experts), top_k_(top_k), tokens_(tokens), same_(same) {}
+  std::vector<double> counts(std::int64_t, std::int64_t microbatch, std::int64_t layer, std::int64_t rank) const override {
+    Draw draw(seed_ + static_cast<std::uint64_t>((microbatch * 1009 + layer) * 1009 + (same_ ? 0 : rank)));
+    std::vector<double> weights;
+    for (std::int64_t e = 0; e < experts_; ++e) weights.push_back(e > 0 && draw.once_in(4) ? 0 : std::pow(draw.unit(), 3) + 1e-3);
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (double& w : weights) w *= static_cast<double>(tokens_.of(static_cast<int>(microbatch)) * top_k_) / sum;
+    return weights;
+  }
+  std::string description() const override { return "random"; }
+
+ private:
+  std::uint64_t seed_;
+  std::int64_t experts_, top_k_;
+  Microbatches tokens_;
+  bool same_;
+};
+
+struct RandomStep {
+  ModelSpec model;
+  Layout layout;
+  ClusterSpec cluster;
+  FakeCost cost;
+  std::int64_t rank = 0;  ///< one of them
+  std::unique_ptr<RoutingSource> routing;
+  ProgramSet set;
+};
+
+inline ModelSpec random_model(Draw& draw) {
+  ModelSpec m = small_model(draw.between(1, 4));
+  m.d_model = 128 * draw.between(1, 8), m.head_dim = 32 * draw.between(1, 4), m.ffn = 256 * draw.between(1, 8);
+  m.vocab = 512 * draw.between(1, 16), m.tied = draw.once_in(3);
+  m.experts = draw.of<std::int64_t>({0, 2, 4, 6, 8, 16});
+  m.top_k = m.experts == 0 ? 0 : draw.between(1, std::min<std::int64_t>(4, m.experts));
+  if (draw.once_in(3)) m.norm = Norm::layernorm, m.activation = Activation::gelu;
+  if (m.experts > 0 && draw.once_in(3)) m.shared_ffn = 256 * draw.between(1, 4);
+  if (m.experts > 0 && m.layers > 1 && draw.once_in(3)) m.dense_layers = 1, m.dense_ffn = 512 * draw.between(1, 4);
+  return m;
+}
+
+inline Layout random_layout(Draw& draw, const ModelSpec& model) {
+  Layout l;
+  l.shard = draw.between(1, draw.once_in(2) ? 64 : 16), l.replicate = draw.between(1, 64 / l.shard);
+  l.context = draw.once_in(3) ? std::gcd(draw.divisor(l.shard), std::int64_t{32}) : 1;
+  if (model.experts > 0) l.expert = std::gcd(draw.divisor(l.shard), draw.divisor(model.experts));
+  if (draw.once_in(4)) l.optimizer_shard = draw.divisor(l.replicate);
+  l.reshard_after_forward = !draw.once_in(4), l.reduce_every_microbatch = !draw.once_in(4);
+  l.recompute = recompute_from_string(draw.of<std::string>({"none", "none", "block", "block/int8", "attention", "experts", "attention+experts",
+                                                            "attention:last-1+experts:first-1"}));
+  if (model.experts > 0 && draw.once_in(4)) {  // moved experts, and up to two more slots a rank for copies
+    const std::int64_t slots = model.experts + l.expert * draw.below(3);
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+      auto& row = l.placement.emplace_back();
+      for (std::int64_t slot = 0; slot < slots; ++slot) row.push_back(slot < model.experts ? slot : draw.below(model.experts));
+      for (std::size_t i = row.size(); i > 1; --i) std::swap(row[i - 1], row[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(i)))]);
+    }
+  }
+  return l;
+}
+
+/// Around A100 to B200 nodes of 1 to 8 GPUs, a third of them behind oversubscribed uplinks.
+inline ClusterSpec random_cluster(Draw& draw, std::int64_t ranks) {
+  const std::int64_t gpus = std::int64_t{1} << draw.below(4);
+  ClusterSpec c = small_cluster((ranks + gpus - 1) / gpus, draw.once_in(3) ? draw.of<double>({2, 3, 8}) : 1);
+  c.gpus_per_node = c.nic_count = gpus, c.nodes_per_leaf = draw.between(1, 8);
+  c.nvswitch_Bps = draw.scaled(100e9, 900e9), c.nic_Bps = draw.scaled(5e9, 100e9);
+  return c;
+}
+
+/// `host`: ranks that share the cores of one machine, not GPUs.
+inline RandomStep random_step(std::uint64_t seed, bool host) {
+  Draw draw(seed);
+  RandomStep s;
+  s.model = random_model(draw);
+  s.layout = random_layout(draw, s.model);
+  const std::int64_t world = s.layout.world();
+  s.cluster = host ? shared_host(world, static_cast<double>(draw.between(1, 8))) : random_cluster(draw, world);
+  s.cost.flops = draw.scaled(1e13, 1e15), s.cost.Bps = draw.scaled(5e11, 8e12), s.cost.latency_s = draw.scaled(1e-6, 1e-3);
+  s.cost.efficiency = draw.scaled(0.3, 1), s.cost.host_computes = host, s.cost.cpu_per_byte = host ? draw.scaled(1e-12, 1e-9) : 0;
+  s.rank = draw.below(world);
+  const std::int64_t seq = 32 * draw.between(1, 16), count = draw.between(1, 3), each = draw.between(1, 3), last = draw.between(1, each);
+  s.layout.microbatch = each;
+  const std::int64_t tokens = seq / s.layout.context;
+  s.routing = std::make_unique<RandomRouting>(seed, std::max<std::int64_t>(1, s.model.experts), s.model.top_k,
+                                              Microbatches{count, each * tokens, last * tokens}, draw.once_in(2));
+  s.set = build_program_set(s.model, s.layout, {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
+  return s;
+}
+
+}  // namespace wt::test

@@ -1,0 +1,242 @@
+// Pipeline stages: their schedules against the closed forms of Narayanan et al. 2021 and Qi et al. 2023, memory in flight,
+// messages, and what is refused.
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+
+#include "configs/spec/error.hpp"
+#include "sim/memory/memory.hpp"
+#include "sim/program/schedule.hpp"
+#include "sim/program/tensor_slice.hpp"
+#include "sim/replay/replay.hpp"
+#include "tests/support/fake_cost.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+constexpr std::int64_t kSeq = 128;
+
+Layout stages(std::int64_t pipeline, std::int64_t chunks = 1, Schedule schedule = Schedule::one_f_one_b, Layout layout = {}) {
+  layout.pipeline = pipeline, layout.virtual_stages = chunks, layout.schedule = schedule;
+  layout.reshard_after_forward = layout.reduce_every_microbatch = false;
+  return layout;
+}
+
+ModelSpec dense_model(std::int64_t layers) {
+  ModelSpec m = small_model(layers);
+  m.experts = m.top_k = 0;
+  return m;
+}
+
+ProgramSet programs(const ModelSpec& model, const Layout& layout, std::int64_t microbatches) {
+  return build_program_set(model, layout, {kSeq, microbatches, Precision::bf16, false});
+}
+
+/// A layer takes a second forward and two backward, one each for inputs and weights; everything else is free.
+struct LayerCost : FakeCost {
+  LayerCost() { latency_s = 0; }
+  Price segment(const Op& op, double) const override {
+    const bool split = op.name == "weights.bwd" || (op.name == "attn.bwd" && std::none_of(op.work.begin(), op.work.end(), [](const WorkItem& w) {
+                                                      return w.kernel == Kernel::gemm && w.pass == Pass::backward;
+                                                    }));
+    const double s = op.name == "attn.fwd" || split ? 1 : op.name == "attn.bwd" ? 2 : 0;
+    return {s, s, s, Lookup::exact, Evidence::measured};
+  }
+};
+
+ClusterSpec free_network(std::int64_t world) {
+  ClusterSpec c = small_cluster((world + 3) / 4);
+  c.gpus_per_node = std::min<std::int64_t>(4, world), c.nvswitch_Bps = c.nic_Bps = 1e30;
+  return c;
+}
+
+double step_of(const ModelSpec& model, const Layout& layout, std::int64_t microbatches, const OpCost& cost, ClusterSpec cluster) {
+  cluster.nodes = (layout.world() + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  return replay(programs(model, layout, microbatches), layout, model, cluster, cost, *balanced_routing(model, kSeq), {0, true, false, {}}).step_s;
+}
+
+double in_layers(std::int64_t layers, const Layout& layout, std::int64_t microbatches) {
+  return step_of(dense_model(layers), layout, microbatches, LayerCost{}, free_network(layout.world()));
+}
+
+}  // namespace
+
+TEST_CASE("1F1B: stages stand still for (p-1)/(m+p-1) of the step, interleaved for (p-1)/(vm+p-1)") {
+  for (const std::int64_t p : {2, 3, 4, 8})
+    for (const std::int64_t v : {1, 2, 3})
+      for (const std::int64_t m : {p, 2 * p, 4 * p, p + 1}) {
+        if (v > 1 && m % p != 0) continue;
+        const std::int64_t layers = p * v * 2;
+        const double P = static_cast<double>(p), V = static_cast<double>(v), M = static_cast<double>(m), busy = 3.0 * 2 * V * M;
+        INFO(p << " stages, " << v << " chunks, " << m << " microbatches");
+        const double step = in_layers(layers, stages(p, v), m);
+        CHECK(step == Approx(busy * (V * M + P - 1) / (V * M)).epsilon(1e-9));
+        CHECK(1 - busy / step == Approx((P - 1) / (V * M + P - 1)).epsilon(1e-9));
+      }
+}
+
+TEST_CASE("ZB-H1: a third of 1F1B's idle time where inputs and weights cost what forward does") {
+  for (const std::int64_t p : {2, 4, 8})
+    for (const std::int64_t m : {p, 3 * p}) {
+      const double P = static_cast<double>(p), busy = 3.0 * static_cast<double>(m);
+      CHECK(in_layers(p, stages(p, 1, Schedule::zero_bubble), m) == Approx(busy + (P - 1)).epsilon(1e-9));  // (p-1)(f+b-w)
+      CHECK(in_layers(p, stages(p), m) == Approx(busy + 3 * (P - 1)).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("every stage passes every microbatch through every chunk once, forward before backward before weights") {
+  for (const std::int64_t p : {1, 2, 4})
+    for (const auto& layout : {stages(p), stages(p, 3), stages(p, 1, Schedule::zero_bubble)})
+      for (std::int64_t s = 0; s < p; ++s) {
+        std::map<std::pair<int, int>, int> seen;
+        const auto order = stage_schedule(layout, s, 2 * p);
+        for (const StageWork& work : order) CHECK(seen[{work.microbatch, work.chunk}]++ == static_cast<int>(work.pass));
+        CHECK(static_cast<std::int64_t>(seen.size()) == 2 * p * layout.virtual_stages);
+        const std::size_t passes = layout.schedule == Schedule::zero_bubble ? 3 : 2;
+        CHECK(order.size() == passes * seen.size());
+      }
+}
+
+TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatches, replicas") {
+  std::mt19937 random(7);
+  const auto draw = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)) + 1; };
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t p = draw(6), v = p == 1 ? 1 : draw(3), m = v > 1 ? p * draw(3) : draw(9);
+    Layout layout = stages(p, v, v == 1 && p > 1 && i % 2 ? Schedule::zero_bubble : Schedule::one_f_one_b);
+    layout.replicate = draw(2), layout.shard = draw(2), layout.tensor = p == 1 || i % 3 == 0 ? 2 : 1;
+    layout.sequence_parallel = layout.tensor > 1;
+    const bool moe = i % 4 < 2;
+    if (moe) layout.expert = layout.shard;
+    if (i % 5 == 0) layout.optimizer_shard = layout.replicate;
+    ModelSpec model = moe ? small_model(p * v * draw(2)) : dense_model(p * v * draw(2));
+    INFO(model.name << " " << layout.name() << ", " << m << " microbatches");
+    const double step = step_of(model, layout, m, FakeCost{}, small_cluster(1));
+    CHECK(step > 0);
+  }
+}
+
+TEST_CASE("stage s of 1F1B keeps min(m, p - s) microbatches, of ZB-H1 every stage p") {
+  // By buffer: what a layer saves between its passes.
+  const auto kept = [](const Layout& layout, std::int64_t stage, std::int64_t m) {
+    const auto set = programs(dense_model(layout.pipeline * layout.virtual_stages), layout, m);
+    const auto ops = unroll(set.programs[static_cast<std::size_t>(stage)]);
+    std::int64_t live = 0, most = 0;
+    for (const OpInstance& instance : ops) {
+      for (const Buffer& b : instance.op->allocates) live += b.name == "attn.saved";
+      for (const Ref& r : instance.op->frees) live -= r.name == "attn.saved";
+      most = std::max(most, live);
+    }
+    CHECK(live == 0);
+    return most;
+  };
+  for (const std::int64_t p : {2, 4})
+    for (const std::int64_t m : {1, 2, 8})
+      for (std::int64_t s = 0; s < p; ++s) {
+        CHECK(kept(stages(p), s, m) == std::min(m, p - s));
+        CHECK(kept(stages(p, 1, Schedule::zero_bubble), s, m) == std::min(m, p));
+      }
+  // Interleaved, first stage: 2(p-1) + (v-1)p + 1 chunks of 1/v of the layers (Narayanan et al. 2021, figure 4).
+  CHECK(kept(stages(4, 2), 0, 8) == 2 * 3 + 4 + 1);
+}
+
+TEST_CASE("a step gives its memory back on every stage; parameters of all ranks are the model's") {
+  for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble})
+    for (const char* policy : {"none", "block", "attention"})
+      for (const std::int64_t tensor : {1, 2}) {
+        Layout layout = stages(2, 1, schedule, Layout{2, 2, 2, 1, recompute_from_string(policy), {}});
+        layout.tensor = tensor, layout.sequence_parallel = tensor > 1;
+        const ModelSpec model = small_model(4);
+        double weights = 0, norms = 0;
+        for (const Program& program : programs(model, layout, 4).programs) {
+          INFO(layout.name() << " " << policy);
+          const MemoryReplay memory = replay_memory(program, [](int, int) { return 200.0; });
+          CHECK(memory.live_bytes.back() == Approx(memory.resident_bytes));
+          CHECK(memory.peak_bytes > memory.resident_bytes);
+          for (const Buffer& buffer : program.resident) weights += buffer.name == "weights" ? buffer.bytes.fixed / 2 : 0;
+        }
+        // A rank holds half of the experts and its tensor slice of everything but norms and routers.
+        const ModelSpec slice = tensor_slice(model, tensor);
+        for (std::int64_t layer = 0; layer < 4; ++layer) norms += static_cast<double>(slice.experts / 2 * slice.expert_parameters());
+        CHECK(weights + norms == Approx(static_cast<double>(slice.total_parameters())).epsilon(1e-3));  // padding
+      }
+}
+
+TEST_CASE("ZeRO-1: weights 2 and gradients 4 bytes a parameter, 12 over the ranks of the state") {
+  const ModelSpec model = dense_model(4);
+  const double all = static_cast<double>(model.total_parameters());
+  for (const std::int64_t ranks : {1, 2, 8}) {
+    std::map<std::string, double> bytes;
+    Layout layout = stages(1, 1, Schedule::one_f_one_b, Layout{8, 1, 1, 1, Recompute::none, {}});
+    layout.optimizer_shard = ranks, layout.tensor = 2;
+    const ProgramSet set = programs(model, layout, 2);
+    for (const Buffer& buffer : set.programs[0].resident) bytes[buffer.name] = buffer.bytes.fixed;
+    const double part = static_cast<double>(tensor_slice(model, 2).total_parameters());
+    CHECK(bytes["weights"] == Approx(2 * part).epsilon(1e-3));
+    CHECK(bytes["gradients"] == Approx(4 * part).epsilon(1e-3));
+    CHECK(bytes["masters"] + bytes["moments"] == Approx(12 * part / static_cast<double>(ranks)).epsilon(1e-3));
+  }
+  // replicate x 1 with optimizer_shard = replicate: a reduce-scatter of the gradients and a gather of the weights a step.
+  Layout layout{4, 1, 1, 1, Recompute::none, {}};
+  layout.optimizer_shard = 4;
+  for (const bool resident : {false, true}) {
+    if (resident) layout = stages(2, 1, Schedule::one_f_one_b, layout);
+    std::map<OpKind, double> sent;
+    double states = 0;
+    for (const Program& program : programs(model, layout, 4).programs) {
+      for (const OpInstance& instance : unroll(program))
+        if (instance.op->collective_kind() && instance.op->collective.axis == Axis::optimizer_shard)
+          sent[instance.op->kind] += instance.op->collective.bytes.fixed;
+      for (const Buffer& buffer : program.resident) states += buffer.name == "masters" || buffer.name == "moments" ? buffer.bytes.fixed : 0;
+    }
+    CHECK(sent[OpKind::reduce_scatter] == Approx(4 * all).epsilon(1e-3));
+    CHECK(sent[OpKind::all_gather] == Approx(2 * all).epsilon(1e-3));
+    CHECK(sent.size() == 2);
+    CHECK(states == Approx(12 * all / 4).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("messages: a microbatch's activations and gradients cross every boundary of chunks once") {
+  for (const std::int64_t v : {1, 2}) {
+    const ModelSpec model = dense_model(4 * v);
+    double sent = 0, received = 0;
+    for (const Program& program : programs(model, stages(4, v), 8).programs)
+      for (const OpInstance& instance : unroll(program)) {
+        if (instance.op->kind == OpKind::send) sent += instance.op->collective.bytes.fixed;
+        if (instance.op->kind == OpKind::receive) received += instance.op->collective.bytes.fixed;
+      }
+    CHECK(sent == static_cast<double>(2 * 8 * (4 * v - 1) * kSeq * model.d_model * 2));
+    CHECK(received == sent);
+  }
+}
+
+TEST_CASE("zero bubble does the same work in other pieces") {
+  const auto flops = [](const Layout& layout) {
+    double sum = 0;
+    for (const Program& program : programs(small_model(4), layout, 4).programs)
+      for (const OpInstance& instance : unroll(program))
+        for (const WorkItem& item : instance.op->work) sum += item.flops(100);
+    return sum;
+  };
+  CHECK(flops(stages(2, 1, Schedule::zero_bubble)) == Approx(flops(stages(2))).epsilon(1e-12));
+}
+
+TEST_CASE("pipelines that do not fit are refused by name") {
+  const auto refused = [](const ModelSpec& model, const Layout& layout, const std::string& why) {
+    CHECK_THROWS_WITH(programs(model, layout, 6), Catch::Contains(why));
+  };
+  refused(dense_model(4), stages(3), "pipeline 3 x virtual stages 1 does not divide the model's 4 layers");
+  refused(dense_model(4), stages(0), "pipeline 0");
+  refused(dense_model(4), stages(1, 2), "without a pipeline");
+  refused(dense_model(8), stages(4, 2), "found 6 microbatches for 4 interleaved stages");
+  refused(dense_model(8), stages(2, 2, Schedule::zero_bubble), "needs 1 (ZB-H1)");
+  Layout gathers = stages(2);
+  gathers.reshard_after_forward = true;
+  refused(dense_model(4), gathers, "keeps its weights");
+  ModelSpec tied = dense_model(4);
+  tied.tied = true;
+  refused(tied, stages(2), "needs embeddings of their own");
+  CHECK_THROWS_WITH((build_program_set(dense_model(4), stages(2, 1, Schedule::one_f_one_b, Layout{1, 1, 1, 2, Recompute::none, {}}),
+                                       {kSeq, 2, Precision::bf16, false, 1})), Catch::Contains("last microbatch of 1"));
+}

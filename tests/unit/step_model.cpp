@@ -1,0 +1,131 @@
+// The step-time model: closed forms of how work adds up, constants recovered from times made of them, and what a stack or
+// GPU never measured gets.
+#include "sim/validate/step_model.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "configs/spec/error.hpp"
+
+using namespace wt;
+using C = StepConstant;
+
+namespace {
+
+/// Every factor 1, everything once a step or of the host 0, nothing overlaps.
+StepConstants plain() {
+  StepConstants k;
+  k.values.fill(0);
+  for (C c : {C::products, C::attention, C::attention_hopper, C::memory, C::fp8, C::network, C::tensor, C::exchange, C::replicas, C::optimizer})
+    k.values[static_cast<std::size_t>(c)] = 1;
+  return k;
+}
+
+StepConstants with(StepConstants k, C constant, double value) {
+  k.values[static_cast<std::size_t>(constant)] = value;
+  return k;
+}
+
+StepWork computing(double forward_s, double backward_s) {
+  StepWork w;
+  w.forward.products_s = forward_s;
+  w.backward.products_s = backward_s;
+  return w;
+}
+
+/// Work of many proportions.
+StepWork random_work(std::mt19937& draw) {
+  std::lognormal_distribution<double> size(0, 0.7);
+  StepWork w;
+  for (PhaseWork* p : {&w.forward, &w.backward}) {
+    p->products_s = size(draw), p->attention_s = 0.1 * size(draw), p->memory_s = 0.2 * size(draw);
+    p->items = 3000 * size(draw), p->gather_s = 0.3 * size(draw);
+  }
+  w.ends.products_s = 0.1 * size(draw);
+  w.optimizer_s = 0.02 * size(draw);
+  w.replicas_s = 0.05 * size(draw);
+  return w;
+}
+
+std::vector<TimedStep> made(const std::vector<StepWork>& works, const StepConstants& k, const std::string& stack, const std::string& gpu) {
+  std::vector<TimedStep> out;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    const StepTraits traits{stack, gpu, false, false};
+    out.push_back({&works[i], traits, stack + std::to_string(i % 6), step_seconds(works[i], traits, k)});
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("without overlap a step is the sum of its parts") {
+  StepWork w = computing(2, 4);
+  w.forward.gather_s = 0.5;
+  w.backward.tensor_s = 0.25;
+  w.ends.products_s = 1;
+  w.optimizer_s = 0.125;
+  w.replicas_s = 0.0625;
+  CHECK(step_seconds(w, {}, plain()) == Approx(2 + 4 + 0.5 + 0.25 + 1 + 0.125 + 0.0625));
+}
+
+TEST_CASE("with perfect overlap the longer of computation and gathers counts, and of GPU and host") {
+  StepConstants k = with(with(plain(), C::gather_power, 1e3), C::host_power, 1e3);
+  k = with(k, C::item_s, 1e-3);
+  StepWork w = computing(2, 4);
+  w.forward.gather_s = 3;
+  w.backward.gather_s = 1;
+  w.forward.items = 500;   // 0.5 s
+  w.backward.items = 5000;  // 5 s: the host cannot keep up
+  CHECK(step_seconds(w, {}, k) == Approx(3 + 5).epsilon(1e-3));
+}
+
+TEST_CASE("equal stages fill a pipeline in (p - 1) / (v m) of a stage's time") {
+  for (double stages : {2.0, 4.0, 8.0})
+    for (double microbatches : {4.0, 16.0})
+      for (double chunks : {1.0, 2.0}) {
+        StepWork w = computing(2, 4);
+        w.stages = stages, w.microbatches = microbatches, w.chunks = chunks;
+        w.layers = 8 * stages, w.stage_layers = 8;
+        for (bool balanced : {false, true}) {
+          const StepTraits traits{"", "", balanced, false};
+          CHECK(step_seconds(w, traits, plain()) == Approx(6 * (1 + (stages - 1) / chunks / microbatches)));
+        }
+      }
+}
+
+TEST_CASE("an output projection larger than a stage is the stage that the others wait for") {
+  StepWork w = computing(0.5, 0.5);  // of 2 layers: 0.5 s each
+  w.ends.products_s = 3;
+  w.stages = 8, w.layers = 16, w.stage_layers = 2, w.microbatches = 1e9;
+  CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(3));      // alone on the last stage
+  CHECK(step_seconds(w, {"", "", false, false}, plain()) == Approx(1 + 3));  // beside its layers
+  w.ends.products_s = 1;  // 9 s in all; of 0.5 s each, the fullest of 8 has 3
+  CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(1.5));
+}
+
+TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs apart") {
+  std::mt19937 draw(7);
+  std::vector<StepWork> a, b, c;
+  for (int i = 0; i < 60; ++i) a.push_back(random_work(draw)), b.push_back(random_work(draw)), c.push_back(random_work(draw));
+  StepConstants typical = plain();
+  typical.values = {1.05, 2.2, 1.3, 1.6, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
+  const StepConstants slower = with(with(typical, C::memory, 2.4), C::item_s, 90e-6), hotter = with(typical, C::products, 1.05 * 1.15);
+  std::vector<TimedStep> steps = made(a, typical, "plain", "A");
+  for (const TimedStep& s : made(b, slower, "eager", "A")) steps.push_back(s);
+  for (const TimedStep& s : made(c, hotter, "plain", "B")) steps.push_back(s);
+  const StepModel model(steps);
+  CHECK(model.knows_stack("eager"));
+  CHECK_FALSE(model.knows_stack("another"));
+  for (const TimedStep& s : steps) CHECK(model.seconds(*s.work, s.traits) == Approx(s.seconds).epsilon(0.03));  // priors pull
+  // A stack that nobody measured lies between those that were.
+  const StepWork fresh = random_work(draw);
+  const double guess = model.seconds(fresh, {"another", "A", false, false});
+  const double low = step_seconds(fresh, {}, typical), high = step_seconds(fresh, {}, slower);
+  CHECK(guess > 0.97 * low);
+  CHECK(guess < 1.03 * high);
+  // From where another fit ended the same minimum is found.
+  const StepModel again(steps, &model);
+  CHECK(again.seconds(fresh, {"another", "A", false, false}) == Approx(guess).epsilon(1e-3));
+  CHECK_THROWS_AS(StepModel({}), Error);
+}

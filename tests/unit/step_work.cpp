@@ -1,0 +1,171 @@
+// What a published run asks of its hardware: no faster than the data sheet, and as its layout divides it.
+#include "sim/validate/step_work.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/stack.hpp"
+
+using namespace wt;
+using Catch::Contains;
+
+namespace {
+
+const GpuTimes& gpu() {
+  static const GpuTimes times(read_kernel_rows(configs_folder() / "measurements/kernel_times.csv"));
+  return times;
+}
+
+const RunFabric& fabric() {
+  static const RunFabric times(read_collective_rows(configs_folder() / "measurements/collectives.csv"));
+  return times;
+}
+
+RunRow run() {
+  RunRow row;
+  row.gpu = "A100-80GB";
+  row.interconnect = "8x200 Gb/s";
+  row.gpus = row.dp = row.shard_group = 16;
+  row.zero_stage = 3;
+  row.model = read_model("llama3-8b");
+  row.seq = 4096;
+  row.microbatch = 2;
+  row.accumulation = 4;
+  row.global_batch = 128;
+  row.precision = "bf16";
+  return row;
+}
+
+StepWork work(const RunRow& row) { return step_work(row, gpu(), fabric()); }
+
+double products_s(const StepWork& w) { return w.forward.products_s + w.backward.products_s + w.ends.products_s; }
+
+}  // namespace
+
+TEST_CASE("products take longer than the model's FLOPs at the data sheet's rate, backward twice as long") {
+  const StepWork w = work(run());
+  CHECK(products_s(w) + w.forward.attention_s + w.backward.attention_s > w.model_flops_s);
+  CHECK(products_s(w) < 2 * w.model_flops_s);
+  CHECK(w.backward.products_s == Approx(2 * w.forward.products_s).epsilon(0.05));
+  CHECK(w.backward.attention_s == Approx(2.5 * w.forward.attention_s));
+}
+
+TEST_CASE("as many times the microbatches are as many times the work, gathers included; the update stays") {
+  RunRow more = run();
+  more.accumulation *= 3;
+  more.global_batch *= 3;
+  const StepWork one = work(run()), three = work(more);
+  CHECK(three.forward.products_s == Approx(3 * one.forward.products_s));
+  CHECK(three.backward.gather_s == Approx(3 * one.backward.gather_s));
+  CHECK(three.optimizer_s == Approx(one.optimizer_s));
+}
+
+TEST_CASE("recompute adds the forward pass to the backward one") {
+  RunRow again = run();
+  again.recompute = RunRow::Recompute::full;
+  CHECK(work(again).backward.products_s == Approx(work(run()).backward.products_s + work(run()).forward.products_s).epsilon(0.01));
+  CHECK(work(again).forward.products_s == Approx(work(run()).forward.products_s));
+}
+
+TEST_CASE("a tensor group shares the products and waits for its collectives") {
+  RunRow cut = run();
+  cut.tp = 4, cut.dp = cut.shard_group = 4, cut.zero_stage = 0;
+  cut.accumulation = 16;
+  const StepWork w = work(cut);
+  CHECK(products_s(w) == Approx(products_s(work(run()))).epsilon(0.15));  // a quarter of four times the tokens
+  CHECK(products_s(w) > products_s(work(run())));                         // narrower products are less efficient
+  // Two all-reduces a layer, a microbatch and a pass, and those of embedding and output projection.
+  CHECK(w.forward.tensor_calls == (2 * 32 + 3) * 16);
+  CHECK(w.forward.gather_s == 0);
+  CHECK(w.replicas_s > 0);
+  CHECK(work(run()).forward.tensor_s == 0);
+}
+
+TEST_CASE("a stage has its share of the layers, and sends activations") {
+  RunRow cut = run();
+  cut.pp = 4, cut.dp = cut.shard_group = 4, cut.zero_stage = 0;
+  cut.accumulation = 16;
+  const StepWork whole = work(run()), stage = work(cut);
+  CHECK(stage.forward.products_s == Approx(whole.forward.products_s));  // a quarter of the layers, four times the microbatches
+  CHECK(stage.send_s > 0);
+  CHECK(stage.stages_over_nodes);
+  CHECK(whole.send_s == 0);
+}
+
+TEST_CASE("a dispatcher that sends a token once to each place moves fewer bytes") {
+  RunRow moe = run();
+  moe.gpu = "H100-80GB";
+  moe.model = read_model("qwen3-30b-a3b");
+  moe.ep = 16;
+  const double all = work(moe).forward.exchange_s;
+  moe.rows_sent_once = true;
+  const double once = work(moe).forward.exchange_s;
+  // Two nodes, eight experts a token: nearly one copy to each node in place of four.
+  CHECK(once < 0.35 * all);
+  CHECK(once > 0.2 * all);
+  moe.exchange_overlapped = true;
+  CHECK(work(moe).forward.exchange_s < 0.05 * once);
+  CHECK(work(moe).forward.gather_s > once);
+}
+
+TEST_CASE("attention that is not fused moves its scores through memory") {
+  RunRow old = run();
+  old.flash_attention = false;
+  CHECK(work(old).forward.attention_s == 0);
+  const double scores = 4.0 * 2 * 32 * 32 * 4096 * 4096;  // microbatches x sequences x layers x heads x square
+  CHECK(work(old).forward.memory_s - work(run()).forward.memory_s == Approx(scores * 15 / 2.039e12).epsilon(0.01));
+}
+
+TEST_CASE("what cannot be priced says why") {
+  const auto reason = [](const RunRow& row) {
+    try {
+      work(row);
+    } catch (const Error& e) {
+      CHECK(e.code() == Code::usage);
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  RunRow row = run();
+  row.gpu = "TPU v5p";
+  CHECK_THAT(reason(row), Contains("no data sheet of 'TPU v5p'"));
+  row = run();
+  row.unusable = "microbatch not said";
+  CHECK(reason(row) == "microbatch not said");
+  row = run();
+  row.tp = 3, row.zero_stage = 0;
+  CHECK_THAT(reason(row), Contains("tensor 3"));
+}
+
+TEST_CASE("interconnects are read from what sources say, and assumed where they say nothing") {
+  RunRow row = run();
+  const auto text = [&](const std::string& said) {
+    row.interconnect = said;
+    return fabric_text(row).fabric;
+  };
+  CHECK(text("1600 Gbps node-node RoCE") == "1x1600G IB");
+  CHECK(text("Selene: 8x HDR200 IB per node (recalled)") == "8x200G IB");
+  CHECK(text("4x100 Gb RoCE per node") == "4x100 Gb RoCE per node");
+  CHECK(text("") == "8x200G IB");
+  CHECK(fabric_text(row).assumed);
+  // Half the adapters, twice the time, but for latency.
+  row.interconnect = "8x200G";
+  const double fast = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);
+  row.interconnect = "4x200G";
+  CHECK(fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row) == Approx(2 * fast).epsilon(0.1));
+  CHECK(fabric().seconds(OpKind::all_gather, 4e9, {1, 1}, row) == 0);
+  CHECK(RunFabric::group(16, 4, 8).in_node == 2);
+  CHECK(RunFabric::group(16, 16, 8).nodes() == 16);
+}
+
+TEST_CASE("frameworks find their stack by the longest word, and unknown ones are themselves") {
+  const std::vector<StackSpec> stacks = read_stacks();
+  CHECK(stack_of("NeMo/Megatron-Core", stacks).name == "nemo");
+  CHECK(stack_of("Megatron-LM (SimuMax validation)", stacks).name == "megatron-core");
+  CHECK(stack_of("Megatron-LM", stacks).name == "megatron-lm");
+  CHECK(stack_of("Megatron-DeepSpeed", stacks).name == "megatron-deepspeed");
+  CHECK(stack_of("LLM Foundry/Composer + PyTorch FSDP1", stacks).name == "llm-foundry");
+  CHECK(stack_of("Homegrown 2", stacks).name == "Homegrown 2");
+  CHECK_THROWS_WITH(read_stack("nanotrom"), Contains("nanotron"));
+}
