@@ -8,6 +8,7 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/quantity.hpp"
 #include "planner/scaled_cost.hpp"
+#include "sim/machine/remembered_cost.hpp"
 
 namespace wt {
 namespace {
@@ -127,7 +128,8 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
 
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   const StudySpec& s = inputs.study;
-  const ScaledCost cost(inputs.machine, s.scale);
+  const ScaledCost scaled(inputs.machine, s.scale);
+  const RememberedCost cost(scaled);
   SearchProblem problem = search_problem(inputs, cost);
   Plan plan;
   const auto begin = std::chrono::steady_clock::now();
@@ -176,7 +178,8 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
     SensitivityEnd end;
     double step_s = plan.step.step_s;
     if (input.step) {
-      const ScaledCost cost(other.machine, other.study.scale);
+      const ScaledCost scaled(other.machine, other.study.scale);
+      const RememberedCost cost(scaled);
       SearchProblem problem = search_problem(other, cost);
       for (const auto& [degree, study] : plan.placements)
         if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())

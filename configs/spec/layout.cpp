@@ -69,8 +69,6 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
   if (model.layers % (l.pipeline * l.virtual_stages) != 0)
     throw_error(Code::usage, "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
                 l.pipeline, l.virtual_stages, model.layers);
-  if (model.tied)
-    throw_error(Code::usage, "{}: pipeline {} for model {}, whose embedding is its head; needs embeddings of their own", where, l.pipeline, model.name);
   if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
     throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);
   if (l.reshard_after_forward || l.reduce_every_microbatch)

@@ -47,7 +47,7 @@ class LaneSums {
  public:
   LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const std::vector<RoutingFloor>& floors,
            std::int64_t rank)
-      : cluster_(without_uplinks(cluster)), cost_(cost), floors_(floors), layout_(layout), mesh_(layout), rank_(rank) {}
+      : cluster_(cluster), cost_(cost), floors_(floors), layout_(layout), mesh_(layout), rank_(rank) {}
 
   double run(const Program& program) {
     layers_ = program.layers;
@@ -134,12 +134,12 @@ class LaneSums {
 
   RingShape shape(Axis axis) const {
     if (const auto nested = ring_shape(cluster_, layout_, axis)) return *nested;
-    const Traffic traffic(cluster_, layout_, neighbours(layout_, cluster_, rank_), {});
+    const Traffic traffic(without_uplinks(cluster_), layout_, neighbours(layout_, cluster_, rank_), {});
     const GroupInstance group = traffic.group(axis, mesh_.group_index(axis, rank_));
     return {group.size, group.nodes, traffic.alone_s(group.ring)};
   }
 
-  const ClusterSpec cluster_;
+  const ClusterSpec& cluster_;
   const OpCost& cost_;
   const std::vector<RoutingFloor>& floors_;
   RoutingFloor floor_;  ///< of the microbatches that are visited

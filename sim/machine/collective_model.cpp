@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <map>
 
 #include "configs/spec/error.hpp"
 
@@ -108,34 +107,32 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
 
   // The nearest node count by ratio; one node and several are different machines.
   std::int64_t nearest = 0;
-  const auto distance = [&](std::int64_t count) { return std::abs(std::log(as_double(count) / as_double(nodes))); };
+  const auto distance = [&](std::int64_t count) { return std::max(as_double(count) / as_double(nodes), as_double(nodes) / as_double(count)); };
   for (const PoolPoint& p : data.pools)
     if (p.kind == source && (p.nodes > 1) == (nodes > 1) && (nearest == 0 || distance(p.nodes) < distance(nearest)))
       nearest = p.nodes;
   for (const SmallMessage& small : data.small)
     if (small.kind == source && small.nodes == nearest)
       price.latency_s *= small.seconds / nccl_latency_s(small.kind, small.ranks, small.nodes);
-  std::map<double, const PoolPoint*> by_size;
+  const PoolPoint* smallest = nullptr;
   for (const PoolPoint& p : data.pools)
-    if (p.kind == source && p.nodes == nearest) by_size[p.bytes] = &p;
+    if (p.kind == source && p.nodes == nearest && (!smallest || p.bytes <= smallest->bytes)) smallest = &p;
 
   // Efficiency follows what one NIC carries: a group with fewer ranks on a node puts more of its buffer on each.
-  const PoolPoint& any = *by_size.begin()->second;
   double size = bytes;
-  if (nodes > 1) size *= (as_double(any.ranks) / as_double(any.nodes)) / (as_double(ranks) / as_double(nodes));
-  const auto above = by_size.lower_bound(size);
-  const PoolPoint* used = nullptr;
-  if (above == by_size.end()) {
-    used = by_size.rbegin()->second;
-    price.efficiency = used->efficiency;
-  } else if (above == by_size.begin() || above->first == size) {
-    used = above->second;
-    price.efficiency = used->efficiency;
-  } else {
-    const PoolPoint &high = *above->second, &low = *std::prev(above)->second;
-    const double share = std::log(size / low.bytes) / std::log(high.bytes / low.bytes);
-    price.efficiency = std::exp(std::log(low.efficiency) + share * std::log(high.efficiency / low.efficiency));
-    used = share > 0.5 ? &high : &low;
+  if (nodes > 1) size *= (as_double(smallest->ranks) / as_double(smallest->nodes)) / (as_double(ranks) / as_double(nodes));
+  const PoolPoint *below = nullptr, *above = nullptr;  // the nearest sizes; of equal ones the last measured
+  for (const PoolPoint& p : data.pools) {
+    if (p.kind != source || p.nodes != nearest) continue;
+    if (p.bytes < size && (!below || p.bytes >= below->bytes)) below = &p;
+    if (p.bytes >= size && (!above || p.bytes <= above->bytes)) above = &p;
+  }
+  const PoolPoint* used = above ? above : below;
+  price.efficiency = used->efficiency;
+  if (above && below && above->bytes != size) {
+    const double share = std::log(size / below->bytes) / std::log(above->bytes / below->bytes);
+    price.efficiency = std::exp(std::log(below->efficiency) + share * std::log(above->efficiency / below->efficiency));
+    used = share > 0.5 ? above : below;
   }
   price.evidence = used->evidence;
   price.root = used->root.value_or(used->evidence);

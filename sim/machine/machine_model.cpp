@@ -140,24 +140,23 @@ std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) con
   return price;
 }
 
-std::optional<MachineModel::Answer> MachineModel::measured(const WorkItem& item, double rows) const {
+std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, std::string* source) const {
   const auto entry = data_.table.find({item.kernel, item.pass, item.precision, item.dims});
   if (entry == data_.table.end()) return std::nullopt;
   const std::vector<TimePoint>& points = entry->second;
   const double count = item.rows.at(rows);
   const auto near = at_least(points, count);
-  if (near != points.end() && std::abs(near->rows - count) < 0.5)
-    return Answer{{near->seconds, near->low_s, near->high_s, Lookup::exact, near->evidence,
-                   only(near->root.value_or(near->evidence), near->seconds)},
-                  near->source};
+  if (near != points.end() && std::abs(near->rows - count) < 0.5) {
+    if (source) *source = near->source;
+    return Price{near->seconds, near->low_s, near->high_s, Lookup::exact, near->evidence, only(near->root.value_or(near->evidence), near->seconds)};
+  }
 
   const auto fit = data_.fits.find({item.kernel, item.pass, item.precision});
   const double low = fit == data_.fits.end() ? kDerivedLow : fit->second.table_low_ratio;
   const double high = fit == data_.fits.end() ? kDerivedHigh : fit->second.table_high_ratio;
   const auto answer = [&](double seconds, const TimePoint& from) {
-    return Answer{{seconds, seconds * low, seconds * high, Lookup::staircase, from.evidence,
-                   only(from.root.value_or(from.evidence), seconds)},
-                  fmt::format("{}; from {:.0f} rows", from.source, from.rows)};
+    if (source) *source = fmt::format("{}; from {:.0f} rows", from.source, from.rows);
+    return Price{seconds, seconds * low, seconds * high, Lookup::staircase, from.evidence, only(from.root.value_or(from.evidence), seconds)};
   };
   const double tile = tile_of(data_, item.kernel);
   if (const auto seconds = staircase_seconds(points, count, tile))
@@ -179,7 +178,7 @@ std::optional<MachineModel::Answer> MachineModel::measured(const WorkItem& item,
   return answer(from->seconds * at(wanted) / at(from->rows), *from);
 }
 
-std::optional<MachineModel::Answer> MachineModel::from_forward(const WorkItem& item, double rows) const {
+std::optional<Price> MachineModel::from_forward(const WorkItem& item, double rows, std::string* source) const {
   if (item.pass == Pass::forward) return std::nullopt;
   const double m = item.rows.at(rows);
   const auto [n, k, groups, unused] = item.dims;
@@ -187,47 +186,61 @@ std::optional<MachineModel::Answer> MachineModel::from_forward(const WorkItem& i
     const bool grouped = item.kernel == Kernel::grouped_gemm;
     const double share = grouped ? m / launches(item) : m;  // rows of one expert, the inner size of its weight gradient
     const std::int64_t inner = std::max<std::int64_t>(1, std::llround(share));
-    const auto input = known(product(item, m, {k, n, groups, unused}), 0);
-    const auto weight =
-        known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0);
+    std::string input_source, weight_source;
+    const auto input = known(product(item, m, {k, n, groups, unused}), 0, source ? &input_source : nullptr);
+    const auto weight = known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0,
+                              source ? &weight_source : nullptr);
     if (!input || !weight) return std::nullopt;
-    Price sum = input->price;
-    sum += weight->price;
-    sum.lookup = std::max(sum.lookup, weight->price.lookup);
-    sum.evidence = std::max(sum.evidence, weight->price.evidence);
+    Price sum = *input;
+    sum += *weight;
+    sum.lookup = std::max(sum.lookup, weight->lookup);
+    sum.evidence = std::max(sum.evidence, weight->evidence);
     mark_derived(sum);
-    return Answer{sum, "two forward products: " + input->source + "; " + weight->source};
+    if (source) *source = "two forward products: " + input_source + "; " + weight_source;
+    return sum;
   }
   WorkItem forward = item;
   forward.pass = Pass::forward;
-  const auto once = known(forward, rows);
+  const auto once = known(forward, rows, source);
   if (!once) return std::nullopt;
   const double factor = item.kernel == Kernel::attention ? kAttentionBackward : kOtherBackward;
-  Answer answer{widened(scaled(once->price, factor)), fmt::format("{} x forward: {}", factor, once->source)};
-  mark_derived(answer.price);
-  return answer;
+  Price backward = widened(scaled(*once, factor));
+  mark_derived(backward);
+  if (source) *source = fmt::format("{} x forward: {}", factor, *source);
+  return backward;
 }
 
-std::optional<MachineModel::Answer> MachineModel::known(const WorkItem& item, double rows) const {
-  if (auto answer = measured(item, rows)) return answer;
-  if (const auto price = fitted(item, rows))
-    return Answer{*price, "fit of " + to_string(ClassKey{item.kernel, item.pass, item.precision})};
-  return from_forward(item, rows);
+std::optional<Price> MachineModel::known(const WorkItem& item, double rows, std::string* source) const {
+  if (const auto found = measured(item, rows, source)) return found;
+  if (const auto found = fitted(item, rows)) {
+    if (source) *source = "fit of " + to_string(ClassKey{item.kernel, item.pass, item.precision});
+    return found;
+  }
+  return from_forward(item, rows, source);
 }
 
-std::optional<MachineModel::Answer> MachineModel::roofline(const WorkItem& item, double rows) const {
+std::optional<Price> MachineModel::roofline(const WorkItem& item, double rows, std::string* source) const {
   if (best_Bps_ <= 0 || (is_product(item.kernel) && best_flops_ <= 0)) return std::nullopt;
   const double compute = best_flops_ > 0 ? item.flops(rows) / best_flops_ : 0;
   const double seconds = std::max(compute, item.bytes(rows) / best_Bps_) / kRooflineFactor;
-  return Answer{{seconds, 0.5 * seconds, 2.0 * seconds, Lookup::roofline, Evidence::assumed},
-                fmt::format("assumed: {} of the best rates measured on this machine", kRooflineFactor)};
+  if (source) *source = fmt::format("assumed: {} of the best rates measured on this machine", kRooflineFactor);
+  return Price{seconds, 0.5 * seconds, 2.0 * seconds, Lookup::roofline, Evidence::assumed};
 }
 
 MachineModel::Answer MachineModel::explain(const WorkItem& item, double rows) const {
-  if (!(item.rows.at(rows) > 0)) return {{0, 0, 0, Lookup::exact, Evidence::derived}, "no rows"};
-  if (auto answer = known(item, rows)) return *answer;
+  Answer answer;
+  answer.price = price(item, rows, &answer.source);
+  return answer;
+}
+
+Price MachineModel::price(const WorkItem& item, double rows, std::string* source) const {
+  if (!(item.rows.at(rows) > 0)) {
+    if (source) *source = "no rows";
+    return {0, 0, 0, Lookup::exact, Evidence::derived};
+  }
+  if (const auto found = known(item, rows, source)) return *found;
   if (data_.allow_assumed)
-    if (auto answer = roofline(item, rows)) return *answer;
+    if (const auto found = roofline(item, rows, source)) return *found;
   throw_error(
       Code::usage,
       "machine model{}: found no measurement of {} ({}), allowed are kernels that were measured here; run 'windtunnel "

@@ -19,8 +19,10 @@ std::vector<int> stage_layers(const ModelSpec& model, const Layout& layout, std:
 
 class StageBuilder : private StepBuilder {
  public:
-  StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage, std::int64_t expert_rank)
-      : StepBuilder(model, layout, options, expert_rank, stage_layers(model, layout, stage)), stage_(stage) {}
+  /// `copied`: the first stage's embedding and the last one's head are one matrix.
+  StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage, std::int64_t expert_rank,
+               bool copied)
+      : StepBuilder(model, layout, options, expert_rank, stage_layers(model, layout, stage)), stage_(stage), copied_(copied) {}
 
   Program build() {
     add_resident();
@@ -35,6 +37,7 @@ class StageBuilder : private StepBuilder {
       program_.nodes.push_back(loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body)));
     }
     add_sent();
+    if (copied_ && (has_embedding() || has_head())) add_copy_sum();
     add_epilogue();
     return std::move(program_);
   }
@@ -150,7 +153,7 @@ class StageBuilder : private StepBuilder {
       add_receive(out, Direction::backward, last);
     } else {
       blocks(last).add_head(out);
-      if (last_microbatch) add_reduced(out, groups(), Group::head, "head");
+      if (last_microbatch && !model_.tied) add_reduced(out, groups(), Group::head, "head");
     }
     const std::vector<Alike> runs = alike(first, last);
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
@@ -168,7 +171,7 @@ class StageBuilder : private StepBuilder {
     }
     if (first > 0) return add_send(out, Direction::backward, microbatch, first);
     blocks(0).add_embed(out, Direction::backward);
-    if (last_microbatch && !model_.tied) add_reduced(out, groups(), Group::embedding, "embed.bwd");
+    if (last_microbatch) add_reduced(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
   }
 
   void add_weight_gradients(Nodes& out, int microbatch, int first, int last) const {
@@ -213,10 +216,31 @@ class StageBuilder : private StepBuilder {
     }
   }
 
+  /// Both stages end with the sum of their gradients of that matrix.
+  void add_copy_sum() {
+    const Group group = has_embedding() ? Group::embedding : Group::head;
+    const Amount matrix = fixed(as_double(state(Group::embedding)));  // without the head's norm
+    for (const OpKind kind : {OpKind::send, OpKind::receive}) {
+      Op o = message(kind, Direction::recompute);  // a channel of its own
+      o.name = kind == OpKind::send ? "tied.send" : "tied.receive";
+      o.group = group;
+      o.collective = {Axis::pipeline, {4 * matrix.fixed, 0}, {}, has_embedding() ? -1 : 1};
+      if (kind == OpKind::send) o.waits = {{groups().last_gradient(group)}};
+      else o.allocates = {{"tied.gradient", o.collective.bytes}};
+      program_.nodes.push_back(o);
+    }
+    Op add = op("tied.sum", Action::accumulate, Direction::backward, group);
+    add.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, matrix, {1})};
+    add.waits = {{"tied.send"}, {"tied.receive"}};
+    add.frees = {{"tied.gradient"}};
+    program_.nodes.push_back(add);
+  }
+
   struct Sent {
     int microbatch, layer;
   };
   std::int64_t stage_;
+  bool copied_;
   std::map<Direction, Sent> sent_;  ///< the last message each way
 };
 
@@ -224,7 +248,10 @@ class StageBuilder : private StepBuilder {
 
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank) {
-  return StageBuilder(model, layout, options, stage, expert_rank).build();
+  if (layout.pipeline == 1) return StageBuilder(model, layout, options, stage, expert_rank, false).build();
+  ModelSpec own = model;  // a tied embedding has a copy on the first stage
+  own.tied = false;
+  return StageBuilder(own, layout, options, stage, expert_rank, model.tied).build();
 }
 
 }  // namespace wt

@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <tuple>
 
 #include "configs/spec/error.hpp"
@@ -95,7 +96,7 @@ class Unroller {
                     instance.id(), ref.name, target);
       instance.waits.push_back(found);
     }
-    index_[{op.name, microbatch, instance.layer}] = static_cast<int>(out_.size());
+    index_[{microbatch, instance.layer, op.name}] = static_cast<int>(out_.size());
     out_.push_back(std::move(instance));
   }
 
@@ -103,12 +104,12 @@ class Unroller {
   int find(const std::string& name, int microbatch, int layer) const {
     for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
       for (const int l : {layer, -1})
-        if (const auto it = index_.find({name, mb, l}); it != index_.end()) return it->second;
+        if (const auto it = index_.find({mb, l, name}); it != index_.end()) return it->second;
     return -1;
   }
 
   const Program& program_;
-  std::map<std::tuple<std::string, int, int>, int> index_;
+  std::map<std::tuple<int, int, std::string_view>, int> index_;  ///< names are the ops'
   std::vector<OpInstance> out_;
 };
 

@@ -26,7 +26,7 @@ StepTimeline timeline_from_json(const json& document, const std::string& origin)
     for (const json& o : document.at("ops")) {
       OpRecord r;
       r.id = o.at("id");
-      for (int lane = 0; lane <= static_cast<int>(Lane::host); ++lane)
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
         if (to_string(static_cast<Lane>(lane)) == o.at("lane")) r.lane = static_cast<Lane>(lane);
       r.issued_s = o.at("issued_s"), r.done_s = o.at("done_s"), r.waited_s = o.at("waited_s");
       r.thread_cpu_s = o.at("thread_cpu_s"), r.process_cpu_s = o.at("process_cpu_s"), r.rows = o.at("rows");

@@ -17,6 +17,7 @@ struct Amount {
   double fixed = 0;
   double per_row = 0;
   double at(double rows) const { return fixed + per_row * rows; }
+  friend bool operator==(const Amount&, const Amount&) = default;
 };
 
 enum class Kernel {
@@ -58,6 +59,7 @@ struct WorkItem {
   double bytes(double bound_rows) const;
   /// The shape of a Measurement: {"rows": rows at the binding, dim names...}.
   std::map<std::string, std::int64_t> shape(double bound_rows) const;
+  friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };
 
 WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims = {});

@@ -81,15 +81,16 @@ std::optional<double> spearman_among(const std::vector<const Judged*>& rows, For
   return spearman(predicted, measured);
 }
 
-/// Within choices, by their numbers of alternatives, where there are some of three or more; else over all rows.
+constexpr std::size_t kManyAlternatives = 10;  // the rank correlation of fewer is mostly chance
+
+/// Within choices, a mean over those of many alternatives, or else over all; over all rows where nothing is a choice.
 std::optional<double> spearman_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
-  double sum = 0, weight = 0;
+  std::vector<double> many, few;
   for (const auto& [name, alternatives] : choices_of(rows, which))
-    if (const auto rho = spearman_among(alternatives, which)) {
-      sum += *rho * static_cast<double>(alternatives.size());
-      weight += static_cast<double>(alternatives.size());
-    }
-  if (weight > 0) return sum / weight;
+    if (const auto rho = spearman_among(alternatives, which))
+      (alternatives.size() >= kManyAlternatives ? many : few).push_back(*rho);
+  if (!many.empty()) return mean(many);
+  if (!few.empty()) return mean(few);
   std::vector<const Judged*> all;
   for (const Judged& row : rows)
     if ((row.*which).seconds) all.push_back(&row);

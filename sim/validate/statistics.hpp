@@ -35,8 +35,8 @@ struct Accuracy {
   std::int64_t n = 0, abstained = 0, groups = 0;
   std::optional<double> mape, median_ape, p90_ape;  ///< mean, median and 90th percentile of |predicted / measured - 1|
   std::optional<double> bias;                       ///< median of predicted / measured - 1
-  /// Rank correlation, within choices where there are some of three alternatives (a mean by their numbers), else over
-  /// all rows; empty below three rows or without variation.
+  /// Rank correlation, within choices where there are some of three alternatives (a mean over those of ten and more, or
+  /// else over all), otherwise over all rows; empty below three rows or without variation.
   std::optional<double> spearman;
   std::optional<double> regret;  ///< mean over choices: measured time of the one predicted best over the best one, - 1
   std::optional<double> coverage80;  ///< share of measurements inside their interval

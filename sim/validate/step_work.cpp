@@ -15,7 +15,8 @@ namespace {
 constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
 
 Recompute recompute_of(RunRow::Recompute published) {
-  return published == RunRow::Recompute::full ? Recompute::block : Recompute::none;
+  if (published == RunRow::Recompute::none) return Recompute::none;
+  return published == RunRow::Recompute::full ? Recompute::block : recompute_from_string("core");
 }
 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
@@ -62,7 +63,7 @@ class Sums {
       if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
         p.products_s += times * gpu_.products_s(item, rows, rate_, sheet_);
       } else if (item.kernel == Kernel::attention) {
-        attention(p, op, item, times);
+        attention(p, item, times);
       } else if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
         out.optimizer_s += times * item.bytes(rows) / sheet_.memory_Bps;
         continue;
@@ -73,18 +74,14 @@ class Sums {
     }
   }
 
-  void attention(PhaseWork& p, const Op& op, const WorkItem& item, double times) {
-    const double again = run_.recompute == RunRow::Recompute::selective && op.direction == Direction::backward &&
-                                 item.pass == Pass::backward
-                             ? 1
-                             : 0;
-    const double forward_flops = item.flops(0) / (item.pass == Pass::forward ? 1 : 2.5);
+  void attention(PhaseWork& p, const WorkItem& item, double times) const {
     if (run_.flash_attention) {
-      p.attention_s += times * (item.flops(0) + again * forward_flops) / sheet_.flops;
+      p.attention_s += times * item.flops(0) / sheet_.flops;
       return;
     }
     // Both triangles, by products of the library: forward two, backward four; between them every score passes memory.
-    const double passes = (item.pass == Pass::forward ? 1 : 2) + again;
+    const double passes = item.pass == Pass::forward ? 1 : 2;
+    const double forward_flops = item.flops(0) / (item.pass == Pass::forward ? 1 : 2.5);
     const double scores = item.rows.fixed * static_cast<double>(item.dims[0] * item.dims[0] * item.dims[1]);
     p.products_s += times * 2 * forward_flops * passes / (kLibraryShare * sheet_.flops);
     p.memory_s += times * scores * kScoreBytes * passes / sheet_.memory_Bps;

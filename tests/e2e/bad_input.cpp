@@ -77,6 +77,8 @@ TEST_CASE("experts that the ranks cannot share") {
 }
 
 TEST_CASE("a placement that leaves an expert out") {
+  CHECK_THAT(refused(edited("  activation_checkpointing", "  tensor_parallel_degree: 2\n  sequence_parallel: true\n  activation_checkpointing")),
+             Contains("tensor 2+sequence") && Contains("simulated alone"));
   CHECK_THAT(refused(edited("  activation_checkpointing", "  expert_placement: [[0,1,2,3,4,5,6,6],[0],[0]]\n  activation_checkpointing")),
              Contains("layer 0") && Contains("expert 7 has no slot"));
 }

@@ -1,6 +1,6 @@
-// What must hold for every step, on random layouts of up to 64 ranks: the estimator never promises more than the simulator
-// finds, twins stand for each other, and better hardware never makes a step slower. WT_RANDOM_LAYOUTS=10000 runs as many of
-// each (ten minutes; the bounds alone two).
+// What must hold for every step, on random layouts of up to 64 ranks: the estimator never promises more than the
+// simulator finds, twins stand for each other, and better hardware never makes a step slower. WT_RANDOM_LAYOUTS=10000
+// runs as many of each (ten minutes; the bounds alone two).
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -29,7 +29,8 @@ const MachineModel& published() {
 
 std::string text(const RandomStep& s, std::uint64_t seed) {
   return "seed " + std::to_string(seed) + ": " + s.layout.name() + " on " + std::to_string(s.cluster.nodes) + " x " +
-         std::to_string(s.cluster.gpus_per_node) + ", recompute " + to_string(s.layout.recompute) + ", rank " + std::to_string(s.rank);
+         std::to_string(s.cluster.gpus_per_node) + ", recompute " + to_string(s.layout.recompute) + ", rank " +
+         std::to_string(s.rank);
 }
 
 }  // namespace
@@ -42,8 +43,10 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
     const bool host = i % 5 == 0;
     const RandomStep s = random_step(seed, host);
     const OpCost& cost = !host && i % 5 == 1 ? static_cast<const OpCost&>(published()) : s.cost;
-    const Program& program = s.set.programs[static_cast<std::size_t>(s.set.class_of_rank[static_cast<std::size_t>(s.rank)])];
-    const double b0 = bound0(program, s.layout, s.cluster, cost, routing_floors(program, s.layout, s.cluster, *s.routing, 0, s.rank), s.rank);
+    const Program& program =
+        s.set.programs[static_cast<std::size_t>(s.set.class_of_rank[static_cast<std::size_t>(s.rank)])];
+    const double b0 = bound0(program, s.layout, s.cluster, cost,
+                             routing_floors(program, s.layout, s.cluster, *s.routing, 0, s.rank), s.rank);
     const double b1 = bound1(s.set, s.layout, s.cluster, cost, *s.routing, 0, s.rank);
     const double simulated = replay(s.set, s.layout, s.model, s.cluster, cost, *s.routing, {0, true, false, {}}).step_s;
     INFO(text(s, seed));
@@ -54,7 +57,9 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
   }
   CHECK(tightest0 > 0.9);  // and they say something
   CHECK(tightest1 > 0.99);
-  if (n != usual) WARN("of " << n << " layouts, bound 0 at most " << tightest0 << " and bound 1 at most " << tightest1 << " of the simulated time");
+  if (n != usual)
+    WARN("of " << n << " layouts, bound 0 at most " << tightest0 << " and bound 1 at most " << tightest1
+               << " of the simulated time");
 }
 
 TEST_CASE("folded equals unfolded on random layouts, behind uplinks and with a slow node, too") {
@@ -69,14 +74,16 @@ TEST_CASE("folded equals unfolded on random layouts, behind uplinks and with a s
     ++folded;
     options.fold = false;
     INFO(text(s, seed));
-    CHECK(some.step_s == Approx(replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, options).step_s).epsilon(1e-6));
+    CHECK(some.step_s ==
+          Approx(replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, options).step_s).epsilon(1e-6));
   }
   CHECK(folded > 20);
 }
 
 TEST_CASE("a faster switch, network, memory or processor never slows a step") {
-  // Strict where each collective has the cluster to itself. With contention, work that ends earlier may start a prefetch that
-  // then shares the NICs with what the step waits for: 2.4 % at worst in 3,000 random steps, never by a faster network.
+  // Strict where each collective has the cluster to itself. With contention, work that ends earlier may start a
+  // prefetch that then shares the NICs with what the step waits for: 2.4 % at worst in 3,000 random steps, never by a
+  // faster network.
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;
     if (what == "network") cluster.nic_Bps *= 2;
@@ -91,7 +98,8 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
     const auto step_s = [&](const ClusterSpec& cluster, const FakeCost& cost) {
       return replay(s.set, s.layout, s.model, cluster, cost, *s.routing, {0, true, false, {}}).step_s;
     };
-    const double before = step_s(s.cluster, s.cost), alone = bound1(s.set, s.layout, s.cluster, s.cost, *s.routing, 0, s.rank);
+    const double before = step_s(s.cluster, s.cost),
+                 alone = bound1(s.set, s.layout, s.cluster, s.cost, *s.routing, 0, s.rank);
     for (const std::string what : {"switch", "network", "uplinks", "latency", "memory", "processor"}) {
       ClusterSpec cluster = s.cluster;
       FakeCost cost = s.cost;

@@ -1,5 +1,5 @@
-// No collective beats the bandwidth of what its bytes must pass, whatever its kind, size, group and chunking; random draws
-// over the published H100 prices and over prices without losses.
+// No collective beats the bandwidth of what its bytes must pass, whatever its kind, size, group and chunking; random
+// draws over the published H100 prices and over prices without losses.
 #include <catch2/catch.hpp>
 
 #include "sim/machine/calibrate.hpp"
@@ -12,10 +12,12 @@ using namespace wt::test;
 
 namespace {
 
-/// Seconds below which no algorithm comes on this hardware. Every byte of a gather that a rank or a node does not hold must
-/// enter it, and every byte of a scatter leave it. An all-reduce does both between nodes; inside one a switch may add.
+/// Seconds below which no algorithm comes on this hardware. Every byte of a gather that a rank or a node does not hold
+/// must enter it, and every byte of a scatter leave it. An all-reduce does both between nodes; inside one a switch may
+/// add.
 double fastest_s(OpKind kind, double bytes, double ranks, double nodes, const ClusterSpec& c) {
-  const double in_node = bytes * (ranks - 1) / ranks / (nodes > 1 ? c.nvswitch_Bps + c.nic_per_gpu_Bps() : c.nvswitch_Bps);
+  const double in_node =
+      bytes * (ranks - 1) / ranks / (nodes > 1 ? c.nvswitch_Bps + c.nic_per_gpu_Bps() : c.nvswitch_Bps);
   if (nodes == 1) return in_node;
   const double members = ranks / nodes;
   if (kind == OpKind::all_to_all) return std::max(in_node, bytes * (ranks - members) / ranks / c.nic_per_gpu_Bps());
@@ -31,7 +33,8 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
   lossless.latency_s = 1e-9;
   Draw draw(5);
   for (int i = 0; i < 1000; ++i) {
-    const OpKind kind = draw.of<OpKind>({OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all});
+    const OpKind kind =
+        draw.of<OpKind>({OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all});
     ClusterSpec cluster = small_cluster(1);
     cluster.gpus_per_node = cluster.nic_count = 8, cluster.nvswitch_Bps = 450e9, cluster.nic_Bps = 50e9;
     const bool whole_nodes = draw.once_in(2);  // or one member a node
@@ -50,7 +53,8 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
     for (int c = 0; c < chunks; ++c) {
       Op op;
       op.name = "part" + std::to_string(c), op.kind = kind;
-      op.lane = draw.of<Lane>({Lane::all_gather, Lane::reduce_scatter, Lane::all_reduce});  // one after another, or at once
+      op.lane =
+          draw.of<Lane>({Lane::all_gather, Lane::reduce_scatter, Lane::all_reduce});  // one after another, or at once
       op.collective = {axis, {bytes / chunks, 0}};
       program.nodes.emplace_back(op);
     }
@@ -58,10 +62,11 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
     // All-to-alls need every member; the folded set of a node has them only inside it.
     const ReplayOptions options{0, kind != OpKind::all_to_all, false, {}};
     const OpCost& cost = draw.once_in(2) ? static_cast<const OpCost&>(published) : lossless;
-    const double taken = replay(set, layout, small_model(), cluster, cost, *balanced_routing(small_model(), 1), options).step_s;
+    const double taken =
+        replay(set, layout, small_model(), cluster, cost, *balanced_routing(small_model(), 1), options).step_s;
     const double nodes = static_cast<double>(cluster.nodes);
-    INFO(to_string(kind) << " of " << bytes << " B in " << chunks << " parts over " << n << " ranks on " << nodes << " nodes, "
-                         << (&cost == &lossless ? "lossless" : "published"));
+    INFO(to_string(kind) << " of " << bytes << " B in " << chunks << " parts over " << n << " ranks on " << nodes
+                         << " nodes, " << (&cost == &lossless ? "lossless" : "published"));
     CHECK(taken >= fastest_s(kind, bytes, n, nodes, cluster) * (1 - 1e-9));
     if (&cost == &lossless && bytes > 1e6) CHECK(taken < 2.5 * fastest_s(kind, bytes, n, nodes, cluster) + 1e-6);
   }

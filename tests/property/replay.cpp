@@ -256,6 +256,11 @@ TEST_CASE("a slow node slows the step, folded as unfolded") {
   CHECK(behind_uplinks.step_s ==
         Approx(run.replay(small_cluster(8, 4), FakeCost{}, {0, false, true, slow}).step_s).epsilon(1e-6));
   CHECK(folded.step_s > 1.3 * run.replay(small_cluster(8), FakeCost{}).step_s);
+  const Run staged(stage_layout(3, layout_of(4, 8, 4)));  // the node is in the first of three stages
+  const auto some = staged.replay(small_cluster(24), FakeCost{}, {0, true, false, slow});
+  CHECK(some.simulated_ranks == 3 * 8);
+  CHECK(some.step_s == Approx(staged.replay(small_cluster(24), FakeCost{}, {0, false, false, slow}).step_s).epsilon(1e-6));
+  CHECK(some.step_s > staged.replay(small_cluster(24), FakeCost{}).step_s);
 }
 
 TEST_CASE("what a cluster file says of a node's health is honoured, part by part") {

@@ -1,5 +1,5 @@
-// Random steps to simulate: small models of several shapes, every kind of layout up to 64 ranks, uneven routing, clusters
-// with and without oversubscription. A seed gives the same case on every machine.
+// Random steps to simulate: small models of several shapes, every kind of layout up to 64 ranks, uneven routing,
+// clusters with and without oversubscription. A seed gives the same case on every machine.
 #pragma once
 #include <numeric>
 #include <random>
@@ -13,7 +13,9 @@ class Draw {
  public:
   explicit Draw(std::uint64_t seed) : engine_(seed) {}
   /// 0..below-1; std::uniform_int_distribution differs between libraries.
-  std::int64_t below(std::int64_t limit) { return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(limit)); }
+  std::int64_t below(std::int64_t limit) {
+    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(limit));
+  }
   std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
   bool once_in(std::int64_t n) { return below(n) == 0; }
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
@@ -33,15 +35,18 @@ class Draw {
   std::mt19937_64 engine_;
 };
 
-/// Every (microbatch, layer, rank) sends its rows by weights of its own; some experts get none. `same` = every rank's alike.
+/// Every (microbatch, layer, rank) sends its rows by weights of its own; some experts get none. `same` = every rank's
+/// alike.
 class RandomRouting : public RoutingSource {
  public:
   RandomRouting(std::uint64_t seed, std::int64_t experts, std::int64_t top_k, Microbatches tokens, bool same)
       : seed_(seed), experts_(experts), top_k_(top_k), tokens_(tokens), same_(same) {}
-  std::vector<double> counts(std::int64_t, std::int64_t microbatch, std::int64_t layer, std::int64_t rank) const override {
+  std::vector<double> counts(std::int64_t, std::int64_t microbatch, std::int64_t layer,
+                             std::int64_t rank) const override {
     Draw draw(seed_ + static_cast<std::uint64_t>((microbatch * 1009 + layer) * 1009 + (same_ ? 0 : rank)));
     std::vector<double> weights;
-    for (std::int64_t e = 0; e < experts_; ++e) weights.push_back(e > 0 && draw.once_in(4) ? 0 : std::pow(draw.unit(), 3) + 1e-3);
+    for (std::int64_t e = 0; e < experts_; ++e)
+      weights.push_back(e > 0 && draw.once_in(4) ? 0 : std::pow(draw.unit(), 3) + 1e-3);
     const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     for (double& w : weights) w *= static_cast<double>(tokens_.of(static_cast<int>(microbatch)) * top_k_) / sum;
     return weights;
@@ -84,14 +89,17 @@ inline Layout random_layout(Draw& draw, const ModelSpec& model) {
   if (model.experts > 0) l.expert = std::gcd(draw.divisor(l.shard), draw.divisor(model.experts));
   if (draw.once_in(4)) l.optimizer_shard = draw.divisor(l.replicate);
   l.reshard_after_forward = !draw.once_in(4), l.reduce_every_microbatch = !draw.once_in(4);
-  l.recompute = recompute_from_string(draw.of<std::string>({"none", "none", "block", "block/int8", "attention", "experts", "attention+experts",
-                                                            "attention:last-1+experts:first-1"}));
+  l.recompute =
+      recompute_from_string(draw.of<std::string>({"none", "none", "block", "block/int8", "attention", "experts",
+                                                  "attention+experts", "attention:last-1+experts:first-1"}));
   if (model.experts > 0 && draw.once_in(4)) {  // moved experts, and up to two more slots a rank for copies
     const std::int64_t slots = model.experts + l.expert * draw.below(3);
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       auto& row = l.placement.emplace_back();
-      for (std::int64_t slot = 0; slot < slots; ++slot) row.push_back(slot < model.experts ? slot : draw.below(model.experts));
-      for (std::size_t i = row.size(); i > 1; --i) std::swap(row[i - 1], row[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(i)))]);
+      for (std::int64_t slot = 0; slot < slots; ++slot)
+        row.push_back(slot < model.experts ? slot : draw.below(model.experts));
+      for (std::size_t i = row.size(); i > 1; --i)
+        std::swap(row[i - 1], row[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(i)))]);
     }
   }
   return l;
@@ -114,15 +122,19 @@ inline RandomStep random_step(std::uint64_t seed, bool host) {
   s.layout = random_layout(draw, s.model);
   const std::int64_t world = s.layout.world();
   s.cluster = host ? shared_host(world, static_cast<double>(draw.between(1, 8))) : random_cluster(draw, world);
-  s.cost.flops = draw.scaled(1e13, 1e15), s.cost.Bps = draw.scaled(5e11, 8e12), s.cost.latency_s = draw.scaled(1e-6, 1e-3);
-  s.cost.efficiency = draw.scaled(0.3, 1), s.cost.host_computes = host, s.cost.cpu_per_byte = host ? draw.scaled(1e-12, 1e-9) : 0;
+  s.cost.flops = draw.scaled(1e13, 1e15), s.cost.Bps = draw.scaled(5e11, 8e12),
+  s.cost.latency_s = draw.scaled(1e-6, 1e-3);
+  s.cost.efficiency = draw.scaled(0.3, 1), s.cost.host_computes = host,
+  s.cost.cpu_per_byte = host ? draw.scaled(1e-12, 1e-9) : 0;
   s.rank = draw.below(world);
-  const std::int64_t seq = 32 * draw.between(1, 16), count = draw.between(1, 3), each = draw.between(1, 3), last = draw.between(1, each);
+  const std::int64_t seq = 32 * draw.between(1, 16), count = draw.between(1, 3), each = draw.between(1, 3),
+                     last = draw.between(1, each);
   s.layout.microbatch = each;
   const std::int64_t tokens = seq / s.layout.context;
   s.routing = std::make_unique<RandomRouting>(seed, std::max<std::int64_t>(1, s.model.experts), s.model.top_k,
                                               Microbatches{count, each * tokens, last * tokens}, draw.once_in(2));
-  s.set = build_program_set(s.model, s.layout, {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
+  s.set = build_program_set(s.model, s.layout,
+                            {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
   return s;
 }
 

@@ -7,6 +7,7 @@
 #include "configs/spec/error.hpp"
 #include "sim/machine/calibrate.hpp"
 #include "sim/machine/fit.hpp"
+#include "sim/machine/remembered_cost.hpp"
 #include "tests/support/synthetic_profile.hpp"
 
 using namespace wt;
@@ -157,6 +158,35 @@ TEST_CASE("a segment is the sum of its items, and nothing for no rows") {
   CHECK(model.segment(op, 0).seconds == Approx(product_s(gemm(64, 64, 64)) + moved_s(copied(1e4))));
   CHECK(model.segment(op, 0).evidence == Evidence::measured);
   CHECK(model.item(make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {0, 1}, {512}), 0).seconds == 0);
+}
+
+TEST_CASE("remembered prices are the prices, asked for once") {
+  struct Counted : OpCost {
+    mutable int asked = 0;
+    Price item(const WorkItem& item, double rows) const override { return h100().model.item(item, rows); }
+    Price segment(const Op& op, double rows) const override { return ++asked, h100().model.segment(op, rows); }
+    CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+      return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
+    }
+    bool synchronous_host() const override { return false; }
+  } counted;
+  const RememberedCost cost(counted);
+  Op product, same, wider, other;
+  product.work = same.work = {gemm(8192, 6144, 6144, Precision::bf16)};
+  same.name = "of another layer";
+  wider.work = {gemm(8192, 6144, 12288, Precision::bf16)};
+  other = product, other.direction = Direction::backward;  // traces may know it by another factor
+  for (int again = 0; again < 2; ++again) {
+    for (const Op* op : {&product, &same, &wider, &other})
+      for (double rows : {0., 512.}) CHECK(cost.segment(*op, rows).seconds == h100().model.segment(*op, rows).seconds);
+    for (double bytes : {1e6, 1e8})
+      for (std::int64_t ranks : {8, 64}) {
+        const CollectivePrice price = cost.collective(OpKind::all_gather, bytes, ranks, ranks / 8), own = h100().model.collective(OpKind::all_gather, bytes, ranks, ranks / 8);
+        CHECK(price.latency_s == own.latency_s);
+        CHECK(price.efficiency == own.efficiency);
+      }
+  }
+  CHECK(counted.asked == 3 * 2 + 2 * 2);
 }
 
 TEST_CASE("a small assumed item keeps its seconds beside the costly published one") {

@@ -5,11 +5,13 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
+#include "configs/spec/run.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/program/schedule.hpp"
 #include "sim/program/tensor_slice.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/fake_cost.hpp"
+#include "tests/support/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -111,6 +113,7 @@ TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatche
     if (moe) layout.expert = layout.shard;
     if (i % 5 == 0) layout.optimizer_shard = layout.replicate;
     ModelSpec model = moe ? small_model(p * v * draw(2)) : dense_model(p * v * draw(2));
+    model.tied = i % 7 == 0;
     INFO(model.name << " " << layout.name() << ", " << m << " microbatches");
     const double step = step_of(model, layout, m, FakeCost{}, small_cluster(1));
     CHECK(step > 0);
@@ -211,6 +214,26 @@ TEST_CASE("messages: a microbatch's activations and gradients cross every bounda
   }
 }
 
+TEST_CASE("a tied embedding is on the first and the last stage, whose gradients of it are summed") {
+  ModelSpec model = dense_model(4);
+  model.tied = true;
+  const double matrix = static_cast<double>(model.vocab * model.d_model);
+  for (const std::int64_t p : {2, 4}) {
+    const ProgramSet set = programs(model, stages(p), 4);
+    double weights = 0, sent = 0;
+    for (const Program& program : set.programs) {
+      for (const Buffer& buffer : program.resident) weights += buffer.name == "weights" ? buffer.bytes.fixed / 2 : 0;
+      for (const OpInstance& instance : unroll(program))
+        if (instance.op->name == "tied.send") sent += instance.op->collective.bytes.fixed;
+      const MemoryReplay memory = replay_memory(program, [](int, int) { return 0.0; });
+      CHECK(memory.live_bytes.back() == Approx(memory.resident_bytes));
+    }
+    CHECK(weights == static_cast<double>(model.total_parameters()) + matrix);
+    CHECK(sent == 2 * 4 * matrix);
+    CHECK(step_of(model, stages(p), 4, FakeCost{}, small_cluster(1)) > step_of(dense_model(4), stages(p), 4, FakeCost{}, small_cluster(1)));
+  }
+}
+
 TEST_CASE("zero bubble does the same work in other pieces") {
   const auto flops = [](const Layout& layout) {
     double sum = 0;
@@ -220,6 +243,27 @@ TEST_CASE("zero bubble does the same work in other pieces") {
     return sum;
   };
   CHECK(flops(stages(2, 1, Schedule::zero_bubble)) == Approx(flops(stages(2))).epsilon(1e-12));
+}
+
+TEST_CASE("run files say the layouts that are simulated alone, and read back") {
+  const TempDirectory folder;
+  RunSpec run;
+  run.name = "staged", run.model = small_model(8), run.steps = 1, run.seq = 128, run.global_batch = 32;
+  run.layout = stages(2, 1, Schedule::zero_bubble, Layout{2, 4, 2, 1, recompute_from_string("core"), {}});
+  run.layout.tensor = 2, run.layout.sequence_parallel = true, run.layout.context = 2, run.layout.context_ring = true;
+  run.layout.optimizer_shard = 2;
+  CHECK(!run.layout.trainable());
+  CHECK(run.microbatches() == 32 / 4);
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  const RunSpec read = read_run(folder / "run.yaml");
+  CHECK(read.layout.name() == run.layout.name());
+  CHECK(read.layout.name() == "2x4 expert 2 context 2 ring optimizer 8 tensor 2+sequence pipeline 2 zero_bubble kept reduced once");
+  CHECK(read.layout.world() == 32);
+  CHECK(run_to_yaml(read) == run_to_yaml(run));
+  run.layout.virtual_stages = 2, run.layout.schedule = Schedule::one_f_one_b;
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  CHECK(read_run(folder / "run.yaml").layout.name() == run.layout.name());
+  CHECK(Layout{}.trainable());
 }
 
 TEST_CASE("pipelines that do not fit are refused by name") {
@@ -234,9 +278,6 @@ TEST_CASE("pipelines that do not fit are refused by name") {
   Layout gathers = stages(2);
   gathers.reshard_after_forward = true;
   refused(dense_model(4), gathers, "keeps its weights");
-  ModelSpec tied = dense_model(4);
-  tied.tied = true;
-  refused(tied, stages(2), "needs embeddings of their own");
   CHECK_THROWS_WITH((build_program_set(dense_model(4), stages(2, 1, Schedule::one_f_one_b, Layout{1, 1, 1, 2, Recompute::none, {}}),
                                        {kSeq, 2, Precision::bf16, false, 1})), Catch::Contains("last microbatch of 1"));
 }

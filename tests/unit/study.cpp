@@ -106,4 +106,9 @@ TEST_CASE("keys are set by dotted name, and maps are made on the way") {
 TEST_CASE("a GPU without a profile is an error that says where one comes from") {
   CHECK(profiles_for_gpu("H100-SXM-80GB") == std::vector<std::string>{"h100-published"});
   CHECK(profiles_for_gpu("B999").empty());
+  const std::string study = "model: dbrx\ngpus: 64\ntokens: 1T\nmax_seq_len: 4096\nglobal_train_batch_size: 128\ncluster: ";
+  for (const std::string cluster : {"aws-p5", "gcp-a3-high", "gcp-a3-mega", "dbrx-3072-h100"})
+    CHECK(study_from_text(study + cluster + "\n", "s").profiles == std::vector<std::string>{"h100-published"});
+  for (const std::string cluster : {"aws-p4d", "aws-p4de", "aws-p5en", "gcp-a4", "hgx-b200", "a100-4x100g", "falcon-4096-a100"})
+    CHECK(error_of(study + cluster + "\n").find("windtunnel bench or a training run writes one") != std::string::npos);
 }

@@ -1,0 +1,154 @@
+#include "bench/profile/nccl_tests.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+/// The programs of nccl-tests, and what this project calls their collectives where that differs.
+const std::map<std::string, std::string> kTests{
+    {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"}, {"reduce_scatter", "reduce_scatter"},
+    {"alltoall", "all_to_all"},   {"broadcast", "broadcast"},   {"reduce", "reduce"},
+    {"sendrecv", "sendrecv"},     {"gather", "gather"},         {"scatter", "scatter"},
+    {"hypercube", "hypercube"}};
+const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
+                                   "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
+
+template <class T>
+bool parses(const std::string& word, T& value) {
+  const char* end = word.data() + word.size();
+  const auto [last, error] = std::from_chars(word.data(), end, value);
+  return error == std::errc() && last == end;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string origin) : origin_(std::move(origin)) {}
+
+  Profile read(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line); ++line_) {
+      name(line);
+      if (!device(line)) row(line);
+    }
+    line_ = 0;
+    if (test_.empty())
+      fail("no name of a test",
+           "one of the tests' own (all_reduce_perf, ...); keep the command or the last line in the text");
+    if (hosts_.empty())
+      fail("no list of devices ('#  Rank  0 ... on HOST device  0 [..] GPU')", "the tests' whole output");
+    if (sizes_.empty()) fail("no row with a size above 0", "the tests' table");
+    Profile profile;
+    const auto nodes = static_cast<std::int64_t>(hosts_.size());
+    profile.fingerprint = {{"device", gpu_},
+                           {"host", "asynchronous"},
+                           {"gpus_per_node", std::to_string(ranks_ / nodes)},
+                           {"source", "nccl-tests " + test_ + "_perf"}};
+    if (!nccl_.empty()) profile.fingerprint["nccl"] = nccl_;
+    for (auto& [bytes, times] : sizes_) {
+      Measurement m;
+      m.kernel = kTests.at(test_), m.pass = "";
+      m.shape = {{"bytes", bytes}, {"ranks", ranks_}, {"nodes", nodes}};
+      m.counters = {{"in_place_s", times.in_place_s / static_cast<double>(times.out_of_place_s.size())}};
+      m.samples = std::move(times.out_of_place_s);
+      m.evidence = {Evidence::measured, "nccl-tests " + test_ + "_perf, out of place, " + origin_};
+      profile.measurements.push_back(std::move(m));
+    }
+    return profile;
+  }
+
+ private:
+  struct Times {
+    std::vector<double> out_of_place_s;
+    double in_place_s = 0;  ///< sum
+  };
+
+  void name(const std::string& line) {
+    static const std::regex program("([a-z_]+)_perf\\b"), version("NCCL version:? ?([0-9][0-9.]*)");
+    std::smatch found;
+    if (line.find("_perf") != std::string::npos)
+      for (std::sregex_iterator it(line.begin(), line.end(), program), end; it != end; ++it) {
+        const std::string word = (*it)[1];
+        if (!kTests.contains(word)) continue;
+        if (!test_.empty() && test_ != word) fail("the tests " + test_ + " and " + word, "one test a file; split it");
+        test_ = word;
+      }
+    if (line.find("NCCL version") != std::string::npos && std::regex_search(line, found, version)) nccl_ = found[1];
+  }
+
+  bool device(const std::string& line) {
+    static const std::regex rank(
+        "#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+\\d+\\s+\\[[^\\]]*\\]\\s+(.*\\S)\\s*");
+    std::smatch found;
+    if (line.find("device") == std::string::npos || !std::regex_search(line, found, rank)) return false;
+    if (found[1] == "0") ranks_ = 0, hosts_.clear();  // the same test again
+    if (!gpu_.empty() && gpu_ != found[3]) fail("GPUs " + gpu_ + " and " + found[3].str(), "one kind of GPU");
+    ++ranks_, hosts_.insert(found[2]), gpu_ = found[3];
+    return true;
+  }
+
+  /// size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong; older tests have no root.
+  void row(const std::string& line) {
+    std::istringstream in(line);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    std::size_t type = 2;
+    while (type < words.size() && !kTypes.contains(words[type])) ++type;
+    std::int64_t bytes = 0, count = 0;
+    if (type >= words.size() || !parses(words[type - 2], bytes) || !parses(words[type - 1], count)) return;
+    const std::size_t left = words.size() - type;
+    if (left != 10 && left != 11)
+      fail(fmt::format("{} words behind the element type", left - 1),
+           "redop, root, and twice time, algbw, busbw, #wrong");
+    if (bytes == 0) return;
+    const std::size_t first = words.size() - 8;
+    const double out = time_s(words, first, bytes), in_place = time_s(words, first + 4, bytes);
+    Times& times = sizes_[bytes];
+    times.out_of_place_s.push_back(out);
+    times.in_place_s += in_place;
+  }
+
+  double time_s(const std::vector<std::string>& words, std::size_t at, std::int64_t bytes) const {
+    double us = 0, algbw = 0, wrong = 0;
+    if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0))
+      fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
+    if (words[at + 3] != "N/A" &&
+        (!parses(words[at + 3], wrong) || wrong > 1e-3))  // older tests print the largest error
+      fail(words[at + 3] + " wrong results", "0 or N/A; do not use this cluster's figures before it computes rightly");
+    // Both are printed with three digits or two decimals.
+    const double expected = static_cast<double>(bytes) / us * 1e-3;
+    if (std::abs(algbw - expected) > 0.011 + 0.01 * expected)
+      fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", algbw, expected),
+           "the columns of nccl-tests: time in us, then algbw in GB/s");
+    return us * 1e-6;
+  }
+
+  [[noreturn]] void fail(const std::string& found, const std::string& allowed) const {
+    throw_error(Code::usage, "{}{}: found {}, allowed {}", origin_, line_ > 0 ? ":" + std::to_string(line_) : "", found,
+                allowed);
+  }
+
+  const std::string origin_;
+  int line_ = 1;
+  std::string test_, gpu_, nccl_;
+  std::int64_t ranks_ = 0;
+  std::set<std::string> hosts_;
+  std::map<std::int64_t, Times> sizes_;
+};
+
+}  // namespace
+
+Profile from_nccl_tests(const std::string& text, const std::string& origin) { return Reader(origin).read(text); }
+
+bool is_nccl_tests(const std::string& text) {
+  return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos &&
+         text.find_first_not_of(" \t\r\n") != text.find_first_of("{[");
+}
+
+}  // namespace wt

@@ -1,0 +1,172 @@
+// windtunnel import: what other tools measured becomes a profile.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "bench/profile/google_benchmark.hpp"
+#include "bench/profile/kineto.hpp"
+#include "bench/profile/nccl_tests.hpp"
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
+#include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string file, cluster, output;
+  bool json = false;
+};
+
+constexpr std::size_t kMostUnknown = 40;  // the rest of a long tail says nothing
+
+std::string read_text(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf()))
+    throw_error(Code::usage,
+                "{}: found no readable text, needs the output of nccl-tests or a trace of PyTorch's profiler", file);
+  return text.str();
+}
+
+Cell number(double value, const std::string& text) { return {value, text}; }
+Cell count(std::size_t n) { return number(static_cast<double>(n), std::to_string(n)); }
+Cell percent(double share) { return number(share * 100, fmt::format("{:.1f}", share * 100)); }
+
+Report collectives(const Profile& profile) {
+  Report report;
+  const auto& shape = profile.measurements.front().shape;
+  report.title = "Import of nccl-tests";
+  report.answer = fmt::format("{} {} of {} over {} {} on {} {}.", profile.measurements.size(),
+                              profile.measurements.size() == 1 ? "size" : "sizes", profile.measurements.front().kernel,
+                              shape.at("ranks"), profile.fingerprint.at("device"), shape.at("nodes"),
+                              shape.at("nodes") == 1 ? "node" : "nodes");
+  Table table{.title = "Out of place",
+              .columns = {{"bytes", "", Align::right},
+                          {"samples", "", Align::right},
+                          {"median", "us", Align::right},
+                          {"algorithm bandwidth", "GB/s", Align::right}}};
+  for (const Measurement& m : profile.measurements) {
+    const double Bps = static_cast<double>(m.shape.at("bytes")) / m.median();
+    table.rows.push_back({count(static_cast<std::size_t>(m.shape.at("bytes"))), count(m.samples.size()),
+                          number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)),
+                          number(Bps / 1e9, fmt::format("{:.4g}", Bps / 1e9))});
+  }
+  report.sections.push_back({"collectives", "What was measured", {}, {table}});
+  report.payload = {{"kind", "nccl-tests"}, {"measurements", profile.measurements.size()}};
+  return report;
+}
+
+Report kernels(const KinetoTrace& trace) {
+  std::array<std::size_t, 8> calls{};
+  std::vector<std::pair<double, std::string>> unknown;
+  std::size_t gemms = 0, all = 0;
+  for (const auto& [name, kernel] : trace.kernels) {
+    calls[static_cast<std::size_t>(kernel.kind)] += kernel.seconds.size();
+    all += kernel.seconds.size();
+    if (kernel.kind == KernelClass::unknown) unknown.emplace_back(kernel.total_s, name);
+  }
+  for (const Measurement& m : trace.profile.measurements) gemms += m.kernel == "gemm";
+  std::sort(unknown.rbegin(), unknown.rend());
+
+  Report report;
+  report.title = "Import of a PyTorch trace";
+  report.answer = fmt::format("{} executions of {} kernels on {} took {}; {:.1f} % of it in kernels of unknown kind.",
+                              all, trace.kernels.size(), trace.profile.fingerprint.at("device"),
+                              format_seconds(trace.kernel_s), trace.share(KernelClass::unknown) * 100);
+  report.answer_range =
+      fmt::format("over {} of the trace; {} products with their shapes", format_seconds(trace.span_s), gemms);
+  Table classes{
+      .title = "By class",
+      .columns = {
+          {"class"}, {"executions", "", Align::right}, {"time", "ms", Align::right}, {"share", "%", Align::right}}};
+  nlohmann::json shares, list = nlohmann::json::array();
+  for (std::size_t k = 0; k < calls.size(); ++k) {
+    const KernelClass kind = static_cast<KernelClass>(k);
+    shares[to_string(kind)] = trace.share(kind);
+    if (calls[k] > 0)
+      classes.rows.push_back({to_string(kind), count(calls[k]),
+                              number(trace.class_s[k] * 1e3, fmt::format("{:.4g}", trace.class_s[k] * 1e3)),
+                              percent(trace.share(kind))});
+  }
+  classes.note = "Times of kernels that ran at once count each for itself.";
+  Table unknowns{.title = "Kernels of unknown kind", .columns = {{"kernel"}, {"share", "%", Align::right}}};
+  for (const auto& [seconds, name] : unknown) {
+    const double share = trace.kernel_s > 0 ? seconds / trace.kernel_s : 0;
+    list.push_back({{"kernel", name}, {"share", share}});
+    if (unknowns.rows.size() < kMostUnknown) unknowns.rows.push_back({name, percent(share)});
+  }
+  report.sections.push_back({"classes", "What ran", {}, {classes}});
+  if (!unknown.empty()) report.sections.push_back({"unknown", "What is not known", {}, {unknowns}});
+  report.payload = {{"kind", "kineto"},
+                    {"kernel_s", trace.kernel_s},
+                    {"span_s", trace.span_s},
+                    {"shares", shares},
+                    {"unknown", list}};
+  return report;
+}
+
+/// What calibrate wants to know of a cluster and no measurement says.
+void add_cluster(Profile& profile, const std::string& name) {
+  const ClusterSpec cluster = read_cluster(name);
+  if (cluster.shared_cores())
+    throw_error(Code::usage, "--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
+  profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
+  profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
+}
+
+void import_file(const Options& o) {
+  const std::string text = read_text(o.file);
+  Profile profile;
+  Report report;
+  if (is_nccl_tests(text)) {
+    profile = from_nccl_tests(text, o.file);
+    report = collectives(profile);
+  } else {
+    if (text.starts_with("\x1f\x8b"))
+      throw_error(Code::usage, "{}: found gzip, needs plain text; unpack it with gunzip", o.file);
+    // Profilers of many versions write these: laxer than our own files, where a key given twice is an error.
+    const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+    if (!is_chrome_trace(document))
+      throw_error(Code::usage,
+                  "{}: found {}, needs the text that nccl-tests print (with algbw and busbw) or a JSON trace of "
+                  "PyTorch's profiler (with traceEvents)",
+                  o.file,
+                  document.is_discarded()         ? "neither of the two, or broken JSON"
+                  : is_google_benchmark(document) ? "Google Benchmark's JSON, which gate and calibrate read as it is"
+                  : document.contains("schema")   ? "a file of our own"
+                                                  : "other JSON");
+    KinetoTrace trace = from_kineto(document, o.file);
+    report = kernels(trace);
+    profile = std::move(trace.profile);
+  }
+  if (!o.cluster.empty()) add_cluster(profile, o.cluster);
+  if (!o.output.empty()) write_profile(profile, o.output);
+  report.provenance = provenance({{"file", o.file}});
+  put_report(report, o.json);
+}
+
+}  // namespace
+
+void add_import(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("import",
+                         "Make a profile of what other tools measured: nccl-tests, PyTorch's profiler\n"
+                         "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
+  auto o = std::make_shared<Options>();
+  command->add_option("FILE", o->file, "Output of an nccl-tests program, or a trace exported by torch.profiler (JSON)")
+      ->required();
+  command->add_option(
+      "--cluster", o->cluster,
+      "Cluster it was measured on, whose link speeds calibrate needs: a preset of configs/clusters, or a file");
+  command->add_option("-o,--output", o->output, "Profile (JSON) to write");
+  command->add_flag("--json", o->json, "Print one JSON document");
+  command->callback([o] { import_file(*o); });
+}
+
+}  // namespace wt

@@ -1,0 +1,44 @@
+// Prices asked for before: a search asks the same of hundreds of layouts, which differ in their groups and not in their
+// matrices. The key is what an op does, not which op it is. For one thread; as large as what was asked, about 200 bytes
+// a price.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/machine/op_cost.hpp"
+
+namespace wt {
+
+class RememberedCost : public OpCost {
+ public:
+  /// `cost` must outlive it, and give the same answer to the same question.
+  explicit RememberedCost(const OpCost& cost) : cost_(cost) {}
+
+  Price item(const WorkItem& item, double rows) const override { return cost_.item(item, rows); }
+  Price segment(const Op& op, double rows) const override;
+  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  bool synchronous_host() const override { return cost_.synchronous_host(); }
+
+ private:
+  struct Segment {
+    Action action;
+    Direction direction;
+    Group group;
+    std::vector<WorkItem> work;
+    double rows;
+    Price price;
+  };
+  struct Transfer {
+    OpKind kind;
+    double bytes;
+    std::int64_t ranks, nodes;
+    CollectivePrice price;
+  };
+
+  const OpCost& cost_;
+  mutable std::unordered_multimap<std::uint64_t, Segment> segments_;  ///< by hash
+  mutable std::unordered_multimap<std::uint64_t, Transfer> transfers_;
+};
+
+}  // namespace wt

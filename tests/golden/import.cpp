@@ -1,0 +1,81 @@
+// windtunnel import as a user meets it: which kind a file is, what is written, and what is refused.
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "configs/spec/profile.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using Catch::Matchers::Contains;
+
+namespace {
+
+struct Ended {
+  int status = 0;
+  std::string text;
+};
+
+Ended run(const std::string& arguments) {
+  std::FILE* pipe = popen(("'" WT_PROGRAM "' import " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Ended ended;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) ended.text += static_cast<char>(c);
+  ended.status = WEXITSTATUS(pclose(pipe));
+  return ended;
+}
+
+const std::string kTable =
+    "#  Rank  0 Group  0 Pid   1 on a device  0 [0x19] NVIDIA H100 80GB HBM3\n"
+    "#  Rank  1 Group  0 Pid   2 on b device  0 [0x19] NVIDIA H100 80GB HBM3\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+    "#wrong\n"
+    "     1048576        262144     float    none      -1    100.0   10.49    5.24      0     99.0   10.59    5.30     "
+    " 0\n"
+    "# Collective test concluded: all_gather_perf\n";
+const std::string kTrace =
+    R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather", "ts": 1, "dur": 30},)"
+    R"({"ph": "X", "cat": "kernel", "name": "home_made", "ts": 1, "dur": 10}]})";
+
+}  // namespace
+
+TEST_CASE("import tells tables from traces and writes their profiles") {
+  const wt::test::TempDirectory folder;
+  const std::string in = (folder / "in").string(), out = (folder / "out.json").string();
+  wt::test::write_bytes(in, kTable);
+  const Ended table = run(in + " --cluster aws-p5 -o " + out);
+  INFO(table.text);
+  CHECK(table.status == 0);
+  CHECK_THAT(table.text, Contains("1 size of all_gather over 2 NVIDIA H100 80GB HBM3 on 2 nodes"));
+  const wt::Profile profile = wt::read_profile(out);
+  CHECK(profile.fingerprint.at("nic_Bps") == "5e+10");
+  CHECK(profile.fingerprint.at("nvlink_Bps") == "4.5e+11");
+
+  wt::test::write_bytes(in, kTrace);
+  const Ended trace = run(in + " -o " + out);
+  INFO(trace.text);
+  CHECK(trace.status == 0);
+  CHECK_THAT(trace.text, Contains("25.0 % of it in kernels of unknown kind") && Contains("home_made"));
+  CHECK(wt::read_profile(out).measurements.size() == 2);
+  CHECK_THAT(run(in + " --json").text, Contains("\"unknown\""));
+}
+
+TEST_CASE("import refuses what is neither, and says what it is") {
+  const wt::test::TempDirectory folder;
+  const std::string in = (folder / "in").string();
+  const auto refused = [&](const std::string& bytes, const std::string& why, const std::string& further = "") {
+    wt::test::write_bytes(in, bytes);
+    const Ended ended = run(in + further);
+    INFO(ended.text);
+    CHECK(ended.status == 2);
+    CHECK_THAT(ended.text, Contains(why));
+  };
+  refused("", "no readable text");
+  refused("hello\n", "broken JSON");
+  refused("{\"traceEvents\": [", "broken JSON");
+  refused("[]", "other JSON");
+  refused("{\"schema\": \"windtunnel.profile/1\"}", "a file of our own");
+  refused("\x1f\x8b\x08", "gunzip");
+  refused("{\"traceEvents\": []}", "ProfilerActivity.CUDA");
+  refused(kTable, "a host whose ranks share cores", " --cluster local-2core");
+  refused(kTable, "neither a file nor a preset", " --cluster no-such-cluster");
+  CHECK(run((folder / "missing").string()).status == 2);
+}
