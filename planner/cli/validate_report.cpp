@@ -149,7 +149,6 @@ Table reasons(const std::vector<Judged>& rows) {
 Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
   std::map<std::string, std::vector<Ratio>> by_pair;
   for (const Ratio& r : all) by_pair[r.slower + " over " + r.faster].push_back(r);
-  by_pair["~all"] = all;  // sorts last
   Table table{.columns = {{"pair"},
                           {"n", "", Align::right},
                           {"measured", "", Align::right},
@@ -157,15 +156,17 @@ Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
                           {"mean error", "%", Align::right},
                           {"largest", "%", Align::right},
                           {baseline, "%", Align::right}}};
-  for (const auto& [name, ratios] : by_pair) {
+  const auto add = [&](const std::string& name, const std::vector<Ratio>& ratios) {
     double measured = 0, predicted = 0;
     for (const Ratio& r : ratios) measured += r.measured, predicted += r.predicted;
     const auto n = static_cast<double>(ratios.size());
     const RatioError error = ratio_error(ratios, &Ratio::predicted);
-    table.rows.push_back({name == "~all" ? "all" : name, count(static_cast<std::int64_t>(ratios.size())),
-                          Cell(measured / n), Cell(predicted / n), percent(error.mean), percent(error.largest),
+    table.rows.push_back({name, count(static_cast<std::int64_t>(ratios.size())), Cell(measured / n),
+                          Cell(predicted / n), percent(error.mean), percent(error.largest),
                           percent(ratio_error(ratios, &Ratio::baseline).mean)});
-  }
+  };
+  for (const auto& [name, ratios] : by_pair) add(name, ratios);
+  add("all", all);
   return table;
 }
 
