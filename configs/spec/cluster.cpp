@@ -44,6 +44,7 @@ void read_gpu(YamlMap& map, ClusterSpec& c) {
   c.nic_count = nic.integer("count", 1);
   c.nic_Bps = nic.quantity("bandwidth", parse_bytes_per_second);
   c.nic_latency_s = nic.quantity("latency", parse_seconds);
+  c.transport = nic.choice("transport", {"IB", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
   nic.finish();
   YamlMap leaf = map.map("leaf");
   c.nodes_per_leaf = leaf.integer("nodes", 1);

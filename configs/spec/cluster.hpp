@@ -37,6 +37,7 @@ struct ClusterSpec {
   std::int64_t nic_count = 0;  ///< per node, shared evenly by its GPUs
   double nic_Bps = 0;          ///< per NIC and direction
   double nic_latency_s = 0;
+  std::string transport = "IB";  ///< of collectives over NICs: IB (InfiniBand and RoCE), EFA with its version, TCPX
   std::int64_t nodes_per_leaf = 0;
   double oversubscription = 1;  ///< leaf's node bandwidth over its uplink bandwidth
 

@@ -68,12 +68,7 @@ Validation validate_routing(const Options& o) {
 }
 
 Validation validate_runs(const Options& o) {
-  RunReference reference{.kernels = read_kernel_rows(measurements("kernel_times.csv")),
-                         .collectives = read_collective_rows(measurements("collectives.csv")),
-                         .runs = read_run_rows(measurements("training_runs.csv")),
-                         .stacks = read_stacks()};
-  for (const char* more : {"simulator_tables.csv", "torchtitan_runs.csv"})
-    for (RunRow& row : read_run_rows(measurements(more))) reference.runs.push_back(std::move(row));
+  const RunReference reference = run_reference(measurements(""), read_stacks());
   return {.subject = "runs",
           .file = o.file,
           .method = "Every row is predicted by constants fitted without its own source and model.",

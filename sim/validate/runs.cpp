@@ -30,6 +30,26 @@ struct Sample {
   bool timed() const { return reason.empty() && row->step_s > 0; }
 };
 
+/// The GPU by its data sheet; parts with another power limit are GPUs of their own.
+std::string gpu_key(const std::string& gpu) {
+  const auto sheet = data_sheet(gpu);
+  if (!sheet) return gpu;
+  return sheet->name + (gpu.find("lower TDP") != std::string::npos ? ", lower TDP" : "");
+}
+
+Sample sampled(const RunRow& row, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric) {
+  Sample s;
+  s.row = &row;
+  s.traits = traits_of(stack, row.gpu);
+  try {
+    s.work = step_work(row, gpu, fabric);
+  } catch (const Error& e) {
+    if (e.code() != Code::usage) throw;
+    s.reason = e.what();
+  }
+  return s;
+}
+
 std::string identity(const RunRow& r) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.framework, r.model.name,
                      r.model.layers, r.gpu, r.gpus, r.dp, r.tp, r.pp, r.cp, r.ep, r.seq, r.microbatch, r.accumulation,
@@ -192,24 +212,39 @@ void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<con
 
 }  // namespace
 
+RunReference run_reference(const std::filesystem::path& measurements, std::vector<StackSpec> stacks) {
+  RunReference out{.kernels = read_kernel_rows(measurements / "kernel_times.csv"),
+                   .collectives = read_collective_rows(measurements / "collectives.csv"),
+                   .runs = {},
+                   .stacks = std::move(stacks)};
+  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
+    for (RunRow& row : read_run_rows(measurements / table)) out.runs.push_back(std::move(row));
+  return out;
+}
+
+StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
+  const auto sheet = data_sheet(gpu);
+  const bool later = sheet && sheet->generation >= 9;
+  return {stack.name, gpu_key(gpu), stack.balanced_stages, later && stack.attention == FusedAttention::flash2};
+}
+
+StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric) {
+  std::vector<Sample> samples;
+  samples.reserve(reference.runs.size());
+  for (const RunRow& row : reference.runs)
+    samples.push_back(sampled(row, stack_of(row.framework, reference.stacks), gpu, fabric));
+  std::vector<TimedStep> steps;
+  for (const Sample& s : samples)
+    if (s.timed()) steps.push_back({&s.work, s.traits, s.row->group, s.row->step_s});
+  return StepModel(steps);
+}
+
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
                                const std::string& stack) {
   const GpuTimes gpu(reference.kernels);
   const RunFabric fabric(reference.collectives);
   const auto sample = [&](const RunRow& row, const std::string& named) {
-    Sample s;
-    s.row = &row;
-    const StackSpec spec = named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named);
-    const auto sheet = data_sheet(row.gpu);
-    s.traits = {spec.name, row.gpu, spec.balanced_stages,
-                sheet && sheet->generation >= 9 && spec.attention == FusedAttention::flash2};
-    try {
-      s.work = step_work(row, gpu, fabric);
-    } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;
-      s.reason = e.what();
-    }
-    return s;
+    return sampled(row, named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named), gpu, fabric);
   };
   std::vector<Sample> samples, others;
   samples.reserve(rows.size());

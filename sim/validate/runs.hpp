@@ -2,6 +2,7 @@
 // published kernel and collective times (step_work.hpp), through a step model fitted without the row's own source and
 // model.
 #pragma once
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,15 @@ struct RunReference {
   std::vector<RunRow> runs;
   std::vector<StackSpec> stacks;
 };
+
+/// From the tables of configs/measurements.
+RunReference run_reference(const std::filesystem::path& measurements, std::vector<StackSpec> stacks);
+
+/// A stack on a GPU, by the name that a table or a cluster file gives it.
+StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
+
+/// The step model of everything in the reference.
+StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric);
 
 /// One judged row a measurement of `rows`, in order. Fits see `rows` and the reference's, except what is of the row's
 /// own group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "configs/spec/error.hpp"
+#include "sim/machine/fit.hpp"
 #include "sim/validate/least_squares.hpp"
 
 namespace wt {
@@ -38,11 +39,6 @@ constexpr double kResidualScale = 0.07;   // relative error beyond which a row c
 constexpr double kGroupWeight = 12;       // rows of one source and model err alike: no more than a dozen of them count
 constexpr std::size_t kMostOfGroup = 48;  // more of them only cost time
 
-double blend(double a, double b, double power) {
-  const double larger = std::max(a, b), smaller = std::min(a, b);
-  return larger > 0 ? larger * std::pow(1 + std::pow(smaller / larger, 1 + power), 1 / (1 + power)) : 0;
-}
-
 std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
   std::map<std::string, std::vector<const TimedStep*>> groups;
   for (const TimedStep& s : steps) groups[s.group].push_back(&s);
@@ -57,6 +53,11 @@ std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
 }  // namespace
 
 const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size_t>(constant)].name; }
+
+double blend(double a, double b, double power) {
+  const double larger = std::max(a, b), smaller = std::min(a, b);
+  return larger > 0 ? larger * std::pow(1 + std::pow(smaller / larger, 1 + power), 1 / (1 + power)) : 0;
+}
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
@@ -151,6 +152,14 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
   for (const auto& [name, at] : stack_at)
     for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
   for (const auto& [name, at] : gpu_at) gpus_[name] = p[at];
+  for (const TimedStep& s : steps) left_[s.traits.stack].push_back(s.seconds / seconds(*s.work, s.traits));
+}
+
+std::pair<double, double> StepModel::ratios(const std::string& stack) const {
+  std::vector<double> all;
+  for (const auto& [name, ratios] : left_)
+    if (stack == name || left_.count(stack) == 0) all.insert(all.end(), ratios.begin(), ratios.end());
+  return {quantile(all, 0.1), quantile(all, 0.9)};
 }
 
 StepConstants StepModel::constants(const StepTraits& traits) const {

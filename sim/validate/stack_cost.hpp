@@ -1,0 +1,42 @@
+// Prices of the step program on a GPU and a stack of which only published measurements are known: the models behind
+// `windtunnel validate runs`, op by op. What overlaps with what is the replay's business; the step model's other constants
+// (exposed shares, once a step) have no part in it.
+#pragma once
+#include <string>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/stack.hpp"
+#include "sim/machine/op_cost.hpp"
+#include "sim/validate/gpu_times.hpp"
+#include "sim/validate/run_fabric.hpp"
+#include "sim/validate/step_model.hpp"
+
+namespace wt {
+
+class StackCost : public OpCost {
+ public:
+  /// All must outlive it. Throws Error{usage} where the cluster's GPU has no data sheet.
+  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric,
+            const StepModel& steps);
+
+  Price item(const WorkItem& item, double rows) const override;
+  /// Its items, or the host that launches them: whichever is longer, blended.
+  Price segment(const Op& op, double rows) const override;
+  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  bool synchronous_host() const override { return false; }
+
+ private:
+  Price price(double seconds) const;
+
+  const ClusterSpec& cluster_;
+  const GpuTimes& gpu_;
+  const RunFabric& fabric_;
+  DataSheet sheet_;
+  RunRow run_;  ///< the cluster in the words of a published run
+  StepConstants constants_;
+  bool ampere_attention_;
+  double low_ratio_, high_ratio_;  ///< 80 % of measured over predicted
+  Evidence evidence_;
+};
+
+}  // namespace wt
