@@ -1,4 +1,5 @@
 // windtunnel simulate: one step of a run on a cluster, replayed op by op.
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/atomic_file.hpp"
@@ -15,28 +16,32 @@
 #include "reports/write.hpp"
 #include "sim/machine/calibrate.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "sim/validate/stack_cost.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
-  std::string run, cluster, machine, output;
+  std::string run, cluster, machine, stack, output;
   std::vector<std::string> profiles, routing;
   bool allow_assumed = false, json = false;
 };
 
-MachineModel prices(const Options& o) {
-  if (o.machine.empty() == o.profiles.empty())
-    throw_error(Code::usage, "simulate: found {}; needs either --machine machine.json (see windtunnel calibrate) or --profile "
-                "PROFILE, for instance --profile h100-published", o.machine.empty() ? "no prices" : "both --machine and --profile");
+std::unique_ptr<OpCost> prices(const Options& o, const ClusterSpec& cluster) {
+  const int given = !o.machine.empty() + !o.profiles.empty() + !o.stack.empty();
+  if (given != 1)
+    throw_error(Code::usage, "simulate: found {}; needs one of --machine machine.json (see windtunnel calibrate), --profile PROFILE, for "
+                "instance --profile h100-published, and --stack STACK, for instance --stack torchtitan", given == 0 ? "no prices" : "several prices");
+  if (!o.stack.empty())
+    return std::make_unique<StackCost>(cluster, read_stack(o.stack), run_reference(configs_folder() / "measurements", read_stacks()));
   if (!o.machine.empty()) {
-    MachineModel model(read_machine(o.machine));
-    if (o.allow_assumed) model.allow_assumed(true);
+    auto model = std::make_unique<MachineModel>(read_machine(o.machine));
+    if (o.allow_assumed) model->allow_assumed(true);
     return model;
   }
   std::vector<Profile> profiles;
   for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
-  return calibrate(profiles, {o.allow_assumed}).model;
+  return std::make_unique<MachineModel>(calibrate(profiles, {o.allow_assumed}).model);
 }
 
 void write_folder(const SimulatedStep& step, const Report& report, const std::string& output) {
@@ -53,7 +58,7 @@ void simulate(const Options& o) {
   SimulatedStep step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
-  const MachineModel model = prices(o);
+  const std::unique_ptr<OpCost> model = prices(o, step.cluster);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;
@@ -65,10 +70,10 @@ void simulate(const Options& o) {
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
   step.programs = build_program_set(step.run.model, step.run.layout, options);
-  step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, model, *routing);
+  step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, *model, *routing);
 
   Report report = simulate_report(step);
-  std::string sources = o.machine;
+  std::string sources = o.stack.empty() ? o.machine : o.stack + ", published runs";
   for (const std::string& profile : o.profiles) sources += (sources.empty() ? "" : ", ") + profile;
   report.provenance = provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", sources}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
@@ -89,6 +94,7 @@ void add_simulate(CLI::App& app) {
   command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
   command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate");
   command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")->allow_extra_args(false);
+  command->add_option("--stack", o->stack, "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
   command->add_option("--routing", o->routing, "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
                       "'balanced'; default: recorded with as many experts and choices")->allow_extra_args(false);
   command->add_option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");

@@ -7,15 +7,13 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/collective_model.hpp"
-#include "sim/validate/runs.hpp"
 
 namespace wt {
 
 using C = StepConstant;
 
-StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric,
-                     const StepModel& steps)
-    : cluster_(cluster), gpu_(gpu), fabric_(fabric) {
+StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
+    : cluster_(cluster), gpu_(reference.kernels), fabric_(reference.collectives) {
   const auto sheet = data_sheet(cluster.gpu_name);
   if (!sheet || cluster.shared_cores())
     throw_error(Code::usage, "prices of a stack: found {} of cluster {}, needs a GPU with a known data sheet",
@@ -24,6 +22,7 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const G
   run_.gpu = cluster.gpu_name;
   run_.gpus_per_node = cluster.gpus_per_node;
   run_.interconnect = fmt::format("{}x{:.0f}G {}", cluster.nic_count, cluster.nic_Bps * 8e-9, cluster.transport);
+  const StepModel steps = reference_model(reference, gpu_, fabric_);
   const StepTraits traits = traits_of(stack, cluster.gpu_name);
   ampere_attention_ = traits.ampere_attention;
   constants_ = steps.constants(traits);
@@ -73,7 +72,8 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
   const bool message = kind == OpKind::send || kind == OpKind::receive;
   const RunFabric::Group group = {ranks, std::max<std::int64_t>(1, ranks / nodes)};
   const auto seconds = [&](double size) {
-    return constants_[C::network] * (message ? fabric_.send_s(size, nodes > 1, run_) : fabric_.seconds(kind, size, group, run_));
+    return constants_[C::network] *
+           (message ? fabric_.send_s(size, nodes > 1, run_) : fabric_.seconds(kind, size, group, run_));
   };
   out.latency_s = seconds(1);
   const double nominal_Bps = nodes > 1 ? cluster_.nic_per_gpu_Bps() : cluster_.nvswitch_Bps;

@@ -1,23 +1,21 @@
 // Prices of the step program on a GPU and a stack of which only published measurements are known: the models behind
-// `windtunnel validate runs`, op by op. What overlaps with what is the replay's business; the step model's other constants
-// (exposed shares, once a step) have no part in it.
+// `windtunnel validate runs`, op by op. What overlaps with what is the replay's business; the step model's other
+// constants (exposed shares, once a step) have no part in it.
 #pragma once
 #include <string>
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/stack.hpp"
 #include "sim/machine/op_cost.hpp"
-#include "sim/validate/gpu_times.hpp"
-#include "sim/validate/run_fabric.hpp"
-#include "sim/validate/step_model.hpp"
+#include "sim/validate/runs.hpp"
 
 namespace wt {
 
 class StackCost : public OpCost {
  public:
-  /// All must outlive it. Throws Error{usage} where the cluster's GPU has no data sheet.
-  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric,
-            const StepModel& steps);
+  /// Fits everything of the reference (two seconds). `cluster` must outlive it. Throws Error{usage} where its GPU has
+  /// no data sheet.
+  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference);
 
   Price item(const WorkItem& item, double rows) const override;
   /// Its items, or the host that launches them: whichever is longer, blended.
@@ -29,8 +27,8 @@ class StackCost : public OpCost {
   Price price(double seconds) const;
 
   const ClusterSpec& cluster_;
-  const GpuTimes& gpu_;
-  const RunFabric& fabric_;
+  GpuTimes gpu_;
+  RunFabric fabric_;
   DataSheet sheet_;
   RunRow run_;  ///< the cluster in the words of a published run
   StepConstants constants_;

@@ -1,0 +1,97 @@
+// Prices from published measurements alone: no faster than the hardware, growing with size, scaled by data sheets.
+#include "sim/validate/stack_cost.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "sim/machine/collective_model.hpp"
+
+using namespace wt;
+using Catch::Contains;
+
+namespace {
+
+const RunReference& reference() {
+  static const RunReference tables = run_reference(configs_folder() / "measurements", read_stacks());
+  return tables;
+}
+
+const ClusterSpec& cluster(const std::string& name) {
+  static std::map<std::string, ClusterSpec> known;
+  return known.try_emplace(name, read_cluster(name)).first->second;
+}
+
+const StackCost& cost(const std::string& on, const std::string& stack) {
+  static std::map<std::string, StackCost> known;
+  const auto found = known.find(on + stack);
+  if (found != known.end()) return found->second;
+  return known.try_emplace(on + stack, cluster(on), read_stack(stack), reference()).first->second;
+}
+
+WorkItem bf16(Kernel kernel, std::array<std::int64_t, 4> dims) {
+  return make_item(kernel, Pass::forward, Precision::bf16, {8192, 0}, dims);
+}
+
+}  // namespace
+
+TEST_CASE("a product takes longer than its FLOPs at the data sheet's rate, a copy longer than its bytes") {
+  const StackCost& h100 = cost("hgx-h100", "torchtitan");
+  const WorkItem product = bf16(Kernel::gemm, {8192, 8192}), norm = bf16(Kernel::rmsnorm, {8192});
+  CHECK(h100.item(product, 0).seconds > product.flops(0) / 989e12);
+  CHECK(h100.item(product, 0).seconds < 3 * product.flops(0) / 989e12);
+  CHECK(h100.item(norm, 0).seconds > norm.bytes(0) / 3.35e12);
+  // H200 is an H100 with faster memory.
+  const StackCost& h200 = cost("hgx-h200", "torchtitan");
+  CHECK(h100.item(norm, 0).seconds / h200.item(norm, 0).seconds == Approx(4.8 / 3.35));
+  CHECK(cost("aws-p4d", "torchtitan").item(product, 0).seconds > 2.2 * h100.item(product, 0).seconds);
+}
+
+TEST_CASE("an op is its items, or the host that launches them") {
+  const StackCost& h100 = cost("hgx-h100", "torchtitan");
+  Op large, small;
+  large.work = {bf16(Kernel::gemm, {8192, 8192}), bf16(Kernel::rmsnorm, {8192})};
+  small.work = {make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {1, 0}, {64})};
+  const double items = h100.item(large.work[0], 0).seconds + h100.item(large.work[1], 0).seconds;
+  CHECK(h100.segment(large, 0).seconds >= items);
+  CHECK(h100.segment(large, 0).seconds < 1.1 * items);
+  CHECK(h100.segment(small, 0).seconds > 10 * h100.item(small.work[0], 0).seconds);
+  CHECK(h100.segment(Op{}, 0).seconds == 0);
+  const Price price = h100.segment(large, 0);
+  CHECK(price.low_s < price.seconds);
+  CHECK(price.high_s > price.seconds);
+  CHECK(price.shares()[static_cast<std::size_t>(Evidence::published)] == Approx(1));
+}
+
+TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slower than InfiniBand at the same rate") {
+  for (const char* name : {"hgx-h100", "aws-p5", "aws-p4d"}) {
+    const ClusterSpec& on = cluster(name);
+    for (OpKind kind :
+         {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::send})
+      for (const auto& [ranks, nodes] : {std::pair{8, 1}, {64, 8}, {8, 8}}) {
+        if (kind == OpKind::send && ranks != 8) continue;
+        const std::int64_t members = kind == OpKind::send ? 2 : ranks,
+                           over = kind == OpKind::send ? std::min(2, nodes) : nodes;
+        double before = 0;
+        for (double bytes = 1e5; bytes < 1e10; bytes *= 10) {
+          const CollectivePrice price = cost(name, "torchtitan").collective(kind, bytes, members, over);
+          const double wire = (kind == OpKind::send ? bytes : pool_bytes(kind, bytes, members, over)) /
+                              (over > 1 ? on.nic_per_gpu_Bps() : on.nvswitch_Bps);
+          const double seconds = price.latency_s + wire / price.efficiency;
+          INFO(name << " " << to_string(kind) << " " << members << " on " << over << ", " << bytes);
+          CHECK(price.latency_s > 0);
+          CHECK(seconds > before);
+          CHECK(price.efficiency <= (kind == OpKind::send ? 1 : highest_efficiency(kind, members, over)));
+          before = seconds;
+        }
+      }
+  }
+  CHECK(cost("aws-p5", "torchtitan").collective(OpKind::all_reduce, 1e8, 64, 8).efficiency <
+        cost("hgx-h100", "torchtitan").collective(OpKind::all_reduce, 1e8, 64, 8).efficiency);
+  CHECK(cost("hgx-h100", "torchtitan").collective(OpKind::all_gather, 1e8, 1, 1).latency_s == 0);
+}
+
+TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
+  CHECK_THROWS_WITH(StackCost(cluster("local-2core"), read_stack("torchtitan"), reference()),
+                    Contains("needs a GPU with a known data sheet"));
+}
