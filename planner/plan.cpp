@@ -128,7 +128,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
 
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   const StudySpec& s = inputs.study;
-  const ScaledCost scaled(inputs.machine, s.scale);
+  const ScaledCost scaled(*inputs.prices, s.scale);
   const RememberedCost cost(scaled);
   SearchProblem problem = search_problem(inputs, cost);
   Plan plan;
@@ -178,7 +178,7 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
     SensitivityEnd end;
     double step_s = plan.step.step_s;
     if (input.step) {
-      const ScaledCost scaled(other.machine, other.study.scale);
+      const ScaledCost scaled(*other.prices, other.study.scale);
       const RememberedCost cost(scaled);
       SearchProblem problem = search_problem(other, cost);
       for (const auto& [degree, study] : plan.placements)

@@ -3,6 +3,7 @@
 // report is for the person who signs.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -21,7 +22,7 @@ namespace wt {
 /// What a study refers to, read once; sensitivities and what-ifs evaluate it again with other factors.
 struct PlanInputs {
   StudySpec study;
-  MachineModel machine;
+  std::shared_ptr<const OpCost> prices;  ///< a MachineModel, or a stack's
   std::vector<LoadScenario> scenarios;  ///< empty = balanced (assumed)
   FailurePreset failures;
   std::vector<std::string> profile_names;

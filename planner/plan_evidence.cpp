@@ -26,7 +26,9 @@ std::string first_source(const MachineData& data, const ClassKey& key) {
 }  // namespace
 
 std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan) {
-  const SearchProblem problem = search_problem(inputs, inputs.machine);
+  const auto* machine = dynamic_cast<const MachineModel*>(inputs.prices.get());
+  if (machine == nullptr) return {};  // a stack's prices have no classes
+  const SearchProblem problem = search_problem(inputs, *machine);
   const ProgramSet set = build_program_set(problem.model, plan.layout, program_options(problem, plan.layout));
   const Microbatches sequences = sequences_of(problem, plan.layout);
   std::map<const WorkItem*, double> seconds_of;  // layers repeat the program's items
@@ -36,17 +38,17 @@ std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Pla
     const double received = static_cast<double>(sequences.of(instance.microbatch) * problem.seq * problem.model.top_k) * plan.imbalance;
     for (const WorkItem& item : instance.op->work) {
       const auto [found, fresh] = seconds_of.try_emplace(&item, 0.0);
-      if (fresh) found->second = inputs.machine.item(item, instance.layer >= 0 ? received : 0).seconds;
+      if (fresh) found->second = machine->item(item, instance.layer >= 0 ? received : 0).seconds;
       if (!(found->second > 0)) continue;
-      seconds[class_behind(inputs.machine.data(), item)] += found->second;
+      seconds[class_behind(machine->data(), item)] += found->second;
       sum += found->second;
     }
   }
   std::vector<EvidenceSource> out;
   for (const auto& [key, value] : seconds) {
-    const auto fit = inputs.machine.data().fits.find(key);
-    out.push_back({to_string(key), value / sum, fit == inputs.machine.data().fits.end() ? 0 : fit->second.points,
-                   first_source(inputs.machine.data(), key)});
+    const auto fit = machine->data().fits.find(key);
+    out.push_back({to_string(key), value / sum, fit == machine->data().fits.end() ? 0 : fit->second.points,
+                   first_source(machine->data(), key)});
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
   return out;

@@ -155,6 +155,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
         {"max_seq_len", s.seq},
         {"global_train_batch_size", s.global_batch},
         {"profiles", s.profiles},
+        {"stack", s.stack.empty() ? nlohmann::json() : nlohmann::json(s.stack)},
         {"routing", s.routing},
         {"failures", s.failures},
         {"seed", s.seed}}},

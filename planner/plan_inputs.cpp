@@ -8,6 +8,8 @@
 #include "planner/named_routing.hpp"
 #include "planner/plan.hpp"
 #include "sim/machine/calibrate.hpp"
+#include "sim/validate/data_sheet.hpp"
+#include "sim/validate/stack_cost.hpp"
 
 namespace wt {
 namespace {
@@ -34,15 +36,32 @@ double peak_of(const MachineModel& machine, Precision precision) {
 
 }  // namespace
 
-PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
+namespace {
+
+void read_prices(PlanInputs& inputs, bool allow_assumed) {
+  const StudySpec& study = inputs.study;
+  if (!study.stack.empty()) {
+    const RunReference reference = run_reference(configs_folder() / "measurements", read_stacks());
+    inputs.prices = std::make_shared<StackCost>(study.cluster, read_stack(study.stack), reference);
+    inputs.profile_names = {study.stack + ", published runs"};
+    inputs.peak_flops = study.precision == Precision::bf16 ? data_sheet(study.cluster.gpu_name)->flops : 0;
+    return;
+  }
   std::vector<Profile> profiles;
   for (const std::string& name : study.profiles) profiles.push_back(read_profile(find_config("profiles", name)));
-  MachineModel machine = calibrate(profiles, {allow_assumed}).model;
-  PlanInputs inputs{std::move(study), std::move(machine), {}, {}, {}, 0};
+  const auto machine = std::make_shared<MachineModel>(calibrate(profiles, {allow_assumed}).model);
+  inputs.peak_flops = peak_of(*machine, study.precision);
+  inputs.profile_names = study.profiles;
+  inputs.prices = machine;
+}
+
+}  // namespace
+
+PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
+  PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, 0};
+  read_prices(inputs, allow_assumed);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model.experts);
   inputs.failures = read_failures(inputs.study.failures);
-  inputs.profile_names = inputs.study.profiles;
-  inputs.peak_flops = peak_of(inputs.machine, inputs.study.precision);
   return inputs;
 }
 

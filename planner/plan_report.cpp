@@ -271,7 +271,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string
       {"seed", std::to_string(inputs.study.seed)}};
   std::string profiles;
   for (const std::string& name : inputs.profile_names) profiles += (profiles.empty() ? "" : ", ") + name;
-  report.provenance.entries.emplace_back("profiles", profiles);
+  report.provenance.entries.emplace_back("prices", profiles);
   for (const auto& [key, value] : host_facts())
     if (key == "commit" || key == "date" || key == "compiler") report.provenance.entries.emplace_back(key, value);
   report.payload = plan_json(inputs, plan);

@@ -109,7 +109,12 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
         names,
         derived ? "These are a proxy, not recordings of this model, and recorded at inference."
                 : "Recorded at inference of a trained model; training is more skewed."));
-  if (!inputs.study.cluster.shared_cores())
+  if (!inputs.study.stack.empty())
+    out.push_back(
+        fmt::format("Prices: published kernel, collective and training-run times of {}'s kind, as {} uses them; "
+                    "nothing was measured on this cluster. What such predictions are off by: windtunnel validate runs.",
+                    inputs.study.cluster.gpu_name, inputs.study.stack));
+  else if (!inputs.study.cluster.shared_cores())
     out.push_back(
         fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
                     "fleet on EFA or with oversubscribed uplinks has to be measured.",

@@ -100,11 +100,15 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.cluster.nodes = std::max<std::int64_t>(1, s.gpus / per_node);
   if (map.has("oversubscription")) s.cluster.oversubscription = map.number("oversubscription", 1.0, 1e3);
   s.profiles = words(map, "profiles", {});
-  if (s.profiles.empty()) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
-  if (s.profiles.empty())
+  s.stack = map.text("stack", "");
+  if (!s.stack.empty() && !s.profiles.empty())
+    map.fail("stack", "found beside profiles; needs one of them: a stack is priced by published measurements alone");
+  if (s.stack.empty() && s.profiles.empty()) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
+  if (s.stack.empty() && s.profiles.empty() && s.cluster.shared_cores())
     map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "
                                      "or a training run writes one",
                                      s.cluster.gpu_name));
+  if (s.profiles.empty() && s.stack.empty()) s.stack = kPublishedStack;
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1);
   s.global_batch = map.integer("global_train_batch_size", 1);

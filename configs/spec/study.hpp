@@ -41,12 +41,16 @@ struct ScaleSpec {
   double storage_bandwidth = 1;
 };
 
+/// The stack that is planned for on GPUs without a profile: FSDP2, as our trainer's.
+constexpr const char* kPublishedStack = "torchtitan";
+
 struct StudySpec {
   std::string name;
   ModelSpec model;
   ClusterSpec cluster;  ///< with nodes = gpus / gpus_per_node
   std::int64_t gpus = 0;
-  std::vector<std::string> profiles;  ///< files or names in configs/profiles
+  std::vector<std::string> profiles;  ///< files or names in configs/profiles; empty = by published measurements
+  std::string stack;                  ///< of configs/stacks, that these are priced for; empty = by profiles
   double tokens = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;  ///< sequences a step

@@ -13,8 +13,7 @@ namespace wt {
 
 class StackCost : public OpCost {
  public:
-  /// Fits everything of the reference (two seconds). `cluster` must outlive it. Throws Error{usage} where its GPU has
-  /// no data sheet.
+  /// Fits everything of the reference (two seconds). Throws Error{usage} where the cluster's GPU has no data sheet.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference);
 
   Price item(const WorkItem& item, double rows) const override;
@@ -26,7 +25,7 @@ class StackCost : public OpCost {
  private:
   Price price(double seconds) const;
 
-  const ClusterSpec& cluster_;
+  ClusterSpec cluster_;
   GpuTimes gpu_;
   RunFabric fabric_;
   DataSheet sheet_;
