@@ -5,9 +5,35 @@
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/quantity.hpp"
 #include "configs/spec/yaml.hpp"
 
 namespace wt {
+namespace {
+
+double element_bytes(YamlMap& map, const std::string& key, double fallback) {
+  const double bytes = map.quantity_or(key, parse_bytes, fallback);
+  if (bytes < 0) map.fail(key, "needs bytes >= 0");
+  return bytes;
+}
+
+MemoryFacts memory_from_yaml(YamlMap map) {
+  MemoryFacts m;
+  m.parameter_bytes = element_bytes(map, "parameter", m.parameter_bytes);
+  m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
+  m.optimizer_bytes = element_bytes(map, "optimizer", m.optimizer_bytes);
+  m.logit_bytes = element_bytes(map, "logit", m.logit_bytes);
+  m.dropout = map.boolean("dropout", m.dropout);
+  m.fused_gate = map.boolean("fused_gate", m.fused_gate);
+  m.weight_scratch = map.boolean("weight_scratch", m.weight_scratch);
+  m.context_by_heads = map.boolean("context_by_heads", m.context_by_heads);
+  m.late_reuse = map.boolean("late_reuse", m.late_reuse);
+  m.first_rank_only = map.boolean("first_rank_only", m.first_rank_only);
+  map.finish();
+  return m;
+}
+
+}  // namespace
 
 StackSpec stack_from_yaml(YamlMap& map) {
   StackSpec stack;
@@ -18,6 +44,7 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.balanced_stages = map.boolean("balanced_stages", false);
   stack.attention = map.choice("attention", {"flash2", "cudnn"}, "flash2") == "cudnn" ? FusedAttention::cudnn
                                                                                       : FusedAttention::flash2;
+  if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
   stack.source = map.text("source");
   map.finish();
   return stack;

@@ -1,5 +1,6 @@
-// A stack: the framework that a run trains with, as far as it changes what a step takes. Facts here come from its
-// documentation; the constants of the step-time model (sim/validate/step_model.hpp) are fitted.
+// A stack: the framework that a run trains with, as far as it changes what a step takes, in time and in memory. Facts
+// here come from its documentation and source code; the constants of the step-time model (sim/validate/step_model.hpp)
+// and of memory (sim/validate/memory.hpp) are fitted.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,16 +13,31 @@ class YamlMap;
 /// (Transformer Engine), which has kernels of its own for later GPUs, as FlashAttention-3 has.
 enum class FusedAttention { flash2, cudnn };
 
+/// How a framework uses memory: which tensors it keeps between forward and backward, how many bytes a parameter costs
+/// it, and which rank's memory it prints. The defaults are those of PyTorch's FSDP.
+struct MemoryFacts {
+  double parameter_bytes = 2, gradient_bytes = 4, optimizer_bytes = 12;  ///< a parameter; fp32 master copy and moments
+  double logit_bytes = 12;        ///< a logit, where the loss starts backward: its copies and their gradients
+  bool dropout = false;           ///< keeps masks, and with materialised scores these twice
+  bool fused_gate = false;        ///< keeps the gated activation's input alone, else the activated gate, too
+  bool weight_scratch = false;    ///< one bf16 tensor for each shape of a weight, for gradients added up in place
+  bool context_by_heads = false;  ///< context parallelism exchanges heads and keeps the attention's output twice
+  bool late_reuse = false;        ///< sequence parallelism gathers on a stream of its own: buffers come back late
+  bool first_rank_only = false;   ///< what it prints is the first pipeline stage's, else the largest
+};
+
 struct StackSpec {
   std::string name;
   std::vector<std::string> frameworks;  ///< words by which a table of measurements names it
-  /// Layers are dealt to pipeline stages so that embedding and output projection count as layers do; else evenly.
+  /// Layers are dealt to pipeline stages by cost, so that embedding and output projection count as layers do; else
+  /// evenly.
   bool balanced_stages = false;
   FusedAttention attention = FusedAttention::flash2;
+  MemoryFacts memory;
   std::string source;
 };
 
-/// Throws Error{usage}: unknown keys, no framework.
+/// Throws Error{usage}: unknown keys, no framework, negative bytes.
 StackSpec stack_from_yaml(YamlMap& map);
 /// A preset of configs/stacks by name, or a file.
 StackSpec read_stack(const std::string& name_or_file);

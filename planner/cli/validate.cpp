@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/stack.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/validate_report.hpp"
@@ -78,14 +79,14 @@ Validation validate_runs(const Options& o) {
 }
 
 Validation validate_memory(const Options& o) {
-  const MemoryStack* stack = o.stack.empty() ? nullptr : &memory_stack(o.stack);
   return {.subject = "memory",
           .file = o.file,
           .method =
               "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
               "without its (tp, pp) where one model alone has such figures.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), stack),
+          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), read_stacks(),
+                               o.stack),
           .unit = kBytes};
 }
 

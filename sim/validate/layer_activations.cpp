@@ -7,36 +7,36 @@ constexpr double kElement = 2;  // bf16 or fp16
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 /// Inputs of the FFN's second product and of its activation, without the input of the first product.
-double ffn_bytes(const ModelSpec& m, std::int64_t width, const MemoryStack& stack) {
-  const bool unfused = m.activation == Activation::swiglu && !stack.fused_gate;
+double ffn_bytes(const ModelSpec& m, std::int64_t width, const MemoryFacts& facts) {
+  const bool unfused = m.activation == Activation::swiglu && !facts.fused_gate;
   return kElement * as_double(m.ffn_rows(width) + (unfused ? 2 : 1) * width);
 }
 
-double attention_bytes(const RunRow& row, const MemoryStack& stack, bool scores) {
+double attention_bytes(const RunRow& row, const MemoryFacts& facts, bool scores) {
   const ModelSpec& m = row.model;
   const double queries = as_double(m.heads * m.head_dim), keys = as_double(m.kv_heads * m.head_dim);
-  const double outputs = row.cp > 1 && stack.context_by_heads ? 2 : 1;
+  const double outputs = row.cp > 1 && facts.context_by_heads ? 2 : 1;
   const double operands = kElement * (queries + 2 * keys + outputs * queries);
   if (row.flash_attention) return operands + 4 * as_double(m.heads);  // log of the softmax's sum, fp32
   if (!scores) return operands;
   // Softmax, and with dropout a mask of bytes and what it leaves (5 a s of Korthikanti et al.).
-  return operands + as_double(m.heads * row.seq) * (stack.dropout ? 2 * kElement + 1 : kElement);
+  return operands + as_double(m.heads * row.seq) * (facts.dropout ? 2 * kElement + 1 : kElement);
 }
 
-double expert_bytes(const ModelSpec& m, const MemoryStack& stack) {
-  const double row_bytes = 2 * kElement * as_double(m.d_model) + ffn_bytes(m, m.ffn, stack);  // sorted rows in and out
+double expert_bytes(const ModelSpec& m, const MemoryFacts& facts) {
+  const double row_bytes = 2 * kElement * as_double(m.d_model) + ffn_bytes(m, m.ffn, facts);  // sorted rows in and out
   return as_double(m.top_k) * row_bytes + 2 * 4 * as_double(m.experts);                       // scores and shares, fp32
 }
 
-LayerActivations layer_bytes(const RunRow& row, std::int64_t layer, const MemoryStack& stack, bool scores) {
+LayerActivations layer_bytes(const RunRow& row, std::int64_t layer, const MemoryFacts& facts, bool scores) {
   const ModelSpec& m = row.model;
   const double width = as_double(m.d_model);
   LayerActivations a;
   a.residual =
-      2 * (2 * kElement * width + (stack.dropout ? width : 0));  // both norms' input and output, masks of bytes
+      2 * (2 * kElement * width + (facts.dropout ? width : 0));  // both norms' input and output, masks of bytes
   a.products =
-      attention_bytes(row, stack, scores) + (m.ffn_width(layer) > 0 ? ffn_bytes(m, m.ffn_width(layer), stack) : 0);
-  if (m.moe(layer)) a.products += expert_bytes(m, stack);
+      attention_bytes(row, facts, scores) + (m.ffn_width(layer) > 0 ? ffn_bytes(m, m.ffn_width(layer), facts) : 0);
+  if (m.moe(layer)) a.products += expert_bytes(m, facts);
   return a;
 }
 
@@ -56,14 +56,14 @@ double LayerActivations::split(std::int64_t tensor, bool sequence_parallel) cons
   return residual / (sequence_parallel ? as_double(tensor) : 1) + products / as_double(tensor);
 }
 
-LayerActivations whole_layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack) {
-  return layer_bytes(row, layer, stack, true);
+LayerActivations whole_layer_activations(const RunRow& row, std::int64_t layer, const MemoryFacts& facts) {
+  return layer_bytes(row, layer, facts, true);
 }
 
-LayerActivations layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack) {
+LayerActivations layer_activations(const RunRow& row, std::int64_t layer, const MemoryFacts& facts) {
   if (row.recompute == RunRow::Recompute::full) return {kElement * as_double(row.model.d_model), 0};
   if (row.recompute_text == "selective (per-op)") return every_second_product(row, layer);
-  return layer_bytes(row, layer, stack, row.recompute == RunRow::Recompute::none);
+  return layer_bytes(row, layer, facts, row.recompute == RunRow::Recompute::none);
 }
 
 }  // namespace wt

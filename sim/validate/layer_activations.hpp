@@ -2,7 +2,7 @@
 // any width of heads and FFN, gated or not, dense or with experts, with scores materialised or not.
 #pragma once
 #include "configs/spec/model.hpp"
-#include "sim/validate/memory_stack.hpp"
+#include "configs/spec/stack.hpp"
 #include "sim/validate/run_rows.hpp"
 
 namespace wt {
@@ -15,8 +15,8 @@ struct LayerActivations {
 
 /// Of a layer of the row's model, without what its recompute drops: the scores (selective), half of the products
 /// (selective per op) or all but the input (full).
-LayerActivations layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack);
+LayerActivations layer_activations(const RunRow& row, std::int64_t layer, const MemoryFacts& facts);
 /// The same without recompute.
-LayerActivations whole_layer_activations(const RunRow& row, std::int64_t layer, const MemoryStack& stack);
+LayerActivations whole_layer_activations(const RunRow& row, std::int64_t layer, const MemoryFacts& facts);
 
 }  // namespace wt

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "configs/spec/error.hpp"
@@ -49,14 +50,17 @@ double parameters_a_gpu(const RunRow& row) {
   return static_cast<double>(row.model.total_parameters()) / static_cast<double>(row.tp * row.pp);
 }
 
-std::vector<MemorySample> samples_of(const std::vector<RunRow>& rows, const MemoryStack* stack) {
+std::vector<MemorySample> samples_of(const std::vector<RunRow>& rows, const std::vector<StackSpec>& stacks,
+                                     const std::string& named) {
+  std::optional<StackSpec> given;
+  if (!named.empty()) given = read_stack(named);
   std::vector<MemorySample> samples;
   for (const RunRow& row : rows) {
     if (row.unusable.empty() && row.memory_of == MemoryOf::nothing) continue;
     MemorySample s{&row, {}, row.group, regime_of(row.memory_of)};
     if (row.unusable.empty()) {
-      const MemoryStack& used = stack ? *stack : stack_of_framework(row.framework);
-      s.memory = formula(row.memory_of) ? layer_memory(row, used) : run_memory(row, used);
+      const StackSpec stack = given ? *given : stack_of(row.framework, stacks);
+      s.memory = formula(row.memory_of) ? layer_memory(row, stack) : run_memory(row, stack);
     }
     samples.push_back(std::move(s));
   }
@@ -127,8 +131,8 @@ MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, Memo
 }
 
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
-                                 const MemoryStack* stack) {
-  std::vector<MemorySample> samples = samples_of(rows, stack), others = samples_of(reference, nullptr);
+                                 const std::vector<StackSpec>& stacks, const std::string& stack) {
+  std::vector<MemorySample> samples = samples_of(rows, stacks, stack), others = samples_of(reference, stacks, "");
   if (samples.empty())
     throw_error(Code::usage,
                 "validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");

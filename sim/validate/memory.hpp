@@ -2,9 +2,10 @@
 // of figure are fitted: what a framework holds besides (CUDA libraries' workspaces, communication buffers), and for
 // memory reserved rather than allocated by how much fragmentation inflates what comes and goes.
 #pragma once
+#include <string>
 #include <vector>
 
-#include "sim/validate/memory_stack.hpp"
+#include "configs/spec/stack.hpp"
 #include "sim/validate/run_memory.hpp"
 #include "sim/validate/statistics.hpp"
 
@@ -30,10 +31,10 @@ MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, Memo
 
 /// One judged row, in order, for every row with a memory and every unusable one. Constants come from `rows` and
 /// `reference` without what is of the row's own group: its source and model, and its tp and pp, too, where its kind of
-/// figure was measured of no other model. The stack is that of the row's framework where none is given. Intervals of
-/// peaks are never narrower than 1 % either way, which is what one wrong fact about a run costs. The baseline
-/// holds the bytes a parameter on the GPU constant: the median of the same rows.
+/// figure was measured of no other model. `stack`: the name of the stack of all of `rows`; empty = by their framework,
+/// of `stacks`. Intervals of peaks are never narrower than 1 % either way, which is what one wrong fact about a run
+/// costs. The baseline holds the bytes a parameter on the GPU constant: the median of the same rows.
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
-                                 const MemoryStack* stack = nullptr);
+                                 const std::vector<StackSpec>& stacks, const std::string& stack = "");
 
 }  // namespace wt

@@ -18,7 +18,8 @@ constexpr double kMicrobatchesAhead = 8;  // nanotron's runs with fewer reserve 
 /// Stage by stage, by bytes on one rank.
 class Stages {
  public:
-  Stages(const RunRow& row, const MemoryStack& stack) : r_(row), stack_(stack), layers_(layers_of_stages(row, stack)) {}
+  Stages(const RunRow& row, const StackSpec& stack)
+      : r_(row), facts_(stack.memory), layers_(layers_of_stages(row, stack)) {}
 
   /// Of the stage's layers, and of embedding and head where it has them.
   double states(std::int64_t stage, bool layers_alone) const {
@@ -29,7 +30,7 @@ class Stages {
   double activations(std::int64_t stage) const {
     double a_token = 0;
     for (std::int64_t layer = first(stage); layer < first(stage + 1); ++layer)
-      a_token += layer_activations(r_, layer, stack_).split(r_.tp, r_.sequence_parallel);
+      a_token += layer_activations(r_, layer, facts_).split(r_.tp, r_.sequence_parallel);
     return a_token * tokens() * in_flight(r_, stage);
   }
 
@@ -39,8 +40,8 @@ class Stages {
     // in fp32 until the last microbatch (torchtitan).
     if (r_.zero_stage == 3 && r_.pp > 1) return (kElement + 4) * parameters(stage);
     if (r_.zero_stage == 3) return kElement * 3 * std::max(layer, head_parameters());
-    if (stack_.late_reuse && r_.sequence_parallel && r_.pp == 1) return late_gathers();
-    if (!stack_.weight_scratch) return 0;
+    if (facts_.late_reuse && r_.sequence_parallel && r_.pp == 1) return late_gathers();
+    if (!facts_.weight_scratch) return 0;
     return kElement * (layer + (last(stage) ? head_parameters() : 0));
   }
 
@@ -52,9 +53,9 @@ class Stages {
     const std::int64_t ffn = m.ffn_width(m.layers - 1) + m.top_k * (m.moe(m.layers - 1) ? m.ffn : 0);
     double a_token = kElement * as_double(m.ffn_rows(ffn)) / tensor + narrow + whole;  // gradients in the FFN
     if (r_.recompute == RunRow::Recompute::full)
-      a_token += whole_layer_activations(r_, m.layers - 1, stack_).split(r_.tp, r_.sequence_parallel);
+      a_token += whole_layer_activations(r_, m.layers - 1, facts_).split(r_.tp, r_.sequence_parallel);
     if (last(stage))
-      a_token = std::max(a_token, stack_.logit_bytes * as_double(m.vocab) / tensor + kHeadTensors * narrow + whole);
+      a_token = std::max(a_token, facts_.logit_bytes * as_double(m.vocab) / tensor + kHeadTensors * narrow + whole);
     return a_token * tokens();
   }
 
@@ -102,23 +103,23 @@ class Stages {
            (last(stage) ? head_parameters() + as_double(r_.model.norm_parameters()) : 0);
   }
   double bytes(double parameters, double shards) const {
-    const double replicated = stack_.parameter_bytes + stack_.gradient_bytes;
+    const double replicated = facts_.parameter_bytes + facts_.gradient_bytes;
     if (r_.zero_stage == 3) return parameters * (4 + 4 + 8) / shards;  // fp32: parameters, gradients, two moments
-    return parameters * (replicated + stack_.optimizer_bytes / (r_.zero_stage > 0 ? shards : 1));
+    return parameters * (replicated + facts_.optimizer_bytes / (r_.zero_stage > 0 ? shards : 1));
   }
 
   const RunRow& r_;
-  const MemoryStack& stack_;
+  const MemoryFacts& facts_;
   std::vector<std::int64_t> layers_;
 };
 
 }  // namespace
 
-std::vector<std::int64_t> layers_of_stages(const RunRow& row, const MemoryStack& stack) {
+std::vector<std::int64_t> layers_of_stages(const RunRow& row, const StackSpec& stack) {
   const std::int64_t layers = row.model.layers, stages = row.pp;
   std::vector<std::int64_t> out(static_cast<std::size_t>(stages), layers / stages);
   for (std::int64_t i = 0; i < layers % stages; ++i) ++out[static_cast<std::size_t>(i)];
-  if (!stack.stages_by_cost) return out;
+  if (!stack.balanced_stages) return out;
   // nanotron: blocks in order, a cost is a block's weights without norms; the next stage begins behind the block that
   // passes the stage's share.
   std::fill(out.begin(), out.end(), 0);
@@ -139,10 +140,10 @@ double in_flight(const RunRow& row, std::int64_t stage) {
   return std::min(chunks / as_double(row.vp), as_double(row.accumulation));
 }
 
-RunMemory run_memory(const RunRow& row, const MemoryStack& stack) {
+RunMemory run_memory(const RunRow& row, const StackSpec& stack) {
   const Stages stages(row, stack);
   RunMemory most;
-  for (std::int64_t stage = 0; stage < (stack.first_rank_only ? 1 : stages.count()); ++stage) {
+  for (std::int64_t stage = 0; stage < (stack.memory.first_rank_only ? 1 : stages.count()); ++stage) {
     const RunMemory here = {stages.states(stage, false), stages.activations(stage), stages.scratch(stage),
                             stages.working(stage)};
     if (here.peak() > most.peak()) most = here;
@@ -150,7 +151,7 @@ RunMemory run_memory(const RunRow& row, const MemoryStack& stack) {
   return most;
 }
 
-RunMemory layer_memory(const RunRow& row, const MemoryStack& stack) {
+RunMemory layer_memory(const RunRow& row, const StackSpec& stack) {
   const Stages stages(row, stack);
   return {stages.states(0, true), stages.activations(0), 0, 0};
 }

@@ -1,0 +1,86 @@
+// Stacks as data: what the presets say of memory, which rows they are for, strict reading.
+#include "configs/spec/stack.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/yaml.hpp"
+
+using namespace wt;
+using Catch::Contains;
+
+namespace {
+
+StackSpec parsed(const std::string& memory) {
+  YamlMap map =
+      YamlMap::from_text("name: mine\nframeworks: [Mine]\nsource: its code\nmemory: {" + memory + "}\n", "mine.yaml");
+  return stack_from_yaml(map);
+}
+
+}  // namespace
+
+TEST_CASE("presets are named as their files, and each word belongs to one of them") {
+  const std::vector<StackSpec> stacks = read_stacks();
+  std::vector<std::string> names;
+  for (const StackSpec& stack : stacks) {
+    names.push_back(stack.name);
+    for (const std::string& word : stack.frameworks) CHECK(stack_of(word, stacks).name == stack.name);
+  }
+  CHECK(names == preset_names("stacks"));
+}
+
+TEST_CASE("a framework's memory is that of its stack, PyTorch's FSDP where nothing else is said") {
+  const std::vector<StackSpec> stacks = read_stacks();
+  for (const char* framework : {"NeMo/Megatron-Core", "Megatron-Bridge/Megatron-Core", "Megatron-LM (SimuMax, B200)"}) {
+    const MemoryFacts facts = stack_of(framework, stacks).memory;
+    INFO(framework);
+    CHECK(facts.logit_bytes == 2);
+    CHECK((facts.fused_gate && facts.weight_scratch && facts.context_by_heads));
+    CHECK_FALSE((facts.dropout || facts.late_reuse || facts.first_rank_only));
+  }
+  for (const char* framework : {"Megatron-LM", "Megatron-DeepSpeed"}) {
+    const MemoryFacts facts = stack_of(framework, stacks).memory;
+    INFO(framework);
+    CHECK(facts.logit_bytes == 12);
+    CHECK((facts.dropout && facts.fused_gate));
+    CHECK_FALSE((facts.weight_scratch || facts.context_by_heads || facts.late_reuse || facts.first_rank_only));
+  }
+  const StackSpec nanotron = stack_of("nanotron", stacks);
+  CHECK((nanotron.balanced_stages && nanotron.memory.late_reuse && nanotron.memory.first_rank_only));
+  CHECK_FALSE((nanotron.memory.dropout || nanotron.memory.fused_gate || nanotron.memory.weight_scratch));
+  for (const char* framework : {"torchtitan FSDP2", "something new"}) {
+    const StackSpec stack = stack_of(framework, stacks);
+    const MemoryFacts& facts = stack.memory;
+    INFO(framework);
+    CHECK(facts.parameter_bytes + facts.gradient_bytes + facts.optimizer_bytes == 18);
+    CHECK(facts.logit_bytes == 12);
+    CHECK_FALSE((stack.balanced_stages || facts.dropout || facts.fused_gate || facts.weight_scratch ||
+                 facts.context_by_heads || facts.late_reuse || facts.first_rank_only));
+  }
+}
+
+TEST_CASE("every fact of memory is read") {
+  const MemoryFacts facts =
+      parsed(
+          "parameter: 4B, gradient: 2B, optimizer: 8B, logit: 6B, dropout: true, fused_gate: true, "
+          "weight_scratch: true, context_by_heads: true, late_reuse: true, first_rank_only: true")
+          .memory;
+  CHECK(facts.parameter_bytes == 4);
+  CHECK(facts.gradient_bytes == 2);
+  CHECK(facts.optimizer_bytes == 8);
+  CHECK(facts.logit_bytes == 6);
+  CHECK((facts.dropout && facts.fused_gate && facts.weight_scratch && facts.context_by_heads && facts.late_reuse &&
+         facts.first_rank_only));
+}
+
+TEST_CASE("keys, units and names that do not exist are refused, with the nearest that does") {
+  CHECK_THROWS_WITH(parsed("fused_gates: true"), Contains("memory.fused_gates") && Contains("'fused_gate'"));
+  CHECK_THROWS_WITH(parsed("logit: 2"), Contains("memory.logit") && Contains("KiB"));
+  CHECK_THROWS_WITH(parsed("logit: -2B"), Contains("memory.logit"));
+  CHECK_THROWS_WITH(parsed("dropout: 0.1"), Contains("memory.dropout"));
+  CHECK_THROWS_WITH(read_stack("megatron-cor"), Contains("did you mean 'megatron-core'?"));
+  CHECK_THROWS_AS(read_stack("pytorch"), Error);
+}
