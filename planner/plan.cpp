@@ -119,6 +119,8 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
       cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
                     out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
   out.input.mtbf_s.value *= s.scale.mtbf;
+  out.input.stragglers = inputs.stragglers;
+  out.input.maintenance = s.maintenance;
   if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
     out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
   out.cadence = choose_cadence(out.input);

@@ -38,9 +38,10 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   std::vector<Profile> profiles;
   for (const std::string& name : study.profiles) profiles.push_back(read_profile(find_config("profiles", name)));
   MachineModel machine = calibrate(profiles, {allow_assumed}).model;
-  PlanInputs inputs{std::move(study), std::move(machine), {}, {}, {}, 0};
+  PlanInputs inputs{std::move(study), std::move(machine), {}, {}, {}, {}, 0};
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model.experts);
   inputs.failures = read_failures(inputs.study.failures);
+  inputs.stragglers = read_stragglers(inputs.study.stragglers);
   inputs.profile_names = inputs.study.profiles;
   inputs.peak_flops = peak_of(inputs.machine, inputs.study.precision);
   return inputs;

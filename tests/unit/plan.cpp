@@ -40,6 +40,21 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
   CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
 }
 
+TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
+  const PlanInputs plain = inputs_of(kStudy);
+  const PlanInputs inputs =
+      inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3d, duration: 4h}\n");
+  const Plan before = make_plan(plain), plan = make_plan(inputs);
+  CHECK(plan_disturbances(plain, before).empty());
+  CHECK(plan.step.step_s == before.step.step_s);
+  CHECK(plan.runs.chosen.mean_s > before.runs.chosen.mean_s);
+  const std::string report = text_report(plan_report(inputs, plan, "plan"));
+  CHECK_THAT(report, Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 4.00 h every 3.00 days"));
+  const auto document = plan_json(inputs, plan);
+  CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
+  CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);
+}
+
 TEST_CASE("placed experts reach the run file where the expert degree is fixed") {
   const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.expert_degrees", "8", "s"));
   const Plan plan = make_plan(inputs);
