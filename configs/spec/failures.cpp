@@ -101,7 +101,7 @@ double StragglerRates::job_mean_s(std::int64_t nodes) const {
 }
 
 std::optional<StragglerRates> read_stragglers(const std::string& name_or_file) {
-  if (name_or_file.empty()) return std::nullopt;
+  if (name_or_file == "none") return std::nullopt;
   FailurePreset preset = read_failures(name_or_file);
   if (!preset.stragglers)
     throw_error(Code::usage,

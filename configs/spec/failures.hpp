@@ -64,7 +64,7 @@ struct FailurePreset {
 /// A preset of configs/faults/rates or a file. Throws Error{usage} with file, line, found and allowed.
 FailurePreset read_failures(const std::string& name_or_file);
 FailurePreset read_failures_file(const std::filesystem::path& file);
-/// The slow nodes of a preset or file; none for an empty name. Throws Error{usage} where the preset describes none.
+/// The slow nodes of a preset or file; nothing for "none". Throws Error{usage} where the preset describes none.
 std::optional<StragglerRates> read_stragglers(const std::string& name_or_file);
 
 }  // namespace wt

@@ -126,7 +126,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));
   s.failures = map.text("failures", "rsc1");
-  s.stragglers = map.text("stragglers", "");
+  s.stragglers = map.text("stragglers", "none");
   read_maintenance(map, s.maintenance);
   read_checkpoint(map, s.checkpoint);
   read_search(map, s.search);

@@ -59,7 +59,7 @@ struct StudySpec {
   Precision precision = Precision::bf16;
   std::vector<std::string> routing;  ///< histograms, families of them, or "balanced"
   std::string failures;
-  std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, "" = none
+  std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
   MaintenanceSpec maintenance;
   CheckpointSpec checkpoint;
   SearchSpec search;

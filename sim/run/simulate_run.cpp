@@ -123,8 +123,11 @@ class Stragglers {
   /// When the next slow node is found, if found ones are exchanged.
   std::int64_t found() const { return exchanged_ ? onset_ + duration_ : kNever; }
   void exchange(std::int64_t time) { next(time); }
-  /// Nodes that became slow until `time`.
-  std::int64_t count(std::int64_t time) const { return before_ + (onset_ < time); }
+  /// Nodes that became slow before `time`; others in a phase that ends with an exchange do not count.
+  std::int64_t count(std::int64_t time) {
+    at(time);
+    return before_ + (onset_ < time);
+  }
 
  private:
   void next(std::int64_t from) {

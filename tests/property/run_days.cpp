@@ -99,6 +99,29 @@ TEST_CASE("whole runs: jumping equals stepping, with every feature and every see
   }
 }
 
+TEST_CASE("whole runs: jumping equals stepping in scenarios drawn at random") {
+  std::mt19937_64 engine(5);
+  const auto draw = [&](double low, double high) {  // evenly in the logarithm
+    return low * std::pow(high / low, static_cast<double>(engine() >> 11) * 0x1p-53);
+  };
+  const auto maybe = [&](double low, double high) { return engine() % 4 == 0 ? 0 : draw(low, high); };
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    RunScenario s;
+    s.steps = static_cast<std::int64_t>(draw(1, 3000)), s.interval_steps = static_cast<std::int64_t>(draw(1, 200));
+    s.step_s = draw(0.5, 5), s.blocking_s = maybe(0.1, 20), s.persist_s = maybe(1, 500), s.startup_s = maybe(1, 20);
+    s.detect_s = maybe(1, 100), s.reschedule_s = maybe(1, 100), s.restart_s = maybe(1, 100), s.reload_s = maybe(1, 100);
+    s.failures = {maybe(100, 1e4), draw(0.5, 2)};
+    s.planned_mean_s = maybe(100, 1e4), s.planned_stop_s = draw(1, 100);
+    s.stragglers = {maybe(5, 1e4), draw(1, 4), draw(0.1, 3000), seed % 2 == 0};
+    s.maintenance_every_s = maybe(50, 1e4), s.maintenance_s = 0.9 * s.maintenance_every_s * draw(1e-3, 1);
+    s.spares = static_cast<std::int64_t>(engine() % 3) - 1, s.repair_s = draw(10, 3000);
+    const RunOutcome run = simulate_run(s, seed);
+    INFO("seed " << seed);
+    check_equal(run, simulate_run_stepping(s, seed));
+    REQUIRE(total(run.buckets_ns) == run.wall_ns);
+  }
+}
+
 TEST_CASE("without stragglers and maintenance a run is what it was before there were any") {
   // Recorded when the simulator knew neither.
   const RunOutcome run = simulate_run(busy(), 7);

@@ -78,7 +78,7 @@ TEST_CASE("BLOOM's slow GPU: one in the run, and no other preset has any") {
   CHECK(slow.exchanged);
   for (const SourcedNumber* n : {&slow.onset.per_1000_node_days, &slow.step_factor, &slow.duration_s})
     CHECK_THAT(n->evidence.source, Catch::Contains("2022-04-28"));
-  CHECK_FALSE(read_stragglers("").has_value());
+  CHECK_FALSE(read_stragglers("none").has_value());
   CHECK_THROWS_WITH(read_stragglers("llama3"), Catch::Contains("describes no slow nodes"));
 }
 

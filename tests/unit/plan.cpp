@@ -43,13 +43,13 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
 TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
   const PlanInputs plain = inputs_of(kStudy);
   const PlanInputs inputs =
-      inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3d, duration: 4h}\n");
+      inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
   const Plan before = make_plan(plain), plan = make_plan(inputs);
   CHECK(plan_disturbances(plain, before).empty());
   CHECK(plan.step.step_s == before.step.step_s);
   CHECK(plan.runs.chosen.mean_s > before.runs.chosen.mean_s);
   const std::string report = text_report(plan_report(inputs, plan, "plan"));
-  CHECK_THAT(report, Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 4.00 h every 3.00 days"));
+  CHECK_THAT(report, Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
   const auto document = plan_json(inputs, plan);
   CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
   CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);

@@ -80,7 +80,7 @@ TEST_CASE("studies are read strictly, and errors name the nearest key") {
 }
 
 TEST_CASE("slow nodes and maintenance are none unless a study names them") {
-  CHECK(study_from_text(kStudy, "s").stragglers.empty());
+  CHECK(study_from_text(kStudy, "s").stragglers == "none");
   CHECK(study_from_text(kStudy, "s").maintenance.every_s == 0);
   const StudySpec s = study_from_text(kStudy + "stragglers: bloom\nmaintenance: {every: 30d, duration: 4h}\n", "s");
   CHECK(s.stragglers == "bloom");
