@@ -94,7 +94,7 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   };
   if (const auto& slow = plan.schedule.input.stragglers)
     out.push_back(fmt::format(
-        "Slow nodes as in {}: {:.1f} a run, each for {} until it {}; a step then takes {:g} times as long. They cost "
+        "Slow nodes as in {}: {:.1f} a run, each for {} until it {}; a step then takes {:.4g} times as long. They cost "
         "{:.2f} % of the wall time (bucket 'other', without restarts). Rate: {}. Factor: {}. Duration: {}.",
         inputs.study.stragglers, runs.stragglers, format_seconds(slow->duration_s.value),
         slow->exchanged ? "is found and exchanged" : "recovers", slow->step_factor.value,

@@ -56,9 +56,15 @@ SourcedNumber read_time(YamlMap& recovery, const std::string& key) {
 StragglerRates read_stragglers(YamlMap map, double node_days) {
   StragglerRates out;
   out.onset = read_class(map, node_days);
-  YamlMap factor = map.map("step_factor");
-  out.step_factor = {factor.number("value", 1.0, 1e3), read_provenance(factor)};
-  factor.finish();
+  if (map.has("step_factor") == map.has("node_compute"))
+    map.fail("step_factor", fmt::format("found {} of step_factor and node_compute, needs exactly one",
+                                        map.has("step_factor") ? "both" : "neither"));
+  const bool given = map.has("step_factor");
+  YamlMap slow = map.map(given ? "step_factor" : "node_compute");
+  SourcedNumber& number = given ? out.step_factor : out.node_compute;
+  number.value = slow.number("value", given ? 1.0 : 1e-3, given ? 1e3 : 1.0);
+  number.evidence = read_provenance(slow);
+  slow.finish();
   out.duration_s = read_time(map, "duration");
   out.exchanged = map.choice("ends", {"recovers", "exchanged"}) == "exchanged";
   map.finish();

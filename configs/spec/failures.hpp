@@ -36,9 +36,10 @@ struct RecoveryTimes {
 /// Nodes that become slower for a while. The job waits for its slowest node.
 struct StragglerRates {
   FailureClass onset;
-  SourcedNumber step_factor;  ///< step time of the job with one slow node over that without, >= 1
-  SourcedNumber duration_s;   ///< until it recovers by itself, or is found
-  bool exchanged = false;     ///< found nodes are exchanged, with a checkpoint first
+  SourcedNumber step_factor;   ///< step time of the job with one slow node over that without, >= 1; 0 = to be simulated
+  SourcedNumber node_compute;  ///< from this: how fast the slow node computes, healthy = 1
+  SourcedNumber duration_s;    ///< until it recovers by itself, or is found
+  bool exchanged = false;      ///< found nodes are exchanged, with a checkpoint first
   /// Mean time between onsets in a job on `nodes` nodes, 0 = never.
   double job_mean_s(std::int64_t nodes) const;
 };

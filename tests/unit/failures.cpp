@@ -97,6 +97,11 @@ TEST_CASE("slow nodes of a file of one's own") {
   CHECK_FALSE(read(good).exchanged);
   CHECK(read(replaced(good, "count: 2", "count: 0")).job_mean_s(8) == 0);
   CHECK_THROWS_WITH(read(replaced(good, "1.3", "0.9")), Catch::Contains("step_factor.value: found '0.9'"));
+  CHECK(read(replaced(good, "step_factor: {value: 1.3", "node_compute: {value: 0.8")).node_compute.value == 0.8);
+  CHECK_THROWS_WITH(read(replaced(good, "step_factor: {value: 1.3", "node_compute: {value: 1.3")),
+                    Catch::Contains("node_compute.value: found '1.3'"));
+  CHECK_THROWS_WITH(read(replaced(good, "ends:", "node_compute: {value: 0.8}, ends:")), Catch::Contains("found both"));
+  CHECK_THROWS_WITH(read(replaced(good, "step_factor:", "step_facto:")), Catch::Contains("found neither"));
   CHECK_THROWS_WITH(read(replaced(good, "recovers", "ends")), Catch::Contains("exchanged"));
   CHECK_THROWS_WITH(read(replaced(good, "20m", "-20m")), Catch::Contains("duration"));
   CHECK_THROWS_WITH(read(replaced(good, "hot GPU,", "hot GPU, factor: 2,")), Catch::Contains("factor"));

@@ -55,6 +55,24 @@ TEST_CASE("a plan mentions slow nodes and maintenance where the study names them
   CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);
 }
 
+TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
+  const TempDirectory folder;
+  const auto factor_at = [&](double compute) {
+    std::string text = read_bytes("configs/faults/rates/bloom.yaml");
+    const std::size_t at = text.find("  step_factor:\n    value: 1.064");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, std::string("  step_factor:\n    value: 1.064").size(),
+                 fmt::format("  node_compute:\n    value: {}", compute));
+    write_bytes(folder / "slow.yaml", text);
+    const PlanInputs inputs = inputs_of(kStudy + "stragglers: " + (folder / "slow.yaml").string() + "\n");
+    return make_plan(inputs).schedule.input.stragglers->step_factor.value;
+  };
+  CHECK(factor_at(1) == Approx(1).margin(1e-9));
+  const double half = factor_at(0.5);
+  CHECK(half > 1.3);  // of a step that mostly computes
+  CHECK(half <= 2 + 1e-9);
+}
+
 TEST_CASE("placed experts reach the run file where the expert degree is fixed") {
   const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.expert_degrees", "8", "s"));
   const Plan plan = make_plan(inputs);
