@@ -3,10 +3,12 @@
 // (sim/run) confirms the answer and covers what the formulas leave out (planned stops, waiting for spares, Weibull).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "configs/spec/failures.hpp"
+#include "configs/spec/study.hpp"
 
 namespace wt {
 
@@ -19,6 +21,9 @@ struct CadenceInput {
   std::int64_t nodes = 1;
   SourcedNumber repair_s;  ///< until a failed node is back; sizes the spares
   double spare_confidence = 0.99;
+  /// Only simulated runs have these; the closed forms leave them out.
+  std::optional<StragglerRates> stragglers;
+  MaintenanceSpec maintenance;
 };
 
 /// One line of the sensitivity table.

@@ -29,6 +29,11 @@ RunScenario run_scenario(const CadenceInput& in, const CadencePlan& plan, std::i
   s.reschedule_s = in.recovery.reschedule_s.value;
   s.restart_s = in.recovery.restart_s.value;
   s.reload_s = in.recovery.reload_s.value;
+  if (in.stragglers)
+    s.stragglers = {in.stragglers->job_mean_s(in.nodes), in.stragglers->step_factor.value,
+                    in.stragglers->duration_s.value, in.stragglers->exchanged};
+  s.maintenance_every_s = in.maintenance.every_s;
+  s.maintenance_s = in.maintenance.duration_s;
   s.spares = static_cast<std::int64_t>(plan.spares.value);
   s.repair_s = in.repair_s.value;
   return s;

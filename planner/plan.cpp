@@ -70,6 +70,16 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
   }
 }
 
+/// The step with one slow node over the step without: nodes are alike, so that the first stands for any.
+SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
+  SearchProblem slow = problem;
+  slow.cluster.degraded.push_back({.node = 0, .compute = node_compute.value});
+  return {std::max(1.0, simulate_layout(slow, plan.layout).step_s / plan.step.step_s),
+          {Evidence::derived, fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}",
+                                          node_compute.value, to_string(node_compute.evidence.kind),
+                                          node_compute.evidence.source)}};
+}
+
 /// Days at one end of the step's interval: `quantile` of simulated runs with that step time.
 double days_at(const RunScenario& scenario, double step_s, double quantile, std::int64_t runs, std::uint64_t seed) {
   RunScenario other = scenario;
@@ -120,6 +130,8 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
       cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
                     out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
   out.input.mtbf_s.value *= s.scale.mtbf;
+  out.input.stragglers = inputs.stragglers;
+  out.input.maintenance = s.maintenance;
   if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
     out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
   out.cadence = choose_cadence(out.input);
@@ -147,6 +159,8 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
 
   plan.schedule = make_schedule(inputs, plan.layout, plan.step.step_s, inputs.failures);
+  if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
+    slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
   plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
   plan.days_low = days_at(plan.runs.scenario, plan.step.low_s, 0.05, s.runs, s.seed);
   plan.days_high = days_at(plan.runs.scenario, plan.step.high_s, 0.95, s.runs, s.seed);

@@ -140,6 +140,17 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
                        {"goodput", row.goodput},
                        {"days", row.days}});
   for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
+  json disturbances = json::object();
+  if (const auto& slow = plan.schedule.input.stragglers)
+    disturbances["stragglers"] = {{"preset", s.stragglers},
+                                  {"per_1000_node_days", sourced(slow->onset.per_1000_node_days)},
+                                  {"step_factor", sourced(slow->step_factor)},
+                                  {"duration_s", sourced(slow->duration_s)},
+                                  {"exchanged", slow->exchanged},
+                                  {"a_run", runs.stragglers}};
+  if (s.maintenance.every_s > 0)
+    disturbances["maintenance"] = {
+        {"every_s", s.maintenance.every_s}, {"duration_s", s.maintenance.duration_s}, {"a_run", runs.planned_stops}};
   json ties = json::array(), sources = json::array();
   for (const EvidenceSource& e : evidence_sources(inputs, plan))
     sources.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
@@ -196,6 +207,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
         {"goodput", runs.goodput},
         {"failures", runs.failures},
         {"buckets_s", buckets},
+        {"disturbances", disturbances},
         {"days_low", plan.days_low},
         {"days_high", plan.days_high}}},
       {"failure_presets", presets},

@@ -34,10 +34,6 @@ double peak_of(const MachineModel& machine, Precision precision) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) {
@@ -58,10 +54,11 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
 }  // namespace
 
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
-  PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, 0};
+  PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, {}, 0};
   read_prices(inputs, allow_assumed);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model.experts);
   inputs.failures = read_failures(inputs.study.failures);
+  inputs.stragglers = read_stragglers(inputs.study.stragglers);
   return inputs;
 }
 

@@ -160,6 +160,7 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
       "after {:.1f}; {:.0f} failures a run. A save every {} steps ({}), {:.0f} spare nodes.",
       d.runs, plan.schedule.steps, inputs.failures.name, d.p50_s / kDay, d.p90_s / kDay, d.p95_s / kDay, d.failures,
       c.interval_steps, format_seconds(c.interval_s.value), c.spares.value));
+  for (const std::string& sentence : plan_disturbances(inputs, plan)) s.paragraphs.push_back(sentence);
   if (c.persist_bound)
     s.paragraphs.push_back(
         "The interval is as long as a save takes to reach storage: faster storage would allow a shorter one.");

@@ -86,6 +86,29 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
   return table;
 }
 
+std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {
+  std::vector<std::string> out;
+  const RunDistribution& runs = plan.runs.chosen;
+  const auto cite = [](const SourcedNumber& n) {
+    return fmt::format("{}: {}", to_string(n.evidence.kind), n.evidence.source);
+  };
+  if (const auto& slow = plan.schedule.input.stragglers)
+    out.push_back(fmt::format(
+        "Slow nodes as in {}: {:.1f} a run, each for {} until it {}; a step then takes {:.4g} times as long. They cost "
+        "{:.2f} % of the wall time (bucket 'other', without restarts). Rate: {}. Factor: {}. Duration: {}.",
+        inputs.study.stragglers, runs.stragglers, format_seconds(slow->duration_s.value),
+        slow->exchanged ? "is found and exchanged" : "recovers", slow->step_factor.value,
+        100 * runs.bucket_mean_s[static_cast<std::size_t>(Bucket::other)] / runs.mean_s,
+        cite(slow->onset.per_1000_node_days), cite(slow->step_factor), cite(slow->duration_s)));
+  const MaintenanceSpec& m = inputs.study.maintenance;
+  if (m.every_s > 0)
+    out.push_back(fmt::format("Maintenance of {} every {}, after a save: {:.1f} a run.", format_seconds(m.duration_s),
+                              format_seconds(m.every_s), runs.planned_stops));
+  if (!out.empty())
+    out.push_back("Only the simulated runs have these; goodput and days by the closed form leave them out.");
+  return out;
+}
+
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   std::vector<std::string> out{
       "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, one "

@@ -75,6 +75,7 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
       inputs->study = studies[i];
       inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model.experts);
       inputs->failures = read_failures(studies[i].failures);
+      inputs->stragglers = read_stragglers(studies[i].stragglers);
     } else {
       inputs.emplace(read_plan_inputs(studies[i], allow_assumed));
     }

@@ -32,7 +32,16 @@ FailureClass read_class(YamlMap& map, double node_days) {
   } else {
     out.per_1000_node_days.value = map.number("per_1000_node_days", 0);
   }
-  map.finish();
+  return out;
+}
+
+std::vector<FailureClass> read_classes(YamlMap& map, const std::string& key, double node_days) {
+  std::vector<FailureClass> out;
+  if (!map.has(key)) return out;
+  for (YamlMap& c : map.maps(key)) {
+    out.push_back(read_class(c, node_days));
+    c.finish();
+  }
   return out;
 }
 
@@ -40,6 +49,24 @@ SourcedNumber read_time(YamlMap& recovery, const std::string& key) {
   YamlMap map = recovery.map(key);
   SourcedNumber out{map.quantity("time", parse_seconds), read_provenance(map)};
   if (out.value < 0) map.fail("time", "needs a time >= 0");
+  map.finish();
+  return out;
+}
+
+StragglerRates read_stragglers(YamlMap map, double node_days) {
+  StragglerRates out;
+  out.onset = read_class(map, node_days);
+  if (map.has("step_factor") == map.has("node_compute"))
+    map.fail("step_factor", fmt::format("found {} of step_factor and node_compute, needs exactly one",
+                                        map.has("step_factor") ? "both" : "neither"));
+  const bool given = map.has("step_factor");
+  YamlMap slow = map.map(given ? "step_factor" : "node_compute");
+  SourcedNumber& number = given ? out.step_factor : out.node_compute;
+  number.value = slow.number("value", given ? 1.0 : 1e-3, given ? 1e3 : 1.0);
+  number.evidence = read_provenance(slow);
+  slow.finish();
+  out.duration_s = read_time(map, "duration");
+  out.exchanged = map.choice("ends", {"recovers", "exchanged"}) == "exchanged";
   map.finish();
   return out;
 }
@@ -74,6 +101,22 @@ SourcedNumber FailurePreset::planned_mtbs_s(std::int64_t nodes) const {
   return job_mean_s(*this, planned, planned_per_1000_node_days(), nodes);
 }
 
+double StragglerRates::job_mean_s(std::int64_t nodes) const {
+  const double rate = onset.per_1000_node_days.value;
+  return rate > 0 ? 1000 * kDay / (static_cast<double>(nodes) * rate) : 0;
+}
+
+std::optional<StragglerRates> read_stragglers(const std::string& name_or_file) {
+  if (name_or_file == "none") return std::nullopt;
+  FailurePreset preset = read_failures(name_or_file);
+  if (!preset.stragglers)
+    throw_error(Code::usage,
+                "stragglers: found {}, which describes no slow nodes; needs a failure preset or file with a "
+                "stragglers section, such as bloom",
+                name_or_file);
+  return preset.stragglers;
+}
+
 FailurePreset read_failures(const std::string& name_or_file) {
   return read_failures_file(find_config("faults/rates", name_or_file));
 }
@@ -85,10 +128,10 @@ FailurePreset read_failures_file(const std::filesystem::path& file) {
   out.title = map.text("title");
   out.node_gpus = map.integer_or("node_gpus", 8, 1);
   const double node_days = map.number_or("node_days", 0, 0);
-  for (YamlMap& c : map.maps("failures")) out.failures.push_back(read_class(c, node_days));
+  out.failures = read_classes(map, "failures", node_days);
   if (sum(out.failures) <= 0) map.fail("failures", "found no events, needs at least one class with a rate above 0");
-  if (map.has("planned"))
-    for (YamlMap& c : map.maps("planned")) out.planned.push_back(read_class(c, node_days));
+  out.planned = read_classes(map, "planned", node_days);
+  if (map.has("stragglers")) out.stragglers = read_stragglers(map.map("stragglers"), node_days);
   YamlMap recovery = map.map("recovery");
   out.recovery.detect_s = read_time(recovery, "detect");
   out.recovery.reschedule_s = read_time(recovery, "reschedule");

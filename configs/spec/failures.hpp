@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,17 @@ struct RecoveryTimes {
   double total_s() const { return detect_s.value + reschedule_s.value + restart_s.value + reload_s.value; }
 };
 
+/// Nodes that become slower for a while. The job waits for its slowest node.
+struct StragglerRates {
+  FailureClass onset;
+  SourcedNumber step_factor;   ///< step time of the job with one slow node over that without, >= 1; 0 = to be simulated
+  SourcedNumber node_compute;  ///< from this: how fast the slow node computes, healthy = 1
+  SourcedNumber duration_s;    ///< until it recovers by itself, or is found
+  bool exchanged = false;      ///< found nodes are exchanged, with a checkpoint first
+  /// Mean time between onsets in a job on `nodes` nodes, 0 = never.
+  double job_mean_s(std::int64_t nodes) const;
+};
+
 struct FailurePreset {
   std::string name;
   std::string title;
@@ -39,6 +51,7 @@ struct FailurePreset {
   std::vector<FailureClass> failures;  ///< stop the job, work since the last checkpoint is lost
   std::vector<FailureClass> planned;   ///< announced stops: a checkpoint is taken first
   RecoveryTimes recovery;
+  std::optional<StragglerRates> stragglers;
 
   double failures_per_1000_node_days() const;
   double planned_per_1000_node_days() const;
@@ -52,5 +65,7 @@ struct FailurePreset {
 /// A preset of configs/faults/rates or a file. Throws Error{usage} with file, line, found and allowed.
 FailurePreset read_failures(const std::string& name_or_file);
 FailurePreset read_failures_file(const std::filesystem::path& file);
+/// The slow nodes of a preset or file; nothing for "none". Throws Error{usage} where the preset describes none.
+std::optional<StragglerRates> read_stragglers(const std::string& name_or_file);
 
 }  // namespace wt

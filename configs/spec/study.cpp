@@ -85,6 +85,17 @@ void read_scale(YamlMap& study, ScaleSpec& s) {
   map.finish();
 }
 
+void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
+  if (!study.has("maintenance")) return;
+  YamlMap map = study.map("maintenance");
+  m.every_s = map.quantity("every", parse_seconds);
+  m.duration_s = map.quantity("duration", parse_seconds);
+  if (!(m.duration_s >= 0 && m.duration_s < m.every_s))
+    map.fail("duration", fmt::format("found {} every {}, needs windows shorter than the time between them",
+                                     map.text("duration"), map.text("every")));
+  map.finish();
+}
+
 StudySpec read(YamlMap& map, const std::string& text) {
   StudySpec s;
   s.text = text;
@@ -119,6 +130,8 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));
   s.failures = map.text("failures", "rsc1");
+  s.stragglers = map.text("stragglers", "none");
+  read_maintenance(map, s.maintenance);
   read_checkpoint(map, s.checkpoint);
   read_search(map, s.search);
   read_scale(map, s.scale);

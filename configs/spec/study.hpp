@@ -44,6 +44,12 @@ struct ScaleSpec {
 /// The stack that is planned for on GPUs without a profile: FSDP2, as our trainer's.
 constexpr const char* kPublishedStack = "torchtitan";
 
+/// Stops known beforehand, so that a checkpoint is taken first.
+struct MaintenanceSpec {
+  double every_s = 0;  ///< wall time between them, 0 = none
+  double duration_s = 0;
+};
+
 struct StudySpec {
   std::string name;
   ModelSpec model;
@@ -57,6 +63,8 @@ struct StudySpec {
   Precision precision = Precision::bf16;
   std::vector<std::string> routing;  ///< histograms, families of them, or "balanced"
   std::string failures;
+  std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
+  MaintenanceSpec maintenance;
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;
@@ -85,8 +93,8 @@ std::string set_study_key(const std::string& text, const std::string& key, const
 
 /// Profiles in configs/profiles for a GPU, by its first word: "H100-SXM-80GB" -> "h100-*". Empty when none is there.
 std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
-/// Loads where nobody says any: families in configs/routing recorded with as many experts and choices ({"dbrx-proxy"} for
-/// 16 and 4), {"balanced"} only where there are none.
+/// Loads where nobody says any: families in configs/routing recorded with as many experts and choices ({"dbrx-proxy"}
+/// for 16 and 4), {"balanced"} only where there are none.
 std::vector<std::string> routing_for_model(const ModelSpec& model);
 
 }  // namespace wt

@@ -1,6 +1,6 @@
-// A training run of weeks or months with failures: jumps from failure to failure, so that a thousand runs of 90 days
-// take well under a second. Failures are of the job, independent of each other; the clock of the failure law starts
-// anew at each restart. Nothing fails while a failure is detected and nodes are exchanged.
+// A training run of weeks or months with failures, slow nodes and planned stops: jumps from event to event, so that a
+// thousand runs of 90 days take well under a second. Failures are of the job, independent of each other; the clock of
+// the failure law starts anew at each restart. Nothing fails while a failure is detected and nodes are exchanged.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,6 +13,15 @@ namespace wt {
 struct FailureLaw {
   double mean_s = 0;   ///< 0 = never
   double shape = 1.0;  ///< of a Weibull law; 1 = exponential, below 1 = failures cluster after a restart
+};
+
+/// Nodes that become slow for a while. The job waits for its slowest node, so that one costs as much as several.
+struct StragglerLaw {
+  double mean_s = 0;      ///< mean running time of the job until the next one (exponential), 0 = never
+  double factor = 1;      ///< step time with one slow node over step time without, >= 1
+  double duration_s = 0;  ///< running time until it recovers by itself, or is found
+  /// Found slow nodes, all at once, are exchanged in a stop: a save, reschedule (or wait for a spare), restart, reload.
+  bool exchanged = false;
 };
 
 struct RunScenario {
@@ -29,9 +38,12 @@ struct RunScenario {
   double startup_s = 0;       ///< what the first step after a start takes beyond an average one
   double planned_mean_s = 0;  ///< mean running time between planned stops (exponential), 0 = none
   double planned_stop_s = 0;  ///< how long one lasts
-  std::int64_t spares = -1;   ///< nodes ready to take over, -1 = always enough
-  double repair_s = 0;        ///< a failed node is away so long; with no spare left the job waits for it
-  double wall_limit_s = 0;    ///< give up then, 0 = after 50 times the undisturbed time
+  StragglerLaw stragglers;
+  double maintenance_every_s = 0;  ///< wall time between maintenance windows, known beforehand; 0 = none
+  double maintenance_s = 0;        ///< how long one lasts; one that comes due while the job is down needs no save
+  std::int64_t spares = -1;        ///< nodes ready to take over, -1 = always enough
+  double repair_s = 0;             ///< a failed node is away so long; with no spare left the job waits for it
+  double wall_limit_s = 0;         ///< give up then, 0 = after 50 times the undisturbed time
 };
 
 struct RunOutcome {
@@ -39,7 +51,8 @@ struct RunOutcome {
   std::int64_t wall_ns = 0;
   BucketTimes buckets_ns{};  ///< sums to wall_ns exactly
   std::int64_t failures = 0;
-  std::int64_t planned_stops = 0;
+  std::int64_t planned_stops = 0;  ///< with maintenance windows
+  std::int64_t stragglers = 0;     ///< nodes that became slow
   double wall_s() const { return static_cast<double>(wall_ns) * 1e-9; }
   double bucket_s(Bucket b) const { return static_cast<double>(buckets_ns[static_cast<std::size_t>(b)]) * 1e-9; }
   double goodput() const { return bucket_s(Bucket::productive) / wall_s(); }
@@ -47,8 +60,9 @@ struct RunOutcome {
 
 /// One run. The same scenario and seed give the same run on every machine: failure times are
 /// mean / Gamma(1 + 1/shape) * (-log(1 - u))^(1/shape), u = the upper 53 bits of std::mt19937_64(seed) / 2^53; planned
-/// stops draw from a second engine, so that they do not shift the failures. Throws Error{usage} unless steps, step_s
-/// and interval_steps > 0, times are finite, >= 0 and sum to less than 70 years, and shape > 0.
+/// stops and stragglers draw from engines of their own, so that they do not shift the failures. Throws Error{usage}
+/// unless steps, step_s and interval_steps > 0, times are finite, >= 0 and sum to less than 70 years, shape > 0,
+/// factor >= 1, and maintenance is shorter than the time between its windows.
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
 /// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
@@ -63,6 +77,7 @@ struct RunDistribution {
   std::array<double, kBuckets> bucket_mean_s{};  ///< sums to mean_s
   double failures = 0;                           ///< mean per run
   double planned_stops = 0;
+  double stragglers = 0;
   std::vector<double> wall_s;  ///< sorted, for a histogram
 };
 

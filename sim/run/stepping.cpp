@@ -22,10 +22,11 @@ struct Walk {
 
 }  // namespace
 
-Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::int64_t failure, std::int64_t stop) {
+Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::int64_t failure, std::int64_t stop,
+                   const HealthAt& health) {
   Walk walk{0, failure, {}};
-  std::int64_t done_steps = start, secured = start;
-  std::int64_t saved_steps = start, persist_ends = 0;  // the save in flight; 0 = none
+  Work done{start, 0}, secured = done, saved = done;
+  std::int64_t persist_ends = 0;  // the save in flight; 0 = none
   UptimeEnd how = UptimeEnd::failed;
 
   const auto train = [&] {
@@ -33,14 +34,15 @@ Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::i
     if (!first && !walk.pass(clock.reload, Bucket::checkpoint_restore)) return;
     if (!walk.pass(clock.startup, Bucket::program_startup)) return;
     while (true) {
-      if (!walk.pass(clock.step, Bucket::wasted_progress)) return;
-      ++done_steps;
-      const bool finished = done_steps == clock.steps, stopping = walk.now >= stop;
-      if (!finished && !stopping && done_steps % clock.interval != 0) continue;
+      const bool slow = health(walk.now).slow;
+      if (!walk.pass(slow ? clock.slow_step : clock.step, Bucket::wasted_progress)) return;
+      done = done.after(1, slow);
+      const bool finished = done.steps == clock.steps, stopping = walk.now >= stop;
+      if (!finished && !stopping && done.steps % clock.interval != 0) continue;
       if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
-      secured = saved_steps;
+      secured = saved;
       if (!walk.pass(clock.blocking, Bucket::checkpoint_save)) return;
-      saved_steps = done_steps;
+      saved = done;
       persist_ends = walk.now + clock.persist;
       if (!finished && !stopping) continue;
       if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
@@ -49,13 +51,15 @@ Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::i
     }
   };
   train();
-  if (persist_ends > 0 && persist_ends <= walk.now) secured = saved_steps;
+  if (persist_ends > 0 && persist_ends <= walk.now) secured = saved;
 
   // Work was booked as wasted until it is known to be kept.
-  const std::int64_t kept = (secured - start) * clock.step;
-  walk.spent[static_cast<std::size_t>(Bucket::wasted_progress)] -= kept;
+  const std::int64_t kept = (secured.steps - start) * clock.step,
+                     longer = secured.slow * (clock.slow_step - clock.step);
+  walk.spent[static_cast<std::size_t>(Bucket::wasted_progress)] -= kept + longer;
   walk.spent[static_cast<std::size_t>(Bucket::productive)] += kept;
-  return {how, walk.now, secured, walk.spent};
+  walk.spent[static_cast<std::size_t>(Bucket::other)] += longer;
+  return {how, walk.now, secured.steps, walk.spent};
 }
 
 }  // namespace wt::detail

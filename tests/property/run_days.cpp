@@ -1,6 +1,8 @@
 // Runs of months with failures: the jumping simulator equals the stepping one, time is conserved, and long runs agree
-// with the closed forms O4 and O6.
+// with the closed forms O4, O6 and O14.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -23,11 +25,25 @@ RunScenario busy() {  // everything happens, in seconds
   return s;
 }
 
+RunScenario busier() {  // with slow nodes and maintenance
+  RunScenario s = busy();
+  s.stragglers = {11000, 1.37, 5000};
+  s.maintenance_every_s = 30000, s.maintenance_s = 2500;
+  return s;
+}
+
+RunScenario smooth() {  // nothing but steps: what is added is all there is to see
+  RunScenario s;
+  s.steps = 1000000, s.step_s = 10, s.interval_steps = 100;
+  return s;
+}
+
 void check_equal(const RunOutcome& a, const RunOutcome& b) {
   CHECK(a.wall_ns == b.wall_ns);
   CHECK(a.buckets_ns == b.buckets_ns);
   CHECK(a.failures == b.failures);
   CHECK(a.planned_stops == b.planned_stops);
+  CHECK(a.stragglers == b.stragglers);
   CHECK(a.finished == b.finished);
 }
 
@@ -37,7 +53,7 @@ std::int64_t total(const BucketTimes& buckets) {
 
 }  // namespace
 
-TEST_CASE("one uptime: jumping equals stepping at every time of failure and stop") {
+TEST_CASE("one uptime: jumping equals stepping at every time of failure, stop and change of health") {
   // Small whole numbers, so that failures and stops fall on every edge.
   std::mt19937_64 engine(3);
   const auto draw = [&](std::int64_t below) {
@@ -45,11 +61,21 @@ TEST_CASE("one uptime: jumping equals stepping at every time of failure and stop
   };
   for (int i = 0; i < 200000; ++i) {
     detail::RunClock c{1 + draw(12), 1 + draw(5), 1 + draw(4), draw(4), draw(14), draw(3), draw(3), draw(2)};
+    c.slow_step = c.step + draw(5);
     const std::int64_t start = draw(c.steps), failure = i % 3 == 0 ? detail::kNever : draw(90);
     const std::int64_t stop = i % 2 == 0 ? detail::kNever : draw(60);
     const bool first = draw(2) == 0;
-    const detail::Uptime jump = detail::jump_uptime(c, start, first, failure, stop);
-    const detail::Uptime step = detail::step_uptime(c, start, first, failure, stop);
+    std::vector<std::int64_t> changes(static_cast<std::size_t>(draw(7)));
+    for (std::int64_t& time : changes) time = draw(90);
+    std::sort(changes.begin(), changes.end());
+    const std::uint64_t slow = engine();  // bit k: after change k; the same twice, too
+    const detail::HealthAt health = [&](std::int64_t time) {
+      const auto next = std::upper_bound(changes.begin(), changes.end(), time);
+      return detail::Health{(slow >> (next - changes.begin()) & 1) == 1,
+                            next == changes.end() ? detail::kNever : *next};
+    };
+    const detail::Uptime jump = detail::jump_uptime(c, start, first, failure, stop, health);
+    const detail::Uptime step = detail::step_uptime(c, start, first, failure, stop, health);
     INFO("steps " << c.steps << " interval " << c.interval << " step " << c.step << " C " << c.blocking << " P "
                   << c.persist << " start " << start << " failure " << failure << " stop " << stop);
     REQUIRE(jump.length == step.length);
@@ -67,18 +93,61 @@ TEST_CASE("whole runs: jumping equals stepping, with every feature and every see
   s.failures.shape = 0.6;
   s.persist_s = 400;  // longer than the interval: saves wait
   for (std::uint64_t seed = 0; seed < 20; ++seed) check_equal(simulate_run(s, seed), simulate_run_stepping(s, seed));
+  for (bool exchanged : {false, true}) {
+    s = busier(), s.stragglers.exchanged = exchanged;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) check_equal(simulate_run(s, seed), simulate_run_stepping(s, seed));
+  }
+}
+
+TEST_CASE("whole runs: jumping equals stepping in scenarios drawn at random") {
+  std::mt19937_64 engine(5);
+  const auto draw = [&](double low, double high) {  // evenly in the logarithm
+    return low * std::pow(high / low, static_cast<double>(engine() >> 11) * 0x1p-53);
+  };
+  const auto maybe = [&](double low, double high) { return engine() % 4 == 0 ? 0 : draw(low, high); };
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    RunScenario s;
+    s.steps = static_cast<std::int64_t>(draw(1, 3000)), s.interval_steps = static_cast<std::int64_t>(draw(1, 200));
+    s.step_s = draw(0.5, 5), s.blocking_s = maybe(0.1, 20), s.persist_s = maybe(1, 500), s.startup_s = maybe(1, 20);
+    s.detect_s = maybe(1, 100), s.reschedule_s = maybe(1, 100), s.restart_s = maybe(1, 100), s.reload_s = maybe(1, 100);
+    s.failures = {maybe(100, 1e4), draw(0.5, 2)};
+    s.planned_mean_s = maybe(100, 1e4), s.planned_stop_s = draw(1, 100);
+    s.stragglers = {maybe(5, 1e4), draw(1, 4), draw(0.1, 3000), seed % 2 == 0};
+    s.maintenance_every_s = maybe(50, 1e4), s.maintenance_s = 0.9 * s.maintenance_every_s * draw(1e-3, 1);
+    s.spares = static_cast<std::int64_t>(engine() % 3) - 1, s.repair_s = draw(10, 3000);
+    const RunOutcome run = simulate_run(s, seed);
+    INFO("seed " << seed);
+    check_equal(run, simulate_run_stepping(s, seed));
+    REQUIRE(total(run.buckets_ns) == run.wall_ns);
+  }
+}
+
+TEST_CASE("without stragglers and maintenance a run is what it was before there were any") {
+  // Recorded when the simulator knew neither.
+  const RunOutcome run = simulate_run(busy(), 7);
+  CHECK(run.wall_ns == 177043965082851);
+  CHECK(run.buckets_ns == BucketTimes{146000000000000, 819000000000, 378000000000, 6030100000000, 2210000000000,
+                                      3227608425584, 12979256657267, 5400000000000, 0});
+  RunScenario never = busy();  // neither rate nor window: the other keys mean nothing
+  never.stragglers = {0, 2, 5000, true}, never.maintenance_s = 100;
+  check_equal(simulate_run(never, 7), run);
+  never.stragglers = {1000, 1, 5000};  // slow nodes that slow nothing
+  CHECK(simulate_run(never, 7).buckets_ns == run.buckets_ns);
 }
 
 TEST_CASE("buckets sum to the wall time, and the work done is the work asked for") {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const RunOutcome run = simulate_run(busy(), seed);
-    CHECK(run.finished);
-    CHECK(total(run.buckets_ns) == run.wall_ns);
-    CHECK(run.bucket_s(Bucket::productive) == Approx(20000 * 7.3).epsilon(1e-12));
-    for (std::int64_t time : run.buckets_ns) CHECK(time >= 0);
-    CHECK(run.bucket_s(Bucket::custom_events) == Approx(1800.0 * static_cast<double>(run.planned_stops)));
-    CHECK(run.bucket_s(Bucket::infrastructure_recovery) >= 260.0 * static_cast<double>(run.failures) - 1e-6);
-  }
+  for (const RunScenario& s : {busy(), busier()})
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      const RunOutcome run = simulate_run(s, seed);
+      CHECK(run.finished);
+      CHECK(total(run.buckets_ns) == run.wall_ns);
+      CHECK(run.bucket_s(Bucket::productive) == Approx(20000 * 7.3).epsilon(1e-12));
+      for (std::int64_t time : run.buckets_ns) CHECK(time >= 0);
+      if (s.maintenance_every_s == 0)
+        CHECK(run.bucket_s(Bucket::custom_events) == Approx(1800.0 * static_cast<double>(run.planned_stops)));
+      CHECK((run.bucket_s(Bucket::other) > 0) == (run.stragglers > 0));
+      CHECK(run.bucket_s(Bucket::infrastructure_recovery) >= 260.0 * static_cast<double>(run.failures) - 1e-6);
+    }
 }
 
 TEST_CASE("without failures a run is steps, saves, start and the last persist") {
@@ -118,6 +187,8 @@ TEST_CASE("mean runs get slower with every cost") {
   slower([](RunScenario& s) { s.interval_steps *= 4; });
   slower([](RunScenario& s) { s.planned_mean_s = 40000; });
   slower([](RunScenario& s) { s.spares = 1, s.repair_s = 20000; });
+  slower([](RunScenario& s) { s.stragglers = {20000, 1.1, 5000}; });
+  slower([](RunScenario& s) { s.maintenance_every_s = 50000, s.maintenance_s = 600; });
 }
 
 TEST_CASE("O4: the mean finish is the expected time") {
@@ -142,6 +213,96 @@ TEST_CASE("O6: long-run goodput with background persist, exponential and Weibull
       CHECK(productive / d.mean_s ==
             Approx(persisted_goodput(weibull_survival(180, shape), 180, 30, 1, persist, 10, 0)).margin(5e-4));
     }
+}
+
+TEST_CASE("O14: slow nodes cost a share of all running time that has a closed form") {
+  // Nodes slow in the job are an M/D/infinity queue: none is with probability e^(-duration / mean), at any load. A
+  // second of running time does a step's work at rate 1 / step, while a node is slow at 1 / (factor step).
+  for (const StragglerLaw& law : {StragglerLaw{200000, 1.25, 2000}, {20000, 1.5, 8000}, {5000, 1.1, 15000}}) {
+    RunScenario s = smooth();
+    s.stragglers = law;
+    const RunDistribution d = simulate_runs(s, 50, 21);
+    const double slow = -std::expm1(-law.duration_s / law.mean_s), speed = 1 - slow * (1 - 1 / law.factor);
+    const double other = d.bucket_mean_s[static_cast<std::size_t>(Bucket::other)];
+    CHECK(d.goodput == Approx(speed).epsilon(3e-3));
+    CHECK(other == Approx(d.mean_s - 1e7).epsilon(1e-9));
+    CHECK(d.stragglers == Approx(d.mean_s / law.mean_s).epsilon(0.05));
+    if (slow < 0.02) {  // rare: slow nodes x duration x (1 - 1 / factor), the note's O14
+      const double lost = d.mean_s / law.mean_s * law.duration_s * (1 - 1 / law.factor);
+      CHECK(other == Approx(lost).epsilon(0.05));
+    }
+  }
+}
+
+TEST_CASE("a slow node that is exchanged costs its slow time, a save and a restart") {
+  RunScenario s = smooth();
+  s.blocking_s = 4, s.reschedule_s = 300, s.restart_s = 50, s.reload_s = 150;
+  const double plain = simulate_run(s, 3).wall_s();
+  s.stragglers = {400000, 1.25, 2000, true};
+  const RunOutcome run = simulate_run(s, 3);
+  const auto n = static_cast<double>(run.stragglers);
+  CHECK(n > 10);
+  CHECK(run.bucket_s(Bucket::infrastructure_recovery) == Approx(300 * n));
+  CHECK(run.bucket_s(Bucket::checkpoint_restore) == Approx(150 * n));
+  CHECK(run.bucket_s(Bucket::accelerator_init) == Approx(50 * (n + 1)));
+  CHECK(run.planned_stops == 0);
+  // Each is slow for its 2,000 s and no more than two steps and a save longer; O14: (1 - 1 / 1.25) of that is lost.
+  CHECK(run.bucket_s(Bucket::other) >= 0.2 * (2000 - 12.5 - 20 * 4) * n);
+  CHECK(run.bucket_s(Bucket::other) <= 0.2 * (2000 + 12.5) * n);
+  CHECK(run.wall_s() == Approx(plain + n * 500 + run.bucket_s(Bucket::other)).margin(4 * n + 1));
+  // Never found: slow from the first one on.
+  s.stragglers.duration_s = 2e9;
+  const RunOutcome slow = simulate_run(s, 3);
+  CHECK(slow.wall_s() < 1.25 * plain);
+  CHECK(slow.bucket_s(Bucket::other) > 0.2 * 1e7);
+}
+
+TEST_CASE("maintenance windows cost their number times duration, save and restart") {
+  RunScenario s = smooth();
+  s.interval_steps = 997, s.blocking_s = 4, s.restart_s = 50, s.reload_s = 150, s.startup_s = 7;
+  const RunOutcome plain = simulate_run(s, 1);
+  s.maintenance_every_s = 7 * 86400, s.maintenance_s = 14400;
+  const RunOutcome run = simulate_run(s, 1);
+  CHECK(run.planned_stops == plain.wall_ns / 604800'000'000'000);  // a week holds more than what the windows add
+  CHECK(run.wall_ns - plain.wall_ns == run.planned_stops * (14400 + 4 + 50 + 150 + 7) * 1'000'000'000);
+  CHECK(run.bucket_s(Bucket::custom_events) == Approx(14400.0 * static_cast<double>(run.planned_stops)));
+  CHECK(run.bucket_s(Bucket::wasted_progress) == 0);
+}
+
+TEST_CASE("a window that comes due while the job is down is taken then, without a save") {
+  RunScenario s = smooth();
+  s.steps = 10000, s.interval_steps = 10, s.failures.mean_s = 20000, s.detect_s = 50000;  // mostly down
+  s.maintenance_every_s = 60000, s.maintenance_s = 100;
+  std::int64_t windows = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const RunOutcome run = simulate_run(s, seed);
+    CHECK(run.bucket_s(Bucket::custom_events) == Approx(100.0 * static_cast<double>(run.planned_stops)));
+    CHECK(run.planned_stops <= run.wall_ns / 60'000'000'000'000);
+    windows += run.planned_stops;
+    check_equal(run, simulate_run_stepping(s, seed));
+  }
+  CHECK(windows > 20);
+}
+
+TEST_CASE("O5: the mean work lost to a failure in an interval") {
+  RunScenario s;  // one interval, minutes: every failure loses all of it so far
+  s.steps = s.interval_steps = 600, s.step_s = 6, s.failures.mean_s = 180 * 60;
+  const RunDistribution d = simulate_runs(s, 100000, 14);
+  const double lost = d.bucket_mean_s[static_cast<std::size_t>(Bucket::wasted_progress)];
+  CHECK(lost / d.failures / 60 == Approx(expected_lost(60, 180)).epsilon(0.01));
+}
+
+TEST_CASE("O10 and O11: first-order estimates hold where failures are rare") {
+  RunScenario s;  // an hour between saves of 30 s, 16.5 h between failures
+  s.steps = 1000000, s.step_s = 10, s.interval_steps = 360, s.blocking_s = 30;
+  s.detect_s = 300, s.failures.mean_s = 16.5 * 3600;
+  const double without_persist = simulate_runs(s, 50, 15).goodput;
+  // Meta states 5 % against its own Monte Carlo.
+  CHECK(without_persist == Approx(meta_ettr(16.5 * 3600, 300, 30, 3600)).epsilon(0.05));
+  s.persist_s = 600;
+  // Waste is C / tau + (tau / 2 + P + D) / M; persisting slows no step here.
+  CHECK(1 / simulate_runs(s, 50, 15).goodput - 1 ==
+        Approx(30.0 / 3600 + (1800.0 + 600 + 300) / (16.5 * 3600)).epsilon(0.05));
 }
 
 TEST_CASE("O3's interval is at least as good as half and twice of it") {
@@ -188,6 +349,11 @@ TEST_CASE("impossible scenarios are refused") {
   refused([](RunScenario& s) { s.step_s = 0; }, "at least a nanosecond");
   refused([](RunScenario& s) { s.persist_s = -1; }, "found -1 s");
   refused([](RunScenario& s) { s.failures.shape = 0; }, "shape 0");
+  refused([](RunScenario& s) { s.stragglers.factor = 0.9; }, "found a step 0.9 times as long");
+  refused([](RunScenario& s) { s.stragglers.factor = std::nan(""); }, "at least 1");
+  refused([](RunScenario& s) { s.stragglers.mean_s = 1; }, "needs at least a step");
+  refused([](RunScenario& s) { s.stragglers.duration_s = -1; }, "found -1 s");
+  refused([](RunScenario& s) { s.maintenance_every_s = 60, s.maintenance_s = 60; }, "maintenance of 60 s every 60 s");
   refused([](RunScenario& s) { s.steps = 1'000'000'000'000; }, "70 years");
   CHECK_THROWS_WITH(simulate_runs(busy(), 0, 1), Catch::Contains("found 0"));
 }

@@ -70,6 +70,43 @@ TEST_CASE("every shipped preset gives a source for every number") {
   }
 }
 
+TEST_CASE("BLOOM's slow GPU: one in the run, and no other preset has any") {
+  const StragglerRates slow = read_stragglers("bloom").value();
+  CHECK(slow.job_mean_s(48) / 86400 == Approx(3.5 * 365 / 12).epsilon(0.03));
+  CHECK(slow.step_factor.value == Approx(149.0 / 140).epsilon(1e-3));
+  CHECK(slow.duration_s.value == 2 * 86400);
+  CHECK(slow.exchanged);
+  for (const SourcedNumber* n : {&slow.onset.per_1000_node_days, &slow.step_factor, &slow.duration_s})
+    CHECK_THAT(n->evidence.source, Catch::Contains("2022-04-28"));
+  CHECK_FALSE(read_stragglers("none").has_value());
+  CHECK_THROWS_WITH(read_stragglers("llama3"), Catch::Contains("describes no slow nodes"));
+}
+
+TEST_CASE("slow nodes of a file of one's own") {
+  const TempDirectory folder;
+  const auto read = [&](const std::string& section) {
+    const auto file = folder.path() / "mine.yaml";
+    test::write_bytes(file, kGood + section);
+    return read_stragglers(file.string()).value();
+  };
+  const std::string good =
+      "stragglers: {class: hot GPU, count: 2, evidence: measured, source: log, ends: recovers,\n"
+      "  step_factor: {value: 1.3, evidence: measured, source: log},\n"
+      "  duration: {time: 20m, evidence: measured, source: log}}\n";
+  CHECK(read(good).onset.per_1000_node_days.value == 2);
+  CHECK_FALSE(read(good).exchanged);
+  CHECK(read(replaced(good, "count: 2", "count: 0")).job_mean_s(8) == 0);
+  CHECK_THROWS_WITH(read(replaced(good, "1.3", "0.9")), Catch::Contains("step_factor.value: found '0.9'"));
+  CHECK(read(replaced(good, "step_factor: {value: 1.3", "node_compute: {value: 0.8")).node_compute.value == 0.8);
+  CHECK_THROWS_WITH(read(replaced(good, "step_factor: {value: 1.3", "node_compute: {value: 1.3")),
+                    Catch::Contains("node_compute.value: found '1.3'"));
+  CHECK_THROWS_WITH(read(replaced(good, "ends:", "node_compute: {value: 0.8}, ends:")), Catch::Contains("found both"));
+  CHECK_THROWS_WITH(read(replaced(good, "step_factor:", "step_facto:")), Catch::Contains("found neither"));
+  CHECK_THROWS_WITH(read(replaced(good, "recovers", "ends")), Catch::Contains("exchanged"));
+  CHECK_THROWS_WITH(read(replaced(good, "20m", "-20m")), Catch::Contains("duration"));
+  CHECK_THROWS_WITH(read(replaced(good, "hot GPU,", "hot GPU, factor: 2,")), Catch::Contains("factor"));
+}
+
 TEST_CASE("a preset of one's own is read strictly") {
   const TempDirectory folder;
   const auto read = [&](const std::string& text) {

@@ -40,6 +40,39 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
   CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
 }
 
+TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
+  const PlanInputs plain = inputs_of(kStudy);
+  const PlanInputs inputs =
+      inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
+  const Plan before = make_plan(plain), plan = make_plan(inputs);
+  CHECK(plan_disturbances(plain, before).empty());
+  CHECK(plan.step.step_s == before.step.step_s);
+  CHECK(plan.runs.chosen.mean_s > before.runs.chosen.mean_s);
+  const std::string report = text_report(plan_report(inputs, plan, "plan"));
+  CHECK_THAT(report, Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
+  const auto document = plan_json(inputs, plan);
+  CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
+  CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);
+}
+
+TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
+  const TempDirectory folder;
+  const auto factor_at = [&](double compute) {
+    std::string text = read_bytes("configs/faults/rates/bloom.yaml");
+    const std::size_t at = text.find("  step_factor:\n    value: 1.064");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, std::string("  step_factor:\n    value: 1.064").size(),
+                 fmt::format("  node_compute:\n    value: {}", compute));
+    write_bytes(folder / "slow.yaml", text);
+    const PlanInputs inputs = inputs_of(kStudy + "stragglers: " + (folder / "slow.yaml").string() + "\n");
+    return make_plan(inputs).schedule.input.stragglers->step_factor.value;
+  };
+  CHECK(factor_at(1) == Approx(1).margin(1e-9));
+  const double half = factor_at(0.5);
+  CHECK(half > 1.3);  // of a step that mostly computes
+  CHECK(half <= 2 + 1e-9);
+}
+
 TEST_CASE("placed experts reach the run file where the expert degree is fixed") {
   const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.expert_degrees", "8", "s"));
   const Plan plan = make_plan(inputs);

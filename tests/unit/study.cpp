@@ -79,6 +79,20 @@ TEST_CASE("studies are read strictly, and errors name the nearest key") {
   CHECK(error_of("model: dbrx\ncluster: hgx-h100\ngpus: 63\n").find("whole nodes of 8") != std::string::npos);
 }
 
+TEST_CASE("slow nodes and maintenance are none unless a study names them") {
+  CHECK(study_from_text(kStudy, "s").stragglers == "none");
+  CHECK(study_from_text(kStudy, "s").maintenance.every_s == 0);
+  const StudySpec s = study_from_text(kStudy + "stragglers: bloom\nmaintenance: {every: 30d, duration: 4h}\n", "s");
+  CHECK(s.stragglers == "bloom");
+  CHECK(s.maintenance.every_s == 30 * 86400);
+  CHECK(s.maintenance.duration_s == 4 * 3600);
+  CHECK(error_of(kStudy + "maintenance: {every: 4h, duration: 4h}").find("shorter than the time between") !=
+        std::string::npos);
+  CHECK(error_of(kStudy + "maintenance: {every: 30d}").find("duration") != std::string::npos);
+  CHECK(error_of(kStudy + "maintenance: {evry: 30d, every: 3d, duration: 1h}").find("did you mean 'every'") !=
+        std::string::npos);
+}
+
 TEST_CASE("a batch that the GPUs do not divide is refused") {
   std::string text = kStudy;
   text.replace(text.find("128"), 3, "100");
