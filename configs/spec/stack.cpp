@@ -1,6 +1,7 @@
 #include "configs/spec/stack.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "configs/spec/error.hpp"
@@ -63,12 +64,22 @@ std::vector<StackSpec> read_stacks() {
   return stacks;
 }
 
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+}  // namespace
+
 StackSpec stack_of(const std::string& framework, const std::vector<StackSpec>& stacks) {
   const StackSpec* best = nullptr;
   std::size_t longest = 0;
   for (const StackSpec& stack : stacks)
     for (const std::string& word : stack.frameworks)
-      if (word.size() > longest && framework.find(word) != std::string::npos) best = &stack, longest = word.size();
+      if (word.size() > longest && lower(framework).find(lower(word)) != std::string::npos)
+        best = &stack, longest = word.size();
   if (best != nullptr) return *best;
   StackSpec unknown;
   unknown.name = framework.empty() ? "unknown" : framework;

@@ -43,7 +43,8 @@ StackSpec stack_from_yaml(YamlMap& map);
 StackSpec read_stack(const std::string& name_or_file);
 /// All presets, by name.
 std::vector<StackSpec> read_stacks();
-/// The one with the longest word in the framework's text; none fits = a stack of that name that nothing is known of.
+/// The one with the longest word (upper and lower case alike) in the framework's text; none fits = a stack of that name
+/// that nothing is known of.
 StackSpec stack_of(const std::string& framework, const std::vector<StackSpec>& stacks);
 
 }  // namespace wt

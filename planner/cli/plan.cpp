@@ -79,7 +79,8 @@ void plan_command(const Options& o) {
   if (!o.stack.empty()) command += " --stack " + o.stack;
   StudySpec study = o.study.empty() ? quick_study(o) : read_study(o.study);
   if (!o.routing.empty())
-    study = study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), command);
+    study =
+        study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), command);
   if (!o.stack.empty()) study = with_stack(study, o.stack, command);
   const PlanInputs inputs = read_plan_inputs(study, o.allow_assumed);
   Progress bar("simulating layouts");

@@ -44,7 +44,8 @@ double in_node_s(const CollectiveRow& row, const DataSheet& gpu) {
 
 double over_nodes_s(const CollectiveRow& row, const DataSheet& gpu, double node_Bps) {
   const double n = as_double(row.gpus), per_node = n / as_double(row.nodes);
-  const double adapters_Bps = node_Bps * std::min(1.0, per_node / 8);  // a GPU drives its own adapters
+  const double adapters_Bps =
+      node_Bps * std::min(1.0, per_node / as_double(row.gpus_per_node));  // a GPU drives its own adapters
   if (row.collective == "alltoall") return row.bytes * (n - per_node) / n * per_node / adapters_Bps;
   // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
   if (row.collective == "all_reduce" && row.nodes == 2)

@@ -13,7 +13,8 @@ struct CollectiveRow {
   std::int64_t line = 0;
   std::string source, gpu, fabric, collective, note;
   std::int64_t nodes = 1, gpus = 1;
-  double bytes = 0;  ///< kPlateauBytes where the file gives a plateau and no size
+  std::int64_t gpus_per_node = 8;  ///< that share a node's adapters
+  double bytes = 0;                ///< kPlateauBytes where the file gives a plateau and no size
   bool bytes_assumed = false;
   double seconds = 0;  ///< from the bandwidth where the file gives no time; 0 where it gives neither
 };

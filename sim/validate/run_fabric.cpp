@@ -37,12 +37,17 @@ FabricText fabric_text(const RunRow& run) {
   const std::string& text = run.interconnect;
   std::smatch found;
   static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)"), rate(R"((\d{1,5})\s*Gb)"),
+      per_gpu("per (GPU|NIC|port|rail)"), several(R"((\d{1,2})\s*(NICs|adapters|HCAs|ports)\D{1,12}(\d{2,4})\s*G)"),
       hdr(R"((\d{1,2})x\s*HDR(\d{3}))");
   // The nanotron sweep's cluster, whose own collectives are among the reference rows.
   if (text.find("measured collective bandwidth in the same repo") != std::string::npos)
     return {"HF cluster (EFA p5, recalled)", "p5=", false};
   if (std::regex_search(text, found, adapters)) return {text, "", false};
   if (std::regex_search(text, found, hdr)) return {fmt::format("{}x{}G IB", found[1].str(), found[2].str()), "", false};
+  if (std::regex_search(text, found, several))
+    return {fmt::format("{}x{}G IB", found[1].str(), found[3].str()), "", false};
+  if (std::regex_search(text, found, rate) && std::regex_search(text, per_gpu))
+    return {fmt::format("{}x{}G IB", run.gpus_per_node, found[1].str()), "", false};
   if (std::regex_search(text, found, rate)) return {fmt::format("1x{}G IB", found[1].str()), "", false};
   if (nvlink_domain(run) > run.gpus_per_node) return {fmt::format("{}x400G IB", nvlink_domain(run)), "", true};
   const auto gpu = data_sheet(run.gpu);
@@ -64,8 +69,8 @@ RunFabric::RunFabric(const std::vector<CollectiveRow>& reference) {
 }
 
 RunFabric::Group RunFabric::group(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain) {
-  return {ranks,
-          std::clamp<std::int64_t>(per_domain / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks))};
+  return {ranks, std::clamp<std::int64_t>(per_domain / std::max<std::int64_t>(1, stride), 1,
+                                          std::max<std::int64_t>(1, ranks))};
 }
 
 double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const RunRow& run) const {
@@ -77,6 +82,7 @@ double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const R
   row.gpus = row.nodes * group.in_node;
   row.fabric = row.nodes > 1 ? fabric.fabric : "NVSwitch";
   row.note = fabric.note;
+  row.gpus_per_node = nvlink_domain(run);
   row.collective = nccl_name(kind);
   const auto known = largest_.find(row.fabric);
   row.bytes = known == largest_.end() ? bytes : std::min(bytes, known->second);

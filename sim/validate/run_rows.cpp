@@ -12,8 +12,8 @@ namespace wt {
 namespace {
 
 void check_mesh(RunRow& row) {
-  const std::int64_t mesh = row.dp * row.tp * row.pp * row.cp;
-  if (mesh != row.gpus)
+  const double mesh = static_cast<double>(row.dp) * static_cast<double>(row.tp * row.pp) * static_cast<double>(row.cp);
+  if (mesh != static_cast<double>(row.gpus))
     throw_error(Code::usage, "dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp,
                 mesh, row.gpus);
   if (row.pp * row.vp > row.model.layers)

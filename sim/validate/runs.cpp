@@ -56,6 +56,12 @@ std::string identity(const RunRow& r) {
                      r.zero_stage, r.recompute_text, r.precision, r.step_s);
 }
 
+/// The same run in another table: three digits of its time, and its shape.
+std::string measurement_key(const RunRow& r) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{:.3g}", gpu_key(r.gpu), r.gpus, r.model.layers, r.model.d_model,
+                     r.seq, r.tp, r.pp, r.microbatch, r.accumulation, r.step_s);
+}
+
 /// Rows that are errors of one kind.
 std::string regime_of(const RunRow& r) {
   const bool meshed = r.tp > 1 || r.pp > 1;
@@ -67,6 +73,8 @@ std::string regime_of(const RunRow& r) {
   if (r.precision == "fp8") regime += ", fp8";
   return regime;
 }
+
+bool fabric_assumed(const RunRow& r) { return r.gpus > nvlink_domain(r) && fabric_text(r).assumed; }
 
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
@@ -87,8 +95,14 @@ std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples)
 class RunPredictor {
  public:
   explicit RunPredictor(std::vector<const Sample*> training) : training_(std::move(training)) {
+    std::map<std::string, std::string> first;  // group that a measurement was first met in
+    for (const Sample* s : training_) {
+      const std::string& group = group_of(*s->row);
+      const std::string& other = first.emplace(measurement_key(*s->row), group).first->second;
+      if (other != group) join(group, other);
+    }
     std::set<std::pair<std::string, std::string>> groups;  // those of one stack go to different folds
-    for (const Sample* s : training_) groups.emplace(s->traits.stack, s->row->group);
+    for (const Sample* s : training_) groups.emplace(s->traits.stack, group_of(*s->row));
     for (const auto& [stack, group] : groups) fold_.emplace(group, fold_.size() % kFolds);
     if (!training_.empty()) whole_.emplace(timed(kFolds));
   }
@@ -106,7 +120,7 @@ class RunPredictor {
     const bool known = knows_stack(s);
     const StepModel* model = !j.forecast.reason.empty() ? nullptr
                              : known                    ? without(row.group)
-                                                        : without_stack(s.traits.stack);
+                                                        : without_stack(s.traits.stack, group_of(row));
     if (j.forecast.reason.empty() && model == nullptr)
       j.forecast.reason = "no measurement of another source or model to fit on";
     j.baseline.reason = j.forecast.reason;
@@ -133,29 +147,44 @@ class RunPredictor {
     j.forecast.value = model.seconds(s.work, s.traits);
     j.baseline.value = s.work.model_flops_s / typical_share(*s.row);
     j.forecast.evidence = j.baseline.evidence =
-        only(known && s.row->assumed.empty() ? Evidence::published : Evidence::derived);
+        only(known && s.row->assumed.empty() && !fabric_assumed(*s.row) ? Evidence::published : Evidence::derived);
     // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.
     if (!known) j.regime = fmt::format("{}{}", s.row->model.experts > 0 ? "MoE" : "dense", kNeverMeasured);
   }
 
   bool knows_stack(const Sample& s) const {
     return std::any_of(training_.begin(), training_.end(), [&](const Sample* each) {
-      return each->traits.stack == s.traits.stack && each->row->group != s.row->group;
+      return each->traits.stack == s.traits.stack && group_of(*each->row) != group_of(*s.row);
     });
   }
 
-  std::vector<TimedStep> timed(std::size_t without_fold, const std::string& without_stack = "") const {
+  std::vector<TimedStep> timed(std::size_t without_fold, const std::string& without_stack = "",
+                               const std::string& without_group = "") const {
     std::vector<TimedStep> out;
     for (const Sample* s : training_)
-      if (fold_.at(s->row->group) != without_fold && s->traits.stack != without_stack)
-        out.push_back({&s->work, s->traits, s->row->group, s->row->step_s});
+      if (fold_.at(group_of(*s->row)) != without_fold && s->traits.stack != without_stack &&
+          group_of(*s->row) != without_group)
+        out.push_back({&s->work, s->traits, group_of(*s->row), s->row->step_s});
     return out;
   }
 
-  const StepModel* without_stack(const std::string& stack) {
-    auto& model = stackless_[stack];
+  /// Groups whose measurements are partly the same count as one, whatever tables call them.
+  const std::string& group_of(const RunRow& row) const {
+    const std::string* group = &row.group;
+    for (auto found = same_.find(*group); found != same_.end(); found = same_.find(*group)) group = &found->second;
+    return *group;
+  }
+
+  void join(std::string group, const std::string& other) {
+    std::string root = other;
+    for (auto found = same_.find(root); found != same_.end(); found = same_.find(root)) root = found->second;
+    if (root != group) same_[std::move(group)] = root;
+  }
+
+  const StepModel* without_stack(const std::string& stack, const std::string& group = "") {
+    auto& model = stackless_[{stack, group}];
     if (model) return model.get();
-    const auto steps = timed(kFolds, stack);
+    const auto steps = timed(kFolds, stack, group);
     if (!steps.empty()) model = std::make_unique<StepModel>(steps, &*whole_);
     return model.get();
   }
@@ -175,7 +204,7 @@ class RunPredictor {
   double typical_share(const RunRow& row) const {
     std::vector<double> alike, all;
     for (const Sample* s : training_) {
-      if (s->row->group == row.group) continue;
+      if (group_of(*s->row) == group_of(row)) continue;
       const double share = s->work.model_flops_s / s->row->step_s;
       all.push_back(share);
       if (s->row->gpu == row.gpu && regime_of(*s->row) == regime_of(row)) alike.push_back(share);
@@ -187,7 +216,9 @@ class RunPredictor {
   std::map<std::string, std::size_t> fold_;  ///< of a group
   std::optional<StepModel> whole_;
   std::array<std::unique_ptr<StepModel>, kFolds> folds_;
-  std::map<std::string, std::unique_ptr<StepModel>> stackless_;
+  std::map<std::string, std::string> same_;  ///< of a group the one that it counts as
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<StepModel>>
+      stackless_;  ///< by stack and group left out
 };
 
 /// Stacks never measured are off by as much as those are whose measurements are left out, whatever the layout.

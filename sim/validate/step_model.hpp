@@ -1,4 +1,4 @@
-// Step time of a training framework: what a StepWork takes when its stack runs it. A dozen constants, each with a
+// Step time of a training framework: what a StepWork takes when its stack runs it. Sixteen constants, each with a
 // meaning, the same for every run; a stack differs from the typical one by factors on some of them, a GPU by one on its
 // products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
 // typical ones.
@@ -81,8 +81,8 @@ class StepModel {
  private:
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
-  std::map<std::string, Logs> stacks_;  ///< logarithms of factors
-  std::map<std::string, double> gpus_;  ///< of the factor on products
+  std::map<std::string, Logs> stacks_;               ///< logarithms of factors
+  std::map<std::string, double> gpus_;               ///< of the factor on products
   std::map<std::string, std::vector<double>> left_;  ///< measured over fitted, by stack
 };
 

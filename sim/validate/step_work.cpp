@@ -26,7 +26,9 @@ class Sums {
       : run_(run), layout_(layout), sheet_(sheet), gpu_(gpu), fabric_(fabric), mesh_(layout) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k);  // of balanced routing
-    rate_ = run.precision == "fp8" ? relative_rate(sheet, "fp8").value_or(1) : 1;
+    const auto rate = relative_rate(sheet, run.precision);
+    if (!rate || (*rate < 1)) throw_error(Code::usage, "no model of {} products on {}", run.precision, sheet.name);
+    rate_ = *rate;
   }
 
   void add(const std::vector<Node>& nodes, double times, bool in_microbatch) {
@@ -61,7 +63,8 @@ class Sums {
     for (const WorkItem& item : op.work) {
       const double rows = rows_;
       if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
-        p.products_s += times * gpu_.products_s(item, rows, rate_, sheet_);
+        p.products_s += times * gpu_.products_s(item, rows, &p == &out.ends ? 1 : rate_,
+                                                sheet_);  // frameworks keep the head in bf16
       } else if (item.kernel == Kernel::attention) {
         attention(p, item, times);
       } else if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
@@ -144,6 +147,9 @@ Layout layout_of(const RunRow& run) {
   const bool resident = run.zero_stage < 3 || run.pp > 1;  // stages gather once a step
   layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
   // Experts and sequences are shared inside the group that holds one copy of the model.
+  if (data % run.ep != 0)
+    throw_error(Code::usage, "experts over {} ranks with {} data-parallel ones: not modelled over tensor groups",
+                run.ep, data);
   const std::int64_t inside = std::max(run.ep, run.cp);
   layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
   layout.expert = std::min(run.ep, layout.shard);

@@ -60,15 +60,17 @@ class Line {
     return text(column).find(part) != std::string::npos;
   }
   double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
-  std::optional<std::int64_t> count(const std::string& column, double lowest = 1) const {
-    const auto value = number(table_, row_, table_.at(column), lowest);
-    if (!value) return std::nullopt;
+  /// A whole number; 0 says as little as an empty cell. `highest` keeps products of counts far from overflow.
+  std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
+    const auto value = number(table_, row_, table_.at(column), 0);
+    if (!value || *value == 0) return std::nullopt;
+    if (*value > highest) throw_error(Code::usage, "column '{}': found {}, needs at most {}", column, *value, highest);
     if (*value != std::floor(*value))
       throw_error(Code::usage, "column '{}': found '{}', needs a whole number", column, text(column));
     return static_cast<std::int64_t>(*value);
   }
-  std::int64_t needed(const std::string& column) const {
-    if (const auto value = count(column)) return *value;
+  std::int64_t needed(const std::string& column, double highest = 1e6) const {
+    if (const auto value = count(column, highest)) return *value;
     throw_error(Code::usage, "{} not said", column);
   }
 
@@ -88,12 +90,18 @@ bool tied(const ModelSpec& model, double parameters) {
          std::abs(static_cast<double>(model.total_parameters()) - parameters);
 }
 
+bool gated(const std::string& said) {
+  if (said == "1" || said == "1.0" || said == "True" || said == "true") return true;
+  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false") return false;
+  throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
+}
+
 void fill_model(const Line& line, RunRow& row) {
   ModelSpec& m = row.model;
   if (line.has("arch_type", "hybrid")) throw_error(Code::usage, "layers of several kinds are not modelled");
-  m.layers = line.needed("layers");
+  m.layers = line.needed("layers", 1e4);
   m.d_model = line.needed("hidden");
-  m.activation = line.text("gated") == "1" ? Activation::swiglu : Activation::gelu;
+  m.activation = gated(line.text("gated")) ? Activation::swiglu : Activation::gelu;
   const auto heads = line.count("heads");
   m.heads = heads.value_or(std::max<std::int64_t>(1, m.d_model / 128));
   if (!heads) row.assumed.emplace_back("heads of 128");
@@ -105,9 +113,9 @@ void fill_model(const Line& line, RunRow& row) {
       std::regex_search(line.text("arch_evidence"), found, stated) ? std::stoll(found[1]) : m.d_model / m.heads;
   m.experts = line.count("experts").value_or(0);
   if (m.experts > 0) {
-    m.ffn = line.needed("expert_ffn");
+    m.ffn = line.text("expert_ffn").empty() ? line.needed("ffn_hidden") : line.needed("expert_ffn");
     m.top_k = line.needed("top_k");
-    m.shared_ffn = line.count("shared_experts", 0).value_or(0) * m.ffn;
+    m.shared_ffn = line.count("shared_experts").value_or(0) * m.ffn;
   } else if (const auto ffn = line.count("ffn_hidden")) {
     m.ffn = *ffn;
   } else {
@@ -117,7 +125,7 @@ void fill_model(const Line& line, RunRow& row) {
     row.assumed.push_back(fmt::format("FFN of {}", m.ffn));
   }
   const auto parameters = line.real("params_total");
-  if (const auto vocab = line.count("vocab")) {
+  if (const auto vocab = line.count("vocab", 1e7)) {
     m.vocab = *vocab;
   } else {
     if (parameters == 0) throw_error(Code::usage, "neither vocabulary nor parameters said");
@@ -136,12 +144,17 @@ void fill_model(const Line& line, RunRow& row) {
 
 void fill_sharding(const Line& line, RunRow& row) {
   const bool megatron = line.has("framework", "Megatron-Core") || line.has("framework", "SimuMax");
-  if (line.has("fsdp_mode", "ZeRO-0")) {
+  const auto said = [&](const char* words) { return std::regex_search(line.text("fsdp_mode"), std::regex(words)); };
+  if (said("ZeRO-0|DDP|NO_SHARD|^none$")) {
     row.zero_stage = 0;
-  } else if (line.has("fsdp_mode", "ZeRO-1")) {
+  } else if (said("ZeRO-1|ZeRO-2|SHARD_GRAD_OP")) {  // weights stay, optimizer state is cut
     row.zero_stage = 1;
-  } else if (!line.text("fsdp_mode").empty()) {  // ZeRO-3, FSDP, HSDP
+  } else if (said("ZeRO-3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
     row.zero_stage = 3;
+  } else if (!line.text("fsdp_mode").empty()) {
+    throw_error(Code::usage,
+                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies",
+                line.text("fsdp_mode"));
   } else if (megatron) {
     row.zero_stage = 1;
     row.assumed.emplace_back("distributed optimizer");
@@ -164,17 +177,19 @@ void fill_recompute(const Line& line, RunRow& row) {
 void fill_mesh(const Line& line, RunRow& row) {
   row.gpus = line.needed("n_gpus");
   row.gpus_per_node = line.count("gpus_per_node").value_or(8);
-  row.tp = line.needed("tp");
-  row.pp = line.needed("pp");
-  row.cp = line.count("cp").value_or(1);
-  row.vp = row.pp > 1 ? line.count("vp").value_or(1) : 1;
-  row.ep = line.count("ep").value_or(1);
+  row.tp = line.needed("tp", 1e4);
+  row.pp = line.needed("pp", 1e4);
+  row.cp = line.count("cp", 1e4).value_or(1);
+  row.vp = row.pp > 1 ? line.count("vp", 1e4).value_or(1) : 1;
+  row.ep = line.count("ep", 1e4).value_or(1);
   row.dp = line.count("dp").value_or(std::max<std::int64_t>(1, row.gpus / (row.tp * row.pp * row.cp)));
   // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
   // 2021 and InternEvo's table do not.
-  const bool old = line.text("framework") == "Megatron-LM" || line.has("framework", "InternEvo");
+  const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
+  const bool first = line.text("framework") == "Megatron-LM" && ampere,
+             old = first || line.has("framework", "InternEvo");
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
-  row.flash_attention = line.text("framework") != "Megatron-LM";
+  row.flash_attention = !first;
 }
 
 void fill_dispatcher(const Line& line, RunRow& row) {
@@ -185,7 +200,7 @@ void fill_dispatcher(const Line& line, RunRow& row) {
 }
 
 void fill_microbatch(const Line& line, RunRow& row) {
-  if (const auto said = line.count("micro_batch")) {
+  if (const auto said = line.count("micro_batch", 1e5)) {
     row.microbatch = *said;
   } else if (row.accumulation > 0 && row.global_batch > 0) {
     row.microbatch = row.global_batch / (row.dp * row.accumulation);
@@ -239,13 +254,15 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.precision = precision(line);
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     fill_memory(line, row);
-    row.seq = line.needed("seq_len");
+    row.seq = line.needed("seq_len", 1e8);
     fill_mesh(line, row);
     fill_sharding(line, row);
     fill_recompute(line, row);
     fill_dispatcher(line, row);
     fill_model(line, row);
-    row.accumulation = line.count("grad_accum").value_or(0);
+    if (row.model.experts > 0 && !line.has("moe_routing", "forced_balance"))
+      row.assumed.emplace_back("balanced routing");
+    row.accumulation = line.count("grad_accum", 1e5).value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
     fill_microbatch(line, row);
     if (row.global_batch == 0) row.global_batch = row.dp * row.microbatch * row.accumulation;

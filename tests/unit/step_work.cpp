@@ -64,7 +64,8 @@ TEST_CASE("as many times the microbatches are as many times the work, gathers in
 TEST_CASE("recompute adds the forward pass to the backward one") {
   RunRow again = run();
   again.recompute = RunRow::Recompute::full;
-  CHECK(work(again).backward.products_s == Approx(work(run()).backward.products_s + work(run()).forward.products_s).epsilon(0.01));
+  CHECK(work(again).backward.products_s ==
+        Approx(work(run()).backward.products_s + work(run()).forward.products_s).epsilon(0.01));
   CHECK(work(again).forward.products_s == Approx(work(run()).forward.products_s));
 }
 
@@ -87,7 +88,8 @@ TEST_CASE("a stage has its share of the layers, and sends activations") {
   cut.pp = 4, cut.dp = cut.shard_group = 4, cut.zero_stage = 0;
   cut.accumulation = 16;
   const StepWork whole = work(run()), stage = work(cut);
-  CHECK(stage.forward.products_s == Approx(whole.forward.products_s));  // a quarter of the layers, four times the microbatches
+  CHECK(stage.forward.products_s ==
+        Approx(whole.forward.products_s));  // a quarter of the layers, four times the microbatches
   CHECK(stage.send_s > 0);
   CHECK(stage.stages_over_nodes);
   CHECK(whole.send_s == 0);
@@ -168,4 +170,19 @@ TEST_CASE("frameworks find their stack by the longest word, and unknown ones are
   CHECK(stack_of("LLM Foundry/Composer + PyTorch FSDP1", stacks).name == "llm-foundry");
   CHECK(stack_of("Homegrown 2", stacks).name == "Homegrown 2");
   CHECK_THROWS_WITH(read_stack("nanotrom"), Contains("nanotron"));
+}
+
+TEST_CASE("rates are a node's, or each adapter's where the source says so") {
+  RunRow row = run();
+  const auto text = [&](const std::string& said) {
+    row.interconnect = said;
+    return fabric_text(row).fabric;
+  };
+  CHECK(text("400 Gb/s NDR InfiniBand per GPU") == "8x400G IB");
+  CHECK(text("8 NICs of 400 Gb/s") == "8x400G IB");
+  // A group that has all GPUs of a node has all of its adapters, however many those are.
+  row.interconnect = "8x200G";
+  const double eight = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);
+  row.interconnect = "4x400G", row.gpus_per_node = 4;
+  CHECK(fabric().seconds(OpKind::all_gather, 4e9, {8, 4}, row) < 1.05 * eight);
 }

@@ -73,7 +73,9 @@ TEST_CASE("search lists take auto, a number or a list") {
 TEST_CASE("studies are read strictly, and errors name the nearest key") {
   CHECK(error_of(kStudy + "serch: {}").find("did you mean 'search'?") != std::string::npos);
   CHECK(error_of(kStudy + "search: {shard_size: 8}").find("did you mean 'shard_sizes'?") != std::string::npos);
-  CHECK(error_of(kStudy + "search: {recompute: [full]}").find("allowed block, attention, experts, norm, core, or none") != std::string::npos);
+  CHECK(
+      error_of(kStudy + "search: {recompute: [full]}").find("allowed block, attention, experts, norm, core, or none") !=
+      std::string::npos);
   CHECK(error_of(kStudy + "search: {microbatch: [0]}").find("needs whole numbers >= 1") != std::string::npos);
   CHECK(error_of(kStudy + "checkpoint: {copy_bandwidth: 50GB/s}").find("source") != std::string::npos);
   CHECK(error_of("model: dbrx\ncluster: hgx-h100\ngpus: 63\n").find("whole nodes of 8") != std::string::npos);
@@ -117,12 +119,17 @@ TEST_CASE("keys are set by dotted name, and maps are made on the way") {
   CHECK_THROWS_WITH(set_study_key(kStudy, "search..tie", "1", "s"), Catch::Contains("needs dotted study keys"));
 }
 
-TEST_CASE("a GPU without a profile is an error that says where one comes from") {
+TEST_CASE("a GPU without a profile is priced by published measurements, a stack and profiles exclude each other") {
   CHECK(profiles_for_gpu("H100-SXM-80GB") == std::vector<std::string>{"h100-published"});
   CHECK(profiles_for_gpu("B999").empty());
-  const std::string study = "model: dbrx\ngpus: 64\ntokens: 1T\nmax_seq_len: 4096\nglobal_train_batch_size: 128\ncluster: ";
+  const std::string study =
+      "model: dbrx\ngpus: 64\ntokens: 1T\nmax_seq_len: 4096\nglobal_train_batch_size: 128\ncluster: ";
   for (const std::string cluster : {"aws-p5", "gcp-a3-high", "gcp-a3-mega", "dbrx-3072-h100"})
     CHECK(study_from_text(study + cluster + "\n", "s").profiles == std::vector<std::string>{"h100-published"});
-  for (const std::string cluster : {"aws-p4d", "aws-p4de", "aws-p5en", "gcp-a4", "hgx-b200", "a100-4x100g", "falcon-4096-a100"})
-    CHECK(error_of(study + cluster + "\n").find("windtunnel bench or a training run writes one") != std::string::npos);
+  for (const std::string cluster :
+       {"aws-p4d", "aws-p4de", "aws-p5en", "gcp-a4", "hgx-b200", "a100-4x100g", "falcon-4096-a100"})
+    CHECK(study_from_text(study + cluster + "\n", "s").stack == kPublishedStack);
+  CHECK(study_from_text(study + "aws-p5\nstack: nanotron\n", "s").profiles.empty());
+  CHECK(error_of(study + "aws-p5\nstack: nanotron\nprofiles: [h100-published]\n").find("found beside profiles") !=
+        std::string::npos);
 }

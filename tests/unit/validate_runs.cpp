@@ -132,6 +132,24 @@ TEST_CASE("what a source does not say is assumed, and the row says so") {
   CHECK(both[1].assumed == std::vector<std::string>{"recompute as in the source's other runs"});
 }
 
+TEST_CASE("words and numbers of other tables are understood or refused, never taken for something else") {
+  CHECK(row_of({{"gated", "1.0"}}).model.activation == Activation::swiglu);
+  CHECK(row_of({{"gated", "False"}}).model.activation == Activation::gelu);
+  CHECK(row_of({{"gated", "maybe"}}).unusable.find("found 'maybe'") != std::string::npos);
+  CHECK(row_of({{"experts", "0"}, {"cp", "0"}}).unusable.empty());
+  const auto stage = [&](const std::string& mode) {
+    return row_of({{"fsdp_mode", mode}, {"fsdp_shard_group", ""}}).zero_stage;
+  };
+  CHECK(stage("DDP") == 0);
+  CHECK(stage("SHARD_GRAD_OP") == 1);
+  CHECK(stage("FULL_SHARD") == 3);
+  CHECK(row_of({{"fsdp_mode", "sharded"}}).unusable.find("found 'sharded'") != std::string::npos);
+  CHECK_FALSE(row_of({{"framework", "Megatron-LM"}, {"gpu", "A100-80GB"}}).flash_attention);
+  CHECK(row_of({{"framework", "Megatron-LM"}}).flash_attention);
+  for (const char* column : {"tp", "n_gpus", "micro_batch", "grad_accum", "hidden", "layers"})
+    CHECK(row_of({{column, "4294967296"}}).unusable.find("needs at most") != std::string::npos);
+}
+
 TEST_CASE("how rows are sent to experts is read from what is said of the dispatcher") {
   const auto said = [](const std::string& notes) { return row_of({{"notes", notes}}); };
   CHECK(said("HybridEP, EP overlap OFF (its 5-20)").rows_sent_once);

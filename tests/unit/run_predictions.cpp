@@ -1,0 +1,82 @@
+// Predictions of runs do not know what they predict: neither through their group under another name, nor through a stack.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/find.hpp"
+#include "sim/validate/runs.hpp"
+
+using namespace wt;
+
+namespace {
+
+/// A sixth of the training runs, so that fits are quick.
+const RunReference& reference() {
+  static const RunReference some = [] {
+    RunReference all = run_reference(configs_folder() / "measurements", read_stacks());
+    std::vector<RunRow> runs;
+    for (std::size_t i = 0; i < 600; i += 6) runs.push_back(all.runs[i]);
+    all.runs = std::move(runs);
+    return all;
+  }();
+  return some;
+}
+
+std::vector<RunRow> of_source(const std::string& source) {
+  std::vector<RunRow> out;
+  for (const RunRow& row : reference().runs)
+    if (row.source == source && row.unusable.empty()) out.push_back(row);
+  return out;
+}
+
+void check_same(const std::vector<Judged>& a, const std::vector<Judged>& b, double tolerance) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    INFO(a[i].name);
+    REQUIRE(a[i].forecast.value);
+    REQUIRE(b[i].forecast.value);
+    CHECK(*b[i].forecast.value == Approx(*a[i].forecast.value).epsilon(tolerance));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what was measured of a group has no part in its predictions") {
+  const std::vector<RunRow> rows = of_source("internevo");
+  REQUIRE(rows.size() >= 3);
+  const auto before = judge_runs(rows, reference());
+  std::vector<RunRow> slower = rows;
+  RunReference changed = reference();
+  for (std::vector<RunRow>* set : {&slower, &changed.runs})
+    for (RunRow& row : *set)
+      if (row.source == "internevo") row.step_s *= 2;
+  check_same(before, judge_runs(slower, changed), 0.005);
+}
+
+TEST_CASE("nor have the same measurements under the name of another source, model or framework") {
+  const std::vector<RunRow> rows = of_source("internevo");
+  const auto before = judge_runs(rows, reference());
+  std::vector<RunRow> renamed = rows;
+  for (RunRow& row : renamed) row.source = "elsewhere", row.group = "elsewhere | 7B", row.framework = "Homegrown";
+  const auto after = judge_runs(renamed, reference());
+  check_same(before, after, 0.005);
+  for (const Judged& row : after) CHECK(row.regime == "dense, stack never measured");
+}
+
+TEST_CASE("a GPU, a precision and a layout that nothing is known of are reasons, not predictions") {
+  const RunRow row = of_source("internevo").front();
+  const auto reason = [&](const RunRow& r) {
+    const auto judged = judge_runs({r}, reference());
+    CHECK_FALSE(judged[0].forecast.value);
+    return judged[0].forecast.reason;
+  };
+  RunRow other = row;
+  other.gpu = "MI300X";
+  CHECK(reason(other) == "no data sheet of 'MI300X'");
+  other = row, other.precision = "fp32";
+  CHECK(reason(other).find("no model of fp32 products") != std::string::npos);
+  other = row, other.precision = "fp8";  // A100 has no such rate
+  CHECK(reason(other).find("no model of fp8 products") != std::string::npos);
+  other = row, other.ep = 3;
+  CHECK(reason(other).find("experts over 3 ranks") != std::string::npos);
+  other = row, other.step_s = 0;
+  CHECK(reason(other) == "no step time measured");
+}
