@@ -70,12 +70,15 @@ Validation validate_routing(const Options& o) {
 
 Validation validate_runs(const Options& o) {
   const RunReference reference = run_reference(measurements(""), read_stacks());
+  const std::vector<RunRow> rows = read_run_rows(o.file);
   return {.subject = "runs",
           .file = o.file,
           .method = "Every row is predicted by constants fitted without its own source and model.",
           .baseline = "MFU is constant",
-          .rows = judge_runs(read_run_rows(o.file), reference, o.stack),
-          .unit = kSeconds};
+          .rows = judge_runs(rows, reference, o.stack),
+          .unit = kSeconds,
+          .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
+          .whole = "stack"};
 }
 
 Validation validate_memory(const Options& o) {

@@ -94,7 +94,8 @@ std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples)
 
 class RunPredictor {
  public:
-  explicit RunPredictor(std::vector<const Sample*> training) : training_(std::move(training)) {
+  RunPredictor(std::vector<const Sample*> training, RunsLeftOut left_out)
+      : training_(std::move(training)), left_out_(left_out) {
     std::map<std::string, std::string> first;  // group that a measurement was first met in
     for (const Sample* s : training_) {
       const std::string& group = group_of(*s->row);
@@ -117,7 +118,7 @@ class RunPredictor {
     j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
     j.forecast.reason = s.reason;
     if (s.reason.empty() && row.step_s <= 0) j.forecast.reason = "no step time measured";
-    const bool known = knows_stack(s);
+    const bool known = left_out_ == RunsLeftOut::group && knows_stack(s);
     const StepModel* model = !j.forecast.reason.empty() ? nullptr
                              : known                    ? without(row.group)
                                                         : without_stack(s.traits.stack, group_of(row));
@@ -127,6 +128,7 @@ class RunPredictor {
     if (!j.forecast.reason.empty()) return j;
     j.choice = choice_of(row);
     predict(j, s, *model, known);
+    if (left_out_ == RunsLeftOut::stack) j.regime = regime_of(row);
     return j;
   }
 
@@ -182,7 +184,11 @@ class RunPredictor {
   }
 
   const StepModel* without_stack(const std::string& stack, const std::string& group = "") {
-    auto& model = stackless_[{stack, group}];
+    // Nearly always the stack has all of the group.
+    const bool elsewhere = std::any_of(training_.begin(), training_.end(), [&](const Sample* each) {
+      return each->traits.stack != stack && group_of(*each->row) == group;
+    });
+    auto& model = stackless_[{stack, elsewhere ? group : ""}];
     if (model) return model.get();
     const auto steps = timed(kFolds, stack, group);
     if (!steps.empty()) model = std::make_unique<StepModel>(steps, &*whole_);
@@ -213,6 +219,7 @@ class RunPredictor {
   }
 
   std::vector<const Sample*> training_;
+  RunsLeftOut left_out_;
   std::map<std::string, std::size_t> fold_;  ///< of a group
   std::optional<StepModel> whole_;
   std::array<std::unique_ptr<StepModel>, kFolds> folds_;
@@ -271,7 +278,7 @@ StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, co
 }
 
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
-                               const std::string& stack) {
+                               const std::string& stack, RunsLeftOut left_out) {
   const GpuTimes gpu(reference.kernels);
   const RunFabric fabric(reference.collectives);
   const auto sample = [&](const RunRow& row, const std::string& named) {
@@ -290,7 +297,7 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
   for (const std::vector<Sample>* set : {&samples, &others})
     for (const Sample& s : *set)
       if (s.timed() && seen.insert(identity(*s.row)).second) training.push_back(&s);
-  RunPredictor predictor(training);
+  RunPredictor predictor(training, left_out);
   std::vector<Judged> judged;
   for (const std::vector<Sample>* set : {&samples, &others})
     for (const Sample& s : *set) judged.push_back(predictor.judge(s));

@@ -36,7 +36,9 @@ StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, co
 /// own group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in
 /// its regime. The baseline holds MFU constant: the median of the other groups of the same regime. `stack`: the name of
 /// the stack of all of `rows`; empty = by their framework.
+/// `left_out`: the row's group, or everything of its stack.
+enum class RunsLeftOut { group, stack };
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
-                               const std::string& stack = "");
+                               const std::string& stack = "", RunsLeftOut left_out = RunsLeftOut::group);
 
 }  // namespace wt

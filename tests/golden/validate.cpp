@@ -6,8 +6,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -238,6 +240,75 @@ TEST_CASE("steps under placements of experts, model and data set never seen") {
     else
       CHECK((row.at("evidence").at("assumed") == 0) == (row.at("regime") == "loads recorded"));
   }
+}
+
+namespace {
+
+/// Numbers of the README's table row that begins so, in order.
+std::vector<double> readme_figures(const std::string& begin) {
+  std::ifstream in("README.md");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("| " + begin)) {
+      const std::size_t from = line.find(" | ", 2);
+      const std::string cell = line.substr(from, line.find(" | ", from + 3) - from);
+      static const std::regex number(R"([+-]?\d+(\.\d+)?(?= %)|0\.\d+)");
+      std::vector<double> out;
+      for (std::sregex_iterator it(cell.begin(), cell.end(), number), end; it != end; ++it)
+        out.push_back(std::stod(it->str()));
+      return out;
+    }
+  FAIL("README.md has no row '" << begin << "'");
+  return {};
+}
+
+/// As fractions that JSON has, to the digits that the README has.
+void check_figures(const std::string& row, const std::vector<double>& expected, double digits = 0.06) {
+  const std::vector<double> said = readme_figures(row);
+  INFO(row);
+  REQUIRE(said.size() >= expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(said[i] == Approx(expected[i]).margin(digits));
+}
+
+double percent(const json& from, const char* key) { return 100 * from.at(key).get<double>(); }
+
+}  // namespace
+
+TEST_CASE("the README's accuracy table is what the command prints") {
+  const json &families = kernels().at("families"), &a100 = part(families, "family", "gemm, A100-80G-SXM");
+  const json& h100 = part(families, "family", "gemm, H100-SXM");
+  check_figures("published GEMM times,",
+                {percent(a100, "mape"), percent(h100, "mape"), percent(a100, "p90_ape"), percent(h100, "p90_ape"),
+                 percent(a100.at("baseline"), "mape"), percent(h100.at("baseline"), "mape")});
+  const json& regimes = collectives().at("regimes");
+  check_figures("published all-reduces,",
+                {percent(part(collectives().at("families"), "family", "all-reduce, one node"), "mape"),
+                 percent(part(regimes, "regime", "all-reduce, many nodes, >= 64 MiB"), "mape")});
+  // Fits of many constants: the last digit depends on the processor's rounding.
+  const json& fsdp = part(runs().at("families"), "family", "dense, FSDP");
+  const json& strict = part(runs().at("whole_sources_left_out").at("families"), "family", "dense, FSDP");
+  check_figures("published steps, each (source, model) left out",
+                {percent(fsdp, "median_ape"), percent(fsdp, "mape"), percent(fsdp.at("baseline"), "mape"),
+                 percent(fsdp, "bias"), percent(strict, "median_ape"), percent(strict, "bias")},
+                0.2);
+  const json& sweep = part(runs().at("regimes"), "regime", "dense, stack never measured");
+  check_figures("nanotron's sweep", {sweep.at("spearman").get<double>()}, 0.01);
+  check_figures("MoE with tensor and pipeline groups",
+                {percent(part(runs().at("families"), "family", "MoE, tensor and pipeline"), "median_ape"),
+                 percent(part(runs().at("regimes"), "regime", "MoE, FSDP, one node"), "median_ape")},
+                0.3);
+  check_figures("vTrain's 1,440",
+                {percent(vtrain().at("summary"), "mape"), percent(vtrain().at("summary").at("baseline"), "mape"),
+                 percent(vtrain().at("whole_sources_left_out").at("summary"), "mape")},
+                0.3);
+  check_figures("published steps of two MoE models",
+                {percent(routing().at("summary"), "mape"), percent(routing().at("summary").at("baseline"), "mape"),
+                 percent(routing().at("ratios"), "mape")},
+                0.1);
+  check_figures("these rows inside their 80 % interval",
+                {percent(kernels().at("summary"), "coverage80"), percent(collectives().at("summary"), "coverage80"),
+                 percent(memory().at("summary"), "coverage80"), percent(vtrain().at("summary"), "coverage80"),
+                 percent(runs().at("summary"), "coverage80")},
+                0.8);
 }
 
 TEST_CASE("a table for people says what was left out and why rows have no prediction") {
