@@ -37,6 +37,8 @@ double peak_of(const MachineModel& machine, Precision precision) {
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) {
+    if (study.precision != Precision::bf16)
+      throw_error(Code::usage, "study {}: found precision fp32 with stack {}; published runs are of bf16: needs amp_bf16, or profiles", study.name, study.stack);
     const RunReference reference = run_reference(configs_folder() / "measurements", read_stacks());
     inputs.prices = std::make_shared<StackCost>(study.cluster, read_stack(study.stack), reference);
     inputs.profile_names = {study.stack + ", published runs"};

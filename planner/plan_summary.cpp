@@ -135,7 +135,8 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
   if (!inputs.study.stack.empty())
     out.push_back(
         fmt::format("Prices: published kernel, collective and training-run times of {}'s kind, as {} uses them; "
-                    "nothing was measured on this cluster. What such predictions are off by: windtunnel validate runs.",
+                    "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
+                    "twice as much where the stack has no runs of this kind: windtunnel validate runs.",
                     inputs.study.cluster.gpu_name, inputs.study.stack));
   else if (!inputs.study.cluster.shared_cores())
     out.push_back(

@@ -30,7 +30,8 @@ std::optional<std::int64_t> id_at(const json& object, const char* key) {
 }
 
 std::optional<std::vector<std::int64_t>> matrix(const json& dims) {
-  if (!dims.is_array() || dims.size() != 2 || !dims[0].is_number_integer() || !dims[1].is_number_integer())
+  if (!dims.is_array() || dims.size() != 2 || !dims[0].is_number_integer() || !dims[1].is_number_integer() ||
+      dims[0] < 1 || dims[1] < 1)
     return std::nullopt;
   return std::vector<std::int64_t>{dims[0].get<std::int64_t>(), dims[1].get<std::int64_t>()};
 }
@@ -39,7 +40,8 @@ std::optional<Product> product(const json& event) {
   static const std::map<std::string, std::string> types{
       {"c10::BFloat16", "bf16"}, {"c10::Half", "fp16"}, {"float", "fp32"}};
   const std::string name = text_at(event, "name");
-  if ((name != "aten::mm" && name != "aten::addmm") || !event.contains("args")) return std::nullopt;
+  if ((name != "aten::mm" && name != "aten::addmm") || !event.contains("args") || !event["args"].is_object())
+    return std::nullopt;
   const json& args = event["args"];
   const std::size_t first = name == "aten::mm" ? 0 : 1;  // addmm: the bias comes first
   const json dims = args.value("Input Dims", json::array()), type = args.value("Input type", json::array());

@@ -2,9 +2,11 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "configs/spec/error.hpp"
 
@@ -87,7 +89,10 @@ class Reader {
         "#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+\\d+\\s+\\[[^\\]]*\\]\\s+(.*\\S)\\s*");
     std::smatch found;
     if (line.find("device") == std::string::npos || !std::regex_search(line, found, rank)) return false;
-    if (found[1] == "0") ranks_ = 0, hosts_.clear();  // the same test again
+    if (found[1] == "0") {  // the same test again
+      if (!sizes_.empty()) before_ = {ranks_, hosts_.size()};
+      ranks_ = 0, hosts_.clear();
+    }
     if (!gpu_.empty() && gpu_ != found[3]) fail("GPUs " + gpu_ + " and " + found[3].str(), "one kind of GPU");
     ++ranks_, hosts_.insert(found[2]), gpu_ = found[3];
     return true;
@@ -107,6 +112,8 @@ class Reader {
       fail(fmt::format("{} words behind the element type", left - 1),
            "redop, root, and twice time, algbw, busbw, #wrong");
     if (bytes == 0) return;
+    if (before_ && *before_ != std::pair{ranks_, hosts_.size()})
+      fail("runs over " + std::to_string(before_->first) + " and " + std::to_string(ranks_) + " GPUs", "one cluster's ranks and nodes a file; split it");
     const std::size_t first = words.size() - 8;
     const double out = time_s(words, first, bytes), in_place = time_s(words, first + 4, bytes);
     Times& times = sizes_[bytes];
@@ -116,10 +123,10 @@ class Reader {
 
   double time_s(const std::vector<std::string>& words, std::size_t at, std::int64_t bytes) const {
     double us = 0, algbw = 0, wrong = 0;
-    if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0))
+    if (!parses(words[at], us) || !parses(words[at + 1], algbw) || !(us > 0 && std::isfinite(us)))
       fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
     if (words[at + 3] != "N/A" &&
-        (!parses(words[at + 3], wrong) || wrong > 1e-3))  // older tests print the largest error
+        (!parses(words[at + 3], wrong) || !(wrong <= 1e-3)))  // older tests print the largest error
       fail(words[at + 3] + " wrong results", "0 or N/A; do not use this cluster's figures before it computes rightly");
     // Both are printed with three digits or two decimals.
     const double expected = static_cast<double>(bytes) / us * 1e-3;
@@ -139,6 +146,7 @@ class Reader {
   std::string test_, gpu_, nccl_;
   std::int64_t ranks_ = 0;
   std::set<std::string> hosts_;
+  std::optional<std::pair<std::int64_t, std::size_t>> before_;  ///< ranks and hosts of the run before in this text
   std::map<std::int64_t, Times> sizes_;
 };
 

@@ -90,6 +90,7 @@ void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
   YamlMap map = study.map("maintenance");
   m.every_s = map.quantity("every", parse_seconds);
   m.duration_s = map.quantity("duration", parse_seconds);
+  if (m.every_s < 3600) map.fail("every", fmt::format("found {}, needs at least an hour", map.text("every")));
   if (!(m.duration_s >= 0 && m.duration_s < m.every_s))
     map.fail("duration", fmt::format("found {} every {}, needs windows shorter than the time between them",
                                      map.text("duration"), map.text("every")));
@@ -113,7 +114,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.profiles = words(map, "profiles", {});
   s.stack = map.text("stack", "");
   if (!s.stack.empty() && !s.profiles.empty())
-    map.fail("stack", "found beside profiles; needs one of them: a stack is priced by published measurements alone");
+    map.fail("stack", "found beside profiles; needs one of them (profiles: [] drops them): a stack is priced by published measurements alone");
   if (s.stack.empty() && s.profiles.empty()) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
   if (s.stack.empty() && s.profiles.empty() && s.cluster.shared_cores())
     map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "

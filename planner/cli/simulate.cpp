@@ -58,6 +58,8 @@ void simulate(const Options& o) {
   SimulatedStep step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
+  if (!o.stack.empty() && step.run.precision != Precision::bf16)
+    throw_error(Code::usage, "simulate: found precision fp32 with --stack {}; published runs are of bf16: needs amp_bf16, or a profile", o.stack);
   const std::unique_ptr<OpCost> model = prices(o, step.cluster);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());

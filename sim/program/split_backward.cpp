@@ -16,8 +16,9 @@ WorkItem half(WorkItem item) {
   return item;
 }
 
-/// Gradients travel on, "g..."; what forward saved is needed again.
-bool saved(const Ref& buffer) { return buffer.name.front() != 'g'; }
+/// Gradients travel on, "g...", and where they were gathered they are counted among what is kept; what forward saved is
+/// needed again.
+bool saved(const Ref& buffer) { return buffer.name.front() != 'g' && !buffer.name.ends_with(".gathered"); }
 
 }  // namespace
 

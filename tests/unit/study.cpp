@@ -90,6 +90,7 @@ TEST_CASE("slow nodes and maintenance are none unless a study names them") {
   CHECK(s.maintenance.duration_s == 4 * 3600);
   CHECK(error_of(kStudy + "maintenance: {every: 4h, duration: 4h}").find("shorter than the time between") !=
         std::string::npos);
+  CHECK(error_of(kStudy + "maintenance: {every: 1s, duration: 0s}").find("at least an hour") != std::string::npos);
   CHECK(error_of(kStudy + "maintenance: {every: 30d}").find("duration") != std::string::npos);
   CHECK(error_of(kStudy + "maintenance: {evry: 30d, every: 3d, duration: 1h}").find("did you mean 'every'") !=
         std::string::npos);
