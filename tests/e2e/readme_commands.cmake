@@ -17,6 +17,8 @@ set(out ${CMAKE_CURRENT_BINARY_DIR}/commands)
 wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --cluster hgx-h100 --gpus 256
   EXPECT "dbrx on 256 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens take.*the fastest is proved.*report.html")
+wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpus 256
+  EXPECT "mixtral-8x7b on 256 GPUs of aws-p4de.*0 % measured, 100 % published.*as torchtitan uses them")
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --profile h100-published --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
@@ -25,6 +27,8 @@ wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_tim
 wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
   EXPECT "all-reduce, one node .together..*with everything from a row's source left out")
 wt_command(validate_memory RUN validate memory configs/measurements/training_runs.csv EXPECT "bytes a parameter are constant.*peak allocated +31")
+wt_command(validate_runs RUN validate runs configs/measurements/training_runs.csv EXPECT "dense, FSDP .together..*everything from a row's stack left out")
+wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage
