@@ -303,6 +303,7 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
     for (const Sample& s : *set) judged.push_back(predictor.judge(s));
   add_intervals(judged, &Judged::forecast);
   std::vector<const Sample*> asked;
+  asked.reserve(samples.size());
   for (const Sample& s : samples) asked.push_back(&s);
   add_intervals_of_unknown(judged, asked, training, predictor);
   add_intervals(judged, &Judged::baseline);

@@ -92,6 +92,7 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
   const std::vector<TimedStep> steps = thinned(all);
   // Parameters: logarithms of the base, of each stack's factors, of each GPU's.
   std::vector<Eigen::Index> own;  // place of a constant among a stack's parameters, -1 = it has none
+  own.reserve(kStepConstants);
   Eigen::Index per_stack = 0;
   for (const Known& known : kKnown) own.push_back(known.stack_spread > 0 ? per_stack++ : -1);
   std::map<std::string, Eigen::Index> stack_at, gpu_at;
@@ -108,6 +109,7 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
     double weight;
   };
   std::vector<Place> places;
+  places.reserve(steps.size());
   for (const TimedStep& s : steps)
     places.push_back({stack_at.at(s.traits.stack), gpu_at.at(s.traits.gpu),
                       std::min(1.0, std::sqrt(kGroupWeight / members.at(s.group)))});

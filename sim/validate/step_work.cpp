@@ -99,6 +99,8 @@ class Sums {
     if (rows && run_.rows_sent_once) bytes *= distinct_places(group);
     const double seconds = times * fabric_.seconds(op.kind, bytes, group, run_);
     PhaseWork& p = phase(op);
+    const bool once = layout_.resident_weights() || !in_microbatch || op.action == Action::reduce_replicas ||
+                      op.action == Action::refresh;
     if (axis == Axis::tensor) {
       p.tensor_s += seconds;
       p.tensor_calls += times;
@@ -106,12 +108,10 @@ class Sums {
       p.gather_s += seconds;
     } else if (axis == Axis::expert || axis == Axis::context) {
       p.exchange_s += seconds;
-    } else if (layout_.resident_weights() || op.action == Action::reduce_replicas || op.action == Action::refresh) {
+    } else if (once) {
       out.replicas_s += seconds;
-    } else if (in_microbatch) {
-      (op.direction == Direction::forward ? out.forward : out.backward).gather_s += seconds;
     } else {
-      out.replicas_s += seconds;
+      (op.direction == Direction::forward ? out.forward : out.backward).gather_s += seconds;
     }
   }
 
