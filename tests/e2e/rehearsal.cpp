@@ -117,7 +117,7 @@ TEST_CASE("the peak of a rehearsed rank is that of the real one and of the memor
     const auto real_peaks = step_peaks_of(trained(real(run)));
     const auto source = recorded_routing(trained(real(run)) / "routing.csv", run.model, run.layout.microbatch * run.seq);
     const RankRouting rows(run, *source);
-    const double late = largest_transfer(run);
+    const double late = largest_transfer(real(run));
     for (const StepTimeline& t : steps_in(rehearsed(run))) {
       const double replayed = replay_memory(rank_program(run), rows.rows(t.step)).peak_bytes, among_peers = real_peaks[static_cast<std::size_t>(t.step - 1)];
       INFO("step " << t.step << ": rehearsed " << t.peak_bytes << ", real " << among_peers << ", replayed " << replayed);

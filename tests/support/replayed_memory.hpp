@@ -37,12 +37,20 @@ inline double median_memory_error(const RunSpec& run) {
   return errors[errors.size() / 2];
 }
 
-/// Bytes of the largest buffer that a collective of the step moves.
+/// Bytes of the largest buffer that a collective of the run moves: the rows of experts elsewhere as they were recorded.
 inline double largest_transfer(const RunSpec& run) {
-  double most = 0;
+  const RoutingRows routing(trained(run) / "routing.csv", run);
   const Program program = build_program_set(run.model, run.layout, program_options(run)).programs.front();
-  for (const OpInstance& each : unroll(program))
-    if (each.op->asynchronous()) most = std::max(most, each.op->collective.bytes.fixed);
+  double most = 0;
+  for (const OpInstance& each : unroll(program)) {
+    if (!each.op->asynchronous()) continue;
+    const Amount& bytes = each.op->collective.bytes;
+    most = std::max(most, bytes.fixed);
+    if (bytes.per_row == 0) continue;
+    for (std::int64_t step = 1; step <= run.steps; ++step)
+      for (std::int64_t rank = 0; rank < run.layout.world(); ++rank)
+        most = std::max(most, bytes.at(routing.received(step, each.microbatch, each.layer, rank)));
+  }
   return most;
 }
 
