@@ -13,6 +13,7 @@
 #include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/validate/data_sheet.hpp"
+#include "sim/validate/evenly.hpp"
 
 namespace wt {
 namespace {
@@ -87,8 +88,7 @@ std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples)
   for (const Sample* s : samples) stacks[s->traits.stack].push_back(s);
   std::vector<const Sample*> out;
   for (const auto& [name, members] : stacks)
-    for (std::size_t i = 0, n = std::min(members.size(), kMostOfStack); i < n; ++i)
-      out.push_back(members[i * members.size() / n]);
+    for (const Sample* s : evenly(members, kMostOfStack)) out.push_back(s);
   return out;
 }
 

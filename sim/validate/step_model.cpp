@@ -7,6 +7,7 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
+#include "sim/validate/evenly.hpp"
 #include "sim/validate/least_squares.hpp"
 
 namespace wt {
@@ -43,10 +44,8 @@ std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
   std::map<std::string, std::vector<const TimedStep*>> groups;
   for (const TimedStep& s : steps) groups[s.group].push_back(&s);
   std::vector<TimedStep> out;
-  for (const auto& [name, members] : groups) {
-    const std::size_t n = std::min(members.size(), kMostOfGroup);
-    for (std::size_t i = 0; i < n; ++i) out.push_back(*members[i * members.size() / n]);
-  }
+  for (const auto& [name, members] : groups)
+    for (const TimedStep* s : evenly(members, kMostOfGroup)) out.push_back(*s);
   return out;
 }
 

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
-#include <functional>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/collective_model.hpp"
@@ -14,6 +13,7 @@
 #include "sim/validate/memory_bound.hpp"
 #include "sim/validate/wave_model.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/usage_error.hpp"
 
 using namespace wt;
 
@@ -39,16 +39,6 @@ CollectiveRow ring(std::int64_t nodes, double bytes, const std::string& fabric =
   const double transfer = bytes * bus_share("all_gather", row.gpus) / (0.8 * (nodes > 1 ? 400e9 : 450e9));
   row.seconds = (nodes > 1 ? 17e-6 : 0) + steps * 30e-6 + 2 * std::sqrt(steps * 10e-6 * transfer) + transfer;
   return row;
-}
-
-std::string message(const std::function<void()>& fails) {
-  try {
-    fails();
-  } catch (const Error& e) {
-    CHECK(e.code() == Code::usage);
-    return e.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -172,7 +162,7 @@ TEST_CASE("tables that are not what they should be are refused with file, line a
   const test::TempDirectory folder;
   const auto file = folder.path() / "t.csv";
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
-  const auto failure = [&] { return message([&] { read_kernel_rows(file); }); };
+  const auto failure = [&] { return test::usage_error([&] { read_kernel_rows(file); }); };
   const std::string header = "gpu,op,m,n,k,dtype,median_us,std_us,source\n";
   CHECK(failure().find("cannot be read") != std::string::npos);
   write("");
@@ -213,5 +203,5 @@ TEST_CASE("tables that are not what they should be are refused with file, line a
   write(
       "source,gpu,nodes,gpus,fabric,collective,bytes,time_us,algbw_GBps,busbw_GBps,note\ns,H100,4,2,f,all_reduce,1,1,,,"
       "\n");
-  CHECK(message([&] { read_collective_rows(file); }).find("found 4 nodes for 2 GPUs") != std::string::npos);
+  CHECK(test::usage_error([&] { read_collective_rows(file); }).find("found 4 nodes for 2 GPUs") != std::string::npos);
 }

@@ -2,13 +2,13 @@
 // part alone, the stack's constant is recovered from steps made with it, and what cannot be known is not predicted.
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <functional>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/ratios.hpp"
 #include "sim/validate/routed_step.hpp"
 #include "sim/validate/routing.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/usage_error.hpp"
 
 using namespace wt;
 
@@ -91,16 +91,6 @@ std::vector<PlacedStep> steps_of(const RoutedContext& c, double stack) {
         rows.push_back({static_cast<std::int64_t>(rows.size()) + 2, dataset, method, model, 0, stack * seconds});
       }
   return rows;
-}
-
-std::string message(const std::function<void()>& fails) {
-  try {
-    fails();
-  } catch (const Error& e) {
-    CHECK(e.code() == Code::usage);
-    return e.what();
-  }
-  return "no error";
 }
 
 const std::string kSetupHeader =
@@ -261,11 +251,11 @@ TEST_CASE("routing tables that are not what they should be are refused with file
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
   const auto steps = [&](const std::string& text) {
     write(kSteps + text);
-    return message([&] { read_placed_steps(file); });
+    return test::usage_error([&] { read_placed_steps(file); });
   };
   CHECK(steps("").find("found no rows") != std::string::npos);
   write("dataset,method,model_name,aux_loss,avg_time_us\nb,m,a,0,1\n");
-  CHECK(message([&] { read_placed_steps(file); }).find("column 'avg_time_ms' missing") != std::string::npos);
+  CHECK(test::usage_error([&] { read_placed_steps(file); }).find("column 'avg_time_ms' missing") != std::string::npos);
   CHECK(steps("b,m,a,0,0,1,5,5\n").find("line 2: column 'avg_time_ms': found 0") != std::string::npos);
   CHECK(steps("b,m,a,0,,1,5,5\n").find("column 'avg_time_ms': found nothing") != std::string::npos);
   CHECK(steps("b,m,a,much,1,1,5,5\n").find("column 'aux_loss': found 'much'") != std::string::npos);
@@ -273,7 +263,7 @@ TEST_CASE("routing tables that are not what they should be are refused with file
 
   const auto loads = [&](const std::string& text) {
     write("method,model,layer,iter," + text);
-    return message([&] { read_rank_loads(file); });
+    return test::usage_error([&] { read_rank_loads(file); });
   };
   CHECK(loads("r0\nm,a,0,0,1\n").find("needs the rows of two ranks") != std::string::npos);
   CHECK(loads("r0,r2\nm,a,0,0,1,1\n").find("found the column 'r2'") != std::string::npos);
@@ -288,7 +278,7 @@ TEST_CASE("routing tables that are not what they should be are refused with file
 
   const auto setups = [&](const std::string& text) {
     write(kSetupHeader + text + ",books,0,here\n");
-    return message([&] { read_routed_setups(file); });
+    return test::usage_error([&] { read_routed_setups(file); });
   };
   CHECK(setups("a,4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4") == "no error");
   CHECK(setups("a,0,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("column 'layers'") != std::string::npos);

@@ -1,7 +1,6 @@
 // Tables of measured training steps: what the cells say, what follows from them, and what is wrong with a row.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "sim/validate/csv.hpp"
 #include "sim/validate/run_rows.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/usage_error.hpp"
 
 using namespace wt;
 
@@ -81,16 +81,6 @@ std::vector<RunRow> tables_of(const std::string& lines) {
       "source,model,gpu,n_gpus,parallelism,batch/seq,precision,measured_metric,measured_value,predicted_value\n" +
           lines);
   return read_run_rows(folder / "t.csv");
-}
-
-std::string refusal(const std::function<void()>& fails) {
-  try {
-    fails();
-  } catch (const Error& e) {
-    CHECK(e.code() == Code::usage);
-    return e.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -277,13 +267,13 @@ TEST_CASE("a table is read by the names of its columns, in any order, with other
   CHECK(table.broken[0].line == 4);
   CHECK(table.at("b") == 1);
   CHECK_THROWS_AS(table.at("c"), Error);
-  CHECK(refusal([&] { read_csv(file, {"a", "b"}); }).find("found the column 'c'") != std::string::npos);
-  CHECK(refusal([&] {
+  CHECK(test::usage_error([&] { read_csv(file, {"a", "b"}); }).find("found the column 'c'") != std::string::npos);
+  CHECK(test::usage_error([&] {
           read_csv(file, {"a", "d"}, OtherColumns::ignored);
         }).find("column 'd' missing") != std::string::npos);
   test::write_bytes(file, "a,a\n1,2\n");
-  CHECK(refusal([&] { read_csv(file, {"a"}); }).find("'a' twice") != std::string::npos);
+  CHECK(test::usage_error([&] { read_csv(file, {"a"}); }).find("'a' twice") != std::string::npos);
   test::write_bytes(file, "\"a\n1\n");
-  CHECK(refusal([&] { read_csv(file, {"a"}); }).find("quote out of place") != std::string::npos);
-  CHECK(refusal([&] { read_run_rows(folder.path()); }).find("cannot be read") != std::string::npos);
+  CHECK(test::usage_error([&] { read_csv(file, {"a"}); }).find("quote out of place") != std::string::npos);
+  CHECK(test::usage_error([&] { read_run_rows(folder.path()); }).find("cannot be read") != std::string::npos);
 }
