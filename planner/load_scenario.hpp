@@ -3,14 +3,21 @@
 #include <cstdint>
 #include <string>
 
+#include "configs/spec/model.hpp"
 #include "planner/placement.hpp"
 #include "sim/program/routing.hpp"
 
 namespace wt {
 
 /// A histogram file (layer, expert, count), or the name of one in configs/routing ("olmoe-c4"). Its evidence is what a
-/// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. Throws Error{usage}.
+/// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. `experts` as in
+/// read_histogram. Throws Error{usage}.
 LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts);
+
+/// The loads of another model as a stand-in for one with other experts: each layer's loads in order of size, read off at
+/// as many places as this model has experts, and dealt out in an order of no meaning. How uneven they are stays; no
+/// expert gets more than all tokens (1 / top_k of the choices). Evidence: assumed.
+LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model);
 
 /// Shares of a layer, summing to 1; a model with more layers reuses the rows in order.
 std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer);

@@ -10,6 +10,8 @@
 namespace wt {
 namespace {
 
+constexpr std::string_view kStretched = "stretched-";
+
 /// A trainer's routing.csv has one column an expert; a histogram has the columns layer, expert, count.
 bool is_recording(const std::string& file) {
   std::ifstream in(file);
@@ -20,19 +22,22 @@ bool is_recording(const std::string& file) {
 
 }  // namespace
 
-std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, std::int64_t experts) {
+std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, const ModelSpec& model) {
   std::vector<LoadScenario> out;
-  for (const std::string& name : names) {
+  for (std::string name : names) {
     if (name == "balanced") {
       if (names.size() > 1)
         throw_error(Code::usage, "routing: found balanced beside other loads; give balanced alone or none of it");
       return {};
     }
+    const bool stretch = name.starts_with(kStretched);
+    if (stretch) name.erase(0, kStretched.size());
     std::vector<std::string> family;
     for (const std::string& preset : preset_names("routing"))
       if (preset.starts_with(name + "-")) family.push_back(preset);
     if (family.empty()) family = {name};
-    for (const std::string& one : family) out.push_back(read_load_scenario(one, experts));
+    for (const std::string& one : family)
+      out.push_back(stretch ? stretched(read_load_scenario(one, 0), model) : read_load_scenario(one, model.experts));
   }
   return out;
 }
@@ -47,13 +52,15 @@ std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microb
       const std::vector<double> shares = shares_of(scenario, static_cast<std::int64_t>(layer));
       for (std::size_t e = 0; e < mean[layer].size(); ++e) mean[layer][e] += shares.at(e);
     }
-  return histogram_routing(model, tokens, mean,
-                           scenarios.size() == 1 ? "histogram " + scenarios[0].name : fmt::format("mean of {} histograms", scenarios.size()));
+  std::string description = fmt::format("mean of {} histograms", scenarios.size());
+  if (scenarios.size() == 1)
+    description = "histogram " + scenarios[0].name + (scenarios[0].evidence.kind == Evidence::assumed ? " (assumed)" : "");
+  return histogram_routing(model, tokens, mean, std::move(description));
 }
 
 NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, const Microbatches& tokens) {
   if (names.size() == 1 && is_recording(names[0])) return {recorded_routing(names[0], model, tokens), Evidence::measured};
-  const std::vector<LoadScenario> scenarios = read_scenarios(names, model.experts);
+  const std::vector<LoadScenario> scenarios = read_scenarios(names, model);
   NamedRouting out{mean_routing(model, tokens, scenarios), Evidence::assumed};
   if (!scenarios.empty()) out.evidence = scenarios.front().evidence.kind;
   for (const LoadScenario& one : scenarios)

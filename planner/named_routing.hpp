@@ -10,8 +10,9 @@
 namespace wt {
 
 /// The histograms that names stand for: files, names in configs/routing, families of them ("dbrx-proxy" is every
-/// dbrx-proxy-*); "balanced" alone = none. Throws Error{usage}.
-std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, std::int64_t experts);
+/// dbrx-proxy-*); "stretched-NAME" = those of NAME stretched over the model's experts; "balanced" alone = none. Throws
+/// Error{usage}.
+std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, const ModelSpec& model);
 
 /// Every scenario's shares count alike; none = balanced. `tokens`: of one rank.
 std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens, const std::vector<LoadScenario>& scenarios);

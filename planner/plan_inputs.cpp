@@ -58,7 +58,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, {}, 0};
   read_prices(inputs, allow_assumed);
-  inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model.experts);
+  inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);
   inputs.stragglers = read_stragglers(inputs.study.stragglers);
   return inputs;

@@ -73,7 +73,7 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
     // Calibrating again is only needed for other profiles, or other published prices; everything else is quick to read.
     if (inputs && studies[i].stack.empty() && inputs->study.profiles == studies[i].profiles && inputs->study.precision == studies[i].precision) {
       inputs->study = studies[i];
-      inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model.experts);
+      inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model);
       inputs->failures = read_failures(studies[i].failures);
       inputs->stragglers = read_stragglers(studies[i].stragglers);
     } else {

@@ -103,7 +103,7 @@ BENCHMARK(step_by_layers)
 struct Space {
   ModelSpec model = read_model("dbrx");
   SearchProblem problem{model, read_cluster("dbrx-3072-h100"),        prices(), 3072, kSeq, 3072, Precision::bf16, {},
-                        0,     read_scenarios({"dbrx-proxy-c4"}, 16), 0,        {}};
+                        0,     read_scenarios({"dbrx-proxy-c4"}, read_model("dbrx")), 0,        {}};
   struct Case {
     Layout layout;
     ProgramSet set;

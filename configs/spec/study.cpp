@@ -206,7 +206,7 @@ std::vector<std::string> routing_for_model(const ModelSpec& model) {
   if (model.experts == 16 && model.top_k == 4) return {"dbrx-proxy"};
   if (model.experts == 8 && model.top_k == 2) return {"mixtral"};
   if (model.experts == 64 && model.top_k == 8) return {"olmoe"};
-  return {"balanced"};
+  return {model.experts > 0 ? "stretched-olmoe" : "balanced"};
 }
 
 }  // namespace wt

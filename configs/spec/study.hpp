@@ -94,7 +94,7 @@ std::string set_study_key(const std::string& text, const std::string& key, const
 /// Profiles in configs/profiles for a GPU, by its first word: "H100-SXM-80GB" -> "h100-*". Empty when none is there.
 std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
 /// Loads where nobody says any: families in configs/routing recorded with as many experts and choices ({"dbrx-proxy"}
-/// for 16 and 4), {"balanced"} only where there are none.
+/// for 16 and 4), for other experts {"stretched-olmoe"}; {"balanced"} for dense models alone.
 std::vector<std::string> routing_for_model(const ModelSpec& model);
 
 }  // namespace wt

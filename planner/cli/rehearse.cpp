@@ -8,6 +8,7 @@
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/named_routing.hpp"
@@ -79,7 +80,7 @@ void rehearse(const Options& o) {
   const auto figures = read_plan_figures(file, plan);
   const std::vector<std::string> names = !plan.rehearsal.routing.empty() ? std::vector{plan.rehearsal.routing}
                                          : figures                      ? figures->routing
-                                                                        : std::vector<std::string>{"balanced"};
+                                                                        : routing_for_model(plan.model);
   const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens()).source; };
   RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();

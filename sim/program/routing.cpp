@@ -123,18 +123,23 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
   };
   const std::size_t layer = column("layer"), expert = column("expert"), count = column("count");
   std::map<double, std::vector<double>> layers;
+  std::size_t most = static_cast<std::size_t>(experts);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size())
       throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
     auto& shares = layers[to_number(rows[i][layer], csv, i + 1)];
-    shares.resize(static_cast<std::size_t>(experts), 0.0);
     const double index = to_number(rows[i][expert], csv, i + 1);
-    if (index >= static_cast<double>(experts))
+    if (experts > 0 && index >= static_cast<double>(experts))
       throw_error(Code::usage, "{}: row {}: found expert {}, the model has {}", csv.string(), i + 1, index, experts);
+    most = std::max(most, static_cast<std::size_t>(index) + 1);
+    shares.resize(most, 0.0);
     shares[static_cast<std::size_t>(index)] += to_number(rows[i][count], csv, i + 1);
   }
   std::vector<std::vector<double>> out;
-  for (auto& [index, shares] : layers) out.push_back(std::move(shares));
+  for (auto& [index, shares] : layers) {
+    shares.resize(most, 0.0);
+    out.push_back(std::move(shares));
+  }
   return out;
 }
 

@@ -41,6 +41,7 @@ TEST_CASE("loads are recorded ones, named in the report; balance is a choice") {
   CHECK(routing_in(simulate("--routing balanced").second) == "balanced (assumed)");
   CHECK(routing_in(simulate("--routing mixtral-c4").second) == "histogram mixtral-c4 (published)");
   CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").second) == "mean of 2 histograms (published)");
+  CHECK(routing_in(simulate("--routing stretched-olmoe-c4").second) == "histogram stretched-olmoe-c4 (assumed)");
 }
 
 TEST_CASE("a plan says which loads it rests on") {

@@ -298,3 +298,30 @@ TEST_CASE("impossible placements are refused") {
   CHECK_THROWS_WITH(place_layer({{0, 0}}, 1), Catch::Contains("0 tokens"));
   CHECK_THROWS_WITH(plan_placement({}, 3, 4), Catch::Contains("0 scenarios"));
 }
+
+TEST_CASE("loads stretched over other experts are as uneven, and no expert gets more than all tokens") {
+  ModelSpec model;
+  const LoadScenario recorded = read_load_scenario("olmoe-c4", 0);
+  REQUIRE(recorded.counts[0].size() == 64);
+  const auto unevenness = [](std::vector<double> shares) {
+    return *std::max_element(shares.begin(), shares.end()) * static_cast<double>(shares.size());
+  };
+  for (const auto& [experts, top_k] : {std::pair{64, 8}, {128, 8}, {256, 8}, {60, 4}, {16, 1}, {4, 4}, {8, 7}, {1, 1}}) {
+    model.experts = experts, model.top_k = top_k;
+    const LoadScenario loads = stretched(recorded, model);
+    CAPTURE(experts, top_k);
+    CHECK(loads.evidence.kind == Evidence::assumed);
+    for (std::int64_t layer : {0, 1, 2}) {
+      std::vector<double> shares = shares_of(loads, layer), original = shares_of(recorded, layer);
+      REQUIRE(shares.size() == static_cast<std::size_t>(experts));
+      const double most = *std::max_element(shares.begin(), shares.end());
+      CHECK(most <= 1.0 / top_k * (1 + 1e-12));
+      CHECK(*std::min_element(shares.begin(), shares.end()) > 0);
+      CHECK(unevenness(shares) <= unevenness(original) * 1.02);
+      if (experts >= 60) CHECK(unevenness(shares) >= unevenness(original) * 0.9);
+      std::sort(shares.begin(), shares.end()), std::sort(original.begin(), original.end());
+      if (experts == 64)
+        for (std::size_t e = 0; e < shares.size(); ++e) CHECK(shares[e] == Approx(original[e]).epsilon(1e-12));
+    }
+  }
+}

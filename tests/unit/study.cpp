@@ -107,7 +107,8 @@ TEST_CASE("loads nobody says are those recorded with as many experts and choices
   CHECK(study_from_text(kStudy + "routing: balanced\n", "s").routing == std::vector<std::string>{"balanced"});
   CHECK(routing_for_model(read_model("mixtral-8x7b")) == std::vector<std::string>{"mixtral"});
   CHECK(routing_for_model(read_model("olmoe-1b-7b")) == std::vector<std::string>{"olmoe"});
-  CHECK(routing_for_model(read_model("qwen3-30b-a3b")) == std::vector<std::string>{"balanced"});  // nothing recorded
+  CHECK(routing_for_model(read_model("qwen3-30b-a3b")) == std::vector<std::string>{"stretched-olmoe"});  // nothing recorded
+  CHECK(routing_for_model(read_model("llama3-8b")) == std::vector<std::string>{"balanced"});
 }
 
 TEST_CASE("keys are set by dotted name, and maps are made on the way") {
