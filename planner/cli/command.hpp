@@ -11,6 +11,7 @@ void add_data(CLI::App& app);
 void add_train(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_calibrate(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_whatif(CLI::App& app);

@@ -1,0 +1,59 @@
+// windtunnel compare: runs that windtunnel train really did, beside what the simulator says of them.
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
+#include "planner/demo.hpp"
+#include "planner/proof_report.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::vector<std::string> folders, calibrated_on;
+  std::string machine, output;
+  bool json = false;
+};
+
+void compare(const Options& o) {
+  const MachineModel machine(read_machine(o.machine));
+  std::vector<RunComparison> comparisons;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const std::string& folder : o.folders) {
+    const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
+    comparisons.push_back(compare_run(run, folder, this_machine(run.layout.world()), machine));
+    comparisons.back().calibrated_on = std::count(o.calibrated_on.begin(), o.calibrated_on.end(), folder) > 0;
+    rows.push_back(to_json(comparisons.back()));
+  }
+  Report report;
+  report.title = "Predicted against measured";
+  std::vector<RunComparison> unseen;
+  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen), [](const RunComparison& c) { return !c.calibrated_on; });
+  report.answer = unseen.empty() ? "Every run was calibrated on." : "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
+  report.sections = {comparison_section(comparisons), timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),
+                     rank_memory_section(comparisons)};
+  report.payload = {{"comparisons", rows}};
+  report.provenance = provenance({{"prices", o.machine}});
+  if (!o.output.empty()) write_report_file(report, o.output);
+  if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
+  put_report(report, o.json);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("compare",
+                                         "Lay runs that were trained on this machine beside their predictions\n"
+                                         "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
+  auto o = std::make_shared<Options>();
+  command->add_option("FOLDER", o->folders, "What windtunnel train wrote, one or more")->required()->check(CLI::ExistingDirectory);
+  command->add_option("--machine", o->machine, "Machine model (windtunnel calibrate)")->required();
+  command->add_option("--calibrated-on", o->calibrated_on, "A FOLDER whose profile the machine model has seen; may be repeated");
+  command->add_option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
+  command->add_flag("--json", o->json, "Print one JSON document");
+  command->callback([o] { compare(*o); });
+}
+
+}  // namespace wt
