@@ -33,7 +33,7 @@ PortBytes gather_ports(double ranks, double nodes, double members);
 /// node boundary, a hierarchical one (N-1)/N; in two trees over more than two nodes the fullest node sends the buffer
 /// twice (once up and down inside one tree and a half up the other, with two children), on two nodes once. All nodes
 /// count as the fullest, which the others wait for: the published NVLSTree curves of 4 to 1,024 nodes of DGX H100 end at
-/// 0.95-0.99 of that, and two nodes of B200 at 0.96.
+/// 0.92-0.96 of that rate, and two nodes of B200 at 0.96 of theirs.
 PortBytes all_reduce_ports(AllReduce algorithm, double ranks, double nodes, double members);
 
 constexpr double kUsableNic = 48.5 / 50.0;  ///< of a ConnectX-7's nominal rate (SimAI's constants)

@@ -74,12 +74,12 @@ void by_algorithm(CollectivePrice& price, const CollectiveData& data, const AllR
   double table_s = price.latency_s + transfer_s;
   for (const AllReduce each : {AllReduce::ring, AllReduce::tree}) {
     const NcclTime small = nccl_time(each, Protocol::ll, machine, ranks, nodes);
-    const double latency = kSmallOverNccl * small.latency_s, moving = kSmallOverNccl * bytes * small.s_per_byte;
-    if (latency + moving >= table_s) continue;
-    table_s = latency + moving;
+    const double latency = kSmallOverNccl * small.latency_s, s_per_byte = kSmallOverNccl * small.s_per_byte;
+    if (latency + bytes * s_per_byte >= table_s) continue;
+    table_s = latency + bytes * s_per_byte;
     price.latency_s = latency;
     price.algorithm = each;
-    price.efficiency = bytes * all_reduce_wire_s(each, machine, ranks, nodes) / moving;
+    price.efficiency = all_reduce_wire_s(each, machine, ranks, nodes) / s_per_byte;
     price.evidence = std::max(price.evidence, Evidence::derived);
   }
 }
@@ -123,6 +123,7 @@ double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double byt
 void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s, std::int64_t ranks,
                     std::int64_t nodes) {
   price.algorithm = nccl_all_reduce(machine, bytes, ranks, nodes);
+  if (bytes <= 0) return;
   const double least_s = bytes * all_reduce_least_s(price.algorithm, machine, ranks, nodes);
   price.efficiency = bytes * all_reduce_wire_s(price.algorithm, machine, ranks, nodes) / std::max(transfer_s, least_s);
 }
