@@ -35,9 +35,13 @@ Table time_table(const ReplayResult& r) {
   std::vector<OpClassTotal> totals = r.totals;
   std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (const OpClassTotal& t : totals)
-    table.rows.push_back({op_text(t), {static_cast<double>(t.count), fmt::format("{}", t.count)},
-                          seconds(t.busy_s), seconds(t.exposed_s)});
-  table.note = "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their algorithm.";
+    table.rows.push_back({op_text(t),
+                          {static_cast<double>(t.count), fmt::format("{}", t.count)},
+                          seconds(t.busy_s),
+                          seconds(t.exposed_s)});
+  table.note =
+      "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
+      "algorithm.";
   return table;
 }
 

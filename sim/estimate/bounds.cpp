@@ -111,8 +111,9 @@ class LaneSums {
     }
     if (op.kind != OpKind::all_to_all)
       return price.latency_s + bytes / price.efficiency *
-                                   (op.kind == OpKind::all_reduce ? group->reduce_s_per_byte[static_cast<std::size_t>(price.algorithm)]
-                                                                  : group->gather_s_per_byte);
+                                   (op.kind == OpKind::all_reduce
+                                        ? group->reduce_s_per_byte[static_cast<std::size_t>(price.algorithm)]
+                                        : group->gather_s_per_byte);
     const bool routed = op.action == Action::dispatch || op.action == Action::collect;
     const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows

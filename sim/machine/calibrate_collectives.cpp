@@ -116,7 +116,9 @@ AllReduce all_reduce_of(const std::string& name) {
   if (const auto known = all_reduce_named(name)) return *known;
   std::string allowed;
   for (const AllReduce each : kAllReduces) allowed += (allowed.empty() ? "" : ", ") + to_string(each);
-  throw_error(Code::usage, "profile: fingerprint key 'all_reduce': found '{}', allowed {}; leave it out where NCCL chooses", name, allowed);
+  throw_error(Code::usage,
+              "profile: fingerprint key 'all_reduce': found '{}', allowed {}; leave it out where NCCL chooses", name,
+              allowed);
 }
 
 /// Latency of a kind on this many nodes, the entry of `small` made with the constants' value where there is none.
@@ -131,8 +133,10 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
   CollectiveData& data = out.data.collectives;
   data.nvlink_Bps = fingerprint_number(*samples.front().profile, "nvlink_Bps");
   const std::map<std::string, std::string>& fingerprint = samples.front().profile->fingerprint;
-  if (fingerprint.count("nvls_ranks")) data.nvls_ranks = std::llround(fingerprint_number(*samples.front().profile, "nvls_ranks"));
-  if (const auto name = fingerprint.find("all_reduce"); name != fingerprint.end()) data.only = all_reduce_of(name->second);
+  if (fingerprint.count("nvls_ranks"))
+    data.nvls_ranks = std::llround(fingerprint_number(*samples.front().profile, "nvls_ranks"));
+  if (const auto name = fingerprint.find("all_reduce"); name != fingerprint.end())
+    data.only = all_reduce_of(name->second);
   struct Transfer {
     PoolPoint point;
     double seconds, load_s;
@@ -154,7 +158,8 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
     const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;
     transfers.push_back({p, m.median(), pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / nominal_Bps});
     // What a ring could not have done, the switch did.
-    if (p.kind == OpKind::all_reduce && p.nodes == 1 && m.median() < transfers.back().load_s && (data.nvls_ranks == 0 || p.ranks < data.nvls_ranks))
+    if (p.kind == OpKind::all_reduce && p.nodes == 1 && m.median() < transfers.back().load_s &&
+        (data.nvls_ranks == 0 || p.ranks < data.nvls_ranks))
       data.nvls_ranks = p.ranks;
   }
   for (const Transfer& t : transfers) {
@@ -173,7 +178,8 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
   for (Transfer& t : transfers) {
     const double beyond = t.seconds - latency_entry(data, t.point).seconds;
     if (beyond < kBeyondLatency * t.seconds) continue;
-    t.point.efficiency = t.load_s / std::max(beyond, least_transfer_s(data, t.point.kind, t.point.bytes, t.point.ranks, t.point.nodes));
+    t.point.efficiency =
+        t.load_s / std::max(beyond, least_transfer_s(data, t.point.kind, t.point.bytes, t.point.ranks, t.point.nodes));
     data.pools.push_back(t.point);
     measured[t.point.kind].push_back(t.seconds);
   }
@@ -185,9 +191,10 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
       if (p.kind != kind) continue;
       const auto time = [&](const CollectiveData& from) {
         const CollectivePrice price = price_collective(from, true, p.kind, p.bytes, p.ranks, p.nodes);
-        const double load_s = p.kind == OpKind::all_reduce
-                                  ? p.bytes * all_reduce_wire_s(price.algorithm, data, p.ranks, p.nodes)
-                                  : pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps);
+        const double load_s =
+            p.kind == OpKind::all_reduce
+                ? p.bytes * all_reduce_wire_s(price.algorithm, data, p.ranks, p.nodes)
+                : pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps);
         return price.latency_s + load_s / price.efficiency;
       };
       predicted.push_back(time(data));

@@ -21,8 +21,8 @@ struct Hops {
 constexpr std::array<Hops, 3> kRing = {{{6.6e-6, 0.6e-6, 2.7e-6}, {14e-6, 1.9e-6, 4e-6}, {8.4e-6, 3.4e-6, 14e-6}}};
 constexpr std::array<Hops, 3> kTree = {{{6.8e-6, 0.6e-6, 5e-6}, {14e-6, 1.25e-6, 8.5e-6}, {8.4e-6, 4e-6, 14e-6}}};
 constexpr double kSwitch_s = 25e-6, kSwitchTree_s = 20.9e-6;  // NVLS; a hop between nodes of NVLSTree
-constexpr double kNetworkOverhead_s = 1e-6;  // a proxy's, behind every hop of a ring that leaves nodes
-constexpr double kLongRing = 1.4;            // Simple over several nodes
+constexpr double kNetworkOverhead_s = 1e-6;                   // a proxy's, behind every hop of a ring that leaves nodes
+constexpr double kLongRing = 1.4;                             // Simple over several nodes
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
@@ -35,9 +35,11 @@ double latency_s(AllReduce algorithm, Protocol protocol, double ranks, double no
       const double passes = 2 * ((ranks - nodes) * hop + (nodes - 1) * kRing[p].network);
       return (kRing[p].base + passes) * (nodes > 1 && protocol == Protocol::simple ? kLongRing : 1);
     }
-    case AllReduce::tree: return kTree[p].base + 2 * ((members - 1) * kTree[p].nvlink + levels * kTree[p].network);
+    case AllReduce::tree:
+      return kTree[p].base + 2 * ((members - 1) * kTree[p].nvlink + levels * kTree[p].network);
     case AllReduce::nvls:
-    case AllReduce::nvls_tree: return kSwitch_s + 2 * levels * kSwitchTree_s;
+    case AllReduce::nvls_tree:
+      return kSwitch_s + 2 * levels * kSwitchTree_s;
     case AllReduce::hierarchical:  // three rings, one after another
       return 3 * kRing[p].base + 2 * ((members - 1) * kRing[p].nvlink + (nodes - 1) * kRing[p].network);
   }
@@ -78,10 +80,13 @@ PortBytes all_reduce_ports(AllReduce algorithm, double ranks, double nodes, doub
       const PortBytes once = gather_ports(ranks, nodes, members);
       return {2 * once.nvlink, 2 * once.nic};
     }
-    case AllReduce::tree: return {inside, trees};
+    case AllReduce::tree:
+      return {inside, trees};
     case AllReduce::nvls:
-    case AllReduce::nvls_tree: return {added, trees};
-    case AllReduce::hierarchical: return {inside, 2 * (nodes - 1) / nodes / members};
+    case AllReduce::nvls_tree:
+      return {added, trees};
+    case AllReduce::hierarchical:
+      return {inside, 2 * (nodes - 1) / nodes / members};
   }
   return {};
 }
@@ -92,19 +97,25 @@ double all_reduce_wire_s(AllReduce algorithm, const AllReduceMachine& machine, s
   return ports_s(even_ports(algorithm, ranks, nodes), machine.nvlink_Bps, machine.nic_Bps);
 }
 
-double all_reduce_least_s(AllReduce algorithm, const AllReduceMachine& machine, std::int64_t ranks, std::int64_t nodes) {
+double all_reduce_least_s(AllReduce algorithm, const AllReduceMachine& machine, std::int64_t ranks,
+                          std::int64_t nodes) {
   return ports_s(even_ports(algorithm, ranks, nodes), machine.nvlink_Bps, kUsableNic * machine.nic_Bps);
 }
 
-NcclTime nccl_time(AllReduce algorithm, Protocol protocol, const AllReduceMachine& machine, std::int64_t ranks, std::int64_t nodes) {
+NcclTime nccl_time(AllReduce algorithm, Protocol protocol, const AllReduceMachine& machine, std::int64_t ranks,
+                   std::int64_t nodes) {
   const double n = as_double(ranks);
-  const bool tree = algorithm == AllReduce::tree, adds = algorithm == AllReduce::nvls || algorithm == AllReduce::nvls_tree;
+  const bool tree = algorithm == AllReduce::tree,
+             adds = algorithm == AllReduce::nvls || algorithm == AllReduce::nvls_tree;
   PortBytes ports = even_ports(algorithm, ranks, nodes);
   if (adds) ports.nvlink /= kSwitchShare;
-  double s_per_byte = ports_s(ports, kNvlinkShare * machine.nvlink_Bps, kNicShare * machine.nic_Bps) / (tree ? kTreeShare : 1);
+  double s_per_byte =
+      ports_s(ports, kNvlinkShare * machine.nvlink_Bps, kNicShare * machine.nic_Bps) / (tree ? kTreeShare : 1);
   if (protocol == Protocol::ll128) s_per_byte /= tree ? 120.0 / 128 : 0.92;
   if (protocol == Protocol::ll) {
-    const double bus_Bps = nodes == 1 ? kLowLatencyNvlink * machine.nvlink_Bps : nodes == 2 ? kLowLatencyTwo_Bps : kLowLatencyMore_Bps;
+    const double bus_Bps = nodes == 1   ? kLowLatencyNvlink * machine.nvlink_Bps
+                           : nodes == 2 ? kLowLatencyTwo_Bps
+                                        : kLowLatencyMore_Bps;
     s_per_byte = std::max(s_per_byte * (tree ? 3.8 : 2), (tree ? 2 : 2 * (n - 1) / n) / bus_Bps);
   }
   return {latency_s(algorithm, protocol, n, as_double(nodes)), s_per_byte};

@@ -1,11 +1,13 @@
-// Algorithms of an all-reduce: what each puts on NVLink and on the NICs, what it waits for, and which one NCCL takes. The
-// other collectives have one each: all-gather and reduce-scatter a ring, all-to-all direct exchange, send a message.
+// Algorithms of an all-reduce: what each puts on NVLink and on the NICs, what it waits for, and which one NCCL takes.
+// The other collectives have one each: all-gather and reduce-scatter a ring, all-to-all direct exchange, send a
+// message.
 //   ring          every GPU passes its part on to the next, twice round
 //   tree          a chain inside each node, two binary trees over the nodes that share the buffer (each node is a leaf
 //                 of one and inside the other)
 //   nvls          the NVSwitch adds what it reads from the node's GPUs, and copies the sum to them (NVLink SHARP)
 //   nvls_tree     nvls inside each node, the two trees over the nodes
-//   hierarchical  reduce-scatter inside each node, a ring over the nodes for each part, all-gather inside each node; not
+//   hierarchical  reduce-scatter inside each node, a ring over the nodes for each part, all-gather inside each node;
+//   not
 //                 one of NCCL's, but what a library of one's own does
 #pragma once
 #include <array>
@@ -16,8 +18,8 @@
 namespace wt {
 
 enum class AllReduce { ring, tree, nvls, nvls_tree, hierarchical };
-constexpr std::array<AllReduce, 5> kAllReduces = {AllReduce::ring, AllReduce::tree, AllReduce::nvls, AllReduce::nvls_tree,
-                                                  AllReduce::hierarchical};
+constexpr std::array<AllReduce, 5> kAllReduces = {AllReduce::ring, AllReduce::tree, AllReduce::nvls,
+                                                  AllReduce::nvls_tree, AllReduce::hierarchical};
 std::string to_string(AllReduce algorithm);
 std::optional<AllReduce> all_reduce_named(const std::string& name);
 
@@ -32,8 +34,8 @@ PortBytes gather_ports(double ranks, double nodes, double members);
 /// Of a GPU on a node that holds `members` of the group's `ranks`. A ring moves (n-1)/n of the buffer twice over every
 /// node boundary, a hierarchical one (N-1)/N; in two trees over more than two nodes the fullest node sends the buffer
 /// twice (once up and down inside one tree and a half up the other, with two children), on two nodes once. All nodes
-/// count as the fullest, which the others wait for: the published NVLSTree curves of 4 to 1,024 nodes of DGX H100 end at
-/// 0.92-0.96 of that rate, and two nodes of B200 at 0.96 of theirs.
+/// count as the fullest, which the others wait for: the published NVLSTree curves of 4 to 1,024 nodes of DGX H100 end
+/// at 0.92-0.96 of that rate, and two nodes of B200 at 0.96 of theirs.
 PortBytes all_reduce_ports(AllReduce algorithm, double ranks, double nodes, double members);
 
 constexpr double kUsableNic = 48.5 / 50.0;  ///< of a ConnectX-7's nominal rate (SimAI's constants)
@@ -62,7 +64,8 @@ enum class Protocol { ll, ll128, simple };
 struct NcclTime {
   double latency_s = 0, s_per_byte = 0;
 };
-NcclTime nccl_time(AllReduce algorithm, Protocol protocol, const AllReduceMachine& machine, std::int64_t ranks, std::int64_t nodes);
+NcclTime nccl_time(AllReduce algorithm, Protocol protocol, const AllReduceMachine& machine, std::int64_t ranks,
+                   std::int64_t nodes);
 
 /// The algorithm that NCCL takes: by nccl_time the fastest of those the machine has, with any protocol. Ring is always
 /// there, the trees on several nodes.

@@ -15,10 +15,12 @@ constexpr double kNvlinkHop_s = 3.4e-6;
 constexpr double kNetworkHop_s = 14e-6;
 constexpr double kNetworkOverhead_s = 1e-6;
 constexpr double kExchangeInNode_s = 11e-6, kExchangeOverNodes_s = 37e-6;  // Vultr HGX B200, all-to-all of <= 1 KiB
-constexpr double kMessageInNode_s = 9.3e-6, kMessageOverNodes_s = 14.5e-6;  // Vultr HGX B200, send and receive of <= 1 KiB
+constexpr double kMessageInNode_s = 9.3e-6,
+                 kMessageOverNodes_s = 14.5e-6;  // Vultr HGX B200, send and receive of <= 1 KiB
 constexpr double kAssumedEfficiency = 0.5;
-constexpr double kSmallOverNccl = 1.4;  // 36 us measured of 8 bytes over two B200 nodes (Vultr, InfiniBand), 25 by NCCL's constants
-constexpr double kLarge_bytes = 64 << 20;  // about a layer's gradients
+constexpr double kSmallOverNccl =
+    1.4;  // 36 us measured of 8 bytes over two B200 nodes (Vultr, InfiniBand), 25 by NCCL's constants
+constexpr double kLarge_bytes = 64 << 20;         // about a layer's gradients
 const AllReduceMachine kHgxH100 = {450e9, 50e9};  // where nobody said: only the choice of an algorithm rests on it
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
@@ -55,20 +57,24 @@ CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, st
 
 /// What passes the pool that a table's efficiencies are of, for each byte.
 double pool_share(AllReduce algorithm, std::int64_t ranks, std::int64_t nodes) {
-  const PortBytes bytes = all_reduce_ports(algorithm, as_double(ranks), as_double(nodes), as_double(ranks) / as_double(nodes));
+  const PortBytes bytes =
+      all_reduce_ports(algorithm, as_double(ranks), as_double(nodes), as_double(ranks) / as_double(nodes));
   return nodes > 1 ? bytes.nic : bytes.nvlink;
 }
 
 /// From the bus bandwidth that the table has to the algorithm of this transfer.
-void by_algorithm(CollectivePrice& price, const CollectiveData& data, const AllReduceMachine& machine, const PoolPoint& used, double bytes,
-                  std::int64_t ranks, std::int64_t nodes, bool below_table) {
+void by_algorithm(CollectivePrice& price, const CollectiveData& data, const AllReduceMachine& machine,
+                  const PoolPoint& used, double bytes, std::int64_t ranks, std::int64_t nodes, bool below_table) {
   const AllReduce algorithm = nccl_all_reduce(machine, bytes, ranks, nodes);
   // The share of the wire as if the measured transfer had gone by this algorithm: its time stays what it was.
-  double share = price.efficiency * pool_share(algorithm, used.ranks, used.nodes) / pool_share(AllReduce::ring, used.ranks, used.nodes);
-  const bool gathers = std::any_of(data.pools.begin(), data.pools.end(), [](const PoolPoint& p) { return p.kind == OpKind::all_gather && p.nodes == 1; });
+  double share = price.efficiency * pool_share(algorithm, used.ranks, used.nodes) /
+                 pool_share(AllReduce::ring, used.ranks, used.nodes);
+  const bool gathers = std::any_of(data.pools.begin(), data.pools.end(),
+                                   [](const PoolPoint& p) { return p.kind == OpKind::all_gather && p.nodes == 1; });
   if (nodes == 1 && ranks != used.ranks && algorithm == AllReduce::ring && gathers)
     share = std::min(share, price_collective(data, false, OpKind::all_gather, bytes, ranks, nodes).efficiency);
-  const double transfer_s = bytes * pool_share(algorithm, ranks, nodes) / share / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
+  const double transfer_s =
+      bytes * pool_share(algorithm, ranks, nodes) / share / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
   set_all_reduce(price, machine, bytes, transfer_s, ranks, nodes);
   if (!below_table || machine.only) return;
   double table_s = price.latency_s + transfer_s;
@@ -102,7 +108,9 @@ double latency_s(const AllReduceMachine& machine, OpKind kind, std::int64_t rank
   const double fit = nccl_latency_s(kind, ranks, nodes);
   if (kind != OpKind::all_reduce || nodes == 1) return fit;
   const AllReduce algorithm = nccl_all_reduce(machine, kLarge_bytes, ranks, nodes);
-  const auto nccl_s = [&](AllReduce each) { return nccl_time(each, Protocol::simple, machine, ranks, nodes).latency_s; };
+  const auto nccl_s = [&](AllReduce each) {
+    return nccl_time(each, Protocol::simple, machine, ranks, nodes).latency_s;
+  };
   const bool tree = algorithm == AllReduce::tree || algorithm == AllReduce::nvls_tree;
   return tree ? fit * nccl_s(algorithm) / nccl_s(AllReduce::nvls_tree) : nccl_s(algorithm);
 }
@@ -114,14 +122,15 @@ double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t no
   return bytes * moved_share(kind, ranks) / (nodes > 1 ? per_node : 1.0);
 }
 
-double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
+double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double bytes, std::int64_t ranks,
+                        std::int64_t nodes) {
   if (kind == OpKind::all_reduce)
     return bytes * all_reduce_least_s(nccl_all_reduce(machine, bytes, ranks, nodes), machine, ranks, nodes);
   return pool_bytes(kind, bytes, ranks, nodes) / (nodes > 1 ? kUsableNic * machine.nic_Bps : machine.nvlink_Bps);
 }
 
-void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s, std::int64_t ranks,
-                    std::int64_t nodes) {
+void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s,
+                    std::int64_t ranks, std::int64_t nodes) {
   price.algorithm = nccl_all_reduce(machine, bytes, ranks, nodes);
   if (bytes <= 0) return;
   const double least_s = bytes * all_reduce_least_s(price.algorithm, machine, ranks, nodes);
@@ -191,7 +200,8 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
   price.root = used->root.value_or(used->evidence);
   price.relative_spread = used->relative_spread;
   if (source != kind || nearest != nodes) price.evidence = std::max(price.evidence, Evidence::derived);
-  if (kind == OpKind::all_reduce) by_algorithm(price, data, machine, *used, bytes, ranks, nodes, nodes > 1 && !below && size < used->bytes);
+  if (kind == OpKind::all_reduce)
+    by_algorithm(price, data, machine, *used, bytes, ranks, nodes, nodes > 1 && !below && size < used->bytes);
   return price;
 }
 

@@ -61,8 +61,8 @@ struct CollectiveData : AllReduceMachine {
 /// us inside a node, 14.5 us between nodes (the same source's send and receive).
 double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
-/// The same, of an all-reduce with the algorithm that this machine's large ones take on these nodes: trees between nodes
-/// at the ratio of NCCL's constants to NVLSTree's.
+/// The same, of an all-reduce with the algorithm that this machine's large ones take on these nodes: trees between
+/// nodes at the ratio of NCCL's constants to NVLSTree's.
 double latency_s(const AllReduceMachine& machine, OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
 /// Bytes that pass the tightest pool for one GPU: its NVLink on one node, its share of the node's NICs on several.
@@ -73,12 +73,13 @@ double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t no
 
 /// Seconds that these bytes take at least: NVLink at its nominal rate, NICs at 0.97 of theirs; of an all-reduce with
 /// the algorithm that NCCL takes for them.
-double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
+double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double bytes, std::int64_t ranks,
+                        std::int64_t nodes);
 
 /// An all-reduce whose bytes take transfer_s where the table, or another model, says so: NCCL's algorithm for it, and
 /// the efficiency of that one's load; no faster than its wires.
-void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s, std::int64_t ranks,
-                    std::int64_t nodes);
+void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s,
+                    std::int64_t ranks, std::int64_t nodes);
 
 /// An all-reduce takes the time of the table, and the load of its algorithm (nccl_all_reduce); with another number of
 /// ranks or nodes, the share of the wire that this load had. On one node a ring is no faster than an all-gather, where

@@ -199,7 +199,8 @@ class Binder {
       return;
     }
     const bool reduces = op.kind == OpKind::all_reduce;
-    int& load = loads_[static_cast<std::size_t>(pending.group)][reduces ? static_cast<std::size_t>(price.algorithm) : kAllReduces.size()];
+    int& load = loads_[static_cast<std::size_t>(pending.group)]
+                      [reduces ? static_cast<std::size_t>(price.algorithm) : kAllReduces.size()];
     if (load < 0) {
       load = static_cast<int>(bound_->tasks.loads.size());
       bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(group, price.algorithm) : group.ring);

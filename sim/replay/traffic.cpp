@@ -20,7 +20,9 @@ std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& 
   if ((node % span != 0 && span % node != 0) || (node % stride != 0 && stride % node != 0)) return std::nullopt;
   const std::int64_t members = std::min(shape.size, std::max<std::int64_t>(1, node / stride));
   shape.nodes = shape.size / members;
-  const auto alone_s = [&](const PortBytes& ports) { return std::max(ports.nvlink / cluster.nvswitch_Bps, ports.nic > 0 ? ports.nic / cluster.nic_per_gpu_Bps() : 0); };
+  const auto alone_s = [&](const PortBytes& ports) {
+    return std::max(ports.nvlink / cluster.nvswitch_Bps, ports.nic > 0 ? ports.nic / cluster.nic_per_gpu_Bps() : 0);
+  };
   const double n = as_double(shape.size), nodes = as_double(shape.nodes), k = as_double(members);
   shape.gather_s_per_byte = alone_s(gather_ports(n, nodes, k));
   for (const AllReduce each : kAllReduces)
@@ -107,7 +109,8 @@ GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
 }
 
 PoolLoad Traffic::all_reduce(const GroupInstance& g, AllReduce algorithm) const {
-  return spread(g, [&](double members) { return all_reduce_ports(algorithm, as_double(g.size), as_double(g.nodes), members); });
+  return spread(
+      g, [&](double members) { return all_reduce_ports(algorithm, as_double(g.size), as_double(g.nodes), members); });
 }
 
 PoolLoad Traffic::spread(const GroupInstance& g, const Ports& ports) const {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "configs/spec/cluster.hpp"
-#include "sim/machine/collective_algorithm.hpp"
 #include "sim/cluster/engine.hpp"
+#include "sim/machine/collective_algorithm.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/replay/representatives.hpp"
 
@@ -34,7 +34,8 @@ struct GroupInstance {
 /// How a rank's group of an axis lies on the nodes, without listing its members.
 struct GroupShape {
   std::int64_t size = 1, nodes = 1;
-  double gather_s_per_byte = 0;  ///< of an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
+  double gather_s_per_byte =
+      0;  ///< of an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
   std::array<double, kAllReduces.size()> reduce_s_per_byte{};  ///< the same of an all-reduce's buffer, by algorithm
 };
 /// Nothing where nodes and groups do not nest (a node holds parts of several groups): ask Traffic::group then.

@@ -78,13 +78,16 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
   out.latency_s = seconds(1);
   out.relative_spread = std::max(1 - low_ratio_, high_ratio_ - 1);
   const double transfer_s = std::max(seconds(bytes) - out.latency_s, 1e-12);
-  const AllReduceMachine machine = {cluster_.nvswitch_Bps, cluster_.nic_per_gpu_Bps(), nvls_least_ranks(sheet_.generation)};
+  const AllReduceMachine machine = {cluster_.nvswitch_Bps, cluster_.nic_per_gpu_Bps(),
+                                    nvls_least_ranks(sheet_.generation)};
   if (kind == OpKind::all_reduce) {
     set_all_reduce(out, machine, bytes, transfer_s, ranks, nodes);
     return out;
   }
-  const double wire_s = (message ? bytes : pool_bytes(kind, bytes, ranks, nodes)) / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
-  out.efficiency = wire_s / std::max(transfer_s, message ? wire_s : least_transfer_s(machine, kind, bytes, ranks, nodes));
+  const double wire_s =
+      (message ? bytes : pool_bytes(kind, bytes, ranks, nodes)) / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
+  out.efficiency =
+      wire_s / std::max(transfer_s, message ? wire_s : least_transfer_s(machine, kind, bytes, ranks, nodes));
   return out;
 }
 

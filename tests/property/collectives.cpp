@@ -1,5 +1,5 @@
-// No collective beats the bandwidth of what its bytes must pass, whatever its kind, algorithm, size, group and chunking;
-// random draws over the published H100 prices and over prices without losses.
+// No collective beats the bandwidth of what its bytes must pass, whatever its kind, algorithm, size, group and
+// chunking; random draws over the published H100 prices and over prices without losses.
 #include <catch2/catch.hpp>
 
 #include "sim/machine/calibrate.hpp"
@@ -67,11 +67,14 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
         replay(set, layout, small_model(), cluster, cost, *balanced_routing(small_model(), 1), options).step_s;
     const double nodes = static_cast<double>(cluster.nodes);
     INFO(to_string(kind) << " of " << bytes << " B in " << chunks << " parts over " << n << " ranks on " << nodes
-                         << " nodes, " << (&cost == &lossless ? "lossless " + to_string(lossless.algorithm) : "published"));
+                         << " nodes, "
+                         << (&cost == &lossless ? "lossless " + to_string(lossless.algorithm) : "published"));
     CHECK(taken >= fastest_s(kind, bytes, n, nodes, cluster) * (1 - 1e-9));
-    // A ring that is alone comes near it; trees send more than needed, and the switch adds at twice the cost on few GPUs.
+    // A ring that is alone comes near it; trees send more than needed, and the switch adds at twice the cost on few
+    // GPUs.
     const bool near = kind != OpKind::all_reduce || lossless.algorithm == AllReduce::ring;
-    if (&cost == &lossless && bytes > 1e6 && near) CHECK(taken < 2.5 * fastest_s(kind, bytes, n, nodes, cluster) + 1e-6);
+    if (&cost == &lossless && bytes > 1e6 && near)
+      CHECK(taken < 2.5 * fastest_s(kind, bytes, n, nodes, cluster) + 1e-6);
   }
 }
 
@@ -80,8 +83,11 @@ TEST_CASE("a machine's all-reduces never beat the wires of the algorithm they go
   Draw draw(6);
   for (int i = 0; i < 3000; ++i) {
     CollectiveData machine = published;
-    machine.only = draw.once_in(2) ? std::nullopt : std::optional(kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))]);
-    const std::int64_t nodes = draw.once_in(3) ? 1 : draw.between(2, 600), ranks = nodes * draw.between(nodes == 1 ? 2 : 1, 8);
+    machine.only = draw.once_in(2)
+                       ? std::nullopt
+                       : std::optional(kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))]);
+    const std::int64_t nodes = draw.once_in(3) ? 1 : draw.between(2, 600),
+                       ranks = nodes * draw.between(nodes == 1 ? 2 : 1, 8);
     const double bytes = draw.scaled(4, 64e9);
     const auto seconds = [&](double size) {
       const CollectivePrice price = price_collective(machine, false, OpKind::all_reduce, size, ranks, nodes);
@@ -91,7 +97,8 @@ TEST_CASE("a machine's all-reduces never beat the wires of the algorithm they go
       CHECK(moving >= size * all_reduce_least_s(price.algorithm, machine, ranks, nodes) * (1 - 1e-9));
       return price.latency_s + moving;
     };
-    INFO(bytes << " B over " << ranks << " ranks on " << nodes << " nodes, " << (machine.only ? to_string(*machine.only) : "NCCL's choice"));
+    INFO(bytes << " B over " << ranks << " ranks on " << nodes << " nodes, "
+               << (machine.only ? to_string(*machine.only) : "NCCL's choice"));
     CHECK(seconds(1.1 * bytes) >= 0.9 * seconds(bytes));  // the table itself falls by a tenth here and there
   }
 }
@@ -113,7 +120,9 @@ TEST_CASE("two all-reduces on one NIC take as long as one of both, whatever the 
       FakeCost cost;
       cost.latency_s = 0, cost.algorithm = algorithm;
       const ProgramSet set{{program}, std::vector<int>(16, 0)};
-      return replay(set, layout, small_model(), small_cluster(4), cost, *balanced_routing(small_model(), 1), {0, false, false, {}}).step_s;
+      return replay(set, layout, small_model(), small_cluster(4), cost, *balanced_routing(small_model(), 1),
+                    {0, false, false, {}})
+          .step_s;
     };
     INFO(to_string(algorithm));
     CHECK(taken(2, Lane::all_reduce) == Approx(taken(1, Lane::all_reduce)));  // one after the other

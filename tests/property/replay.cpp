@@ -249,7 +249,8 @@ TEST_CASE("the shape of a ring in closed form is that of its listed members") {
       CHECK(shape->nodes == group.nodes);
       CHECK(shape->gather_s_per_byte == Approx(traffic.alone_s(group.ring)));
       for (const AllReduce each : kAllReduces)
-        CHECK(shape->reduce_s_per_byte[static_cast<std::size_t>(each)] == Approx(traffic.alone_s(traffic.all_reduce(group, each))));
+        CHECK(shape->reduce_s_per_byte[static_cast<std::size_t>(each)] ==
+              Approx(traffic.alone_s(traffic.all_reduce(group, each))));
     }
   CHECK(!group_shape(small_cluster(2), layout_of(1, 6, 1), Axis::shard));
 }

@@ -22,7 +22,8 @@ double seconds(const CollectiveData& data, double bytes, std::int64_t ranks, std
 }
 
 const CollectiveData& published() {
-  static const CollectiveData data = calibrate({read_profile("configs/profiles/h100-published.json")}).model.data().collectives;
+  static const CollectiveData data =
+      calibrate({read_profile("configs/profiles/h100-published.json")}).model.data().collectives;
   return data;
 }
 

@@ -77,8 +77,9 @@ TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slo
           const CollectivePrice price = cost(name, "torchtitan").collective(kind, bytes, members, over);
           const AllReduceMachine machine = {on.nvswitch_Bps, on.nic_per_gpu_Bps()};
           const double Bps = over > 1 ? machine.nic_Bps : machine.nvlink_Bps;
-          const double wire = kind == OpKind::all_reduce ? bytes * all_reduce_wire_s(price.algorithm, machine, members, over)
-                              : (kind == OpKind::send ? bytes : pool_bytes(kind, bytes, members, over)) / Bps;
+          const double wire = kind == OpKind::all_reduce
+                                  ? bytes * all_reduce_wire_s(price.algorithm, machine, members, over)
+                                  : (kind == OpKind::send ? bytes : pool_bytes(kind, bytes, members, over)) / Bps;
           const double seconds = price.latency_s + wire / price.efficiency;
           INFO(name << " " << to_string(kind) << " " << members << " on " << over << ", " << bytes);
           CHECK(price.latency_s > 0);
