@@ -153,6 +153,7 @@ void Traffic::ring_uplinks(const GroupInstance& g, const std::map<std::int64_t, 
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return node / cluster_.nodes_per_leaf; };
   std::vector<std::int64_t> nodes;
+  nodes.reserve(per_node.size());
   for (const auto& [node, members] : per_node) nodes.push_back(node);
   std::map<std::int64_t, double> out, in, here;  // by leaf: crossings of this ring, nodes of this ring
   std::vector<bool> leaves_node(nodes.size()), enters_node(nodes.size());
