@@ -14,6 +14,8 @@
 #include "configs/spec/quantity.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "sim/machine/collective_algorithm.hpp"
+#include "sim/validate/data_sheet.hpp"
 
 namespace wt {
 namespace {
@@ -118,6 +120,9 @@ void add_cluster(Profile& profile, const std::string& name) {
     throw_error(Code::usage, "--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
+  const auto sheet = data_sheet(cluster.gpu_name);
+  if (const std::int64_t nvls = sheet ? nvls_least_ranks(sheet->generation) : 0; nvls > 0)
+    profile.fingerprint["nvls_ranks"] = std::to_string(nvls);
 }
 
 void import_file(const Options& o) {

@@ -25,15 +25,23 @@ std::string op_name(const OpClassTotal& total) {
   return name + kDirections[static_cast<int>(total.direction)];
 }
 
+std::string op_text(const OpClassTotal& total) {
+  return op_name(total) + (total.algorithm ? ": " + to_string(*total.algorithm) : "");
+}
+
 Table time_table(const ReplayResult& r) {
   Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
   table.columns = {{"op"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
   std::vector<OpClassTotal> totals = r.totals;
   std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (const OpClassTotal& t : totals)
-    table.rows.push_back({op_name(t), {static_cast<double>(t.count), fmt::format("{}", t.count)},
-                          seconds(t.busy_s), seconds(t.exposed_s)});
-  table.note = "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it.";
+    table.rows.push_back({op_text(t),
+                          {static_cast<double>(t.count), fmt::format("{}", t.count)},
+                          seconds(t.busy_s),
+                          seconds(t.exposed_s)});
+  table.note =
+      "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
+      "algorithm.";
   return table;
 }
 
@@ -85,8 +93,10 @@ nlohmann::json payload(const SimulatedStep& step) {
   const ReplayResult& r = step.replay;
   nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
   for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
-  for (const OpClassTotal& t : r.totals)
+  for (const OpClassTotal& t : r.totals) {
     ops.push_back({{"op", op_name(t)}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    if (t.algorithm) ops.back()["algorithm"] = to_string(*t.algorithm);
+  }
   for (const auto& [index, peak] : class_peaks(step))
     memory.push_back({{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   return {{"step_s", r.step_s}, {"low_s", r.low_s}, {"high_s", r.high_s}, {"exposed_s", r.exposed_s},

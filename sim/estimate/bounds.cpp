@@ -100,7 +100,7 @@ class LaneSums {
 
   double collective(const Op& op, double times) {
     if (op.kind == OpKind::send || op.kind == OpKind::receive) return between_stages(op);
-    std::optional<RingShape>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
+    std::optional<GroupShape>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
     if (!group) group = shape(op.collective.axis);
     if (group->size == 1) return 0;
     const double bytes = op.collective.bytes.at(floor_.rows);
@@ -110,8 +110,10 @@ class LaneSums {
       return price.latency_s + on_cores(price.cpu_s, alike(op, group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
-      return price.latency_s +
-             group->seconds_per_byte * bytes * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
+      return price.latency_s + bytes / price.efficiency *
+                                   (op.kind == OpKind::all_reduce
+                                        ? group->reduce_s_per_byte[static_cast<std::size_t>(price.algorithm)]
+                                        : group->gather_s_per_byte);
     const bool routed = op.action == Action::dispatch || op.action == Action::collect;
     const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
@@ -132,11 +134,14 @@ class LaneSums {
     return least;
   }
 
-  RingShape shape(Axis axis) const {
-    if (const auto nested = ring_shape(cluster_, layout_, axis)) return *nested;
+  GroupShape shape(Axis axis) const {
+    if (const auto nested = group_shape(cluster_, layout_, axis)) return *nested;
     const Traffic traffic(without_uplinks(cluster_), layout_, neighbours(layout_, cluster_, rank_), {});
     const GroupInstance group = traffic.group(axis, mesh_.group_index(axis, rank_));
-    return {group.size, group.nodes, traffic.alone_s(group.ring)};
+    GroupShape shape{group.size, group.nodes, traffic.alone_s(group.ring)};
+    for (const AllReduce each : kAllReduces)
+      shape.reduce_s_per_byte[static_cast<std::size_t>(each)] = traffic.alone_s(traffic.all_reduce(group, each));
+    return shape;
   }
 
   const ClusterSpec& cluster_;
@@ -147,7 +152,7 @@ class LaneSums {
   Mesh mesh_;
   std::int64_t rank_;
   int layers_ = 0;
-  std::array<std::optional<RingShape>, kAxes> groups_;
+  std::array<std::optional<GroupShape>, kAxes> groups_;
   std::array<double, kLanes> lane_s_{};
   double cpu_s_ = 0;  ///< of all ranks of the stage, on shared cores
 };

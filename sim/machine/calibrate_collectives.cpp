@@ -112,17 +112,31 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
   }
 }
 
+AllReduce all_reduce_of(const std::string& name) {
+  if (const auto known = all_reduce_named(name)) return *known;
+  std::string allowed;
+  for (const AllReduce each : kAllReduces) allowed += (allowed.empty() ? "" : ", ") + to_string(each);
+  throw_error(Code::usage,
+              "profile: fingerprint key 'all_reduce': found '{}', allowed {}; leave it out where NCCL chooses", name,
+              allowed);
+}
+
 /// Latency of a kind on this many nodes, the entry of `small` made with the constants' value where there is none.
 SmallMessage& latency_entry(CollectiveData& data, const PoolPoint& p) {
   for (SmallMessage& s : data.small)
     if (s.kind == p.kind && s.nodes == p.nodes) return s;
-  data.small.push_back({p.kind, p.nodes, p.ranks, nccl_latency_s(p.kind, p.ranks, p.nodes), Evidence::derived});
+  data.small.push_back({p.kind, p.nodes, p.ranks, latency_s(data, p.kind, p.ranks, p.nodes), Evidence::derived});
   return data.small.back();
 }
 
 void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
   CollectiveData& data = out.data.collectives;
   data.nvlink_Bps = fingerprint_number(*samples.front().profile, "nvlink_Bps");
+  const std::map<std::string, std::string>& fingerprint = samples.front().profile->fingerprint;
+  if (fingerprint.count("nvls_ranks"))
+    data.nvls_ranks = std::llround(fingerprint_number(*samples.front().profile, "nvls_ranks"));
+  if (const auto name = fingerprint.find("all_reduce"); name != fingerprint.end())
+    data.only = all_reduce_of(name->second);
   struct Transfer {
     PoolPoint point;
     double seconds, load_s;
@@ -143,22 +157,29 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
     if (p.nodes > 1 && !(data.nic_Bps > 0)) data.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
     const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;
     transfers.push_back({p, m.median(), pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / nominal_Bps});
-    if (p.bytes > kSmallMessage_bytes) continue;
-    SmallMessage& latency = latency_entry(data, p);
-    if (latency.evidence == Evidence::derived || m.median() < latency.seconds) latency.seconds = m.median();
-    latency.evidence = m.evidence.kind;
+    // What a ring could not have done, the switch did.
+    if (p.kind == OpKind::all_reduce && p.nodes == 1 && m.median() < transfers.back().load_s &&
+        (data.nvls_ranks == 0 || p.ranks < data.nvls_ranks))
+      data.nvls_ranks = p.ranks;
+  }
+  for (const Transfer& t : transfers) {
+    if (t.point.bytes > kSmallMessage_bytes) continue;
+    SmallMessage& latency = latency_entry(data, t.point);
+    if (latency.evidence == Evidence::derived || t.seconds < latency.seconds) latency.seconds = t.seconds;
+    latency.evidence = t.point.evidence;
   }
   // No transfer beats the wire: what the constants claim too much for latency is taken back.
   for (const Transfer& t : transfers) {
     SmallMessage& latency = latency_entry(data, t.point);
-    const double left = t.seconds - t.load_s / highest_efficiency(t.point.kind, t.point.ranks, t.point.nodes);
+    const double left = t.seconds - least_transfer_s(data, t.point.kind, t.point.bytes, t.point.ranks, t.point.nodes);
     latency.seconds = std::max(std::min(latency.seconds, left), kLeastLatency_s);
   }
   std::map<OpKind, std::vector<double>> measured;
   for (Transfer& t : transfers) {
     const double beyond = t.seconds - latency_entry(data, t.point).seconds;
     if (beyond < kBeyondLatency * t.seconds) continue;
-    t.point.efficiency = std::min(t.load_s / beyond, highest_efficiency(t.point.kind, t.point.ranks, t.point.nodes));
+    t.point.efficiency =
+        t.load_s / std::max(beyond, least_transfer_s(data, t.point.kind, t.point.bytes, t.point.ranks, t.point.nodes));
     data.pools.push_back(t.point);
     measured[t.point.kind].push_back(t.seconds);
   }
@@ -168,10 +189,13 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
     for (std::size_t i = 0; i < data.pools.size(); ++i) {
       const PoolPoint p = data.pools[i];
       if (p.kind != kind) continue;
-      const auto time = [&, load = pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) /
-                                   (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps)](const CollectiveData& from) {
+      const auto time = [&](const CollectiveData& from) {
         const CollectivePrice price = price_collective(from, true, p.kind, p.bytes, p.ranks, p.nodes);
-        return price.latency_s + load / price.efficiency;
+        const double load_s =
+            p.kind == OpKind::all_reduce
+                ? p.bytes * all_reduce_wire_s(price.algorithm, data, p.ranks, p.nodes)
+                : pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps);
+        return price.latency_s + load_s / price.efficiency;
       };
       predicted.push_back(time(data));
       CollectiveData rest = data;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 
 #include "configs/spec/error.hpp"
 
@@ -16,9 +15,13 @@ constexpr double kNvlinkHop_s = 3.4e-6;
 constexpr double kNetworkHop_s = 14e-6;
 constexpr double kNetworkOverhead_s = 1e-6;
 constexpr double kExchangeInNode_s = 11e-6, kExchangeOverNodes_s = 37e-6;  // Vultr HGX B200, all-to-all of <= 1 KiB
-constexpr double kMessageInNode_s = 9.3e-6, kMessageOverNodes_s = 14.5e-6;  // Vultr HGX B200, send and receive of <= 1 KiB
-constexpr double kUsableNic = 48.5 / 50.0;                                 // ConnectX-7, SimAI constants
+constexpr double kMessageInNode_s = 9.3e-6,
+                 kMessageOverNodes_s = 14.5e-6;  // Vultr HGX B200, send and receive of <= 1 KiB
 constexpr double kAssumedEfficiency = 0.5;
+constexpr double kSmallOverNccl =
+    1.4;  // 36 us measured of 8 bytes over two B200 nodes (Vultr, InfiniBand), 25 by NCCL's constants
+constexpr double kLarge_bytes = 64 << 20;         // about a layer's gradients
+const AllReduceMachine kHgxH100 = {450e9, 50e9};  // where nobody said: only the choice of an algorithm rests on it
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
@@ -52,6 +55,41 @@ CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, st
   return price;
 }
 
+/// What passes the pool that a table's efficiencies are of, for each byte.
+double pool_share(AllReduce algorithm, std::int64_t ranks, std::int64_t nodes) {
+  const PortBytes bytes =
+      all_reduce_ports(algorithm, as_double(ranks), as_double(nodes), as_double(ranks) / as_double(nodes));
+  return nodes > 1 ? bytes.nic : bytes.nvlink;
+}
+
+/// From the bus bandwidth that the table has to the algorithm of this transfer.
+void by_algorithm(CollectivePrice& price, const CollectiveData& data, const AllReduceMachine& machine,
+                  const PoolPoint& used, double bytes, std::int64_t ranks, std::int64_t nodes, bool below_table) {
+  const AllReduce algorithm = nccl_all_reduce(machine, bytes, ranks, nodes);
+  // The share of the wire as if the measured transfer had gone by this algorithm: its time stays what it was.
+  double share = price.efficiency * pool_share(algorithm, used.ranks, used.nodes) /
+                 pool_share(AllReduce::ring, used.ranks, used.nodes);
+  const bool gathers = std::any_of(data.pools.begin(), data.pools.end(),
+                                   [](const PoolPoint& p) { return p.kind == OpKind::all_gather && p.nodes == 1; });
+  if (nodes == 1 && ranks != used.ranks && algorithm == AllReduce::ring && gathers)
+    share = std::min(share, price_collective(data, false, OpKind::all_gather, bytes, ranks, nodes).efficiency);
+  const double transfer_s =
+      bytes * pool_share(algorithm, ranks, nodes) / share / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
+  set_all_reduce(price, machine, bytes, transfer_s, ranks, nodes);
+  if (!below_table || machine.only) return;
+  double table_s = price.latency_s + transfer_s;
+  for (const AllReduce each : {AllReduce::ring, AllReduce::tree}) {
+    const NcclTime small = nccl_time(each, Protocol::ll, machine, ranks, nodes);
+    const double latency = kSmallOverNccl * small.latency_s, s_per_byte = kSmallOverNccl * small.s_per_byte;
+    if (latency + bytes * s_per_byte >= table_s) continue;
+    table_s = latency + bytes * s_per_byte;
+    price.latency_s = latency;
+    price.algorithm = each;
+    price.efficiency = all_reduce_wire_s(each, machine, ranks, nodes) / s_per_byte;
+    price.evidence = std::max(price.evidence, Evidence::derived);
+  }
+}
+
 }  // namespace
 
 double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes) {
@@ -66,6 +104,17 @@ double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes) {
   return kRingBase_s + rounds * (as_double(ranks - nodes) * kNvlinkHop_s + as_double(nodes - 1) * kNetworkHop_s);
 }
 
+double latency_s(const AllReduceMachine& machine, OpKind kind, std::int64_t ranks, std::int64_t nodes) {
+  const double fit = nccl_latency_s(kind, ranks, nodes);
+  if (kind != OpKind::all_reduce || nodes == 1) return fit;
+  const AllReduce algorithm = nccl_all_reduce(machine, kLarge_bytes, ranks, nodes);
+  const auto nccl_s = [&](AllReduce each) {
+    return nccl_time(each, Protocol::simple, machine, ranks, nodes).latency_s;
+  };
+  const bool tree = algorithm == AllReduce::tree || algorithm == AllReduce::nvls_tree;
+  return tree ? fit * nccl_s(algorithm) / nccl_s(AllReduce::nvls_tree) : nccl_s(algorithm);
+}
+
 double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
   const double per_node = as_double(ranks) / as_double(nodes);
   if (kind == OpKind::all_to_all)
@@ -73,10 +122,19 @@ double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t no
   return bytes * moved_share(kind, ranks) / (nodes > 1 ? per_node : 1.0);
 }
 
-double highest_efficiency(OpKind kind, std::int64_t ranks, std::int64_t nodes) {
-  if (nodes == 1) return kind == OpKind::all_reduce ? std::numeric_limits<double>::infinity() : 1.0;
-  if (kind != OpKind::all_reduce) return kUsableNic;
-  return kUsableNic * moved_share(kind, ranks) / moved_share(kind, nodes);
+double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double bytes, std::int64_t ranks,
+                        std::int64_t nodes) {
+  if (kind == OpKind::all_reduce)
+    return bytes * all_reduce_least_s(nccl_all_reduce(machine, bytes, ranks, nodes), machine, ranks, nodes);
+  return pool_bytes(kind, bytes, ranks, nodes) / (nodes > 1 ? kUsableNic * machine.nic_Bps : machine.nvlink_Bps);
+}
+
+void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s,
+                    std::int64_t ranks, std::int64_t nodes) {
+  price.algorithm = nccl_all_reduce(machine, bytes, ranks, nodes);
+  if (bytes <= 0) return;
+  const double least_s = bytes * all_reduce_least_s(price.algorithm, machine, ranks, nodes);
+  price.efficiency = bytes * all_reduce_wire_s(price.algorithm, machine, ranks, nodes) / std::max(transfer_s, least_s);
 }
 
 CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed, OpKind kind, double bytes,
@@ -88,8 +146,11 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
     return std::any_of(data.pools.begin(), data.pools.end(),
                        [&](const PoolPoint& p) { return p.kind == wanted && (p.nodes > 1) == (nodes > 1); });
   };
+  AllReduceMachine machine = data;
+  if (!(machine.nvlink_Bps > 0)) machine.nvlink_Bps = kHgxH100.nvlink_Bps;
+  if (!(machine.nic_Bps > 0)) machine.nic_Bps = kHgxH100.nic_Bps;
   CollectivePrice price;
-  price.latency_s = nccl_latency_s(kind, ranks, nodes);
+  price.latency_s = latency_s(machine, kind, ranks, nodes);
   OpKind source = kind;
   if (!measured(kind) && (kind == OpKind::reduce_scatter || kind == OpKind::send)) source = OpKind::all_gather;
   if (!measured(source)) {
@@ -100,6 +161,7 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
           "'windtunnel bench collectives' and calibrate with its profile, or pass --allow-assumed",
           to_string(kind), ranks, nodes);
     price.efficiency = kAssumedEfficiency;
+    price.algorithm = nccl_all_reduce(machine, bytes, ranks, nodes);
     price.relative_spread = 0.5;
     price.evidence = Evidence::assumed;
     return price;
@@ -113,7 +175,7 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
       nearest = p.nodes;
   for (const SmallMessage& small : data.small)
     if (small.kind == source && small.nodes == nearest)
-      price.latency_s *= small.seconds / nccl_latency_s(small.kind, small.ranks, small.nodes);
+      price.latency_s *= small.seconds / latency_s(machine, small.kind, small.ranks, small.nodes);
   const PoolPoint* smallest = nullptr;
   for (const PoolPoint& p : data.pools)
     if (p.kind == source && p.nodes == nearest && (!smallest || p.bytes <= smallest->bytes)) smallest = &p;
@@ -138,6 +200,8 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
   price.root = used->root.value_or(used->evidence);
   price.relative_spread = used->relative_spread;
   if (source != kind || nearest != nodes) price.evidence = std::max(price.evidence, Evidence::derived);
+  if (kind == OpKind::all_reduce)
+    by_algorithm(price, data, machine, *used, bytes, ranks, nodes, nodes > 1 && !below && size < used->bytes);
   return price;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/machine/collective_algorithm.hpp"
 #include "sim/machine/op_cost.hpp"
 
 namespace wt {
@@ -23,12 +24,13 @@ struct CpuCollective {
   Evidence evidence = Evidence::assumed;
 };
 
-/// Efficiency of one measured transfer once its latency is taken off.
+/// Bus bandwidth of one measured transfer, once its latency is taken off, over the nominal rate: as nccl-tests count
+/// it, whatever the algorithm was.
 struct PoolPoint {
   OpKind kind = OpKind::all_gather;
   std::int64_t nodes = 1, ranks = 1;
   double bytes = 0;
-  double efficiency = 1;       ///< above 1 where the switch reduces (NVLS): the bus bandwidth is not a wire rate there
+  double efficiency = 1;       ///< above 1 where a ring would put more on the wire than the algorithm does
   double relative_spread = 0;  ///< half width of the 80 % interval over the time
   Evidence evidence = Evidence::assumed;
   std::string source;
@@ -45,10 +47,8 @@ struct SmallMessage {
   Evidence evidence = Evidence::assumed;
 };
 
-struct CollectiveData {
+struct CollectiveData : AllReduceMachine {
   std::vector<CpuCollective> cpu;
-  double nvlink_Bps = 0;  ///< nominal, one direction, per GPU
-  double nic_Bps = 0;     ///< nominal, one direction, per GPU
   std::vector<PoolPoint> pools;
   std::vector<SmallMessage> small;
 };
@@ -61,16 +61,29 @@ struct CollectiveData {
 /// us inside a node, 14.5 us between nodes (the same source's send and receive).
 double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
+/// The same, of an all-reduce with the algorithm that this machine's large ones take on these nodes: trees between
+/// nodes at the ratio of NCCL's constants to NVLSTree's.
+double latency_s(const AllReduceMachine& machine, OpKind kind, std::int64_t ranks, std::int64_t nodes);
+
 /// Bytes that pass the tightest pool for one GPU: its NVLink on one node, its share of the node's NICs on several.
 /// Rings move (n-1)/n of the buffer across every node boundary (all-reduce twice that), spread over the node's GPUs in
-/// the group; all-to-all sends what is not for this node.
+/// the group; all-to-all sends what is not for this node. This is the bus bandwidth's byte count; what an all-reduce
+/// really moves follows its algorithm (all_reduce_ports).
 double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
 
-/// Highest efficiency that these pools allow: over NICs 0.97 of nominal (ConnectX-7 carries 48.5 of 50 GB/s), for an
-/// all-reduce more by (n-1)/n over (N-1)/N, as it may reduce inside nodes first; on one node 1, and no limit for an
-/// all-reduce, which the switch may do.
-double highest_efficiency(OpKind kind, std::int64_t ranks, std::int64_t nodes);
+/// Seconds that these bytes take at least: NVLink at its nominal rate, NICs at 0.97 of theirs; of an all-reduce with
+/// the algorithm that NCCL takes for them.
+double least_transfer_s(const AllReduceMachine& machine, OpKind kind, double bytes, std::int64_t ranks,
+                        std::int64_t nodes);
 
+/// An all-reduce whose bytes take transfer_s where the table, or another model, says so: NCCL's algorithm for it, and
+/// the efficiency of that one's load; no faster than its wires.
+void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, double bytes, double transfer_s,
+                    std::int64_t ranks, std::int64_t nodes);
+
+/// An all-reduce takes the time of the table, and the load of its algorithm (nccl_all_reduce); with another number of
+/// ranks or nodes, the share of the wire that this load had. On one node a ring is no faster than an all-gather, where
+/// that was measured. Messages smaller than the table's over nodes go by NCCL's LL protocol where that is faster.
 /// Throws Error{usage} naming the benchmark where this kind was not measured; with `allow_assumed` an efficiency of
 /// 0.5. A reduce-scatter without a measurement of its own takes the all-gather's on GPU clusters (the same ring), never
 /// by CPU; nor does a send, whose bytes go over the same wires.

@@ -144,9 +144,11 @@ struct Reader {
 
   void collectives(CollectiveData& out) const {
     const JsonReader all = in.at("collectives");
-    all.allow_only({"cpu", "nvlink_Bps", "nic_Bps", "pools", "small"});
+    all.allow_only({"cpu", "nvlink_Bps", "nic_Bps", "nvls_ranks", "all_reduce", "pools", "small"});
     out.nvlink_Bps = all.at("nvlink_Bps").non_negative();
     out.nic_Bps = all.at("nic_Bps").non_negative();
+    if (all.has("nvls_ranks")) out.nvls_ranks = positive(all.at("nvls_ranks"));
+    if (all.has("all_reduce")) out.only = word<AllReduce>(all.at("all_reduce"), static_cast<int>(kAllReduces.size()));
     for (const JsonReader& each : all.at("cpu").elements()) {
       each.allow_only({"kind", "ranks", "latency_s", "latency_s_per_byte", "cpu_s", "cpu_s_per_byte", "relative_spread",
                        "points", "evidence"});
@@ -181,6 +183,8 @@ json collectives_json(const CollectiveData& data, Sources& sources) {
               {"cpu", json::array()},
               {"pools", json::array()},
               {"small", json::array()}};
+  if (data.nvls_ranks > 0) out["nvls_ranks"] = data.nvls_ranks;
+  if (data.only) out["all_reduce"] = to_string(*data.only);
   for (const CpuCollective& c : data.cpu)
     out["cpu"].push_back({{"kind", to_string(c.kind)},
                           {"ranks", c.ranks},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "configs/spec/evidence.hpp"
+#include "sim/machine/collective_algorithm.hpp"
 #include "sim/program/program.hpp"
 
 namespace wt {
@@ -34,10 +35,11 @@ struct Price {
 struct CollectivePrice {
   double latency_s = 0;
   double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
-  double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches
+  double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches, <= 1
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
   Evidence evidence = Evidence::assumed;
   std::optional<Evidence> root = {};  ///< evidence of what it follows from; none = `evidence`
+  AllReduce algorithm = AllReduce::ring;  ///< of an all-reduce: what its load on the pools follows
 };
 
 class OpCost {

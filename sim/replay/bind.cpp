@@ -76,7 +76,7 @@ class Binder {
 
   void add_group(GroupInstance group) {
     groups_.push_back(std::move(group));
-    ring_load_.push_back(-1);
+    loads_.emplace_back().fill(-1);
     instances_.emplace_back();
     const auto& members = groups_.back().members;
     present_.push_back(std::count_if(members.begin(), members.end(), [&](std::int64_t member) {
@@ -175,9 +175,11 @@ class Binder {
     double preparation = 0;  // items of a collective: the cast of the own shard before a gather
     for (const WorkItem& item : op.work) preparation += item_seconds(item);
     task.latency_s = price.latency_s;
+    const bool named = kind == OpKind::all_reduce && !cluster_.shared_cores();
     for (const auto& [r, i] : task.members)
       bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {
-          1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence))};
+          1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)),
+          named ? std::optional(price.algorithm) : std::nullopt};
     if (cluster_.shared_cores()) {
       for (double b : bytes)
         task.cpu_s.push_back(prices_.collective(kind, b, group.size, group.nodes).cpu_s + preparation);
@@ -196,13 +198,15 @@ class Binder {
       task.scale = bound_->tasks.loads.back().pools.empty() ? 0 : 1 / price.efficiency;
       return;
     }
-    int& load = ring_load_[static_cast<std::size_t>(pending.group)];
+    const bool reduces = op.kind == OpKind::all_reduce;
+    int& load = loads_[static_cast<std::size_t>(pending.group)]
+                      [reduces ? static_cast<std::size_t>(price.algorithm) : kAllReduces.size()];
     if (load < 0) {
       load = static_cast<int>(bound_->tasks.loads.size());
-      bound_->tasks.loads.push_back(group.ring);
+      bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(group, price.algorithm) : group.ring);
     }
     task.load = load;
-    task.scale = largest * (op.kind == OpKind::all_reduce ? 2 : 1) / price.efficiency;
+    task.scale = largest / price.efficiency;
   }
 
   double item_seconds(const WorkItem& item) {
@@ -225,7 +229,7 @@ class Binder {
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;
   std::map<std::tuple<std::int64_t, std::int64_t, Direction>, int> channel_index_;  ///< sender, receiver, way
   std::vector<GroupInstance> groups_;
-  std::vector<int> ring_load_;
+  std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
   std::vector<std::int64_t> present_;        ///< simulated members of each group
   std::vector<std::vector<int>> instances_;  ///< group -> call number -> collective
   std::vector<Pending> pending_;             ///< by collective

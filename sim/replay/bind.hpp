@@ -18,6 +18,7 @@ namespace wt {
 struct OpEvidence {
   double low = 1, high = 1;  ///< the 80 % interval, relative to the price
   EvidenceShares shares = only(Evidence::derived);  ///< by root
+  std::optional<AllReduce> algorithm = {};          ///< of an all-reduce over GPUs
 };
 
 /// Asks OpCost once for each different question: layers and ranks repeat the same ones.

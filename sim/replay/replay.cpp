@@ -95,10 +95,11 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     const OpEvidence& evidence = bound.evidence[r][i];
     const double busy = times[i].done - times[i].started;
     const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
-    if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane, 0, 0, 0});
+    if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane});
     OpClassTotal& total = result.totals[it->second];
     if (op.asynchronous()) total.lane = op.lane;  // some of the class may have nothing to move and be the host's
     ++total.count;
+    if (evidence.algorithm) total.algorithm = evidence.algorithm;
     total.busy_s += busy;
     total.exposed_s += exposure.waited[i];
     const bool stood_still = op.asynchronous() || op.collective_kind();

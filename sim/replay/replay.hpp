@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct OpClassTotal {
   std::int64_t count = 0;
   double busy_s = 0;     ///< from start to end
   double exposed_s = 0;  ///< that the compute lane stood still for them
+  std::optional<AllReduce> algorithm = {};  ///< of all-reduces over GPUs: the last one's
 };
 
 struct ReplayResult {

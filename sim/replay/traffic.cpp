@@ -1,7 +1,7 @@
 #include "sim/replay/traffic.hpp"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 namespace wt {
 namespace {
@@ -10,20 +10,23 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
-std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis) {
+std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis) {
   const std::int64_t node = cluster.gpus_per_node;
   const std::int64_t stride = Mesh(layout).stride(axis);
-  RingShape shape;
+  GroupShape shape;
   shape.size = Mesh(layout).size(axis);
   if (cluster.shared_cores() || shape.size == 1) return shape;
   const std::int64_t span = stride * shape.size;  // ranks from the first member to the last, and those between
   if ((node % span != 0 && span % node != 0) || (node % stride != 0 && stride % node != 0)) return std::nullopt;
   const std::int64_t members = std::min(shape.size, std::max<std::int64_t>(1, node / stride));
   shape.nodes = shape.size / members;
-  const double volume = as_double(shape.size - 1) / as_double(shape.size), k = as_double(members);
-  shape.seconds_per_byte =
-      shape.nodes == 1 ? volume / cluster.nvswitch_Bps
-                       : std::max(volume * (k - 1) / k / cluster.nvswitch_Bps, volume / k / cluster.nic_per_gpu_Bps());
+  const auto alone_s = [&](const PortBytes& ports) {
+    return std::max(ports.nvlink / cluster.nvswitch_Bps, ports.nic > 0 ? ports.nic / cluster.nic_per_gpu_Bps() : 0);
+  };
+  const double n = as_double(shape.size), nodes = as_double(shape.nodes), k = as_double(members);
+  shape.gather_s_per_byte = alone_s(gather_ports(n, nodes, k));
+  for (const AllReduce each : kAllReduces)
+    shape.reduce_s_per_byte[static_cast<std::size_t>(each)] = alone_s(all_reduce_ports(each, n, nodes, k));
   return shape;
 }
 
@@ -98,23 +101,30 @@ GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
   g.members = mesh_.members(axis, index);
   g.size = static_cast<std::int64_t>(g.members.size());
   if (cluster_.shared_cores() || g.size == 1) return g;
+  std::set<std::int64_t> nodes;
+  for (std::int64_t rank : g.members) nodes.insert(cluster_.node_of(rank));
+  g.nodes = static_cast<std::int64_t>(nodes.size());
+  g.ring = spread(g, [&](double members) { return gather_ports(as_double(g.size), as_double(g.nodes), members); });
+  return g;
+}
+
+PoolLoad Traffic::all_reduce(const GroupInstance& g, AllReduce algorithm) const {
+  return spread(
+      g, [&](double members) { return all_reduce_ports(algorithm, as_double(g.size), as_double(g.nodes), members); });
+}
+
+PoolLoad Traffic::spread(const GroupInstance& g, const Ports& ports) const {
   std::map<std::int64_t, double> per_node;
   for (std::int64_t rank : g.members) per_node[cluster_.node_of(rank)] += 1;
-  g.nodes = static_cast<std::int64_t>(per_node.size());
-  const double volume = as_double(g.size - 1) / as_double(g.size);
   std::vector<double> amounts(capacity_.size(), 0.0);
   for (std::int64_t rank : g.members) {
     if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-    const double k = per_node[cluster_.node_of(rank)];
-    const double nvlink = g.nodes == 1 ? volume : volume * (k - 1) / k, nic = g.nodes == 1 ? 0 : volume / k;
-    for (Port p : {nvlink_out, nvlink_in}) amounts[static_cast<std::size_t>(port(rank, p))] += nvlink;
-    for (Port p : {nic_out, nic_in}) amounts[static_cast<std::size_t>(port(rank, p))] += nic;
+    const PortBytes bytes = ports(per_node[cluster_.node_of(rank)]);
+    for (Port p : {nvlink_out, nvlink_in}) amounts[static_cast<std::size_t>(port(rank, p))] += bytes.nvlink;
+    for (Port p : {nic_out, nic_in}) amounts[static_cast<std::size_t>(port(rank, p))] += bytes.nic;
   }
-  std::vector<std::int64_t> nodes;
-  for (const auto& [node, members] : per_node) nodes.push_back(node);
-  if (uplinks_ && g.nodes > 1) ring_uplinks(g, nodes, amounts);
-  g.ring = gather(amounts);
-  return g;
+  if (uplinks_ && g.nodes > 1) ring_uplinks(g, per_node, ports, amounts);
+  return gather(amounts);
 }
 
 GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
@@ -138,14 +148,14 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
 }
 
 /// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
-void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& nodes,
+void Traffic::ring_uplinks(const GroupInstance& g, const std::map<std::int64_t, double>& per_node, const Ports& ports,
                            std::vector<double>& amounts) const {
-  const double volume = as_double(g.size - 1) / as_double(g.size);
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return node / cluster_.nodes_per_leaf; };
+  std::vector<std::int64_t> nodes;
+  nodes.reserve(per_node.size());
+  for (const auto& [node, members] : per_node) nodes.push_back(node);
   std::map<std::int64_t, double> out, in, here;  // by leaf: crossings of this ring, nodes of this ring
-  std::map<std::int64_t, double> members;        // by node
-  for (std::int64_t rank : g.members) members[cluster_.node_of(rank)] += 1;
   std::vector<bool> leaves_node(nodes.size()), enters_node(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t next = (i + 1) % nodes.size();
@@ -160,7 +170,7 @@ void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& no
       if (local_[static_cast<std::size_t>(rank)] < 0) continue;
       const std::size_t i =
           static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), cluster_.node_of(rank)) - nodes.begin());
-      const double bytes = volume / members[nodes[i]];
+      const double bytes = ports(per_node.at(nodes[i])).nic;
       if (leaves_node[i]) amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes;
       if (enters_node[i]) amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes;
     }
@@ -176,7 +186,7 @@ void Traffic::ring_uplinks(GroupInstance& g, const std::vector<std::int64_t>& no
   }
   for (std::int64_t rank : g.members) {
     if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-    const double bytes = volume / members[cluster_.node_of(rank)];
+    const double bytes = ports(per_node.at(cluster_.node_of(rank))).nic;
     amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes * up;
     amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes * down;
   }

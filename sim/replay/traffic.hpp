@@ -5,13 +5,19 @@
 //
 // Volumes are those of NCCL's algorithms: a ring moves (n-1)/n of the full buffer across every hop, and a node of k
 // members spreads the one hop that leaves it over the members' NICs (rings are rotated) and the k-1 others over NVLink.
+// An all-reduce puts on them what its algorithm does (all_reduce_ports); what leaves nodes takes the way of a ring
+// through the leaves.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "configs/spec/cluster.hpp"
 #include "sim/cluster/engine.hpp"
+#include "sim/machine/collective_algorithm.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/replay/representatives.hpp"
 
@@ -26,13 +32,14 @@ struct GroupInstance {
 };
 
 /// How a rank's group of an axis lies on the nodes, without listing its members.
-struct RingShape {
+struct GroupShape {
   std::int64_t size = 1, nodes = 1;
-  double seconds_per_byte =
-      0;  ///< an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
+  double gather_s_per_byte =
+      0;  ///< of an all-gather's full buffer, with the pools to itself and no uplinks: Traffic::alone_s
+  std::array<double, kAllReduces.size()> reduce_s_per_byte{};  ///< the same of an all-reduce's buffer, by algorithm
 };
 /// Nothing where nodes and groups do not nest (a node holds parts of several groups): ask Traffic::group then.
-std::optional<RingShape> ring_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis);
+std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis);
 
 class Traffic {
  public:
@@ -44,6 +51,8 @@ class Traffic {
   GroupInstance group(Axis axis, std::int64_t index) const;
   /// Two ranks, one of which sends to the other: `ring` is what each byte of a message puts on the simulated ones' pools.
   GroupInstance channel(std::int64_t from, std::int64_t to) const;
+  /// Bytes on the pools of simulated members for each byte of an all-reduce's buffer.
+  PoolLoad all_reduce(const GroupInstance& group, AllReduce algorithm) const;
   /// bytes[i * n + j]: from the group's member i to member j; all members must be simulated.
   PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes) const;
   /// Seconds of a load that has the pools to itself.
@@ -53,7 +62,11 @@ class Traffic {
   enum Port { nvlink_out, nvlink_in, nic_out, nic_in, kPorts };
   int port(std::int64_t rank, Port which) const;
   int uplink(std::int64_t rank, bool up) const;
-  void ring_uplinks(GroupInstance& group, const std::vector<std::int64_t>& nodes, std::vector<double>& amounts) const;
+  /// Of a GPU on a node with that many members.
+  using Ports = std::function<PortBytes(double members)>;
+  PoolLoad spread(const GroupInstance& group, const Ports& ports) const;
+  void ring_uplinks(const GroupInstance& group, const std::map<std::int64_t, double>& per_node, const Ports& ports,
+                    std::vector<double>& amounts) const;
   PoolLoad gather(const std::vector<double>& amounts) const;
 
   const ClusterSpec cluster_;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "configs/spec/error.hpp"
+#include "sim/machine/collective_algorithm.hpp"
 #include "sim/validate/data_sheet.hpp"
 #include "sim/validate/fabric.hpp"
 #include "sim/validate/least_squares.hpp"
@@ -30,11 +31,9 @@ constexpr double kSwitchShare = 0.6, kRingShare = 0.8;
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
-/// From how many GPUs on NVLink SHARP serves all-reduces: more than 4 on H200, more than 5 on B200 (stas00).
 bool switch_reduces(const CollectiveRow& row, const DataSheet& gpu) {
-  const std::int64_t in_node = row.gpus / row.nodes;
-  return row.collective == "all_reduce" && gpu.generation >= 9 && in_node > (gpu.generation >= 10 ? 5 : 4) &&
-         !forced_ring(row);
+  const std::int64_t least = nvls_least_ranks(gpu.generation);
+  return row.collective == "all_reduce" && least > 0 && row.gpus / row.nodes >= least && !forced_ring(row);
 }
 
 /// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.

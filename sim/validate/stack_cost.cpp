@@ -76,12 +76,18 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
            (message ? fabric_.send_s(size, nodes > 1, run_) : fabric_.seconds(kind, size, group, run_));
   };
   out.latency_s = seconds(1);
-  const double nominal_Bps = nodes > 1 ? cluster_.nic_per_gpu_Bps() : cluster_.nvswitch_Bps;
-  const double wire_s = (message ? bytes : pool_bytes(kind, bytes, ranks, nodes)) / nominal_Bps;
-  const double transfer_s = std::max(seconds(bytes) - out.latency_s, 1e-12);
-  const double limit = message ? 1 : highest_efficiency(kind, ranks, nodes);
-  out.efficiency = std::min(wire_s / transfer_s, limit);
   out.relative_spread = std::max(1 - low_ratio_, high_ratio_ - 1);
+  const double transfer_s = std::max(seconds(bytes) - out.latency_s, 1e-12);
+  const AllReduceMachine machine = {cluster_.nvswitch_Bps, cluster_.nic_per_gpu_Bps(),
+                                    nvls_least_ranks(sheet_.generation)};
+  if (kind == OpKind::all_reduce) {
+    set_all_reduce(out, machine, bytes, transfer_s, ranks, nodes);
+    return out;
+  }
+  const double wire_s =
+      (message ? bytes : pool_bytes(kind, bytes, ranks, nodes)) / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
+  out.efficiency =
+      wire_s / std::max(transfer_s, message ? wire_s : least_transfer_s(machine, kind, bytes, ranks, nodes));
   return out;
 }
 

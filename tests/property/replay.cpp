@@ -242,14 +242,17 @@ TEST_CASE("the shape of a ring in closed form is that of its listed members") {
       const ClusterSpec cluster = small_cluster(layout.world() / 4);
       const Traffic traffic(cluster, layout, every_rank(layout), {});
       const GroupInstance group = traffic.group(axis, 0);
-      const auto shape = ring_shape(cluster, layout, axis);
+      const auto shape = group_shape(cluster, layout, axis);
       INFO(layout.name() << " " << to_string(axis));
       REQUIRE(shape);
       CHECK(shape->size == group.size);
       CHECK(shape->nodes == group.nodes);
-      CHECK(shape->seconds_per_byte == Approx(traffic.alone_s(group.ring)));
+      CHECK(shape->gather_s_per_byte == Approx(traffic.alone_s(group.ring)));
+      for (const AllReduce each : kAllReduces)
+        CHECK(shape->reduce_s_per_byte[static_cast<std::size_t>(each)] ==
+              Approx(traffic.alone_s(traffic.all_reduce(group, each))));
     }
-  CHECK(!ring_shape(small_cluster(2), layout_of(1, 6, 1), Axis::shard));
+  CHECK(!group_shape(small_cluster(2), layout_of(1, 6, 1), Axis::shard));
 }
 
 TEST_CASE("a slow node slows the step, folded as unfolded") {

@@ -13,6 +13,7 @@ struct FakeCost : OpCost {
   double latency_s = 2e-5;
   double efficiency = 1;
   double cpu_per_byte = 0;
+  AllReduce algorithm = AllReduce::ring;
   bool host_computes = false;
 
   Price item(const WorkItem& item, double rows) const override {
@@ -28,7 +29,7 @@ struct FakeCost : OpCost {
     return sum;
   }
   CollectivePrice collective(OpKind, double bytes, std::int64_t, std::int64_t) const override {
-    return {latency_s, cpu_per_byte * bytes, efficiency, 0.2, Evidence::published};
+    return {latency_s, cpu_per_byte * bytes, efficiency, 0.2, Evidence::published, {}, algorithm};
   }
   bool synchronous_host() const override { return host_computes; }
 };

@@ -135,6 +135,7 @@ inline RandomStep random_step(std::uint64_t seed, bool host) {
                                               Microbatches{count, each * tokens, last * tokens}, draw.once_in(2));
   s.set = build_program_set(s.model, s.layout,
                             {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
+  s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   return s;
 }
 
