@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <limits>
 #include <map>
 #include <optional>
 
+#include "sim/estimate/occupation.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
@@ -30,23 +30,6 @@ ClusterSpec without_uplinks(ClusterSpec cluster) {
 
 /// n executions of cpu_s on the cores, one core each at most.
 double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n * cpu_s / cores); }
-
-using LaneSeconds = std::array<double, kLanes>;
-
-/// Of the lanes in which a rank's collectives follow each other.
-double fullest_transfers(const LaneSeconds& lane_s) {
-  double fullest = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane)
-    if (lane != static_cast<std::size_t>(Lane::compute) && lane != static_cast<std::size_t>(Lane::copy))
-      fullest = std::max(fullest, lane_s[lane]);
-  return fullest;
-}
-
-/// A GPU that computes for `compute_s`, stands still for `still_s` and has collectives in flight for `in_flight_s`, at
-/// best for all of the standstill.
-double slowed(double compute_s, double still_s, double in_flight_s, double slowdown) {
-  return compute_s + still_s + slowdown * std::max(0.0, in_flight_s - still_s);
-}
 
 constexpr RoutingFloor kHighestFloor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
 
@@ -73,7 +56,7 @@ class LaneSums {
     const double compute_s = lane_s_[static_cast<std::size_t>(Lane::compute)] - blocking_s_;
     double bound = std::max(
         *std::max_element(lane_s_.begin(), lane_s_.end()),
-        slowed(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.communication_slowdown().share));
+        slowed_step_s(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.communication_slowdown().share));
     if (cluster_.shared_cores()) bound = std::max(bound, cpu_s_ / cluster_.cores);
     return bound;
   }
@@ -175,70 +158,6 @@ class LaneSums {
   double cpu_s_ = 0;  ///< of all ranks of the stage, on shared cores
 };
 
-/// What a slowed GPU cannot do without, of a program whose ops come in order: its computation, the time in which its
-/// compute lane stands still because what it waits for needs its last op, and the time in which links carry its bytes.
-class Occupation {
- public:
-  Occupation(const RankProgram& program, double slowdown) : program_(program), slowdown_(slowdown) {
-    if (slowdown > 0) reach_.resize(program.ops.size());
-  }
-
-  void add(int i, double seconds) {
-    if (slowdown_ <= 0) return;
-    const OpInstance& instance = program_.ops[static_cast<std::size_t>(i)];
-    const Lane lane = instance.op->lane;
-    lane_s_[static_cast<std::size_t>(lane)] += seconds;
-    const int previous = program_.lane_previous[static_cast<std::size_t>(i)];
-    Reach reach;
-    for (int wait : instance.waits) reach = std::max(reach, reach_[static_cast<std::size_t>(wait)]);
-    if (lane == Lane::compute) {
-      if (reach.op == last_) still_s_ += reach.seconds;
-      if (program_.collective(i)) still_s_ += seconds, lane_s_[static_cast<std::size_t>(lane)] -= seconds;
-      last_ = i;
-      reach_[static_cast<std::size_t>(i)] = {i, 0};
-      return;
-    }
-    if (previous >= 0) reach = std::max(reach, reach_[static_cast<std::size_t>(previous)]);
-    reach.seconds += seconds;
-    reach_[static_cast<std::size_t>(i)] = reach;
-  }
-
-  /// After the last op, of the rank whose ops they were.
-  double bound(const StepTasks& step, const RankTasks& rank) const {
-    if (slowdown_ <= 0) return 0;
-    double after = 0;
-    for (const Reach& each : reach_)
-      if (each.op == last_) after = std::max(after, each.seconds);
-    std::vector<double> carried_s(step.capacity.size(), 0.0);
-    for (int c : rank.collective) {
-      if (c < 0 || step.collectives[static_cast<std::size_t>(c)].load < 0) continue;
-      const CollectiveTask& task = step.collectives[static_cast<std::size_t>(c)];
-      const PoolLoad& load = step.loads[static_cast<std::size_t>(task.load)];
-      for (std::size_t p = 0; p < load.pools.size(); ++p) {
-        const std::size_t pool = static_cast<std::size_t>(load.pools[p]);
-        carried_s[pool] += task.scale * load.amounts[p] / step.capacity[pool];
-      }
-    }
-    const double fullest_pool = carried_s.empty() ? 0 : *std::max_element(carried_s.begin(), carried_s.end());
-    return slowed(lane_s_[static_cast<std::size_t>(Lane::compute)], still_s_ + after,
-                  std::max(fullest_pool, fullest_transfers(lane_s_)), slowdown_);
-  }
-
- private:
-  /// The latest op of the compute lane that an op needs, and when it is done at the earliest, counted from that one's end.
-  struct Reach {
-    int op = -1;
-    double seconds = 0;
-    auto operator<=>(const Reach&) const = default;
-  };
-
-  const RankProgram& program_;
-  double slowdown_, still_s_ = 0;
-  int last_ = -1;
-  LaneSeconds lane_s_{};
-  std::vector<Reach> reach_;
-};
-
 }  // namespace
 
 std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
@@ -311,7 +230,7 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
     if (bound->tasks.synchronous_host && program.on_host(index)) host = done[i];
     end = std::max(end, done[i]);
   }
-  if (!flat.shared_cores()) return std::max(end, occupation.bound(bound->tasks, tasks));
+  if (!flat.shared_cores()) return std::max(end, occupation.bound_s(bound->tasks, tasks));
   for (const RankTasks& each : bound->tasks.ranks)
     for (double seconds : each.seconds) cpu_s += seconds;
   for (const CollectiveTask& task : bound->tasks.collectives)
