@@ -29,6 +29,7 @@ json step_json(const Simulated& s) {
            {"low_s", s.low_s},
            {"high_s", s.high_s},
            {"exposed_communication_s", s.exposed_s},
+           {"slowed_by_communication_s", s.slowed_s},
            {"tokens_per_s_per_gpu", s.tokens_per_s_per_gpu},
            {"evidence", evidence_json(s.evidence)}};
   out["mfu"] = s.mfu > 0 ? json(s.mfu) : json(nullptr);

@@ -51,6 +51,7 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
                                 format_seconds(plan.step.low_s), format_seconds(plan.step.high_s)),
                     Evidence::derived)},
       {"exposed communication", Cell(plan.step.exposed_s, format_seconds(plan.step.exposed_s), Evidence::derived)},
+      {"slowed by communication", Cell(plan.step.slowed_s, format_seconds(plan.step.slowed_s), Evidence::derived)},
       {"expert load, max/mean",
        Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over layers and domains of corpus "
                                         "counts; single microbatches swing more)",

@@ -110,12 +110,14 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
 }
 
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
+  const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
   std::vector<std::string> out{
-      "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, one "
-      "layer "
-      "ahead as in the step program; what communication kernels take from computation, clocks that fall under load, "
-      "and "
-      "stragglers are not in the step time."};
+      fmt::format("Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
+                  "one layer ahead as in the step program; {}. Clocks that fall under load and stragglers are not in the "
+                  "step time.",
+                  slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
+                                                   100 * slowdown.share, to_string(slowdown.evidence))
+                                     : "what communication takes from computation is in the prices of computation")};
   out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
   if (inputs.scenarios.empty())
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");

@@ -21,6 +21,7 @@ class ScaledCost : public OpCost {
     return price;
   }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
+  CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
 
  private:
   Price faster(Price price) const { return price *= 1 / scale_.compute_rate; }

@@ -41,6 +41,7 @@ struct SearchProblem {
 struct Simulated {
   double step_s = 0, low_s = 0, high_s = 0;  ///< 80 % interval of the prices
   double exposed_s = 0;                      ///< communication that computation does not hide
+  double slowed_s = 0;                       ///< by which computation takes longer beside communication
   double tokens_per_s_per_gpu = 0;
   double mfu = 0;                        ///< ModelSpec::flops_per_token x tokens/s / peak_flops; 0 = peak unknown
   EvidenceShares evidence{};             ///< share of the step by the root of the evidence, sums to 1

@@ -115,6 +115,7 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   out.low_s = replayed.low_s;
   out.high_s = replayed.high_s;
   out.exposed_s = replayed.exposed_s;
+  out.slowed_s = replayed.slowed_s;
   out.tokens_per_s_per_gpu =
       as_double(problem.global_batch * problem.seq) / (replayed.step_s * as_double(problem.gpus));
   if (problem.peak_flops > 0)

@@ -100,6 +100,7 @@ nlohmann::json payload(const SimulatedStep& step) {
   for (const auto& [index, peak] : class_peaks(step))
     memory.push_back({{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   return {{"step_s", r.step_s}, {"low_s", r.low_s}, {"high_s", r.high_s}, {"exposed_s", r.exposed_s},
+          {"slowed_s", r.slowed_s},
           {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s}, {"world", step.run.layout.world()},
           {"simulated_ranks", r.simulated_ranks}, {"critical_rank", r.critical_rank}, {"evidence_s", evidence},
           {"peak_bytes", peak_bytes(step)}, {"usable_bytes", usable_bytes(step)}, {"ops", ops}, {"memory", memory}};
@@ -132,6 +133,7 @@ Report simulate_report(const SimulatedStep& step) {
   facts.entries = {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
       {"exposed communication", {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
+      {"slowed by communication", {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
       {"peak memory of a rank", {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
       {"routing", {step.routing + (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
       {"simulated", {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),

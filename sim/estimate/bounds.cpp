@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/estimate/occupation.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
@@ -52,7 +53,10 @@ class LaneSums {
   double run(const Program& program) {
     layers_ = program.layers;
     visit(program.nodes, 1, nullptr);
-    double bound = *std::max_element(lane_s_.begin(), lane_s_.end());
+    const double compute_s = lane_s_[static_cast<std::size_t>(Lane::compute)] - blocking_s_;
+    double bound = std::max(
+        *std::max_element(lane_s_.begin(), lane_s_.end()),
+        slowed_step_s(compute_s, blocking_s_, fullest_transfers(lane_s_), cost_.communication_slowdown().share));
     if (cluster_.shared_cores()) bound = std::max(bound, cpu_s_ / cluster_.cores);
     return bound;
   }
@@ -89,6 +93,7 @@ class LaneSums {
       cpu_s_ += times * seconds * alike(op, layout_.stage_ranks());
     } else {
       seconds = collective(op, times);
+      if (op.lane == Lane::compute) blocking_s_ += times * seconds;
     }
     lane_s_[static_cast<std::size_t>(op.lane)] += times * seconds;
   }
@@ -153,7 +158,8 @@ class LaneSums {
   std::int64_t rank_;
   int layers_ = 0;
   std::array<std::optional<GroupShape>, kAxes> groups_;
-  std::array<double, kLanes> lane_s_{};
+  LaneSeconds lane_s_{};
+  double blocking_s_ = 0;  ///< of the compute lane, a tensor group's collectives
   double cpu_s_ = 0;  ///< of all ranks of the stage, on shared cores
 };
 
@@ -203,6 +209,7 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
   const RankProgram& program = *tasks.program;
   std::vector<double> done(program.ops.size(), 0.0);
   double host = 0, cpu_s = 0, end = 0;
+  Occupation occupation(program, bound->tasks.slowdown);
   for (std::size_t i = 0; i < done.size(); ++i) {
     const int index = static_cast<int>(i);
     double start = bound->tasks.synchronous_host ? host : 0;
@@ -223,11 +230,12 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
       }
       if (sum > 0) seconds += std::max(most, sum / flat.cores);
     }
+    occupation.add(index, seconds);
     done[i] = start + seconds;
     if (bound->tasks.synchronous_host && program.on_host(index)) host = done[i];
     end = std::max(end, done[i]);
   }
-  if (!flat.shared_cores()) return end;
+  if (!flat.shared_cores()) return std::max(end, occupation.bound_s(bound->tasks, tasks));
   for (const RankTasks& each : bound->tasks.ranks)
     for (double seconds : each.seconds) cpu_s += seconds;
   for (const CollectiveTask& task : bound->tasks.collectives)

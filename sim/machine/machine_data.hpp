@@ -84,6 +84,7 @@ struct MachineData {
   std::map<ClassKey, KernelFit> fits;
   std::map<OpKey, OpFactor> ops;
   CollectiveData collectives;
+  CommunicationSlowdown communication_slowdown;
 };
 
 /// Schema "windtunnel.machine/1".

@@ -142,6 +142,17 @@ struct Reader {
     }
   }
 
+  CommunicationSlowdown slowdown() const {
+    const JsonReader each = in.at("communication_slowdown");
+    each.allow_only({"share", "low", "high", "evidence", "source"});
+    const CommunicationSlowdown out{each.at("share").non_negative(), each.at("low").non_negative(),
+                                    each.at("high").non_negative(), evidence(each.at("evidence")),
+                                    source(each.at("source"))};
+    if (!(out.low <= out.share && out.share <= out.high && out.high < 1))
+      each.fail(fmt::format("low {}, share {}, high {}", out.low, out.share, out.high), "low <= share <= high < 1");
+    return out;
+  }
+
   void collectives(CollectiveData& out) const {
     const JsonReader all = in.at("collectives");
     all.allow_only({"cpu", "nvlink_Bps", "nic_Bps", "nvls_ranks", "all_reduce", "pools", "small"});
@@ -270,6 +281,7 @@ json to_json(const MachineData& data) {
                    {"evidence", to_string(op.evidence)},
                    {"source", sources.number(op.source)}});
   json collectives = collectives_json(data.collectives, sources);
+  const CommunicationSlowdown& slowdown = data.communication_slowdown;
   json document = {{"schema", kSchema},
                    {"fingerprint", data.fingerprint},
                    {"synchronous_host", data.synchronous_host},
@@ -280,6 +292,12 @@ json to_json(const MachineData& data) {
                    {"fits", std::move(fits)},
                    {"ops", std::move(ops)},
                    {"collectives", std::move(collectives)},
+                   {"communication_slowdown",
+                    {{"share", slowdown.share},
+                     {"low", slowdown.low},
+                     {"high", slowdown.high},
+                     {"evidence", to_string(slowdown.evidence)},
+                     {"source", sources.number(slowdown.source)}}},
                    {"sources", sources.list()}};
   machine_from_json(document, "machine model to be written");  // JSON would turn a NaN into null without a word
   return document;
@@ -291,7 +309,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail(fmt::format("'{}'", schema), fmt::format("'{}'", kSchema));
   in.allow_only({"schema", "fingerprint", "synchronous_host", "allow_assumed", "row_tile", "multiprocessors", "table",
-                 "fits", "ops", "collectives", "sources"});
+                 "fits", "ops", "collectives", "communication_slowdown", "sources"});
   for (const JsonReader& each : in.at("sources").elements()) reader.sources.push_back(each.string());
   MachineData data;
   for (const auto& [key, value] : in.at("fingerprint").items()) data.fingerprint[key] = value.string();
@@ -303,6 +321,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   reader.fits(data);
   reader.ops(data);
   reader.collectives(data.collectives);
+  data.communication_slowdown = reader.slowdown();
   return data;
 }
 

@@ -28,6 +28,7 @@ class MachineModel : public OpCost {
   Price segment(const Op& op, double rows) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return data_.synchronous_host; }
+  CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
 
   /// item(), with its source. Throws as item() does.
   Answer explain(const WorkItem& item, double rows) const;

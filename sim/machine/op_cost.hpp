@@ -42,6 +42,15 @@ struct CollectivePrice {
   AllReduce algorithm = AllReduce::ring;  ///< of an all-reduce: what its load on the pools follows
 };
 
+/// What collectives in flight take from the computation beside them on a GPU: their kernels hold multiprocessors and move
+/// bytes through its memory.
+struct CommunicationSlowdown {
+  double share = 0;          ///< of the compute rate, in [0, 1), however many are in flight
+  double low = 0, high = 0;  ///< 80 % interval
+  Evidence evidence = Evidence::derived;
+  std::string source;
+};
+
 class OpCost {
  public:
   virtual ~OpCost() = default;
@@ -54,6 +63,8 @@ class OpCost {
   virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
   /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
   virtual bool synchronous_host() const = 0;
+  /// Zero where ranks communicate by CPU: transport threads and computation share the cores there.
+  virtual CommunicationSlowdown communication_slowdown() const = 0;
 };
 
 }  // namespace wt

@@ -19,6 +19,7 @@ class RememberedCost : public OpCost {
   Price segment(const Op& op, double rows) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return cost_.synchronous_host(); }
+  CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
 
  private:
   struct Segment {

@@ -36,6 +36,8 @@ class Binder {
     tasks.cores = traffic_.cores();
     tasks.synchronous_host = cost_.synchronous_host();
     tasks.compute_on_pool = cluster_.shared_cores();
+    bound_->slowdown = cost_.communication_slowdown();
+    tasks.slowdown = bound_->slowdown.share;
     tasks.ranks.resize(bound_->ranks.size());
     bound_->rows.resize(bound_->ranks.size());
     bound_->evidence.resize(bound_->ranks.size());

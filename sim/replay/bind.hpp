@@ -42,6 +42,7 @@ struct BoundStep {
   std::vector<std::int64_t> ranks;                ///< world rank of each simulated rank
   std::vector<std::vector<double>> rows;          ///< by rank and op: rows bound where the op depends on them
   std::vector<std::vector<OpEvidence>> evidence;  ///< by rank and op
+  CommunicationSlowdown slowdown;                 ///< what the tasks' slowdown rests on
 };
 
 /// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} where members disagree, and what

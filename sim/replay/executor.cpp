@@ -1,5 +1,6 @@
 #include "sim/replay/executor.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "configs/spec/error.hpp"
@@ -28,6 +29,8 @@ class Executor {
     parts_.assign(tasks.collectives.size(), 0);
     position_.assign(tasks.ranks.size(), 0);
     next_wait_.assign(tasks.ranks.size(), 0);
+    in_flight_.assign(tasks.ranks.size(), 0);
+    computing_.resize(tasks.ranks.size());
   }
 
   std::vector<OpTimes> run() {
@@ -46,6 +49,12 @@ class Executor {
   }
 
  private:
+  /// An op that a GPU works on, and when it ends at the present rate.
+  struct Computing {
+    int op;
+    double due;
+  };
+
   // Tokens: an op's global index while it computes; behind them two for each collective (latency over, a load done).
   std::int64_t op_token(int rank, int i) const { return first_[static_cast<std::size_t>(rank)] + i; }
   std::int64_t collective_token(int c, int part) const {
@@ -60,7 +69,8 @@ class Executor {
   void on_event(std::int64_t token) {
     if (token < first_.back()) {
       const int rank = rank_of_[static_cast<std::size_t>(token)];
-      finish(rank, static_cast<int>(token) - first_[static_cast<std::size_t>(rank)]);
+      const int i = static_cast<int>(token) - first_[static_cast<std::size_t>(rank)];
+      if (tasks_.compute_on_pool || computed(rank, i)) finish(rank, i);
       return;
     }
     const std::int64_t behind = token - first_.back();
@@ -88,7 +98,40 @@ class Executor {
     else if (tasks_.compute_on_pool)
       engine_.load(kOneCore, seconds, op_token(rank, i));
     else
-      engine_.delay(seconds, op_token(rank, i));
+      end_at(rank, computing_[static_cast<std::size_t>(rank)].emplace_back(Computing{i, 0}), seconds / rate(rank));
+  }
+
+  /// Of a GPU's computation. Kernels of collectives that are in flight together take no more than those of one: they
+  /// share the same links, and the published share is a mean over steps in which they ran together, too.
+  double rate(int rank) const { return in_flight_[static_cast<std::size_t>(rank)] > 0 ? 1 - tasks_.slowdown : 1; }
+
+  void end_at(int rank, Computing& computing, double seconds) {
+    computing.due = engine_.now() + seconds;
+    engine_.delay(seconds, op_token(rank, computing.op));
+  }
+
+  /// False for an event whose op has been given another end since.
+  bool computed(int rank, int i) {
+    auto& all = computing_[static_cast<std::size_t>(rank)];
+    const auto found = std::find_if(all.begin(), all.end(), [i](const Computing& c) { return c.op == i; });
+    if (found == all.end() || engine_.now() < found->due) return false;
+    all.erase(found);
+    return true;
+  }
+
+  /// A collective of GPUs is in flight from the moment all have issued it, latency included: its kernels then hold their
+  /// multiprocessors. Those that wait for others are left out: receives that are posted long before their message hold
+  /// one or two.
+  void fly(const CollectiveTask& task, int change) {
+    if (tasks_.slowdown <= 0 || (task.latency_s <= 0 && (task.load < 0 || task.scale <= 0))) return;
+    for (const auto& [rank, op] : task.members) {
+      const double before = rate(rank);
+      in_flight_[static_cast<std::size_t>(rank)] += change;
+      const double after = rate(rank);
+      if (before == after) continue;
+      for (Computing& each : computing_[static_cast<std::size_t>(rank)])
+        if (const double left = each.due - engine_.now(); left > 0) end_at(rank, each, left * before / after);
+    }
   }
 
   void join(int rank, int i) {
@@ -96,6 +139,7 @@ class Executor {
     const CollectiveTask& task = tasks_.collectives[static_cast<std::size_t>(c)];
     if (++joined_[static_cast<std::size_t>(c)] < static_cast<int>(task.members.size())) return;
     for (const auto& [member, op] : task.members) times(member, op).started = engine_.now();
+    fly(task, +1);
     if (task.latency_s > 0)
       engine_.delay(task.latency_s, collective_token(c, 0));
     else
@@ -116,6 +160,7 @@ class Executor {
 
   void finish_collective(int c) {
     const auto& members = tasks_.collectives[static_cast<std::size_t>(c)].members;
+    fly(tasks_.collectives[static_cast<std::size_t>(c)], -1);
     for (const auto& [rank, i] : members) times(rank, i).done = engine_.now();  // for all at once, then tell them
     for (const auto& [rank, i] : members) finish(rank, i);
   }
@@ -191,6 +236,8 @@ class Executor {
   std::vector<int> rank_of_, pending_, joined_, parts_;
   std::vector<int> position_;  ///< synchronous hosts: the next op to issue, or the one computing
   std::vector<std::size_t> next_wait_;
+  std::vector<int> in_flight_;                     ///< collectives of each rank
+  std::vector<std::vector<Computing>> computing_;  ///< by rank: its compute lane's op, and a copy beside it
   std::vector<char> entered_;  ///< synchronous hosts: the asynchronous op has been handed over
   std::vector<OpTimes> times_;
 };

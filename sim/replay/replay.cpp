@@ -104,12 +104,22 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     total.exposed_s += exposure.waited[i];
     const bool stood_still = op.asynchronous() || op.collective_kind();
     result.lane_busy_s[static_cast<std::size_t>(stood_still && op.lane == Lane::compute ? Lane::tensor : op.lane)] += busy;
-    // Time on the critical rank is what its compute lane did, and what it stood still for.
-    const double share = stood_still ? exposure.waited[i] : busy;
+    // Time on the critical rank is what its compute lane did, and what it stood still for; of what it did, part is what
+    // communication in flight took.
+    const CommunicationSlowdown& slowdown = bound.slowdown;
+    const bool slowed = !stood_still && slowdown.share > 0;
+    const double taken = slowed ? std::max(0.0, busy - bound.tasks.ranks[r].seconds[i]) : 0;
+    const double share = stood_still ? exposure.waited[i] : busy - taken;
     for (std::size_t k = 0; k < evidence.shares.size(); ++k) result.evidence_s[k] += share * evidence.shares[k];
     result.low_s += share * evidence.low;
     result.high_s += share * evidence.high;
-    explained += share;
+    if (slowed) {
+      result.slowed_s += taken;
+      result.evidence_s[static_cast<std::size_t>(slowdown.evidence)] += taken;
+      result.low_s += taken * slowdown.low / slowdown.share;
+      result.high_s += taken * slowdown.high / slowdown.share;
+    }
+    explained += share + taken;
   }
   const double rest = std::max(0.0, result.step_s - explained);  // stood still for another lane's copy
   result.low_s += rest;

@@ -41,6 +41,7 @@ struct ReplayResult {
   double step_s = 0;
   double low_s = 0, high_s = 0;    ///< 80 % interval: the critical rank's prices all low, all high
   double exposed_s = 0;            ///< of the critical rank
+  double slowed_s = 0;             ///< by which its computation took longer beside communication
   std::int64_t critical_rank = 0;  ///< the last to end
   bool folded = false;
   bool uplink_shares = false;  ///< folded with approximate uplinks: see representatives.hpp

@@ -21,6 +21,8 @@ class StackCost : public OpCost {
   Price segment(const Op& op, double rows) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return false; }
+  /// None: the factors on computation were fitted to the times of whole runs, in which communication slowed it already.
+  CommunicationSlowdown communication_slowdown() const override { return {}; }
 
  private:
   Price price(double seconds) const;

@@ -80,6 +80,27 @@ TEST_CASE("folded equals unfolded on random layouts, behind uplinks and with a s
   CHECK(folded > 20);
 }
 
+TEST_CASE("computation that communication slows more makes a step longer, and never longer than if it were always slowed") {
+  // Within what contention may turn around: see the next case.
+  for (int i = 0; i < cases(150); ++i) {
+    const std::uint64_t seed = 300000 + static_cast<std::uint64_t>(i);
+    RandomStep s = random_step(seed, false);
+    const auto step_s = [&](double slowdown) {
+      s.cost.slowdown = slowdown;
+      return replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, {0, true, false, {}}).step_s;
+    };
+    const double free = step_s(0);
+    double before = free;
+    INFO(text(s, seed));
+    for (double slowdown : {0.1, 0.3, 0.6}) {
+      const double slowed = step_s(slowdown);
+      CHECK(slowed >= before / 1.03);
+      CHECK(slowed <= free / (1 - slowdown) * 1.03);
+      before = slowed;
+    }
+  }
+}
+
 TEST_CASE("a faster switch, network, memory or processor never slows a step") {
   // Strict where each collective has the cluster to itself. With contention, work that ends earlier may start a
   // prefetch that then shares the NICs with what the step waits for: 2.4 % at worst in 3,000 random steps, never by a

@@ -1,5 +1,6 @@
 // The simulator against closed forms, and what must hold for every layout: folding, bounds, conservation, determinism.
 #include <catch2/catch.hpp>
+#include <numeric>
 
 #include "configs/spec/error.hpp"
 #include "sim/cluster/child.hpp"
@@ -142,6 +143,67 @@ TEST_CASE("two collectives on different lanes share the NICs; on one lane they f
   }
 }
 
+TEST_CASE("a transfer in flight takes its share of the computation beside it, and no more than one at a time") {
+  // Work C beside transfers in flight for F of its time at share s: C = T - s F; where they outlast it, C / (1 - s).
+  const Layout layout = layout_of(1, 8, 1);
+  const auto routing = balanced_routing(small_model(), 1);
+  FakeCost cost;
+  const auto seconds = [&](double transfer_s) { return transfer_s * 200e9 * 8 / 7; };  // bytes of a gather
+  const auto step = [&](double compute_s, const std::vector<std::pair<Lane, double>>& transfers) {
+    std::vector<Op> ops;
+    for (const auto& [lane, transfer_s] : transfers)
+      ops.push_back(collective_op("c" + std::to_string(ops.size()), lane == Lane::reduce_scatter ? OpKind::reduce_scatter : OpKind::all_gather,
+                                  lane, Axis::shard, seconds(transfer_s)));
+    Op work;
+    work.name = "work";
+    work.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {(compute_s - 1e-6) * cost.Bps / 8, 0})};
+    ops.push_back(work);
+    return replay(same_on_all(ops, 8), layout, small_model(), small_cluster(2), cost, *routing);
+  };
+  const auto done = [](const ReplayResult& r, std::size_t op) { return r.timelines[0].ops[op].done_s; };
+  cost.latency_s = 0, cost.flops = 1e30;
+  for (double s : {0.0, 0.1, 0.25, 0.5}) {
+    cost.slowdown = s;
+    const auto hidden = step(10e-3, {{Lane::all_gather, 4e-3}});
+    CHECK(done(hidden, 0) == Approx(4e-3).epsilon(1e-6));  // communication is not slowed
+    CHECK(done(hidden, 1) == Approx(10e-3 + s * 4e-3).epsilon(1e-6));
+    CHECK(hidden.step_s == Approx(10e-3 + s * 4e-3).epsilon(1e-6));
+    CHECK(hidden.slowed_s == Approx(s * 4e-3).epsilon(1e-6).margin(1e-15));
+    CHECK(hidden.exposed_s == Approx(0).margin(1e-12));
+    CHECK(done(step(2e-3, {{Lane::all_gather, 4e-3}}), 1) == Approx(2e-3 / (1 - s)).epsilon(1e-6));
+    const auto longer = step(3.9e-3, {{Lane::all_gather, 4e-3}});
+    CHECK(longer.step_s == Approx(std::max(4e-3, 3.9e-3 + s * 4e-3)).epsilon(1e-6));
+    // One after the other, and both at once on the same links: in flight for 5 ms either way.
+    CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}, {Lane::all_gather, 1e-3}}), 2) == Approx(10e-3 + s * 5e-3).epsilon(1e-6));
+    CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}, {Lane::reduce_scatter, 1e-3}}), 2) == Approx(10e-3 + s * 5e-3).epsilon(1e-6));
+  }
+  cost.slowdown = 0.25, cost.latency_s = 1e-3;  // in flight from its start, latency included
+  CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}}), 1) == Approx(10e-3 + 0.25 * 5e-3).epsilon(1e-6));
+}
+
+TEST_CASE("what communication takes from computation is told apart, and rests on its own evidence") {
+  const Run run(layout_of(2, 8, 4, Recompute::block));
+  FakeCost cost;
+  const auto free = run.replay(small_cluster(4), cost);
+  CHECK(free.slowed_s == 0);
+  double before = free.step_s;
+  for (double s : {0.05, 0.2, 0.4}) {
+    cost.slowdown = s;
+    const auto slowed = run.replay(small_cluster(4), cost);
+    CHECK(slowed.step_s > before);
+    CHECK(slowed.step_s < free.step_s / (1 - s));
+    REQUIRE(slowed.critical_rank == free.critical_rank);
+    CHECK(slowed.lane_busy_s[0] - slowed.slowed_s == Approx(free.lane_busy_s[0]).epsilon(1e-9));
+    CHECK(slowed.lane_busy_s[0] + slowed.exposed_s == Approx(slowed.step_s).epsilon(1e-9));
+    const auto assumed = static_cast<std::size_t>(Evidence::assumed);  // as the items' prices
+    CHECK(slowed.evidence_s[assumed] > free.evidence_s[assumed]);
+    CHECK(std::accumulate(slowed.evidence_s.begin(), slowed.evidence_s.end(), 0.0) == Approx(slowed.step_s).epsilon(1e-9));
+    CHECK(slowed.low_s < slowed.step_s);
+    CHECK(slowed.high_s > slowed.step_s);
+    before = slowed.step_s;
+  }
+}
+
 TEST_CASE("prices of a host do not price GPUs, nor those of a GPU a host") {
   const Run run(layout_of(1, 4, 1));
   FakeCost host;
@@ -186,6 +248,7 @@ TEST_CASE("a synchronous host stands still where it waits for a collective, and 
 
 TEST_CASE("folded equals unfolded") {
   FakeCost cost;
+  cost.slowdown = GENERATE(0.0, 0.3);
   for (const Layout& layout : kLayouts)
     for (bool skewed : {false, true}) {
       const Run run(layout, skewed);

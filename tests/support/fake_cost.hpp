@@ -15,6 +15,7 @@ struct FakeCost : OpCost {
   double cpu_per_byte = 0;
   AllReduce algorithm = AllReduce::ring;
   bool host_computes = false;
+  double slowdown = 0;  ///< of computation, by communication
 
   Price item(const WorkItem& item, double rows) const override {
     const double s = item.flops(rows) / flops + item.bytes(rows) / Bps;
@@ -32,6 +33,9 @@ struct FakeCost : OpCost {
     return {latency_s, cpu_per_byte * bytes, efficiency, 0.2, Evidence::published, {}, algorithm};
   }
   bool synchronous_host() const override { return host_computes; }
+  CommunicationSlowdown communication_slowdown() const override {
+    return {slowdown, 0.5 * slowdown, 1.5 * slowdown, Evidence::assumed, "made up"};
+  }
 };
 
 inline ModelSpec small_model(std::int64_t layers = 3) {

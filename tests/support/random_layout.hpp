@@ -136,6 +136,7 @@ inline RandomStep random_step(std::uint64_t seed, bool host) {
   s.set = build_program_set(s.model, s.layout,
                             {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
   s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
+  if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);
   return s;
 }
 

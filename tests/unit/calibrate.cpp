@@ -210,8 +210,19 @@ TEST_CASE("a host's name under the key host leaves the decision to the clocks") 
   Profile p = synthetic_profile();
   p.fingerprint["host"] = "node17";
   CHECK(calibrate({p}).model.synchronous_host());
+  CHECK(calibrate({p}).model.communication_slowdown().share == 0);  // there they share the cores
   for (Measurement& m : p.measurements) m.clock = "device";
   CHECK_FALSE(calibrate({p}).model.synchronous_host());
+}
+
+TEST_CASE("communication takes from a GPU's computation what was published") {
+  Profile p = synthetic_profile();
+  p.fingerprint["host"] = "asynchronous";
+  const CommunicationSlowdown slowdown = calibrate({p}).model.communication_slowdown();
+  CHECK(1 / (1 - slowdown.share) == Approx(1.189));  // arXiv 2507.03114: the mean and the most
+  CHECK(1 / (1 - slowdown.high) == Approx(1.4));
+  CHECK(slowdown.low < slowdown.share);
+  CHECK(slowdown.evidence == Evidence::published);
 }
 
 TEST_CASE("kernels of a suite that no work item is are left out with a note; the same thing twice is pooled") {

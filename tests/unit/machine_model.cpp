@@ -169,6 +169,7 @@ TEST_CASE("remembered prices are the prices, asked for once") {
       return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
     }
     bool synchronous_host() const override { return false; }
+    CommunicationSlowdown communication_slowdown() const override { return {}; }
   } counted;
   const RememberedCost cost(counted);
   Op product, same, wider, other;
@@ -214,6 +215,11 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
   broken = document;
   broken["schema"] = "windtunnel.profile/1";
   CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("windtunnel.machine/1"));
+  for (const auto& [key, value] : {std::pair{"share", 0.05}, {"share", 0.3}, {"low", 0.2}, {"high", 1.0}}) {
+    broken = document;
+    broken["communication_slowdown"][key] = value;
+    CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("low <= share <= high < 1"));
+  }
 }
 
 TEST_CASE("a machine file knows every op of a step program") {

@@ -84,7 +84,8 @@ TEST_CASE("placed experts reach the run file where the expert degree is fixed") 
 }
 
 TEST_CASE("a study's microbatch may leave a smaller last one") {
-  const std::string uneven = set_study_key(kStudy, "global_train_batch_size", "48", "s");
+  const std::string uneven =
+      set_study_key(set_study_key(kStudy, "global_train_batch_size", "48", "s"), "search.shard_sizes", "[16]", "s");
   const PlanInputs inputs = inputs_of(set_study_key(uneven, "search.microbatch", "[2]", "s"));
   const Plan plan = make_plan(inputs), one = make_plan(inputs_of(set_study_key(uneven, "search.microbatch", "[1]", "s")));
   CHECK(plan.layout.microbatch == 2);
