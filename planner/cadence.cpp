@@ -24,11 +24,26 @@ void check(const CadenceInput& in) {
   need("restart", in.recovery.restart_s.value, false);
   need("reload", in.recovery.reload_s.value, false);
   need("repair", in.repair_s.value, false);
+  need("silent errors", in.silent.mean_s, false);
+  need("verification", in.silent.verify_s, false);
+  if (in.local.interval_steps > 0 && !(in.local.survival >= 0 && in.local.survival < 1))
+    throw_error(Code::usage, "cadence: local saves survive a share of {} of failures, needs 0 to below 1",
+                in.local.survival);
   if (in.nodes < 1) throw_error(Code::usage, "cadence: found {} nodes, needs at least 1", in.nodes);
 }
 
 std::string cite(const char* what, const SourcedNumber& n) {
   return fmt::format("{} {} ({}: {})", what, format_seconds(n.value), to_string(n.evidence.kind), n.evidence.source);
+}
+
+/// O3, and to first order what O7 and O8 add. With local saves: what a save costs beyond one of these, and only
+/// failures that they do not survive. Without: a silent error loses all of an interval, where a failure loses half.
+double optimal_interval(const CadenceInput& in) {
+  const double mtbf = in.mtbf_s.value, blocking = in.blocking_s.value;
+  if (in.local.interval_steps > 0)
+    return exact_interval(std::max(0.0, blocking - in.local.blocking_s), mtbf / (1 - in.local.survival));
+  const double silent = in.silent.mean_s > 0 ? 2 * mtbf / in.silent.mean_s : 0;
+  return exact_interval(blocking + in.silent.verify_s, mtbf / (1 + silent));
 }
 
 double downtime_s(const CadenceInput& in) { return in.recovery.detect_s.value + in.recovery.reschedule_s.value; }
@@ -55,7 +70,7 @@ double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
 CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePreset>& presets) {
   check(in);
   const double mtbf = in.mtbf_s.value, step = in.step_s.value;
-  const double optimum = exact_interval(in.blocking_s.value, mtbf);
+  const double optimum = optimal_interval(in);
   const double floor_s = std::max(in.persist_s.value, step);
 
   CadencePlan plan;
@@ -68,6 +83,8 @@ CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePres
   const bool up =
       goodput_at(in, static_cast<double>(above) * step, mtbf) > goodput_at(in, static_cast<double>(below) * step, mtbf);
   plan.interval_steps = up ? above : below;
+  if (const std::int64_t local = in.local.interval_steps; local > 0)
+    plan.interval_steps = (plan.interval_steps + local - 1) / local * local;
   const double interval = static_cast<double>(plan.interval_steps) * step;
 
   const std::string inputs =
@@ -75,10 +92,13 @@ CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePres
                   cite("persist", in.persist_s), cite("step", in.step_s));
   plan.interval_s = {
       interval,
-      {Evidence::derived, fmt::format("{} in whole steps; from {}",
-                                      plan.persist_bound ? "the persist time, which is above the exact optimum"
-                                                         : "exact minimiser for exponential failures",
-                                      inputs)}};
+      {Evidence::derived,
+       fmt::format("{} in whole steps; from {}",
+                   plan.persist_bound            ? "the persist time, which is above the exact optimum"
+                   : in.local.interval_steps > 0 ? "minimiser for failures that local saves do not survive"
+                   : in.silent.mean_s > 0        ? "minimiser for failures, and silent errors twice"
+                                                 : "exact minimiser for exponential failures",
+                   inputs)}};
   const std::string recovery =
       fmt::format("{}; {}; {}; {}", cite("detect", in.recovery.detect_s), cite("reschedule", in.recovery.reschedule_s),
                   cite("restart", in.recovery.restart_s), cite("reload", in.recovery.reload_s));

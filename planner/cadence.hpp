@@ -9,6 +9,7 @@
 
 #include "configs/spec/failures.hpp"
 #include "configs/spec/study.hpp"
+#include "sim/run/simulate_run.hpp"
 
 namespace wt {
 
@@ -24,6 +25,10 @@ struct CadenceInput {
   /// Only simulated runs have these; the closed forms leave them out.
   std::optional<StragglerRates> stragglers;
   MaintenanceSpec maintenance;
+  /// These, too; local saves and silent errors move the interval, to first order (O7, O8).
+  LocalCheckpoints local;
+  SilentErrors silent;
+  ReplicaTolerance tolerance;
 };
 
 /// One line of the sensitivity table.
@@ -45,9 +50,12 @@ struct CadencePlan {
   std::vector<CadenceCase> sensitivity;
 };
 
-/// Interval from O3, at least the persist time, the better of the two neighbouring whole numbers of steps. The presets
-/// give the low and high failure rates of the sensitivity table at the same interval. Throws Error{usage} unless step,
-/// MTBF > 0, all times are finite and >= 0, and nodes >= 1.
+/// Interval from O3, at least the persist time, the better of the two neighbouring whole numbers of steps. With local
+/// saves it is a multiple of theirs and weighs what a save costs beyond a local one against failures that these do not
+/// survive; without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
+/// Tolerated losses of replicas change nothing. The presets give the low and high failure rates of the sensitivity table
+/// at the same interval. Throws Error{usage} unless step, MTBF > 0, all times are finite and >= 0, nodes >= 1, and local
+/// saves do not survive all failures.
 CadencePlan choose_cadence(const CadenceInput& input, const std::vector<FailurePreset>& sensitivity_presets = {});
 
 /// Long-run goodput of the input with this interval and MTBF (O6, exponential).

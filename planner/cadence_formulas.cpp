@@ -43,6 +43,24 @@ double persisted_goodput(double mtbf, double interval, double blocking, double p
          ((mtbf + downtime) * std::expm1((interval + blocking) / mtbf));
 }
 
+double multilevel_overhead(const std::vector<CheckpointLevel>& levels) {
+  double sum = 0;
+  for (const CheckpointLevel& level : levels) sum += std::sqrt(2 * level.blocking / level.mtbf);
+  return sum;
+}
+
+double verified_segment(double interval, double verify, double blocking, double reload, double silent) {
+  return (interval + verify) * std::exp(interval / silent) + blocking + reload * std::expm1(interval / silent);
+}
+
+double verified_interval(double verify, double blocking, double silent, double mtbf) {
+  return std::sqrt((verify + blocking) / (1 / silent + 0.5 / mtbf));
+}
+
+double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall) {
+  return 1 / (1 + recover / (static_cast<double>(replicas) * mtbf)) - stall / mtbf;
+}
+
 double meta_ettr(double mtbf, double restart, double save, double interval) {
   return (1 - (restart + interval / 2) / mtbf) / (1 + save / interval);
 }

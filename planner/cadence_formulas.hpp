@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace wt {
 
@@ -30,6 +31,25 @@ double persisted_goodput(const std::function<double(double)>& survival, double m
                          double persist, double downtime, double reload);
 /// O6 for exponential failures in closed form: tau e^(-(R+P)/M) / ((M + D) (e^((tau+C)/M) - 1)).
 double persisted_goodput(double mtbf, double interval, double blocking, double persist, double downtime, double reload);
+
+/// One level of checkpoints: what a save of it blocks beyond the level below, and the mean time between the failures
+/// that it is the fastest level to survive.
+struct CheckpointLevel {
+  double blocking, mtbf;
+};
+/// O7, Benoit et al.: the least overhead of levels with periods of their own (young_interval of each), to first order:
+/// sum of sqrt(2 C_l / M_l). Productive time is 1 / (1 + overhead) of the whole.
+double multilevel_overhead(const std::vector<CheckpointLevel>& levels);
+
+/// O8, Aupy et al. (arXiv 1310.8486): expected time of a segment of `interval` work that ends with a verification and a
+/// save; silent errors strike the work every `silent` on average: (tau+V) e^(tau/M) + C + R (e^(tau/M) - 1).
+double verified_segment(double interval, double verify, double blocking, double reload, double silent);
+/// Its best interval to first order, with failures, too (mtbf may be infinite): sqrt((V + C) / (1/M_s + 1/(2 M_f))).
+double verified_interval(double verify, double blocking, double silent, double mtbf);
+
+/// O13: goodput with replicas as the unit of failure, 1 / (1 + t_rec / (G M)) - t_stall / M, without saves and steady
+/// overhead.
+double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall);
 
 /// O10, Meta (HPCA'25): E[ETTR] ~ (1 - N r_f (u0 + dt/2)) / (1 + w/dt), with 1/(N r_f) = mtbf, u0 the restart overhead,
 /// w the save and dt the interval. A first-order estimate: below 0 where failures outpace progress.

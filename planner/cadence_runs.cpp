@@ -30,8 +30,11 @@ RunScenario run_scenario(const CadenceInput& in, const CadencePlan& plan, std::i
   s.restart_s = in.recovery.restart_s.value;
   s.reload_s = in.recovery.reload_s.value;
   if (in.stragglers)
-    s.stragglers = {in.stragglers->job_mean_s(in.nodes), in.stragglers->step_factor.value,
+    s.stragglers = {in.stragglers->onset.job_mean_s(in.nodes), in.stragglers->step_factor.value,
                     in.stragglers->duration_s.value, in.stragglers->exchanged};
+  s.local = in.local;
+  s.silent = in.silent;
+  s.tolerance = in.tolerance;
   s.maintenance_every_s = in.maintenance.every_s;
   s.maintenance_s = in.maintenance.duration_s;
   s.spares = static_cast<std::int64_t>(plan.spares.value);
@@ -45,7 +48,8 @@ CadenceRuns simulate_cadence(const CadenceInput& in, const CadencePlan& plan, st
   out.scenario = run_scenario(in, plan, steps);
   out.chosen = simulate_runs(out.scenario, runs, seed);
   RunScenario other = out.scenario;
-  other.interval_steps = std::max<std::int64_t>(1, plan.interval_steps / 2);
+  const std::int64_t least = std::max<std::int64_t>(1, in.local.interval_steps);
+  other.interval_steps = std::max(least, plan.interval_steps / 2 / least * least);
   out.half = simulate_runs(other, runs, seed);
   other.interval_steps = 2 * plan.interval_steps;
   out.twice = simulate_runs(other, runs, seed);

@@ -27,6 +27,7 @@ struct PlanInputs {
   FailurePreset failures;
   std::vector<std::string> profile_names;
   std::optional<StragglerRates> stragglers;  ///< of the study's preset; empty = none
+  std::optional<FailureClass> silent_errors;  ///< likewise
   double peak_flops = 0;  ///< fingerprint's peak_bf16_flops or peak_fp32_flops; 0 = unknown, then there is no MFU
 };
 /// Throws Error{usage} naming the file or preset.
@@ -111,7 +112,7 @@ struct EvidenceSource {
 };
 /// The largest first. A backward pass counts with the class that it was derived from.
 std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan);
-/// Slow nodes and maintenance of the simulated runs, a sentence each; none where the study names none.
+/// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each; none where the study names none.
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
 /// What the answer rests on that nobody measured, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);

@@ -152,6 +152,21 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
   if (s.maintenance.every_s > 0)
     disturbances["maintenance"] = {
         {"every_s", s.maintenance.every_s}, {"duration_s", s.maintenance.duration_s}, {"a_run", runs.planned_stops}};
+  if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
+    disturbances["local_checkpoints"] = {{"interval_steps", local.interval_steps},
+                                         {"blocking_s", local.blocking_s},
+                                         {"reload_s", local.reload_s},
+                                         {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
+  if (inputs.silent_errors)
+    disturbances["silent_errors"] = {{"preset", s.silent_errors.rate},
+                                     {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)},
+                                     {"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})},
+                                     {"a_run", runs.silent_errors}};
+  if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
+    disturbances["replica_loss"] = {{"replicas", t.replicas},
+                                    {"recover_s", sourced({t.recover_s, s.replica_loss.evidence})},
+                                    {"stall_s", sourced({t.stall_s, s.replica_loss.evidence})},
+                                    {"a_run", runs.failures}};
   json ties = json::array(), sources = json::array();
   for (const EvidenceSource& e : evidence_sources(inputs, plan))
     sources.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});

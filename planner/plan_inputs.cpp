@@ -56,11 +56,12 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
 }  // namespace
 
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
-  PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, {}, 0};
+  PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, {}, {}, 0};
   read_prices(inputs, allow_assumed);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);
   inputs.stragglers = read_stragglers(inputs.study.stragglers);
+  inputs.silent_errors = read_silent_errors(inputs.study.silent_errors.rate);
   return inputs;
 }
 

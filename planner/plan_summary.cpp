@@ -104,6 +104,27 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   if (m.every_s > 0)
     out.push_back(fmt::format("Maintenance of {} every {}, after a save: {:.1f} a run.", format_seconds(m.duration_s),
                               format_seconds(m.every_s), runs.planned_stops));
+  const StudySpec& s = inputs.study;
+  if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
+    out.push_back(fmt::format(
+        "Local saves to host memory every {}, blocking {}; {:g} % of failures leave them intact, and cost a reload of "
+        "{} ({}).",
+        counted(local.interval_steps, "step"), format_seconds(local.blocking_s), 100 * local.survival,
+        format_seconds(local.reload_s), cite({local.survival, s.checkpoint.local_evidence})));
+  if (inputs.silent_errors)
+    out.push_back(fmt::format(
+        "Silent errors as in {}: {:.1f} a run, found by a verification of {} before each save; verification and "
+        "maintenance take {:.2f} % of the wall time. Rate: {}. Verification: {}.",
+        s.silent_errors.rate, runs.silent_errors, format_seconds(s.silent_errors.verify_s),
+        100 * runs.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] / runs.mean_s,
+        cite(inputs.silent_errors->per_1000_node_days), cite({0, s.silent_errors.evidence})));
+  if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
+    out.push_back(fmt::format(
+        "A failure stops one of {} replicas for {}, the others for {} ({}); the job restarts when less than half of "
+        "them are there.",
+        t.replicas, format_seconds(t.recover_s), format_seconds(t.stall_s), cite({0, s.replica_loss.evidence})));
+  else if (s.replica_loss.recover_s > 0)
+    out.push_back("replica_loss does nothing here: the layout has one replica, so that every failure stops the job.");
   if (!out.empty())
     out.push_back("Only the simulated runs have these; goodput and days by the closed form leave them out.");
   return out;

@@ -76,6 +76,7 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
       inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model);
       inputs->failures = read_failures(studies[i].failures);
       inputs->stragglers = read_stragglers(studies[i].stragglers);
+      inputs->silent_errors = read_silent_errors(studies[i].silent_errors.rate);
     } else {
       inputs.emplace(read_plan_inputs(studies[i], allow_assumed));
     }

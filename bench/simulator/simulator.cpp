@@ -171,16 +171,33 @@ void bound_with_program(benchmark::State& state) {
 BENCHMARK(bound_with_program)->ArgName("bound")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
 /// Ninety days of steps, a failure every four hours (about Llama 3's rate at 16,384 GPUs), a save every five minutes.
-void thousand_runs(benchmark::State& state) {
+RunScenario ninety_days() {
   RunScenario s;
   s.step_s = 4, s.steps = static_cast<std::int64_t>(90 * 86400 / s.step_s), s.interval_steps = 75;
   s.blocking_s = 0.5, s.persist_s = 40, s.startup_s = 30, s.failures = {4 * 3600.0, 1};
   s.detect_s = 60, s.reschedule_s = 120, s.restart_s = 120, s.reload_s = 60, s.spares = 8, s.repair_s = 12 * 3600.0;
+  return s;
+}
+
+void thousand_runs(benchmark::State& state) {
   double failures = 0;
-  for (auto _ : state) failures = simulate_runs(s, 1000, 1).failures;
+  for (auto _ : state) failures = simulate_runs(ninety_days(), 1000, 1).failures;
   state.counters["failures_a_run"] = failures;
 }
 BENCHMARK(thousand_runs)->Unit(benchmark::kMillisecond);
+
+/// With local saves after every five steps, with a verification before each save, with replicas that may be lost.
+void thousand_runs_with(benchmark::State& state, void (*change)(RunScenario&)) {
+  RunScenario s = ninety_days();
+  change(s);
+  for (auto _ : state) benchmark::DoNotOptimize(simulate_runs(s, 1000, 1));
+}
+BENCHMARK_CAPTURE(thousand_runs_with, local_saves, [](RunScenario& s) { s.local = {5, 0.5, 5, 0.8}; })
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(thousand_runs_with, silent_errors, [](RunScenario& s) { s.silent = {9 * 86400.0, 10}; })
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(thousand_runs_with, replica_loss, [](RunScenario& s) { s.tolerance = {16, 600, 180}; })
+    ->Unit(benchmark::kMillisecond);
 
 // Last: its memory stays the largest.
 void step_unfolded(benchmark::State& state) { simulate(state, Step(state.range(0)), false); }

@@ -101,8 +101,8 @@ SourcedNumber FailurePreset::planned_mtbs_s(std::int64_t nodes) const {
   return job_mean_s(*this, planned, planned_per_1000_node_days(), nodes);
 }
 
-double StragglerRates::job_mean_s(std::int64_t nodes) const {
-  const double rate = onset.per_1000_node_days.value;
+double FailureClass::job_mean_s(std::int64_t nodes) const {
+  const double rate = per_1000_node_days.value;
   return rate > 0 ? 1000 * kDay / (static_cast<double>(nodes) * rate) : 0;
 }
 
@@ -115,6 +115,17 @@ std::optional<StragglerRates> read_stragglers(const std::string& name_or_file) {
                 "stragglers section, such as bloom",
                 name_or_file);
   return preset.stragglers;
+}
+
+std::optional<FailureClass> read_silent_errors(const std::string& name_or_file) {
+  if (name_or_file == "none") return std::nullopt;
+  FailurePreset preset = read_failures(name_or_file);
+  if (!preset.silent_errors)
+    throw_error(Code::usage,
+                "silent_errors: found {}, which gives no rate of them; needs a failure preset or file with a "
+                "silent_errors section, such as llama3",
+                name_or_file);
+  return preset.silent_errors;
 }
 
 FailurePreset read_failures(const std::string& name_or_file) {
@@ -132,6 +143,11 @@ FailurePreset read_failures_file(const std::filesystem::path& file) {
   if (sum(out.failures) <= 0) map.fail("failures", "found no events, needs at least one class with a rate above 0");
   out.planned = read_classes(map, "planned", node_days);
   if (map.has("stragglers")) out.stragglers = read_stragglers(map.map("stragglers"), node_days);
+  if (map.has("silent_errors")) {
+    YamlMap silent = map.map("silent_errors");
+    out.silent_errors = read_class(silent, node_days);
+    silent.finish();
+  }
   YamlMap recovery = map.map("recovery");
   out.recovery.detect_s = read_time(recovery, "detect");
   out.recovery.reschedule_s = read_time(recovery, "reschedule");

@@ -22,6 +22,8 @@ struct FailureClass {
   std::string name;
   SourcedNumber per_1000_node_days;
   std::int64_t count = -1;  ///< events behind the rate, -1 = the source gives a rate only
+  /// Mean time between such events in a job on `nodes` nodes, 0 = never.
+  double job_mean_s(std::int64_t nodes) const;
 };
 
 /// Seconds of each phase between a failure and the first new step.
@@ -40,8 +42,6 @@ struct StragglerRates {
   SourcedNumber node_compute;  ///< from this: how fast the slow node computes, healthy = 1
   SourcedNumber duration_s;    ///< until it recovers by itself, or is found
   bool exchanged = false;      ///< found nodes are exchanged, with a checkpoint first
-  /// Mean time between onsets in a job on `nodes` nodes, 0 = never.
-  double job_mean_s(std::int64_t nodes) const;
 };
 
 struct FailurePreset {
@@ -52,6 +52,7 @@ struct FailurePreset {
   std::vector<FailureClass> planned;   ///< announced stops: a checkpoint is taken first
   RecoveryTimes recovery;
   std::optional<StragglerRates> stragglers;
+  std::optional<FailureClass> silent_errors;  ///< wrong results without an error message
 
   double failures_per_1000_node_days() const;
   double planned_per_1000_node_days() const;
@@ -67,5 +68,7 @@ FailurePreset read_failures(const std::string& name_or_file);
 FailurePreset read_failures_file(const std::filesystem::path& file);
 /// The slow nodes of a preset or file; nothing for "none". Throws Error{usage} where the preset describes none.
 std::optional<StragglerRates> read_stragglers(const std::string& name_or_file);
+/// Its silent errors, likewise.
+std::optional<FailureClass> read_silent_errors(const std::string& name_or_file);
 
 }  // namespace wt

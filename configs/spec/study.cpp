@@ -52,6 +52,24 @@ void read_search(YamlMap& study, SearchSpec& s) {
   map.finish();
 }
 
+/// "published: ...", required beside numbers of one's own.
+Provenance read_source(YamlMap& map) {
+  const std::string source = map.text("source");
+  const std::size_t colon = source.find(':');
+  if (colon == std::string::npos)
+    map.fail("source", fmt::format("found '{}', needs 'measured: ...', 'published: ...', 'derived: ...' or "
+                                   "'assumed: ...'",
+                                   source));
+  const std::size_t text = source.find_first_not_of(' ', colon + 1);
+  return {evidence_from_string(source.substr(0, colon)), text == std::string::npos ? "" : source.substr(text)};
+}
+
+double positive_seconds(YamlMap& map, const std::string& key) {
+  const double value = map.quantity(key, parse_seconds);
+  if (!(value > 0)) map.fail(key, fmt::format("found {}, needs a time above 0", map.text(key)));
+  return value;
+}
+
 void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   c.evidence = {Evidence::assumed, "Windtunnel: PCIe 5 x16 gives 50 GB/s at best, half of it while eight GPUs copy"};
   if (!study.has("checkpoint")) return;
@@ -59,15 +77,13 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   c.bytes_per_parameter = map.number_or("bytes_per_parameter", c.bytes_per_parameter, 1.0, 64.0);
   const bool given = map.has("copy_bandwidth");
   if (given) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
-  if (given || map.has("source")) {
-    const std::string source = map.text("source");  // "published: ...", required for a number of one's own
-    const std::size_t colon = source.find(':');
-    if (colon == std::string::npos)
-      map.fail("source", fmt::format("found '{}', needs 'measured: ...', 'published: ...', 'derived: ...' or "
-                                     "'assumed: ...'",
-                                     source));
-    c.evidence = {evidence_from_string(source.substr(0, colon)),
-                  source.substr(source.find_first_not_of(' ', colon + 1))};
+  if (given || map.has("source")) c.evidence = read_source(map);
+  if (map.has("local")) {
+    YamlMap local = map.map("local");
+    c.local_every_s = positive_seconds(local, "every");
+    c.local_survival = local.number("survival", 0.0, 0.999);
+    c.local_evidence = read_source(local);
+    local.finish();
   }
   map.finish();
 }
@@ -94,6 +110,24 @@ void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
   if (!(m.duration_s >= 0 && m.duration_s < m.every_s))
     map.fail("duration", fmt::format("found {} every {}, needs windows shorter than the time between them",
                                      map.text("duration"), map.text("every")));
+  map.finish();
+}
+
+void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
+  if (!study.has("silent_errors")) return;
+  YamlMap map = study.map("silent_errors");
+  e.rate = map.text("rate");
+  e.verify_s = map.quantity("verify", parse_seconds);
+  e.evidence = read_source(map);
+  map.finish();
+}
+
+void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
+  if (!study.has("replica_loss")) return;
+  YamlMap map = study.map("replica_loss");
+  r.recover_s = positive_seconds(map, "recover");
+  r.stall_s = map.quantity("stall", parse_seconds);
+  r.evidence = read_source(map);
   map.finish();
 }
 
@@ -133,6 +167,8 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.failures = map.text("failures", "rsc1");
   s.stragglers = map.text("stragglers", "none");
   read_maintenance(map, s.maintenance);
+  read_silent_errors(map, s.silent_errors);
+  read_replica_loss(map, s.replica_loss);
   read_checkpoint(map, s.checkpoint);
   read_search(map, s.search);
   read_scale(map, s.scale);

@@ -19,6 +19,10 @@ struct CheckpointSpec {
   double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments
   double copy_Bps = 25e9;           ///< one GPU to host memory
   Provenance evidence;              ///< of the copy bandwidth
+  /// Copies in host memory of the node and a peer, between the saves; they block as long as a save does.
+  double local_every_s = 0;    ///< work between them, 0 = none
+  double local_survival = 0;   ///< share of failures that leave them intact
+  Provenance local_evidence;   ///< of that share
 };
 
 /// What the search may choose from. An empty list = everything that divides.
@@ -50,6 +54,20 @@ struct MaintenanceSpec {
   double duration_s = 0;
 };
 
+/// Errors without a message, looked for before each save.
+struct SilentErrorSpec {
+  std::string rate = "none";  ///< the failure preset or file that says how often, or "none"
+  double verify_s = 0;
+  Provenance evidence;  ///< of the verification's time
+};
+
+/// What a failure costs where it stops one replica, not the job (HSDP).
+struct ReplicaLossSpec {
+  double recover_s = 0;  ///< after the stall, until it is back; 0 = a failure stops the job
+  double stall_s = 0;    ///< of all others
+  Provenance evidence;
+};
+
 struct StudySpec {
   std::string name;
   ModelSpec model;
@@ -65,6 +83,8 @@ struct StudySpec {
   std::string failures;
   std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
   MaintenanceSpec maintenance;
+  SilentErrorSpec silent_errors;
+  ReplicaLossSpec replica_loss;
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;

@@ -2,49 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <numeric>
-#include <random>
 
 #include "configs/spec/error.hpp"
+#include "sim/run/events.hpp"
 
 namespace wt {
 namespace {
 
-using detail::kNever;
+using namespace detail;
 
 constexpr double kLongest_s = 2.2e9;  // 70 years: sums stay below the 73 years of kNever
-
-std::int64_t ns(double seconds) { return std::llround(seconds * 1e9); }
-
-/// SplitMix64 (Steele, Lea, Flood 2014): unrelated seeds from consecutive numbers.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-/// Draws by inversion: the standard library's distributions differ between implementations, its engines do not.
-class Draw {
- public:
-  Draw(double mean_s, double shape, std::uint64_t seed)
-      : never_(mean_s <= 0), inverse_shape_(1 / shape), scale_ns_(mean_s * 1e9 / std::tgamma(1 + 1 / shape)) {
-    if (!never_) engine_.seed(seed);
-  }
-  std::int64_t operator()() {
-    if (never_) return kNever;
-    const double u = static_cast<double>(engine_() >> 11) * 0x1p-53;
-    const double e = -std::log1p(-u);
-    const double t = scale_ns_ * (inverse_shape_ == 1 ? e : std::pow(e, inverse_shape_));
-    return t < static_cast<double>(kNever) ? std::llround(t) : kNever;
-  }
-
- private:
-  bool never_;
-  double inverse_shape_, scale_ns_;
-  std::mt19937_64 engine_;
-};
 
 void check(const RunScenario& s) {
   if (s.steps < 1 || s.interval_steps < 1)
@@ -58,9 +26,36 @@ void check(const RunScenario& s) {
   if (!(s.stragglers.factor >= 1 && std::isfinite(s.stragglers.factor)))
     throw_error(Code::usage, "run scenario: stragglers: found a step {} times as long, needs a factor of at least 1",
                 s.stragglers.factor);
-  time("steps x step_s x stragglers.factor", static_cast<double>(s.steps) * s.step_s * s.stragglers.factor);
-  time("steps x blocking_s / interval_steps",
-       (static_cast<double>(s.steps) / static_cast<double>(s.interval_steps) + 2) * (s.blocking_s + s.persist_s));
+  const double steps = static_cast<double>(s.steps), saves = steps / static_cast<double>(s.interval_steps) + 2;
+  const bool tolerant = s.tolerance.replicas > 0;
+  time(tolerant ? "2 x steps x step_s x stragglers.factor" : "steps x step_s x stragglers.factor",
+       (tolerant ? 2 : 1) * steps * s.step_s * s.stragglers.factor);
+  time("steps x blocking_s / interval_steps", saves * (s.blocking_s + s.persist_s + s.silent.verify_s));
+  if (s.local.interval_steps < 0 || (s.local.interval_steps > 0 && s.interval_steps % s.local.interval_steps != 0))
+    throw_error(
+        Code::usage,
+        "run scenario: local.interval_steps: found {}, needs a divisor of the {} steps between saves, or 0 for none",
+        s.local.interval_steps, s.interval_steps);
+  if (!(s.local.survival >= 0 && s.local.survival <= 1))
+    throw_error(Code::usage, "run scenario: local.survival: found {}, needs a share of failures from 0 to 1",
+                s.local.survival);
+  if (s.local.interval_steps > 0)
+    time("steps x local.blocking_s / local.interval_steps",
+         (steps / static_cast<double>(s.local.interval_steps) + 2) * (s.local.blocking_s + s.silent.verify_s));
+  time("local.blocking_s", s.local.blocking_s);
+  time("local.reload_s", s.local.reload_s);
+  time("silent.mean_s", s.silent.mean_s);
+  time("silent.verify_s", s.silent.verify_s);
+  if (s.tolerance.replicas < 0 || s.tolerance.replicas == 1)
+    throw_error(Code::usage, "run scenario: tolerance.replicas: found {}, needs at least 2, or 0 for none",
+                s.tolerance.replicas);
+  time("tolerance.recover_s", s.tolerance.recover_s);
+  time("tolerance.stall_s", s.tolerance.stall_s);
+  if (tolerant && s.failures.mean_s > 0 && !(s.failures.mean_s > s.tolerance.stall_s && s.failures.mean_s >= s.step_s))
+    throw_error(Code::usage,
+                "run scenario: tolerance: found a stall of {} s and {} s between failures, needs failures further apart "
+                "than a stall and a step ({} s)",
+                s.tolerance.stall_s, s.failures.mean_s, s.step_s);
   time("blocking_s", s.blocking_s);
   time("persist_s", s.persist_s);
   time("detect_s", s.detect_s);
@@ -90,78 +85,46 @@ void check(const RunScenario& s) {
                 s.failures.mean_s, s.failures.shape);
 }
 
-/// Failed nodes on their way back; the job may run while no more of them are away than there are spares.
-class Spares {
- public:
-  Spares(std::int64_t spares, std::int64_t repair) : spares_(spares), repair_(repair) {}
-  /// Waiting time of a job that lost a node at `failed` and is otherwise ready at `ready`.
-  std::int64_t wait(std::int64_t failed, std::int64_t ready) {
-    if (spares_ < 0) return 0;
-    back_.push_back(failed + repair_);
-    while (!back_.empty() && back_.front() <= ready) back_.pop_front();
-    const auto away = static_cast<std::int64_t>(back_.size());
-    return away <= spares_ ? 0 : back_[static_cast<std::size_t>(away - spares_ - 1)] - ready;
-  }
-
- private:
-  std::int64_t spares_, repair_;
-  std::deque<std::int64_t> back_;  ///< in order, as all repairs take equally long
-};
-
-/// Slow nodes in the running time of the job. Phases may overlap; all last equally long, so that they end in order.
-class Stragglers {
- public:
-  Stragglers(const StragglerLaw& law, std::uint64_t seed)
-      : gap_(law.mean_s, 1.0, seed), duration_(ns(law.duration_s)), exchanged_(law.exchanged), onset_(gap_()) {}
-
-  detail::Health at(std::int64_t time) {
-    if (!exchanged_)
-      while (onset_ + duration_ <= time) next(onset_);
-    if (time < onset_) return {false, onset_};
-    return {true, exchanged_ ? kNever : onset_ + duration_};
-  }
-  /// When the next slow node is found, if found ones are exchanged.
-  std::int64_t found() const { return exchanged_ ? onset_ + duration_ : kNever; }
-  void exchange(std::int64_t time) { next(time); }
-  /// Nodes that became slow before `time`; others in a phase that ends with an exchange do not count.
-  std::int64_t count(std::int64_t time) {
-    at(time);
-    return before_ + (onset_ < time);
-  }
-
- private:
-  void next(std::int64_t from) {
-    onset_ = std::min(from + gap_(), kNever);
-    ++before_;
-  }
-  Draw gap_;
-  std::int64_t duration_;
-  bool exchanged_;
-  std::int64_t onset_, before_ = 0;
-};
-
-RunOutcome run(const RunScenario& s, std::uint64_t seed, detail::UptimeModel uptime) {
-  const detail::RunClock clock{s.steps,          s.interval_steps, ns(s.step_s),
-                               ns(s.blocking_s), ns(s.persist_s),  ns(s.restart_s),
-                               ns(s.reload_s),   ns(s.startup_s),  ns(s.step_s * s.stragglers.factor)};
+RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
+  const RunClock clock{s.steps,
+                       s.interval_steps,
+                       ns(s.step_s),
+                       ns(s.blocking_s),
+                       ns(s.persist_s),
+                       ns(s.restart_s),
+                       ns(s.reload_s),
+                       ns(s.startup_s),
+                       s.local.interval_steps,
+                       ns(s.local.blocking_s),
+                       ns(s.local.reload_s),
+                       ns(s.silent.verify_s)};
   const std::int64_t saves = s.steps / s.interval_steps + 1;
-  const std::int64_t undisturbed =
-      s.steps * clock.step + saves * clock.blocking + clock.persist + clock.restart + clock.startup;
+  const std::int64_t local_saves = s.local.interval_steps > 0 ? s.steps / s.local.interval_steps : 0;
+  const std::int64_t undisturbed = s.steps * clock.step + saves * (clock.blocking + clock.verify) +
+                                   local_saves * (clock.local_blocking + clock.verify) + clock.persist + clock.restart +
+                                   clock.startup;
   const std::int64_t give_up = s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed) * 50;
-  Draw failure(s.failures.mean_s, s.failures.shape, seed), planned(s.planned_mean_s, 1.0, mix(seed));
-  Stragglers stragglers(s.stragglers, mix(mix(seed)));
+  const std::uint64_t seed2 = mix(seed), seed3 = mix(seed2), seed4 = mix(seed3), seed5 = mix(seed4);
+  const bool tolerant = s.tolerance.replicas > 0;
+  Draw failure(tolerant ? 0 : s.failures.mean_s, s.failures.shape, seed), planned(s.planned_mean_s, 1.0, seed2),
+      silent(s.silent.mean_s, 1.0, seed4);
+  Stragglers stragglers(s.stragglers, seed3);
+  Chance survives(s.local.interval_steps > 0 ? s.local.survival : 0, seed5);
   Spares spares(s.spares, ns(s.repair_s));
-  const std::int64_t window_every = ns(s.maintenance_every_s);
+  Replicas replicas(s.tolerance, Draw(tolerant ? s.failures.mean_s : 0, s.failures.shape, seed), spares);
+  const std::int64_t window_every = ns(s.maintenance_every_s), slow_step = ns(s.step_s * s.stragglers.factor);
 
   RunOutcome out;
   const auto spend = [&](Bucket bucket, std::int64_t time) {
     out.buckets_ns[static_cast<std::size_t>(bucket)] += time;
     out.wall_ns += time;
   };
-  std::int64_t step = 0, ran = 0, window = window_every > 0 ? window_every : kNever;  // the next one, wall time
-  const detail::HealthAt health = [&](std::int64_t time) {
-    detail::Health h = stragglers.at(ran + time);
-    if (h.until < kNever) h.until -= ran;
+  Saved saved;
+  std::int64_t ran = 0, window = window_every > 0 ? window_every : kNever;  // the next one, wall time
+  const HealthAt health = [&](std::int64_t time) {
+    const Stragglers::Phase phase = stragglers.at(ran + time);
+    Health h{phase.slow ? slow_step : clock.step, phase.until < kNever ? phase.until - ran : kNever};
+    if (tolerant) replicas.at(time, h);
     return h;
   };
   const auto recover = [&](std::int64_t down) {
@@ -175,20 +138,31 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, detail::UptimeModel upt
   for (bool first = true;; first = false) {
     const std::int64_t stop = planned(), to_window = window < kNever ? window - out.wall_ns : kNever;
     const std::int64_t to_found = stragglers.found() < kNever ? stragglers.found() - ran : kNever;
-    const detail::Uptime up = uptime(clock, step, first, failure(), std::min({stop, to_window, to_found}), health);
+    const Events events{failure(), std::min({stop, to_window, to_found}), silent(), !survives()};
+    replicas.restart(out.wall_ns);
+    const Uptime up = uptime(clock, saved, first, events, health);
     for (std::size_t b = 0; b < kBuckets; ++b) out.buckets_ns[b] += up.spent[b];
     out.wall_ns += up.length;
     ran += up.length;
-    step = up.secured;
+    saved = up.saved;
     out.stragglers = stragglers.count(ran);
-    if (up.how == detail::UptimeEnd::finished) {
+    out.failures += replicas.lost(up.length);
+    if (up.how == UptimeEnd::finished) {
       out.finished = true;
       return out;
     }
     if (stragglers.found() <= ran) stragglers.exchange(ran);  // whatever the stop is for
-    if (up.how == detail::UptimeEnd::failed) {
-      ++out.failures;
-      recover(ns(s.detect_s) + ns(s.reschedule_s));
+    if (up.how == UptimeEnd::failed) {
+      const std::int64_t down = ns(s.detect_s) + ns(s.reschedule_s);
+      if (tolerant) {  // the losses are counted and have their spares: all replicas come back together
+        spend(Bucket::infrastructure_recovery, std::max(down, replicas.whole() - out.wall_ns));
+      } else {
+        ++out.failures;
+        recover(down);
+      }
+    } else if (up.how == UptimeEnd::corrupted) {
+      ++out.silent_errors;
+      recover(ns(s.reschedule_s));
     } else if (to_found <= std::min(stop, to_window)) {
       recover(ns(s.reschedule_s));
     } else if (stop < to_window) {
@@ -229,12 +203,14 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
     out.failures += static_cast<double>(one.failures);
     out.planned_stops += static_cast<double>(one.planned_stops);
     out.stragglers += static_cast<double>(one.stragglers);
+    out.silent_errors += static_cast<double>(one.silent_errors);
   }
   const double runs = static_cast<double>(n);
   for (double& mean : out.bucket_mean_s) mean /= runs;
   out.failures /= runs;
   out.planned_stops /= runs;
   out.stragglers /= runs;
+  out.silent_errors /= runs;
   std::sort(out.wall_s.begin(), out.wall_s.end());
   std::sort(goodputs.begin(), goodputs.end());
   // Nearest rank: the least value that at least this share of the runs does not exceed.

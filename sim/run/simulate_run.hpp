@@ -24,6 +24,27 @@ struct StragglerLaw {
   bool exchanged = false;
 };
 
+/// A second, faster level of checkpoints between the saves. Every save leaves such a copy, too.
+struct LocalCheckpoints {
+  std::int64_t interval_steps = 0;  ///< divides the run's interval_steps; 0 = none
+  double blocking_s = 0;            ///< of a local save
+  double reload_s = 0;              ///< in place of RunScenario::reload_s
+  double survival = 0;              ///< share of failures that leave the copies intact
+};
+
+/// Computations that go wrong without an error message.
+struct SilentErrors {
+  double mean_s = 0;    ///< mean time in training steps until the next one (exponential), 0 = never
+  double verify_s = 0;  ///< of the verification before each save of either level, which finds them all
+};
+
+/// Data-parallel replicas as the unit of failure (HSDP). Productive time counts tokens in proportion to replicas alive.
+struct ReplicaTolerance {
+  std::int64_t replicas = 0;  ///< G; 0 = a failure stops the job
+  double recover_s = 0;       ///< wall time after the stall until it is back, plus waiting for a spare node
+  double stall_s = 0;         ///< of the job after a loss, before its next step; losses meanwhile add none
+};
+
 struct RunScenario {
   std::int64_t steps = 0;           ///< to train
   double step_s = 0;                ///< wall time of one step without saves, from the step simulator or a measurement
@@ -39,6 +60,9 @@ struct RunScenario {
   double planned_mean_s = 0;  ///< mean running time between planned stops (exponential), 0 = none
   double planned_stop_s = 0;  ///< how long one lasts
   StragglerLaw stragglers;
+  LocalCheckpoints local;
+  SilentErrors silent;
+  ReplicaTolerance tolerance;
   double maintenance_every_s = 0;  ///< wall time between maintenance windows, known beforehand; 0 = none
   double maintenance_s = 0;        ///< how long one lasts; one that comes due while the job is down needs no save
   std::int64_t spares = -1;        ///< nodes ready to take over, -1 = always enough
@@ -49,10 +73,11 @@ struct RunScenario {
 struct RunOutcome {
   bool finished = false;  ///< false = gave up at the wall limit
   std::int64_t wall_ns = 0;
-  BucketTimes buckets_ns{};  ///< sums to wall_ns exactly
-  std::int64_t failures = 0;
+  BucketTimes buckets_ns{};        ///< sums to wall_ns exactly
+  std::int64_t failures = 0;       ///< with losses of a replica
   std::int64_t planned_stops = 0;  ///< with maintenance windows
   std::int64_t stragglers = 0;     ///< nodes that became slow
+  std::int64_t silent_errors = 0;  ///< found; one that a failure undid is not
   double wall_s() const { return static_cast<double>(wall_ns) * 1e-9; }
   double bucket_s(Bucket b) const { return static_cast<double>(buckets_ns[static_cast<std::size_t>(b)]) * 1e-9; }
   double goodput() const { return bucket_s(Bucket::productive) / wall_s(); }
@@ -60,9 +85,10 @@ struct RunOutcome {
 
 /// One run. The same scenario and seed give the same run on every machine: failure times are
 /// mean / Gamma(1 + 1/shape) * (-log(1 - u))^(1/shape), u = the upper 53 bits of std::mt19937_64(seed) / 2^53; planned
-/// stops and stragglers draw from engines of their own, so that they do not shift the failures. Throws Error{usage}
-/// unless steps, step_s and interval_steps > 0, times are finite, >= 0 and sum to less than 70 years, shape > 0,
-/// factor >= 1, and maintenance is shorter than the time between its windows.
+/// stops, stragglers, silent errors and what local copies survive draw from engines of their own, so that they do not
+/// shift the failures. Throws Error{usage} unless steps, step_s and interval_steps > 0, times are finite, >= 0 and sum
+/// to less than 70 years, shape > 0, factor >= 1, maintenance is shorter than the time between its windows, the local
+/// interval divides the other, 0 <= survival <= 1, and replicas are none or at least 2.
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
 /// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
@@ -78,6 +104,7 @@ struct RunDistribution {
   double failures = 0;                           ///< mean per run
   double planned_stops = 0;
   double stragglers = 0;
+  double silent_errors = 0;
   std::vector<double> wall_s;  ///< sorted, for a histogram
 };
 

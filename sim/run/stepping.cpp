@@ -22,30 +22,47 @@ struct Walk {
 
 }  // namespace
 
-Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::int64_t failure, std::int64_t stop,
-                   const HealthAt& health) {
-  Walk walk{0, failure, {}};
-  Work done{start, 0}, secured = done, saved = done;
-  std::int64_t persist_ends = 0;  // the save in flight; 0 = none
+Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health) {
+  Walk walk{0, events.failure, {}};
+  Work done = from.loaded, secured = from.secured, saved = secured, local = done;
+  std::int64_t persist_ends = 0, trained = 0;  // of the save in flight, 0 = none; time in steps
   UptimeEnd how = UptimeEnd::failed;
 
   const auto train = [&] {
+    const std::int64_t reload = done.steps > secured.steps ? clock.local_reload : clock.reload;
     if (!walk.pass(clock.restart, Bucket::accelerator_init)) return;
-    if (!first && !walk.pass(clock.reload, Bucket::checkpoint_restore)) return;
+    if (!first && !walk.pass(reload, Bucket::checkpoint_restore)) return;
     if (!walk.pass(clock.startup, Bucket::program_startup)) return;
     while (true) {
-      const bool slow = health(walk.now).slow;
-      if (!walk.pass(slow ? clock.slow_step : clock.step, Bucket::wasted_progress)) return;
-      done = done.after(1, slow);
-      const bool finished = done.steps == clock.steps, stopping = walk.now >= stop;
-      if (!finished && !stopping && done.steps % clock.interval != 0) continue;
-      if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
-      secured = saved;
-      if (!walk.pass(clock.blocking, Bucket::checkpoint_save)) return;
+      Health now = health(walk.now);
+      if (now.pause > 0) {
+        if (!walk.pass(now.pause, Bucket::infrastructure_recovery)) return;
+        now = health(walk.now);
+      }
+      if (now.gone || !walk.pass(now.step, Bucket::wasted_progress)) return;
+      trained += now.step;
+      done = done.after(1, now.step - clock.step);
+      const bool finished = done.steps == clock.steps, stopping = walk.now >= events.stop;
+      const bool global = finished || stopping || done.steps % clock.interval == 0;
+      if (!global && (clock.local_interval == 0 || done.steps % clock.local_interval != 0)) continue;
+      if (!walk.pass(clock.verify, Bucket::custom_events)) return;
+      const bool corrupted = trained > events.silent;
+      if (global || corrupted) {
+        if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
+        secured = saved;
+      }
+      if (corrupted) {
+        how = UptimeEnd::corrupted;
+        return;
+      }
+      if (!walk.pass(global ? clock.blocking : clock.local_blocking, Bucket::checkpoint_save)) return;
+      if (!finished) local = done;
+      if (!global) continue;
       saved = done;
       persist_ends = walk.now + clock.persist;
       if (!finished && !stopping) continue;
       if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
+      local = done;
       how = finished ? UptimeEnd::finished : UptimeEnd::planned;
       return;
     }
@@ -54,12 +71,13 @@ Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::i
   if (persist_ends > 0 && persist_ends <= walk.now) secured = saved;
 
   // Work was booked as wasted until it is known to be kept.
-  const std::int64_t kept = (secured.steps - start) * clock.step,
-                     longer = secured.slow * (clock.slow_step - clock.step);
+  const Work loaded = how == UptimeEnd::failed && events.local_lost ? secured : local;
+  const std::int64_t kept = (loaded.steps - from.loaded.steps) * clock.step,
+                     longer = loaded.longer - from.loaded.longer;
   walk.spent[static_cast<std::size_t>(Bucket::wasted_progress)] -= kept + longer;
   walk.spent[static_cast<std::size_t>(Bucket::productive)] += kept;
   walk.spent[static_cast<std::size_t>(Bucket::other)] += longer;
-  return {how, walk.now, secured.steps, walk.spent};
+  return {how, walk.now, {loaded, secured}, walk.spent};
 }
 
 }  // namespace wt::detail

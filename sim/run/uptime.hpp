@@ -6,6 +6,12 @@
 // a failure leaves is the last checkpoint whose persist had ended. A planned stop takes effect at the end of the first
 // step that ends at or after its time: save, wait for the persist, stop. So does the end of the run. A step that starts
 // while a node of the job is slow takes longer, to its end.
+//
+// Local saves lie between these, every `local_interval` steps; they block for `local_blocking` and persist nothing. The
+// copy that a save of either level leaves in host memory is what a failure leaves where that memory survives (not the copy
+// of the run's last save: with that the run would have no step left, but is only done when it has persisted). Before a
+// save of either level its state is verified: after a silent error the uptime ends there, once the persist in flight is
+// done, and the last save is loaded again.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,9 +27,10 @@ enum class Bucket {
   checkpoint_save,          ///< blocking part, and waiting for an earlier or a last persist
   checkpoint_restore,       ///< reload
   wasted_progress,          ///< steps done and lost to a failure
-  infrastructure_recovery,  ///< detect, reschedule, waiting for a spare
-  custom_events,            ///< planned stops
-  other,  ///< what kept steps took longer because a node was slow; Google's goodput does not charge it
+  infrastructure_recovery,  ///< detect, reschedule, waiting for a spare, stalls after the loss of a replica
+  custom_events,            ///< planned stops, verification
+  other,  ///< what kept steps took longer because a node was slow or a replica away; Google's goodput does not charge
+          ///< it
 };
 inline constexpr std::size_t kBuckets = 9;
 const char* to_string(Bucket bucket);
@@ -37,41 +44,57 @@ inline constexpr std::int64_t kNever = INT64_MAX / 4;  ///< ns; room for sums
 /// The scenario in whole nanoseconds and steps.
 struct RunClock {
   std::int64_t steps, interval, step, blocking, persist, restart, reload, startup;
-  std::int64_t slow_step = 0;  ///< while a node is slow
+  std::int64_t local_interval = 0;  ///< divides `interval`; 0 = there is no local level
+  std::int64_t local_blocking = 0, local_reload = 0;
+  std::int64_t verify = 0;  ///< before each save
 };
 
-/// Whether a node of the job is slow, and until when that stays so (after the time asked for; kNever = for good).
+/// How the job is at a time, and until when that stays so (after the time asked for; kNever = for good).
 struct Health {
-  bool slow = false;
+  std::int64_t step = 0;  ///< what a step takes that starts now, at least the clock's
   std::int64_t until = kNever;
+  std::int64_t pause = 0;  ///< the job stalls for so long before its next step; ask again then
+  bool gone = false;       ///< too few replicas are left: the uptime ends now, as by a failure
 };
 /// At a time of the uptime. Times asked for never decrease, and none is later than the uptime's end.
 using HealthAt = std::function<Health(std::int64_t time)>;
 
-/// Steps done, by how long they took.
+/// Steps done since the run began, and how much longer than usual they took.
 struct Work {
   std::int64_t steps = 0;
-  std::int64_t slow = 0;  ///< of them
-  Work after(std::int64_t more, bool slowly) const { return {steps + more, slow + (slowly ? more : 0)}; }
+  std::int64_t longer = 0;  ///< ns, of all of them
+  Work after(std::int64_t more, std::int64_t longer_each) const { return {steps + more, longer + more * longer_each}; }
 };
 
-enum class UptimeEnd { failed, planned, finished };
+/// Checkpoints between uptimes.
+struct Saved {
+  Work loaded;   ///< what the next uptime starts from: a local copy where that is newer than the persisted one
+  Work secured;  ///< the last one persisted
+};
+
+/// What is in store for an uptime; kNever = does not happen.
+struct Events {
+  std::int64_t failure = kNever;  ///< ns into the uptime
+  std::int64_t stop = kNever;     ///< asked to stop then
+  std::int64_t silent = kNever;   ///< first silent error, in ns of time spent on steps in this uptime
+  bool local_lost = true;         ///< the failure takes local copies along
+};
+
+enum class UptimeEnd { failed, planned, finished, corrupted };
 
 struct Uptime {
   UptimeEnd how = UptimeEnd::failed;
-  std::int64_t length = 0;   ///< ns
-  std::int64_t secured = 0;  ///< steps in the checkpoint that the next uptime loads
-  BucketTimes spent{};       ///< sums to length
+  std::int64_t length = 0;  ///< ns
+  Saved saved;              ///< what it leaves
+  BucketTimes spent{};      ///< sums to length; falling back behind `from` takes from the productive time of before
 };
 
-/// Starts after `start` steps, fails at `failure` and is asked to stop at `stop` (ns into the uptime; kNever = not).
-using UptimeModel = Uptime (*)(const RunClock& clock, std::int64_t start, bool first, std::int64_t failure,
-                               std::int64_t stop, const HealthAt& health);
-Uptime jump_uptime(const RunClock& clock, std::int64_t start, bool first, std::int64_t failure, std::int64_t stop,
-                   const HealthAt& health);
+/// `first`: the run's first uptime, which loads nothing.
+using UptimeModel = Uptime (*)(const RunClock& clock, const Saved& from, bool first, const Events& events,
+                               const HealthAt& health);
+Uptime jump_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health);
 /// The same by going through every step and save: the reference that jump_uptime is tested against.
-Uptime step_uptime(const RunClock& clock, std::int64_t start, bool first, std::int64_t failure, std::int64_t stop,
-                   const HealthAt& health);
+Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health);
 
 }  // namespace detail
 }  // namespace wt

@@ -44,6 +44,7 @@ void check_equal(const RunOutcome& a, const RunOutcome& b) {
   CHECK(a.failures == b.failures);
   CHECK(a.planned_stops == b.planned_stops);
   CHECK(a.stragglers == b.stragglers);
+  CHECK(a.silent_errors == b.silent_errors);
   CHECK(a.finished == b.finished);
 }
 
@@ -61,25 +62,42 @@ TEST_CASE("one uptime: jumping equals stepping at every time of failure, stop an
   };
   for (int i = 0; i < 200000; ++i) {
     detail::RunClock c{1 + draw(12), 1 + draw(5), 1 + draw(4), draw(4), draw(14), draw(3), draw(3), draw(2)};
-    c.slow_step = c.step + draw(5);
-    const std::int64_t start = draw(c.steps), failure = i % 3 == 0 ? detail::kNever : draw(90);
-    const std::int64_t stop = i % 2 == 0 ? detail::kNever : draw(60);
+    if (draw(2) == 0) {
+      c.local_interval = 1 + draw(3), c.interval = c.local_interval * (1 + draw(4)), c.steps += draw(20);
+      c.local_blocking = draw(3), c.local_reload = draw(3);
+    }
+    c.verify = draw(3);
+    const std::int64_t resumed = draw(c.steps), persisted = draw(3) > 0 ? resumed : draw(resumed + 1);
+    const detail::Saved from{{resumed, resumed * 2}, {persisted, persisted * 2}};
+    const detail::Events events{i % 3 == 0 ? detail::kNever : draw(120), i % 2 == 0 ? detail::kNever : draw(60),
+                                draw(2) == 0 ? detail::kNever : draw(60), c.local_interval == 0 || draw(2) == 0};
     const bool first = draw(2) == 0;
     std::vector<std::int64_t> changes(static_cast<std::size_t>(draw(7)));
     for (std::int64_t& time : changes) time = draw(90);
     std::sort(changes.begin(), changes.end());
-    const std::uint64_t slow = engine();  // bit k: after change k; the same twice, too
-    const detail::HealthAt health = [&](std::int64_t time) {
-      const auto next = std::upper_bound(changes.begin(), changes.end(), time);
-      return detail::Health{(slow >> (next - changes.begin()) & 1) == 1,
-                            next == changes.end() ? detail::kNever : *next};
+    const std::uint64_t bits = engine(), rare = engine() & engine() & engine();  // one of each per change
+    const auto healths = [&] {  // each asked in order; a change may have a pause before the first step after it
+      return [&, paused = std::ptrdiff_t{0}](std::int64_t time) mutable {
+        const auto next = std::upper_bound(changes.begin(), changes.end(), time) - changes.begin();
+        detail::Health h{c.step + static_cast<std::int64_t>(bits >> (2 * next) & 3)};
+        if (next < static_cast<std::ptrdiff_t>(changes.size())) h.until = changes[static_cast<std::size_t>(next)];
+        h.gone = (rare >> next & 1) == 1;
+        if (next > paused && !h.gone) h.pause = static_cast<std::int64_t>(bits >> (20 + 3 * next) & 7);
+        paused = next;
+        return h;
+      };
     };
-    const detail::Uptime jump = detail::jump_uptime(c, start, first, failure, stop, health);
-    const detail::Uptime step = detail::step_uptime(c, start, first, failure, stop, health);
-    INFO("steps " << c.steps << " interval " << c.interval << " step " << c.step << " C " << c.blocking << " P "
-                  << c.persist << " start " << start << " failure " << failure << " stop " << stop);
+    const detail::Uptime jump = detail::jump_uptime(c, from, first, events, healths());
+    const detail::Uptime step = detail::step_uptime(c, from, first, events, healths());
+    INFO("case " << i << " steps " << c.steps << " interval " << c.interval << " local " << c.local_interval << " step "
+                 << c.step << " C " << c.blocking << " P " << c.persist << " V " << c.verify << " from " << resumed
+                 << " or " << persisted << " failure " << events.failure << " stop " << events.stop << " silent "
+                 << events.silent);
     REQUIRE(jump.length == step.length);
-    REQUIRE(jump.secured == step.secured);
+    REQUIRE(jump.saved.loaded.steps == step.saved.loaded.steps);
+    REQUIRE(jump.saved.loaded.longer == step.saved.loaded.longer);
+    REQUIRE(jump.saved.secured.steps == step.saved.secured.steps);
+    REQUIRE(jump.saved.secured.longer == step.saved.secured.longer);
     REQUIRE(jump.how == step.how);
     REQUIRE(jump.spent == step.spent);
     REQUIRE(total(jump.spent) == jump.length);
@@ -115,21 +133,32 @@ TEST_CASE("whole runs: jumping equals stepping in scenarios drawn at random") {
     s.stragglers = {maybe(5, 1e4), draw(1, 4), draw(0.1, 3000), seed % 2 == 0};
     s.maintenance_every_s = maybe(50, 1e4), s.maintenance_s = 0.9 * s.maintenance_every_s * draw(1e-3, 1);
     s.spares = static_cast<std::int64_t>(engine() % 3) - 1, s.repair_s = draw(10, 3000);
+    if (engine() % 2 == 0) {
+      s.local = {static_cast<std::int64_t>(draw(1, 30)), maybe(0.1, 5), maybe(1, 100),
+                 static_cast<double>(engine() % 5) / 4};
+      s.interval_steps = s.local.interval_steps * static_cast<std::int64_t>(draw(1, 20));
+    }
+    s.silent = {maybe(100, 1e4), maybe(0.1, 20)};
+    if (engine() % 2 == 0) s.tolerance = {2 + static_cast<std::int64_t>(engine() % 6), maybe(1, 3000), maybe(0.1, 90)};
     const RunOutcome run = simulate_run(s, seed);
     INFO("seed " << seed);
     check_equal(run, simulate_run_stepping(s, seed));
     REQUIRE(total(run.buckets_ns) == run.wall_ns);
+    if (run.finished) REQUIRE(run.buckets_ns[0] == s.steps * std::llround(s.step_s * 1e9));  // productive
   }
 }
 
-TEST_CASE("without stragglers and maintenance a run is what it was before there were any") {
-  // Recorded when the simulator knew neither.
+TEST_CASE("what is off leaves a run as it was before there was any of it") {
+  // Recorded when the simulator knew none of it.
   const RunOutcome run = simulate_run(busy(), 7);
   CHECK(run.wall_ns == 177043965082851);
   CHECK(run.buckets_ns == BucketTimes{146000000000000, 819000000000, 378000000000, 6030100000000, 2210000000000,
                                       3227608425584, 12979256657267, 5400000000000, 0});
   RunScenario never = busy();  // neither rate nor window: the other keys mean nothing
   never.stragglers = {0, 2, 5000, true}, never.maintenance_s = 100;
+  never.local = {0, 9, 9, 0.9}, never.silent = {0, 0}, never.tolerance = {0, 900, 90};
+  check_equal(simulate_run(never, 7), run);
+  never.local = {8, 0, 9, 0};  // copies that no failure leaves
   check_equal(simulate_run(never, 7), run);
   never.stragglers = {1000, 1, 5000};  // slow nodes that slow nothing
   CHECK(simulate_run(never, 7).buckets_ns == run.buckets_ns);
@@ -354,6 +383,15 @@ TEST_CASE("impossible scenarios are refused") {
   refused([](RunScenario& s) { s.stragglers.mean_s = 1; }, "needs at least a step");
   refused([](RunScenario& s) { s.stragglers.duration_s = -1; }, "found -1 s");
   refused([](RunScenario& s) { s.maintenance_every_s = 60, s.maintenance_s = 60; }, "maintenance of 60 s every 60 s");
+  refused([](RunScenario& s) { s.local.interval_steps = 7; }, "needs a divisor of the 40 steps");
+  refused([](RunScenario& s) { s.local.interval_steps = -1; }, "found -1");
+  refused([](RunScenario& s) { s.local.survival = 1.1; }, "found 1.1");
+  refused([](RunScenario& s) { s.local = {40, -1}; }, "local.blocking_s");
+  refused([](RunScenario& s) { s.silent.mean_s = -1; }, "silent.mean_s");
+  refused([](RunScenario& s) { s.silent.verify_s = std::nan(""); }, "found nan s");
+  refused([](RunScenario& s) { s.tolerance.replicas = 1; }, "at least 2");
+  refused([](RunScenario& s) { s.tolerance = {4, 1e300, 0}; }, "tolerance.recover_s");
+  refused([](RunScenario& s) { s.tolerance = {4, 600, 9000}; }, "further apart than a stall");
   refused([](RunScenario& s) { s.steps = 1'000'000'000'000; }, "70 years");
   CHECK_THROWS_WITH(simulate_runs(busy(), 0, 1), Catch::Contains("found 0"));
 }

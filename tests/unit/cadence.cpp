@@ -1,4 +1,4 @@
-// Closed forms O1..O12 of checkpoint cadence against golden vectors, and the cadence plan built on them.
+// Closed forms O1..O13 of checkpoint cadence against golden vectors, and the cadence plan built on them.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -84,6 +84,26 @@ TEST_CASE("goodput falls with every cost and approaches tau / (tau + C) without 
   CHECK(persisted_goodput(180, 30, 1, 8, 11, 5) < base);
   CHECK(persisted_goodput(180, 30, 1, 8, 10, 6) < base);
   CHECK(persisted_goodput(1e12, 30, 1, 8, 10, 5) == Approx(30.0 / 31));
+}
+
+TEST_CASE("O7, O8 and O13 golden vectors") {
+  CHECK(multilevel_overhead({{5, 1000}}) == Approx(std::sqrt(2 * 5 / 1000.0)));
+  CHECK(multilevel_overhead({{5, 1000}, {8, 400}}) == Approx(0.1 + 0.2));
+  CHECK(verified_segment(30, 1, 1, 0, 180) == Approx(37.6222).margin(6e-5));
+  CHECK(verified_segment(30, 1, 1, 6, 180) == Approx(37.6222 + 6 * std::expm1(30 / 180.0)).margin(6e-5));
+  CHECK(replica_goodput(16, 3.09, 10 / 60.0, 0) == Approx(0.9966).margin(6e-5));
+  CHECK(replica_goodput(16, 3.09, 10 / 60.0, 3 / 60.0) == Approx(0.9966 - 0.01618).margin(6e-5));
+}
+
+TEST_CASE("O8's interval beats its neighbours where it is short beside the time between errors") {
+  for (double silent : {5e3, 1e5}) {
+    const double best = verified_interval(1, 1, silent, INFINITY);
+    CHECK(best == Approx(std::sqrt(2 * silent)));
+    const auto rate = [&](double tau) { return verified_segment(tau, 1, 1, 5, silent) / tau; };
+    CHECK(rate(best) < rate(best * 0.9));
+    CHECK(rate(best) < rate(best * 1.1));
+  }
+  CHECK(verified_interval(0, 2, INFINITY, 100) == young_interval(2, 100));
 }
 
 TEST_CASE("O10 gives Meta's expected ETTR") {
@@ -182,6 +202,30 @@ TEST_CASE("simulated runs confirm the plan: goodput as computed, half and twice 
   CHECK(runs.half.goodput < runs.chosen.goodput);
   CHECK(runs.twice.goodput < runs.chosen.goodput);
   CHECK(runs.chosen.failures * in.mtbf_s.value == Approx(runs.chosen.mean_s).epsilon(0.05));
+}
+
+TEST_CASE("local saves and silent errors move the interval, and reach the simulated runs") {
+  CadenceInput in = cadence_input(read_failures("rsc1"), 384, assumed(10), assumed(30), assumed(60), assumed(4 * 3600));
+  const CadencePlan plain = choose_cadence(in);
+  in.local = {7, 1, 5, 0.75};
+  const CadencePlan local = choose_cadence(in);
+  CHECK(local.interval_steps % 7 == 0);
+  CHECK(local.interval_s.value == Approx(2 * plain.interval_s.value).epsilon(0.07));  // a quarter of the failures
+  const CadenceRuns runs = simulate_cadence(in, local, 30 * 8640, 200);
+  CHECK(runs.scenario.local.interval_steps == 7);
+  CHECK(runs.half.runs == 200);
+  in.local = {}, in.silent = {in.mtbf_s.value, 30};
+  const CadencePlan silent = choose_cadence(in);
+  CHECK(silent.interval_s.value == Approx(verified_interval(30, 30, in.mtbf_s.value, in.mtbf_s.value)).epsilon(0.05));
+  CHECK_THAT(silent.interval_s.evidence.source, Catch::Contains("silent errors twice"));
+  CHECK(simulate_cadence(in, silent, 30 * 8640, 200).chosen.silent_errors > 50);
+  in.silent = {}, in.tolerance = {16, 600, 60};
+  CHECK(choose_cadence(in).interval_steps == plain.interval_steps);
+  const double tolerant = simulate_cadence(in, plain, 30 * 8640, 200).chosen.mean_s;
+  in.tolerance = {};
+  CHECK(tolerant < simulate_cadence(in, plain, 30 * 8640, 200).chosen.mean_s);
+  in.local = {7, 1, 5, 1.0};
+  CHECK_THROWS_WITH(choose_cadence(in), Catch::Contains("survive a share of 1"));
 }
 
 TEST_CASE("slow nodes and maintenance reach the simulated runs, and nothing else") {

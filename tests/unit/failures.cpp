@@ -72,7 +72,7 @@ TEST_CASE("every shipped preset gives a source for every number") {
 
 TEST_CASE("BLOOM's slow GPU: one in the run, and no other preset has any") {
   const StragglerRates slow = read_stragglers("bloom").value();
-  CHECK(slow.job_mean_s(48) / 86400 == Approx(3.5 * 365 / 12).epsilon(0.03));
+  CHECK(slow.onset.job_mean_s(48) / 86400 == Approx(3.5 * 365 / 12).epsilon(0.03));
   CHECK(slow.step_factor.value == Approx(149.0 / 140).epsilon(1e-3));
   CHECK(slow.duration_s.value == 2 * 86400);
   CHECK(slow.exchanged);
@@ -80,6 +80,18 @@ TEST_CASE("BLOOM's slow GPU: one in the run, and no other preset has any") {
     CHECK_THAT(n->evidence.source, Catch::Contains("2022-04-28"));
   CHECK_FALSE(read_stragglers("none").has_value());
   CHECK_THROWS_WITH(read_stragglers("llama3"), Catch::Contains("describes no slow nodes"));
+}
+
+TEST_CASE("silent errors: Llama 3's six, and no other preset has a rate") {
+  const FailureClass silent = read_silent_errors("llama3").value();
+  CHECK(silent.count == 6);
+  CHECK(silent.per_1000_node_days.value == Approx(0.054).margin(5e-4));
+  CHECK(silent.job_mean_s(2048) / 86400 == Approx(9));  // six in 54 days
+  CHECK_FALSE(read_silent_errors("none").has_value());
+  CHECK_THROWS_WITH(read_silent_errors("rsc1"), Catch::Contains("gives no rate of them"));
+  const TempDirectory folder;
+  test::write_bytes(folder.path() / "mine.yaml", kGood + "silent_errors: {class: SDC, counts: 2, evidence: measured, source: log}\n");
+  CHECK_THROWS_WITH(read_silent_errors((folder.path() / "mine.yaml").string()), Catch::Contains("needs exactly one"));
 }
 
 TEST_CASE("slow nodes of a file of one's own") {
@@ -95,7 +107,7 @@ TEST_CASE("slow nodes of a file of one's own") {
       "  duration: {time: 20m, evidence: measured, source: log}}\n";
   CHECK(read(good).onset.per_1000_node_days.value == 2);
   CHECK_FALSE(read(good).exchanged);
-  CHECK(read(replaced(good, "count: 2", "count: 0")).job_mean_s(8) == 0);
+  CHECK(read(replaced(good, "count: 2", "count: 0")).onset.job_mean_s(8) == 0);
   CHECK_THROWS_WITH(read(replaced(good, "1.3", "0.9")), Catch::Contains("step_factor.value: found '0.9'"));
   CHECK(read(replaced(good, "step_factor: {value: 1.3", "node_compute: {value: 0.8")).node_compute.value == 0.8);
   CHECK_THROWS_WITH(read(replaced(good, "step_factor: {value: 1.3", "node_compute: {value: 1.3")),

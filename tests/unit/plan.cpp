@@ -55,6 +55,28 @@ TEST_CASE("a plan mentions slow nodes and maintenance where the study names them
   CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);
 }
 
+TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them") {
+  const PlanInputs inputs = inputs_of(kStudy +
+                                      "checkpoint: {local: {every: 5s, survival: 0.8, source: 'assumed: a test'}}\n"
+                                      "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n"
+                                      "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n");
+  const Plan plan = make_plan(inputs);
+  const std::string report = text_report(plan_report(inputs, plan, "plan"));
+  CHECK_THAT(report, Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
+  const auto disturbances = plan_json(inputs, plan)["finish"]["disturbances"];
+  CHECK(disturbances["local_checkpoints"]["survival"]["value"] == 0.8);
+  CHECK(disturbances["silent_errors"]["verify_s"]["source"] == "a test");
+  CHECK(plan.schedule.cadence.interval_steps % plan.schedule.input.local.interval_steps == 0);
+  CHECK(plan.runs.chosen.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
+  if (plan.layout.replicate > 1) {
+    CHECK_THAT(report, Catch::Contains("A failure stops one of"));
+    CHECK(disturbances["replica_loss"]["replicas"] == plan.layout.replicate);
+  } else {
+    CHECK_THAT(report, Catch::Contains("replica_loss does nothing here"));
+    CHECK_FALSE(disturbances.contains("replica_loss"));
+  }
+}
+
 TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
   const TempDirectory folder;
   const auto factor_at = [&](double compute) {

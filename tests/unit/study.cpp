@@ -96,6 +96,38 @@ TEST_CASE("slow nodes and maintenance are none unless a study names them") {
         std::string::npos);
 }
 
+TEST_CASE("local saves, silent errors and replica loss are off unless a study names them") {
+  const StudySpec off = study_from_text(kStudy, "s");
+  CHECK(off.checkpoint.local_every_s == 0);
+  CHECK(off.silent_errors.rate == "none");
+  CHECK(off.replica_loss.recover_s == 0);
+  const std::string local = "checkpoint: {local: {every: 1m, survival: 0.8, source: 'assumed: this test'}}\n",
+                    silent = "silent_errors: {rate: llama3, verify: 30s, source: 'measured: this test'}\n",
+                    lost = "replica_loss: {recover: 10m, stall: 3m, source: 'published: this test'}\n";
+  const StudySpec s = study_from_text(kStudy + local + silent + lost, "s");
+  CHECK(s.checkpoint.local_every_s == 60);
+  CHECK(s.checkpoint.local_survival == 0.8);
+  CHECK(s.checkpoint.local_evidence.source == "this test");
+  CHECK(s.checkpoint.evidence.kind == Evidence::assumed);  // of the copy bandwidth, as without
+  CHECK(s.silent_errors.rate == "llama3");
+  CHECK(s.silent_errors.verify_s == 30);
+  CHECK(s.silent_errors.evidence.kind == Evidence::measured);
+  CHECK(s.replica_loss.recover_s == 600);
+  CHECK(s.replica_loss.stall_s == 180);
+  const auto refused = [](std::string text, const std::string& from, const std::string& to, const std::string& why) {
+    CHECK_THAT(error_of(kStudy + text.replace(text.find(from), from.size(), to)), Catch::Contains(why));
+  };
+  refused(local, "1m", "0s", "needs a time above 0");
+  refused(local, "0.8", "1", "survival");
+  refused(local, ", source: 'assumed: this test'", "", "source");
+  refused(local, "assumed:", "assumed", "needs 'measured: ...'");
+  refused(local, "every", "evry", "every");
+  refused(silent, "30s", "-1s", "needs a duration");
+  refused(silent, "rate: llama3, ", "", "rate");
+  refused(lost, "10m", "0s", "needs a time above 0");
+  refused(lost, "stall", "stal", "stall");
+}
+
 TEST_CASE("a batch that the GPUs do not divide is refused") {
   std::string text = kStudy;
   text.replace(text.find("128"), 3, "100");
