@@ -33,7 +33,7 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 /// From how many GPUs on NVLink SHARP serves all-reduces: more than 4 on H200, more than 5 on B200 (stas00).
 bool switch_reduces(const CollectiveRow& row, const DataSheet& gpu) {
   const std::int64_t in_node = row.gpus / row.nodes;
-  return row.collective == "all_reduce" && gpu.generation >= 9 && in_node > (gpu.generation >= 10 ? 5 : 4) &&
+  return row.collective == "all_reduce" && gpu.nvlink() && gpu.generation >= 9 && in_node > (gpu.generation >= 10 ? 5 : 4) &&
          !forced_ring(row);
 }
 
@@ -61,13 +61,14 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
   s.row = &row;
   s.group = fmt::format("{} | {} | {} nodes, {} GPUs | {}", row.source, row.gpu, row.nodes, row.gpus, row.fabric);
   s.python = timed_from_python(row);
+  s.reason = row.unusable;
   if (row.collective == "all_reduce")
     s.kind = "all-reduce";
   else if (row.collective == "all_gather" || row.collective == "reduce_scatter")
     s.kind = "gather";
   else if (row.collective == "alltoall")
     s.kind = "exchange";
-  else
+  else if (s.reason.empty())
     s.reason = fmt::format("no model of '{}'", row.collective);
   const auto gpu = data_sheet(row.gpu);
   if (!gpu && s.reason.empty()) s.reason = fmt::format("no data sheet of '{}'", row.gpu);
@@ -84,7 +85,8 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
     s.steps = s.kind == "all-reduce" ? std::log2(as_double(row.nodes)) : as_double(row.nodes - 1);
     s.transfer_s = over_nodes_s(row, *gpu, fabric->node_Bps);
   } else {
-    s.link = fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring");
+    s.link = gpu->nvlink() ? fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring")
+                           : "PCIe";
     s.transfer_s = in_node_s(row, *gpu);
   }
   return s;
