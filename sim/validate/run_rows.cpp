@@ -16,7 +16,7 @@ void check_mesh(const RunRow& row) {
   if (mesh != static_cast<double>(row.gpus))
     throw_error(Code::usage, "dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp,
                 mesh, row.gpus);
-  if (row.pp * row.vp > row.model.layers && !ends_count_as_layers(row))
+  if (row.pp * row.vp > row.model.layers + 2)  // embedding and output projection may have a chunk each
     throw_error(Code::usage, "{} pipeline stages of {} chunks for {} layers", row.pp, row.vp, row.model.layers);
   if (row.model.heads % row.tp != 0)
     throw_error(Code::usage, "{} heads for tensor parallelism of {}", row.model.heads, row.tp);
@@ -66,10 +66,7 @@ void assume_recompute(std::vector<RunRow>& rows) {
 
 }  // namespace
 
-bool ends_count_as_layers(const RunRow& row) {
-  const std::int64_t chunks = row.pp * row.vp;
-  return row.model.layers % chunks != 0 && (row.model.layers + 2) % chunks == 0;
-}
+bool ends_count_as_layers(const RunRow& row) { return row.model.layers % (row.pp * row.vp) != 0; }
 
 std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill) {
   auto rows = rows_of<RunRow>(table, [&](const CsvTable&, const CsvRow& cells, RunRow& row) {

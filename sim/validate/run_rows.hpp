@@ -62,9 +62,9 @@ struct RunRow {
   std::int64_t tokens() const { return global_batch * seq; }  ///< a step
 };
 
-/// Whether layers go evenly over the pipeline's chunks only when embedding and output projection take a layer's place
-/// each: Llama 3.1's 126 and BLOOM's 70 layers were chosen for that, and Megatron-Core then asks for it
-/// (account_for_embedding_in_pipeline_split, account_for_loss_in_pipeline_split).
+/// Whether layers do not go evenly over the pipeline's chunks. Frameworks then want embedding and output projection to be
+/// counted as layers (Megatron-Core: account_for_embedding_in_pipeline_split, pipeline_model_parallel_layout), for which
+/// Llama 3.1's 126 and BLOOM's 70 layers were chosen: these stand in place of layers, not beside a full share of them.
 bool ends_count_as_layers(const RunRow& row);
 
 /// Every row of the table, in order; a row that is broken, incomplete or contradictory says so in `unusable`. Throws
