@@ -202,6 +202,11 @@ TEST_CASE("rates are a node's, or each adapter's where the source says so") {
   };
   CHECK(text("400 Gb/s NDR InfiniBand per GPU") == "8x400G IB");
   CHECK(text("8 NICs of 400 Gb/s") == "8x400G IB");
+  CHECK(text("4 x NDR-400") == "4x400G IB");
+  CHECK(text("EFA, 3200 Gb/s a node") == "1x3200G EFA");
+  CHECK(text("RoCE 3.2 Tb/s") == "1x3200G IB");
+  CHECK(text("AWS p5.48xlarge") == "AWS p5.48xlarge");
+  CHECK_FALSE(fabric_text(row).assumed);
   // A group that has all GPUs of a node has all of its adapters, however many those are.
   row.interconnect = "8x200G";
   const double eight = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);
