@@ -159,11 +159,13 @@ class RunPredictor {
   void predict(Judged& j, const Sample& s, const StepModel& model, bool known) const {
     j.forecast.value = model.seconds(s.work, s.traits);
     j.baseline.value = s.work.model_flops_s / typical_share(*s.row);
+    const bool known_gpu = knows(s, &StepTraits::gpu);
+    const bool said = s.row->assumed.empty() && !fabric_assumed(*s.row);
     j.forecast.evidence = j.baseline.evidence =
-        only(known && s.row->assumed.empty() && !fabric_assumed(*s.row) ? Evidence::published : Evidence::derived);
+        only(known && known_gpu && said ? Evidence::published : Evidence::derived);
     if (!known)
       j.regime = regime_of_unknown(*s.row, &StepTraits::stack);
-    else if (!knows(s, &StepTraits::gpu))
+    else if (!known_gpu)
       j.regime = regime_of_unknown(*s.row, &StepTraits::gpu);
   }
 

@@ -111,7 +111,7 @@ TEST_CASE("a dispatcher that sends a token once to each place moves fewer bytes"
   CHECK(work(moe).forward.gather_s > once);
 }
 
-TEST_CASE("experts over the ranks of tensor groups: as much work, fewer bytes, over all expert ranks") {
+TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows gathered inside a group") {
   RunRow cut = run();
   cut.gpu = "H100-80GB";
   cut.model = read_model("qwen3-30b-a3b");
@@ -125,7 +125,7 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, fewer bytes, o
   const StepWork a = work(cut), b = work(own);
   CHECK(b.forward.products_s == Approx(a.forward.products_s));
   CHECK(b.forward.tensor_s < 0.5 * a.forward.tensor_s);  // rows are not gathered inside the tensor group
-  CHECK(b.forward.exchange_s > a.forward.exchange_s);    // to two nodes, four times the ranks
+  CHECK(b.forward.exchange_s == Approx(a.forward.exchange_s).epsilon(0.02));  // all of a node's rows, half to another
   own.ep = 4;  // the tensor group's own ranks
   CHECK(work(own).forward.exchange_s > 0);
   CHECK(work(own).forward.exchange_s < b.forward.exchange_s);
