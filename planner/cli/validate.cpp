@@ -82,16 +82,14 @@ Validation validate_runs(const Options& o) {
 }
 
 Validation validate_memory(const Options& o) {
-  std::vector<RunRow> reference;
-  for (const char* table : {"training_runs.csv", "torchtitan_runs.csv", "later_runs.csv"})
-    for (RunRow& row : read_run_rows(measurements(table))) reference.push_back(std::move(row));
   return {.subject = "memory",
           .file = o.file,
           .method =
               "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
               "without its (tp, pp) where one model alone has such figures.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), reference, read_stacks(), o.stack),
+          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), read_stacks(),
+                               o.stack),
           .unit = kBytes};
 }
 

@@ -273,7 +273,7 @@ RunReference run_reference(const std::filesystem::path& measurements, std::vecto
                    .collectives = read_collective_rows(measurements / "collectives.csv"),
                    .runs = {},
                    .stacks = std::move(stacks)};
-  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv", "later_runs.csv"})
+  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
     for (RunRow& row : read_run_rows(measurements / table)) out.runs.push_back(std::move(row));
   return out;
 }
