@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <memory>
+#include <random>
 #include <thread>
 
 #include "bench/profile/fingerprint.hpp"
@@ -44,19 +44,28 @@ std::vector<int> usable_cores() {
 }
 
 /// Random values: constant ones take less power, and with it less of what a stress is for.
+Eigen::MatrixXf random_matrix() {
+  Eigen::MatrixXf out(kSize, kSize);
+  std::mt19937 random(1);
+  for (float& value : out.reshaped()) value = static_cast<float>(random() >> 8) / 8388608.0f - 1.0f;  // -1 to 1
+  return out / std::sqrt(static_cast<float>(kSize) / 3);  // so that products keep their scale
+}
+
 void stress(DeviceObservation& device, int repetitions, std::barrier<>& together) {
-  using Matrix = Eigen::Matrix<float, kSize, kSize>;
-  const auto draw = [state = 12345u]() mutable { return static_cast<float>((state = state * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1.0f; };
-  auto a = std::make_unique<Matrix>(), x = std::make_unique<Matrix>(), y = std::make_unique<Matrix>(), first = std::make_unique<Matrix>();
-  *a = Matrix::NullaryExpr(draw) / std::sqrt(static_cast<float>(kSize) / 3);  // products keep their scale
+  const Eigen::MatrixXf a = random_matrix();
+  Eigen::MatrixXf x, y(kSize, kSize), first;
   for (int i = -1; i < repetitions; ++i) {  // -1 warms up
-    *x = Matrix::Identity();
+    x.setIdentity(kSize, kSize);
     together.arrive_and_wait();
     const double begin = thread_cpu_s();
-    for (std::int64_t k = 0; k < kProducts; ++k) y->noalias() = *a * *x, x.swap(y);
+    for (std::int64_t k = 0; k < kProducts; ++k) y.noalias() = a * x, x.swap(y);
     const double seconds = thread_cpu_s() - begin;
-    if (i < 0) *first = *x;
-    else device.stress_s.push_back(seconds), device.wrong_results += std::memcmp(first->data(), x->data(), sizeof(Matrix)) != 0;
+    if (i < 0) {
+      first = x;
+      continue;
+    }
+    device.stress_s.push_back(seconds);
+    device.wrong_results += std::memcmp(first.data(), x.data(), sizeof(float) * kSize * kSize) != 0;
   }
 }
 
@@ -75,7 +84,7 @@ std::vector<DeviceObservation> stress_cores(int repetitions) {
   const std::vector<int> cores = usable_cores();
   Fingerprint facts = host_facts();
   std::vector<DeviceObservation> devices(cores.size());
-  std::barrier together(static_cast<std::ptrdiff_t>(cores.size()));
+  std::barrier<> together(static_cast<std::ptrdiff_t>(cores.size()));
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < cores.size(); ++i) {
     devices[i].id = fmt::format("core {}", cores[i]);

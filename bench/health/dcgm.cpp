@@ -1,6 +1,7 @@
 #include "bench/health/dcgm.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>

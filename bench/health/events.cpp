@@ -26,13 +26,13 @@ void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {
   for (const auto& [key, events] : same) {
     const XidEvent& last = *events.back();
     const XidAdvice found = advice(last, codes.at(last.pci_bus));
-    if (found.action == Action::none) continue;
-    const bool again = found.action == Action::reset_gpu && events.size() > 1;
+    if (found.action == Remedy::none) continue;
+    const bool again = found.action == Remedy::reset_gpu && events.size() > 1;
     std::string reason = last.pci_bus.empty() ? "" : last.pci_bus;
     const std::string said = last.text.empty() ? found.meaning : last.text;
     if (!said.empty()) reason += (reason.empty() ? "" : ": ") + said;
     if (events.size() > 1) reason += fmt::format(" ({} times)", events.size());
-    out.push_back(event(found.state, node.name, fmt::format("XID {}", last.code), reason, to_string(again ? Action::replace : found.action),
+    out.push_back(event(found.state, node.name, fmt::format("XID {}", last.code), reason, to_string(again ? Remedy::replace : found.action),
                         found.state == NodeState::cordon ? (last.text.empty() ? kLikely : kSure) : kPossible));
   }
 }
@@ -42,10 +42,10 @@ void judge_device(const NodeObservation& node, const DeviceObservation& d, std::
     out.push_back(event(NodeState::cordon, node.name, "results", fmt::format("{}: {} repetitions of the same product differ", d.id, d.wrong_results),
                         "take it out: it corrupts data silently; go back to a checkpoint from before", kSure));
   if (d.row_remap_failed)
-    out.push_back(event(NodeState::cordon, node.name, "ECC", fmt::format("{}: a row could not be remapped", d.id), to_string(Action::replace), kSure));
+    out.push_back(event(NodeState::cordon, node.name, "ECC", fmt::format("{}: a row could not be remapped", d.id), to_string(Remedy::replace), kSure));
   if (d.ecc_double_bit > 0)
     out.push_back(event(NodeState::cordon, node.name, "ECC", fmt::format("{}: {} uncorrectable errors since the driver was loaded", d.id, d.ecc_double_bit),
-                        to_string(Action::reset_gpu), kLikely));
+                        to_string(Remedy::reset_gpu), kLikely));
   std::string reasons;
   for (const std::string& word : d.throttle)
     if (is_hardware_throttle(word)) reasons += (reasons.empty() ? "" : ", ") + word;
@@ -91,7 +91,7 @@ void judge_counts(const FleetObservation& fleet, std::vector<Finding>& out) {
         out.push_back(event(NodeState::cordon, node.name, "devices",
                             fmt::format("{} of {} devices{} are there; {} of {} nodes have them all", found, usual->first, model.empty() ? "" : " " + model,
                                         usual->second, fleet.nodes.size()),
-                            to_string(Action::restart_node), kLikely));
+                            to_string(Remedy::restart_node), kLikely));
   }
 }
 

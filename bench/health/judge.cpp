@@ -126,14 +126,14 @@ void judge_measure(const Measure& measure, double comparisons, std::size_t nodes
 
 void judge_links(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out, std::vector<Finding>& findings) {
   using Kind = LinkFinding::Kind;
-  const auto pairs = judge_pairs(fleet.links, options.all_reduce.usual_spread, options.cordon_alpha, options.all_reduce.cordon_floor);
-  out.comparisons += pairs.size();
+  const auto comparisons = static_cast<double>(out.comparisons);
+  const auto pairs = judge_pairs(fleet.links, options.all_reduce.usual_spread, options.cordon_alpha / comparisons, options.all_reduce.cordon_floor);
   if (pairs.empty()) out.missing.push_back("all-reduce: no pair of nodes was measured");
   else if (pairs.size() < 5) out.missing.push_back(fmt::format("all-reduce: {} pairs and rails; a slow node is in two of them, needs 5", pairs.size()));
   for (const LinkFinding& found : solve_pairs(pairs)) {
     const std::string rail = found.rail.empty() ? "" : fmt::format(" on rail {}", found.rail);
     const JudgedPair& worst = found.pairs.front();
-    Finding f{NodeState::cordon, found.node, "all-reduce", "", "", 1 - std::min(1.0, found.p * static_cast<double>(pairs.size())), Evidence::derived};
+    Finding f{NodeState::cordon, found.node, "all-reduce", "", "", 1 - std::min(1.0, found.p * comparisons), Evidence::derived};
     const std::string slower = fmt::format("{} slower than the median of {} ({} B)", percent(found.slowdown), pairs.size(), worst.bytes);
     switch (found.kind) {
       case Kind::node:
@@ -193,6 +193,7 @@ HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options) 
   std::vector<Finding> findings = event_findings(fleet);
   const std::vector<Measure> measures = measures_of(fleet, options);
   for (const Measure& measure : measures) out.comparisons += measure.members.size();
+  out.comparisons += fleet.links.size();
   const auto comparisons = static_cast<double>(out.comparisons);
   if (std::none_of(measures.begin(), measures.end(), [](const Measure& m) { return m.what == "compute"; }))
     out.missing.push_back("compute: no device was stressed");

@@ -21,7 +21,7 @@ struct MeasureLimits {
 struct JudgeOptions {
   /// Chance that a healthy fleet, whose values vary normally, loses any node to a cordon: Bonferroni over all
   /// comparisons of the check. Real tails are heavier, so this is kept small; the floors do the rest.
-  double cordon_alpha = 1e-4;
+  double cordon_alpha = 2e-4;
   double watch_alpha = 1e-2;
   MeasureLimits compute = {0.007, 0.02, 0.03};  ///< notes: one GPU that costs a job 5 % must be found
   MeasureLimits memory = {0.01, 0.03, 0.05};

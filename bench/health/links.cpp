@@ -62,7 +62,7 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
 
 }  // namespace
 
-std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double alpha, double floor) {
+std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p, double floor) {
   std::map<std::int64_t, std::map<PairKey, std::vector<double>>> groups;  // the same pair twice is one
   for (const LinkObservation& link : links) {
     auto& seconds = groups[link.bytes][key_of(link)];
@@ -83,12 +83,10 @@ std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, d
       payloads[keys[i]].push_back({a, b, rail, bytes, found[i].slowdown, found[i].p, false});
     }
   }
-  const double all = static_cast<double>(payloads.size());
   std::vector<JudgedPair> out;
   for (auto& [key, judged] : payloads) {
     JudgedPair worst = *std::min_element(judged.begin(), judged.end(), [](const auto& x, const auto& y) { return x.p < y.p; });
-    worst.p = std::min(1.0, worst.p * static_cast<double>(judged.size()));
-    worst.slow = worst.slowdown >= floor && worst.p * all < alpha;
+    worst.slow = worst.slowdown >= floor && worst.p < most_p;
     out.push_back(std::move(worst));
   }
   return out;

@@ -13,14 +13,14 @@ struct JudgedPair {
   std::string a, b, rail;
   std::int64_t bytes = 0;
   double slowdown = 0;  ///< over the median of all pairs and rails at this payload
-  double p = 1;         ///< as Deviation::p, times the payloads of the pair
+  double p = 1;         ///< as Deviation::p
   bool slow = false;    ///< all that solve_pairs reads of the judgement
 };
 
 /// Every pair and rail once, against all pairs and rails of the same payload (rails of one fleet are alike). `slow`
-/// where p x (all pairs and rails) < `alpha` and the slowdown is at least `floor`. A node is in two of n pairs of a ring,
+/// where p is below `most_p` and the slowdown at least `floor`. A node is in two of n pairs of a ring,
 /// so with fewer than five nodes on one rail a slow one hides: half of the pairs are slow.
-std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double alpha, double floor);
+std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p, double floor);
 
 struct LinkFinding {
   enum class Kind {

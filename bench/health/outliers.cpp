@@ -1,5 +1,6 @@
 #include "bench/health/outliers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -31,11 +32,17 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
     logs.push_back(std::log(time));
   }
   const double middle = median(logs), n = static_cast<double>(times.size());
-  const double s = robust_spread(logs), d = 0.37 * (n - 1);
-  const double variance = (d * s * s + kUsualSpreadWeight * usual_spread * usual_spread) / (d + kUsualSpreadWeight);
+  const auto moderated = [&](double variance, double degrees) {
+    return (degrees * variance + kUsualSpreadWeight * usual_spread * usual_spread) / (degrees + kUsualSpreadWeight);
+  };
+  const double rough = robust_spread(logs), limit = 4 * std::sqrt(moderated(rough * rough, 0.37 * (n - 1)));  // 0.37: the MAD's efficiency
+  double squares = 0, kept = 0;
+  for (double x : logs)
+    if (std::abs(x - middle) <= limit) squares += (x - middle) * (x - middle), ++kept;
+  const double degrees = std::max(0.0, kept - 1), variance = moderated(degrees > 0 ? squares / degrees : 0, degrees);
   // The median itself is uncertain by pi / (2 n) of the variance.
   const double spread = std::sqrt(variance * (1 + 1.5708 / n));
-  const boost::math::students_t student(d + kUsualSpreadWeight);
+  const boost::math::students_t student(degrees + kUsualSpreadWeight);
   for (std::size_t i = 0; i < times.size(); ++i) {
     out[i].slowdown = std::exp(logs[i] - middle) - 1;
     if (times.size() > 2) out[i].p = boost::math::cdf(boost::math::complement(student, (logs[i] - middle) / spread));

@@ -19,22 +19,22 @@ struct TrainingStep {
   double unix_s = 0;  ///< when it ended
   double step_s = 0;
   double loss = 0;  ///< NaN where the line says null
-  std::optional<double> exposed_communication_s;
-  std::optional<double> mfu;
+  std::optional<double> exposed_communication_s = {};
+  std::optional<double> mfu = {};
   /// How uneven the router is: largest over mean load of the experts ...
-  std::optional<double> expert_imbalance;
+  std::optional<double> expert_imbalance = {};
   /// ... or the balancing loss, proportional to sum(load share x mean probability), which rises with it (Fedus et al.
   /// 2022, eq. 4). Only ratios within a run are used.
-  std::optional<double> aux_loss;
+  std::optional<double> aux_loss = {};
 };
 
 struct TrainingObservation {
-  std::vector<TrainingStep> steps;     ///< in order
+  std::vector<TrainingStep> steps = {};     ///< in order
   double now_unix_s = 0;               ///< when it was looked at
   double last_sign_unix_s = 0;         ///< end of the last step; without steps, when the run began
   bool ended = false;                  ///< the run wrote its summary: no step is missing
-  std::optional<double> utilisation;   ///< 0..1, median over the devices
-  std::optional<double> network_Bps;   ///< received plus sent, all NICs together
+  std::optional<double> utilisation = {};   ///< 0..1, median over the devices
+  std::optional<double> network_Bps = {};   ///< received plus sent, all NICs together
 };
 
 /// metrics.jsonl of the folder as it is now: a half-written last line is left for later. Throws Error{usage} naming file

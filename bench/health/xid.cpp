@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -10,7 +11,7 @@ namespace wt {
 namespace {
 
 struct Row {
-  Action action;
+  Remedy action;
   const char* meaning;
 };
 
@@ -18,23 +19,23 @@ struct Row {
 const std::map<int, Row>& table() {
   static const std::map<int, Row> rows = [] {
     std::map<int, Row> out;
-    const auto add = [&](Action action, std::initializer_list<std::pair<int, const char*>> codes) {
+    const auto add = [&](Remedy action, std::initializer_list<std::pair<int, const char*>> codes) {
       for (const auto& [code, meaning] : codes) out[code] = {action, meaning};
     };
-    add(Action::restart_application, {{11, "invalid or corrupted push buffer"},
+    add(Remedy::restart_application, {{11, "invalid or corrupted push buffer"},
                                       {13, "graphics engine exception"},
                                       {25, "invalid or illegal push buffer"},
                                       {31, "GPU memory page fault"},
                                       {32, "invalid or corrupted push buffer"},
                                       {94, "contained memory error"}});
-    add(Action::find_earlier, {{43, "GPU stopped processing"}, {45, "preemptive cleanup"}});
-    add(Action::none, {{63, "row remapping recorded"},
+    add(Remedy::find_earlier, {{43, "GPU stopped processing"}, {45, "preemptive cleanup"}});
+    add(Remedy::none, {{63, "row remapping recorded"},
                        {92, "high single-bit error rate"},
                        {137, "illegal peer access, an error of the application"},
                        {157, ""},
                        {171, "the double-bit error was in DRAM"},
                        {172, "the double-bit error was in SRAM"}});
-    add(Action::reset_gpu, {{46, "GPU stopped processing"},
+    add(Remedy::reset_gpu, {{46, "GPU stopped processing"},
                             {48, "double-bit memory error"},
                             {62, "internal microcontroller halt"},
                             {95, "uncontained memory error"},
@@ -47,41 +48,41 @@ const std::map<int, Row>& table() {
                             {143, ""},
                             {156, ""},
                             {158, ""}});
-    add(Action::replace, {{64, "row remapping failed"}});
-    add(Action::nvlink_workflow, {{74, "NVLink error"}});
-    for (int code = 144; code <= 150; ++code) out[code] = {Action::decode_registers, "NVLink error"};
-    add(Action::restart_node, {{79, "fallen off the bus"}});
+    add(Remedy::replace, {{64, "row remapping failed"}});
+    add(Remedy::nvlink_workflow, {{74, "NVLink error"}});
+    for (int code = 144; code <= 150; ++code) out[code] = {Remedy::decode_registers, "NVLink error"};
+    add(Remedy::restart_node, {{79, "fallen off the bus"}});
     return out;
   }();
   return rows;
 }
 
-NodeState state_of(Action action) {
+NodeState state_of(Remedy action) {
   switch (action) {
-    case Action::none:
-    case Action::restart_application:
-    case Action::find_earlier: return NodeState::healthy;
-    case Action::decode_registers:
-    case Action::look_up:
-    case Action::nvlink_workflow:
-    case Action::drain_peers: return NodeState::watch;
+    case Remedy::none:
+    case Remedy::restart_application:
+    case Remedy::find_earlier: return NodeState::healthy;
+    case Remedy::decode_registers:
+    case Remedy::look_up:
+    case Remedy::nvlink_workflow:
+    case Remedy::drain_peers: return NodeState::watch;
     default: return NodeState::cordon;
   }
 }
 
 /// The recovery action that XID 154 changed to; drivers spell the last one in two ways.
-Action recovery_action(const std::string& text) {
+Remedy recovery_action(const std::string& text) {
   const std::size_t to = text.rfind(" to ");
   const std::string verdict = to == std::string::npos ? text : text.substr(to);
-  const std::array<std::pair<const char*, Action>, 6> words = {{{"Drain and Reset", Action::drain_and_reset},
-                                                                {"Drain P2P", Action::drain_peers},
-                                                                {"GPU Reset", Action::reset_gpu},
-                                                                {"Node Reboot", Action::restart_node},
-                                                                {"OS Reboot", Action::restart_node},
-                                                                {"(None)", Action::none}}};
+  const std::array<std::pair<const char*, Remedy>, 6> words = {{{"Drain and Reset", Remedy::drain_and_reset},
+                                                                {"Drain P2P", Remedy::drain_peers},
+                                                                {"GPU Reset", Remedy::reset_gpu},
+                                                                {"Node Reboot", Remedy::restart_node},
+                                                                {"OS Reboot", Remedy::restart_node},
+                                                                {"(None)", Remedy::none}}};
   for (const auto& [word, action] : words)
     if (verdict.find(word) != std::string::npos) return action;
-  return Action::look_up;
+  return Remedy::look_up;
 }
 
 }  // namespace
@@ -96,6 +97,7 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log) {
   std::istringstream lines(kernel_log);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("NVRM") == std::string::npos) continue;  // the expressions are slow, kernel logs long
+    line.resize(std::min<std::size_t>(line.size(), 1024));  // more than the kernel prints; std::regex recurses by character
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     std::smatch found;
     if (std::regex_search(line, found, numbered)) {
@@ -120,26 +122,26 @@ XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
     out = {recovery_action(event.text), NodeState::healthy, "the driver's own verdict"};
   } else if (const auto row = table().find(event.code); row != table().end()) {
     out = {row->second.action, NodeState::healthy, row->second.meaning};
-    if (event.code == 48 && (also(63) || also(64))) out.action = Action::drain_and_reset;
-    if (event.code == 172 && event.text.find("hreshold") != std::string::npos) out.action = Action::replace;
+    if (event.code == 48 && (also(63) || also(64))) out.action = Remedy::drain_and_reset;
+    if (event.code == 172 && event.text.find("hreshold") != std::string::npos) out.action = Remedy::replace;
   }
   out.state = state_of(out.action);
   return out;
 }
 
-std::string to_string(Action action) {
+std::string to_string(Remedy action) {
   switch (action) {
-    case Action::none: return "nothing";
-    case Action::restart_application: return "restart the application";
-    case Action::find_earlier: return "look for the event before it";
-    case Action::decode_registers: return "decode the registers in the message";
-    case Action::look_up: return "look it up in NVIDIA's catalog";
-    case Action::nvlink_workflow: return "follow NVIDIA's NVLink workflow";
-    case Action::drain_peers: return "drain jobs that use peer-to-peer traffic";
-    case Action::reset_gpu: return "reset the GPU; replace it if this comes back";
-    case Action::drain_and_reset: return "drain the node and reset the GPU";
-    case Action::restart_node: return "restart the bare-metal node";
-    case Action::replace: return "replace the GPU";
+    case Remedy::none: return "nothing";
+    case Remedy::restart_application: return "restart the application";
+    case Remedy::find_earlier: return "look for the event before it";
+    case Remedy::decode_registers: return "decode the registers in the message";
+    case Remedy::look_up: return "look it up in NVIDIA's catalog";
+    case Remedy::nvlink_workflow: return "follow NVIDIA's NVLink workflow";
+    case Remedy::drain_peers: return "drain jobs that use peer-to-peer traffic";
+    case Remedy::reset_gpu: return "reset the GPU; replace it if this comes back";
+    case Remedy::drain_and_reset: return "drain the node and reset the GPU";
+    case Remedy::restart_node: return "restart the bare-metal node";
+    case Remedy::replace: return "replace the GPU";
   }
   return "";
 }

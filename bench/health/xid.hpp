@@ -17,7 +17,7 @@ struct XidEvent {
 /// XID 79. Other lines, and numbers that are none, are passed over: a kernel log is not ours to refuse.
 std::vector<XidEvent> xids_in(const std::string& kernel_log);
 
-enum class Action {
+enum class Remedy {
   none,
   restart_application,
   find_earlier,     ///< secondary: another event came first
@@ -30,13 +30,13 @@ enum class Action {
   restart_node,
   replace,
 };
-std::string to_string(Action action);  ///< "reset the GPU; replace it if this comes back"
+std::string to_string(Remedy action);  ///< "reset the GPU; replace it if this comes back"
 
 enum class NodeState { healthy, watch, cordon };  // in order of severity
 std::string to_string(NodeState state);
 
 struct XidAdvice {
-  Action action = Action::look_up;
+  Remedy action = Remedy::look_up;
   NodeState state = NodeState::watch;
   std::string meaning;  ///< "fallen off the bus"; "" where the table has none
 };

@@ -43,11 +43,20 @@ std::string read_text(const std::string& flag, const std::string& file) {
   return text.str();
 }
 
-/// What driver and exporter say of this node, put beside what was measured.
-void add_events(NodeObservation& node, const Options& o) {
-  node.xids = xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log));
+/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong name costs nothing.
+struct Told {
+  std::string kernel_log, dcgm;
+};
+
+Told read_told(const Options& o) {
+  return {o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log), o.dcgm.empty() ? "" : read_text("--dcgm", o.dcgm)};
+}
+
+/// Puts it beside what was measured.
+void add_told(NodeObservation& node, const Told& told, const Options& o) {
+  node.xids = xids_in(told.kernel_log);
   if (o.dcgm.empty()) return;
-  const std::vector<NodeObservation> seen = nodes_from_dcgm(read_text("--dcgm", o.dcgm), o.dcgm, node.name);
+  const std::vector<NodeObservation> seen = nodes_from_dcgm(told.dcgm, o.dcgm, node.name);
   // In a container the exporter has a name of its own; several nodes are somebody else's.
   for (const NodeObservation& each : seen)
     if (seen.size() == 1 || each.name == node.name) return merge_node(node, each);
@@ -70,12 +79,13 @@ void check_node(const Options& o) {
   CollectOptions options;
   options.quick = o.quick;
   options.storage = o.storage;
+  const Told told = read_told(o);
   const bool terminal = isatty(STDERR_FILENO) != 0;
   FleetObservation fleet;
   fleet.nodes = {collect_node(options, [&](const std::string& what) {
     if (terminal) fmt::print(stderr, "{}\n", what);
   })};
-  add_events(fleet.nodes.front(), o);
+  add_told(fleet.nodes.front(), told, o);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);
 }
@@ -90,7 +100,7 @@ void look_at_node(FleetObservation& fleet, const Options& o) {
   NodeObservation node;
   node.name = host_facts()["host"];
   node.nics = risen(before, read_nics("/sys"), kSeconds);
-  add_events(node, o);
+  add_told(node, read_told(o), o);
   std::vector<double> busy;
   for (const DeviceObservation& device : node.devices)
     if (device.utilisation) busy.push_back(*device.utilisation);

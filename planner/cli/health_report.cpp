@@ -78,7 +78,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
     for (const Finding& f : node.findings)
       nodes.rows.push_back({node.node, {to_string(f.state), status_of(f.state)}, f.what, f.reason, f.action, confidence_cell(f)});
   if (!nodes.rows.empty()) report.sections.push_back({"nodes", "What is held against nodes", {}, {nodes}});
-  Table shared{.title = "", .columns = {columns.begin() + 1, columns.end()}, .rows = {}, .note = ""};
+  Table shared{.title = "", .columns = std::vector<Column>(columns.begin() + 1, columns.end()), .rows = {}, .note = ""};
   for (const Finding& f : verdict.shared)
     shared.rows.push_back({{f.state == NodeState::cordon ? "fault" : "watch", status_of(f.state)}, f.what, f.reason, f.action, confidence_cell(f)});
   if (!shared.rows.empty()) report.sections.push_back({"shared", "What is no node's fault", {}, {shared}});

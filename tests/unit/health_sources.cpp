@@ -16,37 +16,37 @@ using namespace wt;
 using Catch::Matchers::Contains;
 
 TEST_CASE("XID to action, row by row as NVIDIA's catalog groups them") {
-  const auto check = [](Action action, NodeState state, const std::set<int>& codes) {
+  const auto check = [](Remedy action, NodeState state, const std::set<int>& codes) {
     for (int code : codes) {
       INFO(code);
       CHECK(advice({code, "", ""}).action == action);
       CHECK(advice({code, "", ""}).state == state);
     }
   };
-  check(Action::restart_application, NodeState::healthy, {11, 13, 25, 31, 32, 94});
-  check(Action::find_earlier, NodeState::healthy, {43, 45});
-  check(Action::none, NodeState::healthy, {63, 92, 137, 157, 171, 172});
-  check(Action::reset_gpu, NodeState::cordon, {46, 48, 62, 95, 109, 110, 119, 120, 136, 140, 143, 156, 158});
-  check(Action::replace, NodeState::cordon, {64});
-  check(Action::nvlink_workflow, NodeState::watch, {74});
-  check(Action::decode_registers, NodeState::watch, {144, 145, 146, 147, 148, 149, 150});
-  check(Action::restart_node, NodeState::cordon, {79});
-  check(Action::look_up, NodeState::watch, {1, 12, 999, 154});
-  CHECK(advice({48, "", ""}, {48, 63}).action == Action::drain_and_reset);
-  CHECK(advice({48, "", ""}, {64, 48}).action == Action::drain_and_reset);
-  CHECK(advice({48, "", ""}, {48, 171}).action == Action::reset_gpu);
-  CHECK(advice({172, "", "SRAM threshold exceeded"}).action == Action::replace);
+  check(Remedy::restart_application, NodeState::healthy, {11, 13, 25, 31, 32, 94});
+  check(Remedy::find_earlier, NodeState::healthy, {43, 45});
+  check(Remedy::none, NodeState::healthy, {63, 92, 137, 157, 171, 172});
+  check(Remedy::reset_gpu, NodeState::cordon, {46, 48, 62, 95, 109, 110, 119, 120, 136, 140, 143, 156, 158});
+  check(Remedy::replace, NodeState::cordon, {64});
+  check(Remedy::nvlink_workflow, NodeState::watch, {74});
+  check(Remedy::decode_registers, NodeState::watch, {144, 145, 146, 147, 148, 149, 150});
+  check(Remedy::restart_node, NodeState::cordon, {79});
+  check(Remedy::look_up, NodeState::watch, {1, 12, 999, 154});
+  CHECK(advice({48, "", ""}, {48, 63}).action == Remedy::drain_and_reset);
+  CHECK(advice({48, "", ""}, {64, 48}).action == Remedy::drain_and_reset);
+  CHECK(advice({48, "", ""}, {48, 171}).action == Remedy::reset_gpu);
+  CHECK(advice({172, "", "SRAM threshold exceeded"}).action == Remedy::replace);
 }
 
 TEST_CASE("XID 154 carries the verdict in its words") {
   const auto verdict = [](const std::string& to) { return advice({154, "", "GPU recovery action changed from 0x1 (GPU Reset Required) to " + to}).action; };
-  CHECK(verdict("0x0 (None)") == Action::none);
-  CHECK(verdict("0x1 (GPU Reset Required)") == Action::reset_gpu);
-  CHECK(verdict("0x2 (Node Reboot Required)") == Action::restart_node);
-  CHECK(verdict("0x2 (OS Reboot)") == Action::restart_node);
-  CHECK(verdict("0x3 (Drain P2P)") == Action::drain_peers);
-  CHECK(verdict("0x4 (Drain and Reset)") == Action::drain_and_reset);
-  CHECK(verdict("0x1 (PF FLR)") == Action::look_up);
+  CHECK(verdict("0x0 (None)") == Remedy::none);
+  CHECK(verdict("0x1 (GPU Reset Required)") == Remedy::reset_gpu);
+  CHECK(verdict("0x2 (Node Reboot Required)") == Remedy::restart_node);
+  CHECK(verdict("0x2 (OS Reboot)") == Remedy::restart_node);
+  CHECK(verdict("0x3 (Drain P2P)") == Remedy::drain_peers);
+  CHECK(verdict("0x4 (Drain and Reset)") == Remedy::drain_and_reset);
+  CHECK(verdict("0x1 (PF FLR)") == Remedy::look_up);
 }
 
 TEST_CASE("XIDs are read from kernel logs of all spellings, and nothing else is") {
@@ -70,7 +70,7 @@ TEST_CASE("XIDs are read from kernel logs of all spellings, and nothing else is"
   CHECK(found[0].text == "pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
   CHECK(found[1].pci_bus == "0000:01:00");
   CHECK(found[2].code == 154);
-  CHECK(advice(found[2]).action == Action::restart_node);
+  CHECK(advice(found[2]).action == Remedy::restart_node);
   CHECK(found[3].code == 13);
   CHECK(found[4].text.empty());
   CHECK(found[5].code == 79);
