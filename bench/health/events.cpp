@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -46,13 +47,23 @@ void judge_device(const NodeObservation& node, const DeviceObservation& d, std::
   if (d.ecc_double_bit > 0)
     out.push_back(event(NodeState::cordon, node.name, "ECC", fmt::format("{}: {} uncorrectable errors since the driver was loaded", d.id, d.ecc_double_bit),
                         to_string(Remedy::reset_gpu), kLikely));
-  std::string reasons;
-  for (const std::string& word : d.throttle)
-    if (is_hardware_throttle(word)) reasons += (reasons.empty() ? "" : ", ") + word;
-  if (!reasons.empty())
-    out.push_back(event(NodeState::watch, node.name, "throttle",
-                        fmt::format("{}: {}{}", d.id, reasons, d.temperature_C ? fmt::format(" at {:.0f} C", *d.temperature_C) : ""),
-                        "check cooling and power", kLikely));
+}
+
+void judge_throttle(const NodeObservation& node, std::vector<Finding>& out) {
+  std::set<std::string> reasons;
+  std::vector<const DeviceObservation*> held;
+  double hottest_C = 0;
+  for (const DeviceObservation& d : node.devices) {
+    if (std::none_of(d.throttle.begin(), d.throttle.end(), is_hardware_throttle)) continue;
+    held.push_back(&d);
+    std::copy_if(d.throttle.begin(), d.throttle.end(), std::inserter(reasons, reasons.end()), is_hardware_throttle);
+    hottest_C = std::max(hottest_C, d.temperature_C.value_or(0));
+  }
+  if (held.empty()) return;
+  const std::string who = held.size() == 1 ? held.front()->id : fmt::format("{} of {} devices", held.size(), node.devices.size());
+  out.push_back(event(NodeState::watch, node.name, "throttle",
+                      fmt::format("{}: {}{}", who, fmt::join(reasons, ", "), hottest_C > 0 ? fmt::format(", up to {:.0f} C", hottest_C) : ""),
+                      "check cooling and power", kLikely));
 }
 
 void judge_nic(const NodeObservation& node, const NicObservation& nic, std::vector<Finding>& out) {
@@ -73,26 +84,33 @@ void judge_nic(const NodeObservation& node, const NicObservation& nic, std::vect
                       flapped ? "the link flaps: check cable and transceiver" : "check cable and transceiver; clean the optics", grave ? kSure : kPossible));
 }
 
-/// Nodes with fewer devices of a model than nearly all the others have.
+/// Nodes that lack some devices of a model, or all devices, where nearly all others have the same number. Nodes of
+/// another model are other nodes.
 void judge_counts(const FleetObservation& fleet, std::vector<Finding>& out) {
-  const auto count = [](const NodeObservation& node, const std::string& model) {
-    return static_cast<std::size_t>(std::count_if(node.devices.begin(), node.devices.end(), [&](const auto& d) { return d.model == model; }));
-  };
-  std::set<std::string> models;
-  for (const NodeObservation& node : fleet.nodes)
-    for (const DeviceObservation& d : node.devices) models.insert(d.model);
-  for (const std::string& model : models) {
-    std::map<std::size_t, std::size_t> nodes;
-    for (const NodeObservation& node : fleet.nodes) ++nodes[count(node, model)];
-    const auto usual = std::max_element(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (fleet.nodes.size() < 4 || 4 * usual->second < 3 * fleet.nodes.size()) continue;  // no rule that an exception could break
-    for (const NodeObservation& node : fleet.nodes)
-      if (const std::size_t found = count(node, model); found < usual->first)
-        out.push_back(event(NodeState::cordon, node.name, "devices",
-                            fmt::format("{} of {} devices{} are there; {} of {} nodes have them all", found, usual->first, model.empty() ? "" : " " + model,
-                                        usual->second, fleet.nodes.size()),
+  std::map<std::string, std::vector<std::pair<const NodeObservation*, std::size_t>>> models;
+  for (const NodeObservation& node : fleet.nodes) {
+    std::map<std::string, std::size_t> own;
+    for (const DeviceObservation& d : node.devices) ++own[d.model];
+    for (const auto& [model, count] : own) models[model].emplace_back(&node, count);
+  }
+  const auto nearly_all = [](std::size_t part, std::size_t all) { return all >= 4 && 4 * part >= 3 * all; };
+  for (const auto& [model, nodes] : models) {
+    std::map<std::size_t, std::size_t> nodes_with;
+    for (const auto& [node, count] : nodes) ++nodes_with[count];
+    const auto usual = std::max_element(nodes_with.begin(), nodes_with.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (!nearly_all(usual->second, nodes.size())) continue;
+    for (const auto& [node, count] : nodes)
+      if (count < usual->first)
+        out.push_back(event(NodeState::cordon, node->name, "devices",
+                            fmt::format("{} of {} devices{} are there; {} of {} nodes have them all", count, usual->first, model.empty() ? "" : " " + model,
+                                        usual->second, nodes.size()),
                             to_string(Remedy::restart_node), kLikely));
   }
+  const auto with_any = static_cast<std::size_t>(std::count_if(fleet.nodes.begin(), fleet.nodes.end(), [](const auto& n) { return !n.devices.empty(); }));
+  for (const NodeObservation& node : fleet.nodes)
+    if (node.devices.empty() && nearly_all(with_any, fleet.nodes.size()))
+      out.push_back(event(NodeState::cordon, node.name, "devices", fmt::format("no device is there; {} of {} nodes have some", with_any, fleet.nodes.size()),
+                          to_string(Remedy::restart_node), kLikely));
 }
 
 }  // namespace
@@ -102,6 +120,7 @@ std::vector<Finding> event_findings(const FleetObservation& fleet) {
   for (const NodeObservation& node : fleet.nodes) {
     judge_xids(node, out);
     for (const DeviceObservation& device : node.devices) judge_device(node, device, out);
+    judge_throttle(node, out);
     for (const NicObservation& nic : node.nics) judge_nic(node, nic, out);
   }
   judge_counts(fleet, out);

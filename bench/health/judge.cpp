@@ -10,6 +10,7 @@
 #include "bench/health/events.hpp"
 #include "bench/health/outliers.hpp"
 #include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
 
 namespace wt {
 namespace {
@@ -134,10 +135,10 @@ void judge_links(const FleetObservation& fleet, const JudgeOptions& options, Hea
     const std::string rail = found.rail.empty() ? "" : fmt::format(" on rail {}", found.rail);
     const JudgedPair& worst = found.pairs.front();
     Finding f{NodeState::cordon, found.node, "all-reduce", "", "", 1 - std::min(1.0, found.p * comparisons), Evidence::derived};
-    const std::string slower = fmt::format("{} slower than the median of {} ({} B)", percent(found.slowdown), pairs.size(), worst.bytes);
+    const std::string slower = fmt::format("{} slower than the median ({})", percent(found.slowdown), format_bytes(static_cast<double>(worst.bytes)));
     switch (found.kind) {
       case Kind::node:
-        f.reason = fmt::format("slow with all {} partners{}, which are fast with others: {}", found.pairs.size(), rail, slower);
+        f.reason = fmt::format("slow with all {} partners{}, who are fast with others: {}", found.pairs.size(), rail, slower);
         f.action = found.rail.empty() ? "check NICs, cables and PCIe of the node" : fmt::format("check the NIC and cable of rail {}", found.rail);
         findings.push_back(f);
         break;

@@ -39,13 +39,15 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
   double squares = 0, kept = 0;
   for (double x : logs)
     if (std::abs(x - middle) <= limit) squares += (x - middle) * (x - middle), ++kept;
-  const double degrees = std::max(0.0, kept - 1), variance = moderated(degrees > 0 ? squares / degrees : 0, degrees);
-  // The median itself is uncertain by pi / (2 n) of the variance.
-  const double spread = std::sqrt(variance * (1 + 1.5708 / n));
-  const boost::math::students_t student(degrees + kUsualSpreadWeight);
   for (std::size_t i = 0; i < times.size(); ++i) {
     out[i].slowdown = std::exp(logs[i] - middle) - 1;
-    if (times.size() > 2) out[i].p = boost::math::cdf(boost::math::complement(student, (logs[i] - middle) / spread));
+    if (times.size() < 3) continue;
+    const double distance = logs[i] - middle, own = std::abs(distance) <= limit ? 1 : 0;
+    const double degrees = std::max(0.0, kept - own - 1);
+    const double variance = moderated(degrees > 0 ? std::max(0.0, squares - own * distance * distance) / degrees : 0, degrees);
+    // The median itself is uncertain by pi / (2 n) of the variance.
+    const boost::math::students_t student(degrees + kUsualSpreadWeight);
+    out[i].p = boost::math::cdf(boost::math::complement(student, distance / std::sqrt(variance * (1 + 1.5708 / n))));
   }
   return out;
 }
