@@ -20,8 +20,8 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kSize = 256, kProducts = 24;              // 0.8 GFLOP a repetition: some 40 ms of a core
-constexpr std::size_t kCopyBytes = std::size_t{32} << 20;        // per core, past its share of the last cache
+constexpr std::int64_t kSize = 256, kProducts = 24;        // 0.8 GFLOP a repetition: some 40 ms of a core
+constexpr std::size_t kCopyBytes = std::size_t{32} << 20;  // per core, past its share of the last cache
 constexpr std::size_t kFileBytes = std::size_t{64} << 20;
 constexpr int kFileRepetitions = 3;
 
@@ -36,7 +36,8 @@ double wall_s() { return std::chrono::duration<double>(std::chrono::steady_clock
 std::vector<int> usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) throw_error(Code::runtime, "health: sched_getaffinity: {}", std::strerror(errno));
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    throw_error(Code::runtime, "health: sched_getaffinity: {}", std::strerror(errno));
   std::vector<int> out;
   for (int core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &set)) out.push_back(core);
@@ -93,7 +94,8 @@ std::vector<DeviceObservation> stress_cores(int repetitions) {
       cpu_set_t one;
       CPU_ZERO(&one);
       CPU_SET(cores[i], &one);
-      pthread_setaffinity_np(pthread_self(), sizeof one, &one);  // fails where the core was taken away meanwhile: then any core
+      pthread_setaffinity_np(pthread_self(), sizeof one,
+                             &one);  // fails where the core was taken away meanwhile: then any core
       stress(devices[i], repetitions, together);
       copy(devices[i], repetitions, together);
     });
@@ -117,7 +119,8 @@ struct ScratchFile {
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
   [[noreturn]] static void fail(const char* call, const std::string& where) {
-    throw_error(Code::runtime, "{}: {}: {}; name a folder that can be written with --storage", where, call, std::strerror(errno));
+    throw_error(Code::runtime, "{}: {}: {}; name a folder that can be written with --storage", where, call,
+                std::strerror(errno));
   }
 };
 
@@ -144,7 +147,9 @@ StorageObservation try_storage(const std::filesystem::path& folder, std::size_t 
     begin = wall_s();
     move_all(pread, back.data(), "read");
     out.read_Bps.push_back(static_cast<double>(bytes) / (wall_s() - begin));
-    if (back != pattern) throw_error(Code::runtime, "{}: read back other bytes than were written; this storage loses data, use another", file.name);
+    if (back != pattern)
+      throw_error(Code::runtime, "{}: read back other bytes than were written; this storage loses data, use another",
+                  file.name);
   }
   return out;
 }

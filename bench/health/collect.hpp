@@ -11,7 +11,7 @@
 namespace wt {
 
 struct CollectOptions {
-  bool quick = false;  ///< 7 repetitions instead of 15, a quarter of the file: 2 s instead of 5
+  bool quick = false;                   ///< 7 repetitions instead of 15, a quarter of the file: 2 s instead of 5
   std::filesystem::path storage = ".";  ///< folder to write in
   std::filesystem::path sysfs = "/sys";
 };
@@ -21,11 +21,12 @@ struct CollectOptions {
 /// be pinned or the folder not be written in.
 NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said);
 
-/// Counters since boot, and now: /sys/class/net (physical devices; those that are up) and /sys/class/infiniband. `errors`
-/// has every error counter.
+/// Counters since boot, and now: /sys/class/net (physical devices; those that are up) and /sys/class/infiniband.
+/// `errors` has every error counter.
 std::vector<NicObservation> read_nics(const std::filesystem::path& sysfs);
 /// What rose in between; NICs that are only in `after` count from 0.
-std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after, double seconds);
+std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after,
+                                  double seconds);
 
 /// The kernel's messages since boot; "" where this user may not read them.
 std::string kernel_log();

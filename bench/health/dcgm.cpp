@@ -37,7 +37,9 @@ class Line {
     while (peek() == ' ' || peek() == '\t') ++at_;
   }
   [[noreturn]] void fail(const std::string& found) const {
-    throw_error(Code::usage, "{}: column {}: found {}, needs name{{label=\"value\"}} number, as DCGM-exporter prints it", where_, at_ + 1, found);
+    throw_error(Code::usage,
+                "{}: column {}: found {}, needs name{{label=\"value\"}} number, as DCGM-exporter prints it", where_,
+                at_ + 1, found);
   }
   std::string name() {
     const std::size_t from = at_;
@@ -72,8 +74,10 @@ class Line {
       expect('=');
       out[key] = quoted();
       skip_blanks();
-      if (peek() == ',') ++at_;
-      else if (peek() != '}') fail(ended() ? "the end of the line" : fmt::format("'{}'", peek()));
+      if (peek() == ',')
+        ++at_;
+      else if (peek() != '}')
+        fail(ended() ? "the end of the line" : fmt::format("'{}'", peek()));
     }
     ++at_;
   }
@@ -100,9 +104,9 @@ bool is_blank(double value) {
 
 /// nvml.h, nvmlClocksEventReason*.
 std::vector<std::string> throttle_reasons(std::uint64_t mask) {
-  constexpr std::pair<std::uint64_t, const char*> kBits[] = {{0x8, "hw_slowdown"},   {0x40, "hw_thermal"}, {0x80, "hw_power_brake"},
-                                                             {0x20, "sw_thermal"},   {0x4, "sw_power_cap"}, {0x10, "sync_boost"},
-                                                             {0x2, "application_clocks"}, {0x1, "idle"}};
+  constexpr std::pair<std::uint64_t, const char*> kBits[] = {
+      {0x8, "hw_slowdown"},  {0x40, "hw_thermal"}, {0x80, "hw_power_brake"},    {0x20, "sw_thermal"},
+      {0x4, "sw_power_cap"}, {0x10, "sync_boost"}, {0x2, "application_clocks"}, {0x1, "idle"}};
   std::vector<std::string> out;
   for (const auto& [bit, word] : kBits)
     if (mask & bit) out.emplace_back(word);
@@ -122,7 +126,8 @@ DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) 
   device.model = label("modelName");
   // "00000000:3B:00.0" here, "0000:3b:00" in the kernel log.
   std::string bus = label("pci_bus_id");
-  std::transform(bus.begin(), bus.end(), bus.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(bus.begin(), bus.end(), bus.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (bus.size() > 12) bus = bus.substr(bus.size() - 12);
   device.pci_bus = bus.substr(0, bus.find('.'));
   return node.devices.emplace_back(std::move(device));
@@ -135,13 +140,18 @@ void take(NodeObservation& node, const MetricSample& sample, const std::string& 
   if (value < 0 || (sample.name == "DCGM_FI_DEV_GPU_UTIL" && value > 100))
     throw_error(Code::usage, "{}: {}: found {}, allowed {}", origin, sample.name, value,
                 sample.name == "DCGM_FI_DEV_GPU_UTIL" ? "0 to 100" : "0 or more");
-  if (sample.name == "DCGM_FI_DEV_GPU_UTIL") device.utilisation = value / 100;
-  else if (sample.name == "DCGM_FI_DEV_SM_CLOCK") device.sm_clock_MHz = value;
-  else if (sample.name == "DCGM_FI_DEV_GPU_TEMP") device.temperature_C = value;
+  if (sample.name == "DCGM_FI_DEV_GPU_UTIL")
+    device.utilisation = value / 100;
+  else if (sample.name == "DCGM_FI_DEV_SM_CLOCK")
+    device.sm_clock_MHz = value;
+  else if (sample.name == "DCGM_FI_DEV_GPU_TEMP")
+    device.temperature_C = value;
   else if (sample.name == "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS" || sample.name == "DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
     device.throttle = throttle_reasons(static_cast<std::uint64_t>(value));
-  else if (sample.name == "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL") device.ecc_double_bit = static_cast<std::int64_t>(value);
-  else if (sample.name == "DCGM_FI_DEV_ROW_REMAP_FAILURE") device.row_remap_failed = value > 0;
+  else if (sample.name == "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL")
+    device.ecc_double_bit = static_cast<std::int64_t>(value);
+  else if (sample.name == "DCGM_FI_DEV_ROW_REMAP_FAILURE")
+    device.row_remap_failed = value > 0;
   else if (sample.name == "DCGM_FI_DEV_XID_ERRORS" && value > 0 && value < 10000) {
     node.xids.push_back({static_cast<int>(value), device.pci_bus.empty() ? device.id : device.pci_bus, ""});
   }
@@ -163,7 +173,8 @@ std::vector<MetricSample> read_exposition(const std::string& text, const std::st
   return out;
 }
 
-std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std::string& origin, const std::string& this_node) {
+std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std::string& origin,
+                                             const std::string& this_node) {
   std::vector<NodeObservation> out;
   for (const MetricSample& sample : read_exposition(text, origin)) {
     if (!sample.name.starts_with("DCGM_FI_") || (!sample.labels.count("gpu") && !sample.labels.count("UUID"))) continue;
@@ -177,7 +188,10 @@ std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std:
     take(*node, sample, origin);
   }
   if (out.empty())
-    throw_error(Code::usage, "{}: found no metric DCGM_FI_... of a gpu, needs what DCGM-exporter serves: curl -s localhost:9400/metrics", origin);
+    throw_error(
+        Code::usage,
+        "{}: found no metric DCGM_FI_... of a gpu, needs what DCGM-exporter serves: curl -s localhost:9400/metrics",
+        origin);
   return out;
 }
 
@@ -201,8 +215,9 @@ void merge_node(NodeObservation& into, const NodeObservation& seen) {
   }
   for (const XidEvent& event : seen.xids) {
     // DCGM repeats the last XID of a device, which the kernel log told with its words.
-    const bool known = std::any_of(into.xids.begin(), into.xids.end(),
-                                   [&](const XidEvent& x) { return x.code == event.code && x.pci_bus == event.pci_bus; });
+    const bool known = std::any_of(into.xids.begin(), into.xids.end(), [&](const XidEvent& x) {
+      return x.code == event.code && x.pci_bus == event.pci_bus;
+    });
     if (!known) into.xids.push_back(event);
   }
 }

@@ -16,13 +16,14 @@ struct MetricSample {
   double value = 0;
 };
 
-/// Lines `name{label="value",...} value [timestamp]`; comments and empty lines are passed over. Throws Error{usage} with
-/// origin, line and what was found for anything else.
+/// Lines `name{label="value",...} value [timestamp]`; comments and empty lines are passed over. Throws Error{usage}
+/// with origin, line and what was found for anything else.
 std::vector<MetricSample> read_exposition(const std::string& text, const std::string& origin);
 
 /// The nodes whose GPUs the samples name, by the label Hostname (`this_node` where there is none), in the order of the
 /// text. DCGM's blank values are passed over. Throws as above, where no sample is DCGM's, and for values out of range.
-std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std::string& origin, const std::string& this_node);
+std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std::string& origin,
+                                             const std::string& this_node);
 
 /// Puts what DCGM says of a node beside what was measured on it: devices meet by id or PCI bus, others are added.
 void merge_node(NodeObservation& into, const NodeObservation& seen);

@@ -20,9 +20,11 @@ PairKey key_of(const LinkObservation& link) {
 
 const std::string& partner(const JudgedPair& pair, const std::string& node) { return pair.a == node ? pair.b : pair.a; }
 
-LinkFinding finding(LinkFinding::Kind kind, const std::string& node, const std::string& other, const std::vector<JudgedPair>& evidence) {
+LinkFinding finding(LinkFinding::Kind kind, const std::string& node, const std::string& other,
+                    const std::vector<JudgedPair>& evidence) {
   LinkFinding out{kind, node, other, evidence.front().rail, evidence.front().slowdown, 0, evidence};
-  for (const JudgedPair& pair : evidence) out.slowdown = std::min(out.slowdown, pair.slowdown), out.p = std::max(out.p, pair.p);
+  for (const JudgedPair& pair : evidence)
+    out.slowdown = std::min(out.slowdown, pair.slowdown), out.p = std::max(out.p, pair.p);
   return out;
 }
 
@@ -34,8 +36,10 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
   for (const JudgedPair& pair : pairs) {
     if (pair.slow) slow.push_back(pair);
     for (const std::string& node : {pair.a, pair.b})
-      if (pair.slow) slow_of[node].push_back(pair);
-      else cleared.insert(node);
+      if (pair.slow)
+        slow_of[node].push_back(pair);
+      else
+        cleared.insert(node);
   }
   // Two pairs at least: one pair that is a rail of its own says nothing of the rail.
   if (slow.size() > 1 && 2 * slow.size() > pairs.size()) {
@@ -46,7 +50,8 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
   // since the cable explains it as well.
   std::set<std::string> guilty;
   for (const auto& [node, own] : slow_of) {
-    const bool alone = std::any_of(own.begin(), own.end(), [&, &of = node](const JudgedPair& p) { return cleared.count(partner(p, of)) > 0; });
+    const bool alone = std::any_of(own.begin(), own.end(),
+                                   [&, &of = node](const JudgedPair& p) { return cleared.count(partner(p, of)) > 0; });
     if (cleared.count(node) || own.size() < 2 || !alone) continue;
     guilty.insert(node);
     out.push_back(finding(Kind::node, node, "", own));
@@ -54,15 +59,19 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
   for (const JudgedPair& pair : slow) {
     if (guilty.count(pair.a) || guilty.count(pair.b)) continue;
     const bool a = cleared.count(pair.a) > 0, b = cleared.count(pair.b) > 0;
-    if (a && b) out.push_back(finding(Kind::cable, pair.a, pair.b, {pair}));
-    else if (a || b) out.push_back(finding(Kind::ambiguous, a ? pair.b : pair.a, "", {pair}));
-    else out.push_back(finding(Kind::ambiguous, pair.a, pair.b, {pair}));
+    if (a && b)
+      out.push_back(finding(Kind::cable, pair.a, pair.b, {pair}));
+    else if (a || b)
+      out.push_back(finding(Kind::ambiguous, a ? pair.b : pair.a, "", {pair}));
+    else
+      out.push_back(finding(Kind::ambiguous, pair.a, pair.b, {pair}));
   }
 }
 
 }  // namespace
 
-std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p, double floor) {
+std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p,
+                                    double floor) {
   std::map<std::int64_t, std::map<PairKey, std::vector<double>>> groups;  // the same pair twice is one
   for (const LinkObservation& link : links) {
     auto& seconds = groups[link.bytes][key_of(link)];
@@ -85,7 +94,8 @@ std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, d
   }
   std::vector<JudgedPair> out;
   for (auto& [key, judged] : payloads) {
-    JudgedPair worst = *std::min_element(judged.begin(), judged.end(), [](const auto& x, const auto& y) { return x.p < y.p; });
+    JudgedPair worst =
+        *std::min_element(judged.begin(), judged.end(), [](const auto& x, const auto& y) { return x.p < y.p; });
     worst.slow = worst.slowdown >= floor && worst.p < most_p;
     out.push_back(std::move(worst));
   }

@@ -1,5 +1,6 @@
-// Which node is behind slow all-reduces between pairs of nodes? A pair is as slow as the slower of its ends, so one fast
-// pair clears both of its nodes; a node none of whose pairs is fast, and which alone explains one of them, is guilty.
+// Which node is behind slow all-reduces between pairs of nodes? A pair is as slow as the slower of its ends, so one
+// fast pair clears both of its nodes; a node none of whose pairs is fast, and which alone explains one of them, is
+// guilty.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct JudgedPair {
 /// Every pair and rail once, against all pairs and rails of the same payload (rails of one fleet are alike). `slow`
 /// where p is below `most_p` and the slowdown at least `floor`. A node is in two of n pairs of a ring,
 /// so with fewer than five nodes on one rail a slow one hides: half of the pairs are slow.
-std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p, double floor);
+std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, double usual_spread, double most_p,
+                                    double floor);
 
 struct LinkFinding {
   enum class Kind {
@@ -30,8 +32,8 @@ struct LinkFinding {
     rail,       ///< most pairs of this rail are slow: switch or configuration, no node
   } kind = Kind::node;
   std::string node, other, rail;
-  double slowdown = 0;  ///< the least of its slow pairs
-  double p = 1;         ///< the largest of its pairs
+  double slowdown = 0;                 ///< the least of its slow pairs
+  double p = 1;                        ///< the largest of its pairs
   std::vector<JudgedPair> pairs = {};  ///< evidence
 };
 

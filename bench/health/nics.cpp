@@ -42,7 +42,8 @@ NicObservation ethernet(const fs::path& device) {
   out.speed_Bps = std::max(0.0, number(device / "speed") * 1e6 / 8);  // Mb/s; -1 = not known
   out.received_bytes = number(device / "statistics" / "rx_bytes");
   out.sent_bytes = number(device / "statistics" / "tx_bytes");
-  for (const char* counter : {"rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors"}) count(out, device / "statistics" / counter);
+  for (const char* counter : {"rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors"})
+    count(out, device / "statistics" / counter);
   count(out, device / "carrier_down_count");
   return out;
 }
@@ -56,9 +57,11 @@ NicObservation infiniband(const fs::path& device, const fs::path& port) {
   // Counted in words of four bytes (InfiniBand specification, PortCounters).
   out.received_bytes = 4 * number(port / "counters" / "port_rcv_data");
   out.sent_bytes = 4 * number(port / "counters" / "port_xmit_data");
-  for (const char* counter : {"link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors", "local_link_integrity_errors"})
+  for (const char* counter :
+       {"link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors", "local_link_integrity_errors"})
     count(out, port / "counters" / counter);
-  for (const char* counter : {"packet_seq_err", "out_of_sequence", "local_ack_timeout_err"}) count(out, port / "hw_counters" / counter);
+  for (const char* counter : {"packet_seq_err", "out_of_sequence", "local_ack_timeout_err"})
+    count(out, port / "hw_counters" / counter);
   return out;
 }
 
@@ -74,15 +77,18 @@ std::vector<NicObservation> read_nics(const fs::path& sysfs) {
   return out;
 }
 
-std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after, double seconds) {
+std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after,
+                                  double seconds) {
   for (NicObservation& nic : after) {
     nic.seconds = seconds;
-    const auto was = std::find_if(before.begin(), before.end(), [&](const NicObservation& n) { return n.name == nic.name; });
+    const auto was =
+        std::find_if(before.begin(), before.end(), [&](const NicObservation& n) { return n.name == nic.name; });
     if (was != before.end()) {
       nic.received_bytes = std::max(0.0, nic.received_bytes - was->received_bytes);
       nic.sent_bytes = std::max(0.0, nic.sent_bytes - was->sent_bytes);
       for (auto& [counter, value] : nic.errors)
-        if (const auto then = was->errors.find(counter); then != was->errors.end()) value = std::max<std::int64_t>(0, value - then->second);
+        if (const auto then = was->errors.find(counter); then != was->errors.end())
+          value = std::max<std::int64_t>(0, value - then->second);
     }
     std::erase_if(nic.errors, [](const auto& counter) { return counter.second == 0; });
   }

@@ -38,8 +38,8 @@ std::string name(const JsonReader& reader) {
 }
 
 DeviceObservation device_from(const JsonReader& r) {
-  r.allow_only({"id", "model", "pci_bus", "stress_s", "wrong_results", "memory_Bps", "utilisation", "sm_clock_MHz", "temperature_C", "throttle",
-                "ecc_double_bit", "row_remap_failed"});
+  r.allow_only({"id", "model", "pci_bus", "stress_s", "wrong_results", "memory_Bps", "utilisation", "sm_clock_MHz",
+                "temperature_C", "throttle", "ecc_double_bit", "row_remap_failed"});
   DeviceObservation out;
   out.id = name(r.at("id"));
   if (r.has("model")) out.model = r.at("model").string();
@@ -91,7 +91,8 @@ NodeObservation node_from(const JsonReader& r) {
   if (r.has("devices"))
     for (const JsonReader& each : r.at("devices").elements()) {
       out.devices.push_back(device_from(each));
-      if (!ids.insert(out.devices.back().id).second) each.fail("device '" + out.devices.back().id + "' twice", "each once");
+      if (!ids.insert(out.devices.back().id).second)
+        each.fail("device '" + out.devices.back().id + "' twice", "each once");
     }
   if (r.has("storage")) {
     const JsonReader storage = r.at("storage");
@@ -104,14 +105,19 @@ NodeObservation node_from(const JsonReader& r) {
   if (r.has("xids"))
     for (const JsonReader& each : r.at("xids").elements()) {
       each.allow_only({"code", "pci_bus", "text"});
-      out.xids.push_back({static_cast<int>(count(each.at("code"))), each.has("pci_bus") ? each.at("pci_bus").string() : "",
+      out.xids.push_back({static_cast<int>(count(each.at("code"))),
+                          each.has("pci_bus") ? each.at("pci_bus").string() : "",
                           each.has("text") ? each.at("text").string() : ""});
     }
   return out;
 }
 
 json device_json(const DeviceObservation& d) {
-  json out = {{"id", d.id}, {"model", d.model}, {"stress_s", d.stress_s}, {"wrong_results", d.wrong_results}, {"memory_Bps", d.memory_Bps}};
+  json out = {{"id", d.id},
+              {"model", d.model},
+              {"stress_s", d.stress_s},
+              {"wrong_results", d.wrong_results},
+              {"memory_Bps", d.memory_Bps}};
   if (!d.pci_bus.empty()) out["pci_bus"] = d.pci_bus;
   if (d.utilisation) out["utilisation"] = *d.utilisation;
   if (d.sm_clock_MHz) out["sm_clock_MHz"] = *d.sm_clock_MHz;
@@ -127,9 +133,15 @@ json node_json(const NodeObservation& n) {
   for (const DeviceObservation& d : n.devices) out["devices"].push_back(device_json(d));
   out["storage"] = {{"write_Bps", n.storage.write_Bps}, {"read_Bps", n.storage.read_Bps}};
   for (const NicObservation& nic : n.nics)
-    out["nics"].push_back({{"name", nic.name}, {"kind", nic.infiniband ? "infiniband" : "ethernet"}, {"up", nic.up}, {"rail", nic.rail},
-                           {"speed_Bps", nic.speed_Bps}, {"seconds", nic.seconds}, {"received_bytes", nic.received_bytes},
-                           {"sent_bytes", nic.sent_bytes}, {"errors", nic.errors}});
+    out["nics"].push_back({{"name", nic.name},
+                           {"kind", nic.infiniband ? "infiniband" : "ethernet"},
+                           {"up", nic.up},
+                           {"rail", nic.rail},
+                           {"speed_Bps", nic.speed_Bps},
+                           {"seconds", nic.seconds},
+                           {"received_bytes", nic.received_bytes},
+                           {"sent_bytes", nic.sent_bytes},
+                           {"errors", nic.errors}});
   for (const XidEvent& x : n.xids) out["xids"].push_back({{"code", x.code}, {"pci_bus", x.pci_bus}, {"text", x.text}});
   return out;
 }
@@ -138,25 +150,30 @@ void check_names(const FleetObservation& fleet, const std::string& origin) {
   std::set<std::string> names;
   for (const NodeObservation& node : fleet.nodes)
     if (!names.insert(node.name).second)
-      throw_error(Code::usage, "{}: found node '{}' twice, allowed once in a fleet; leave one of its files out", origin, node.name);
+      throw_error(Code::usage, "{}: found node '{}' twice, allowed once in a fleet; leave one of its files out", origin,
+                  node.name);
   for (const LinkObservation& link : fleet.links) {
     for (const std::string& end : {link.a, link.b})
-      if (!names.count(end)) throw_error(Code::usage, "{}: links: found node '{}', allowed are the {} of nodes[]", origin, end, names.size());
-    if (link.a == link.b) throw_error(Code::usage, "{}: links: found '{}' linked with itself; needs two nodes", origin, link.a);
+      if (!names.count(end))
+        throw_error(Code::usage, "{}: links: found node '{}', allowed are the {} of nodes[]", origin, end,
+                    names.size());
+    if (link.a == link.b)
+      throw_error(Code::usage, "{}: links: found '{}' linked with itself; needs two nodes", origin, link.a);
   }
 }
 
 FleetObservation parts_from_json(const json& document, const std::string& origin) {
   const JsonReader r(document, origin);
   r.allow_only({"schema", "nodes", "links", "training"});
-  if (r.at("schema").string() != kSchema) r.at("schema").fail("'" + r.at("schema").string() + "'", fmt::format("'{}'", kSchema));
+  if (r.at("schema").string() != kSchema)
+    r.at("schema").fail("'" + r.at("schema").string() + "'", fmt::format("'{}'", kSchema));
   FleetObservation out;
   for (const JsonReader& each : r.at("nodes").elements()) out.nodes.push_back(node_from(each));
   if (r.has("links"))
     for (const JsonReader& each : r.at("links").elements()) {
       each.allow_only({"a", "b", "rail", "bytes", "seconds"});
-      out.links.push_back({name(each.at("a")), name(each.at("b")), each.has("rail") ? each.at("rail").string() : "", count(each.at("bytes")),
-                           positive_list(each.at("seconds"))});
+      out.links.push_back({name(each.at("a")), name(each.at("b")), each.has("rail") ? each.at("rail").string() : "",
+                           count(each.at("bytes")), positive_list(each.at("seconds"))});
     }
   if (r.has("training")) out.training = training_from_json(r.at("training"));
   return out;
@@ -168,14 +185,17 @@ json to_json(const FleetObservation& fleet) {
   json out = {{"schema", kSchema}, {"nodes", json::array()}, {"links", json::array()}};
   for (const NodeObservation& node : fleet.nodes) out["nodes"].push_back(node_json(node));
   for (const LinkObservation& link : fleet.links)
-    out["links"].push_back({{"a", link.a}, {"b", link.b}, {"rail", link.rail}, {"bytes", link.bytes}, {"seconds", link.seconds}});
+    out["links"].push_back(
+        {{"a", link.a}, {"b", link.b}, {"rail", link.rail}, {"bytes", link.bytes}, {"seconds", link.seconds}});
   if (fleet.training) out["training"] = to_json(*fleet.training);
   return out;
 }
 
 FleetObservation fleet_from_json(const json& document, const std::string& origin) {
   FleetObservation out = parts_from_json(document, origin);
-  if (out.nodes.empty()) throw_error(Code::usage, "{}: /nodes: found none, needs at least one; windtunnel health -o FILE writes this node's", origin);
+  if (out.nodes.empty())
+    throw_error(Code::usage, "{}: /nodes: found none, needs at least one; windtunnel health -o FILE writes this node's",
+                origin);
   check_names(out, origin);
   return out;
 }
@@ -187,11 +207,14 @@ FleetObservation read_fleet(const std::vector<std::filesystem::path>& files) {
     out.nodes.insert(out.nodes.end(), part.nodes.begin(), part.nodes.end());
     out.links.insert(out.links.end(), part.links.begin(), part.links.end());
     if (part.training && out.training)
-      throw_error(Code::usage, "{}: /training: found a second one, allowed one in a fleet; leave it out of one file", file.string());
+      throw_error(Code::usage, "{}: /training: found a second one, allowed one in a fleet; leave it out of one file",
+                  file.string());
     if (part.training) out.training = std::move(part.training);
   }
   const std::string origin = files.size() == 1 ? files.front().string() : fmt::format("these {} files", files.size());
-  if (out.nodes.empty()) throw_error(Code::usage, "{}: found no node, needs at least one; windtunnel health -o FILE writes this node's", origin);
+  if (out.nodes.empty())
+    throw_error(Code::usage, "{}: found no node, needs at least one; windtunnel health -o FILE writes this node's",
+                origin);
   check_names(out, origin);
   return out;
 }

@@ -25,16 +25,16 @@ namespace wt {
 
 /// A GPU, or a core of a node without one. Devices of one `model` do the same work in the same check.
 struct DeviceObservation {
-  std::string id = {};       ///< "GPU-604ac76c-...", "core 3"
-  std::string model = {};    ///< "NVIDIA H100 80GB HBM3"
-  std::string pci_bus = {};  ///< "0000:3b:00", which XID lines name; "" where not known
-  std::vector<double> stress_s = {};     ///< one repetition of the compute stress each
-  std::int64_t wrong_results = 0;   ///< repetitions whose result differs in some bit from the first
-  std::vector<double> memory_Bps = {};   ///< copies; bytes read plus bytes written
+  std::string id = {};                     ///< "GPU-604ac76c-...", "core 3"
+  std::string model = {};                  ///< "NVIDIA H100 80GB HBM3"
+  std::string pci_bus = {};                ///< "0000:3b:00", which XID lines name; "" where not known
+  std::vector<double> stress_s = {};       ///< one repetition of the compute stress each
+  std::int64_t wrong_results = 0;          ///< repetitions whose result differs in some bit from the first
+  std::vector<double> memory_Bps = {};     ///< copies; bytes read plus bytes written
   std::optional<double> utilisation = {};  ///< 0..1, as the driver counts it: a kernel that spins is busy
   std::optional<double> sm_clock_MHz = {}, temperature_C = {};
   std::vector<std::string> throttle = {};  ///< reasons that held while it was looked at
-  std::int64_t ecc_double_bit = 0;    ///< uncorrectable memory errors since the driver was loaded
+  std::int64_t ecc_double_bit = 0;         ///< uncorrectable memory errors since the driver was loaded
   bool row_remap_failed = false;
 };
 
@@ -47,11 +47,11 @@ struct NicObservation {
   std::string name = {};
   bool infiniband = false;
   bool up = true;
-  std::string rail = {};       ///< as links[].rail; "" where not known
-  double speed_Bps = 0;   ///< a direction; 0 = not known
-  double seconds = 0;     ///< that the counters were watched
-  double received_bytes = 0, sent_bytes = 0;      ///< meanwhile
-  std::map<std::string, std::int64_t> errors = {};     ///< counters that rose meanwhile, and by how much
+  std::string rail = {};                            ///< as links[].rail; "" where not known
+  double speed_Bps = 0;                             ///< a direction; 0 = not known
+  double seconds = 0;                               ///< that the counters were watched
+  double received_bytes = 0, sent_bytes = 0;        ///< meanwhile
+  std::map<std::string, std::int64_t> errors = {};  ///< counters that rose meanwhile, and by how much
 };
 
 struct NodeObservation {

@@ -28,14 +28,16 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
   std::vector<double> logs;
   logs.reserve(times.size());
   for (double time : times) {
-    if (!(time > 0) || !std::isfinite(time)) throw_error(Code::usage, "deviations: found a time of {}, allowed above 0; measure again", time);
+    if (!(time > 0) || !std::isfinite(time))
+      throw_error(Code::usage, "deviations: found a time of {}, allowed above 0; measure again", time);
     logs.push_back(std::log(time));
   }
   const double middle = median(logs), n = static_cast<double>(times.size());
   const auto moderated = [&](double variance, double degrees) {
     return (degrees * variance + kUsualSpreadWeight * usual_spread * usual_spread) / (degrees + kUsualSpreadWeight);
   };
-  const double rough = robust_spread(logs), limit = 4 * std::sqrt(moderated(rough * rough, 0.37 * (n - 1)));  // 0.37: the MAD's efficiency
+  const double rough = robust_spread(logs),
+               limit = 4 * std::sqrt(moderated(rough * rough, 0.37 * (n - 1)));  // 0.37: the MAD's efficiency
   double squares = 0, kept = 0;
   for (double x : logs)
     if (std::abs(x - middle) <= limit) squares += (x - middle) * (x - middle), ++kept;
@@ -44,7 +46,8 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
     if (times.size() < 3) continue;
     const double distance = logs[i] - middle, own = std::abs(distance) <= limit ? 1 : 0;
     const double degrees = std::max(0.0, kept - own - 1);
-    const double variance = moderated(degrees > 0 ? std::max(0.0, squares - own * distance * distance) / degrees : 0, degrees);
+    const double variance =
+        moderated(degrees > 0 ? std::max(0.0, squares - own * distance * distance) / degrees : 0, degrees);
     // The median itself is uncertain by pi / (2 n) of the variance.
     const boost::math::students_t student(degrees + kUsualSpreadWeight);
     out[i].p = boost::math::cdf(boost::math::complement(student, distance / std::sqrt(variance * (1 + 1.5708 / n))));

@@ -15,10 +15,11 @@ namespace {
 using nlohmann::json;
 using Optional = std::optional<double> TrainingStep::*;
 
-constexpr std::pair<const char*, Optional> kOptional[] = {{"exposed_communication_s", &TrainingStep::exposed_communication_s},
-                                                          {"mfu", &TrainingStep::mfu},
-                                                          {"expert_imbalance", &TrainingStep::expert_imbalance},
-                                                          {"aux_loss", &TrainingStep::aux_loss}};
+constexpr std::pair<const char*, Optional> kOptional[] = {
+    {"exposed_communication_s", &TrainingStep::exposed_communication_s},
+    {"mfu", &TrainingStep::mfu},
+    {"expert_imbalance", &TrainingStep::expert_imbalance},
+    {"aux_loss", &TrainingStep::aux_loss}};
 
 /// Other keys are the trainer's own business.
 TrainingStep step_from(const JsonReader& r) {
@@ -35,8 +36,8 @@ TrainingStep step_from(const JsonReader& r) {
 
 void append(TrainingObservation& out, const TrainingStep& step, const std::string& where) {
   if (!out.steps.empty() && step.step <= out.steps.back().step)
-    throw_error(Code::usage, "{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run", where, step.step,
-                out.steps.back().step);
+    throw_error(Code::usage, "{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run",
+                where, step.step, out.steps.back().step);
   out.steps.push_back(step);
 }
 
@@ -47,7 +48,10 @@ TrainingObservation read_training(const std::filesystem::path& run_folder, doubl
   std::ifstream in(file, std::ios::binary);
   std::stringstream text;
   if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(text << in.rdbuf())))
-    throw_error(Code::usage, "{}: found no readable file, needs the metrics of a run; name the folder that windtunnel train -o writes", file.string());
+    throw_error(
+        Code::usage,
+        "{}: found no readable file, needs the metrics of a run; name the folder that windtunnel train -o writes",
+        file.string());
   TrainingObservation out;
   out.now_unix_s = now_unix_s;
   out.ended = std::filesystem::exists(run_folder / "summary.json");
@@ -61,15 +65,23 @@ TrainingObservation read_training(const std::filesystem::path& run_folder, doubl
     append(out, step_from(JsonReader(line, where)), where);
   }
   using std::chrono::duration, std::chrono::file_clock;
-  out.last_sign_unix_s = out.steps.empty() ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file)).time_since_epoch()).count()
-                                           : out.steps.back().unix_s;
+  out.last_sign_unix_s =
+      out.steps.empty()
+          ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file)).time_since_epoch()).count()
+          : out.steps.back().unix_s;
   return out;
 }
 
 json to_json(const TrainingObservation& training) {
-  json out = {{"steps", json::array()}, {"now_unix_s", training.now_unix_s}, {"last_sign_unix_s", training.last_sign_unix_s}, {"ended", training.ended}};
+  json out = {{"steps", json::array()},
+              {"now_unix_s", training.now_unix_s},
+              {"last_sign_unix_s", training.last_sign_unix_s},
+              {"ended", training.ended}};
   for (const TrainingStep& s : training.steps) {
-    json step = {{"step", s.step}, {"unix_s", s.unix_s}, {"step_s", s.step_s}, {"loss", std::isfinite(s.loss) ? json(s.loss) : json()}};
+    json step = {{"step", s.step},
+                 {"unix_s", s.unix_s},
+                 {"step_s", s.step_s},
+                 {"loss", std::isfinite(s.loss) ? json(s.loss) : json()}};
     for (const auto& [key, member] : kOptional)
       if (s.*member) step[key] = *(s.*member);
     out["steps"].push_back(std::move(step));
@@ -84,8 +96,10 @@ TrainingObservation training_from_json(const JsonReader& r) {
   TrainingObservation out;
   for (const JsonReader& each : r.at("steps").elements()) append(out, step_from(each), "training");
   out.now_unix_s = r.at("now_unix_s").non_negative();
-  if (r.has("last_sign_unix_s")) out.last_sign_unix_s = r.at("last_sign_unix_s").non_negative();
-  else out.last_sign_unix_s = out.steps.empty() ? out.now_unix_s : out.steps.back().unix_s;
+  if (r.has("last_sign_unix_s"))
+    out.last_sign_unix_s = r.at("last_sign_unix_s").non_negative();
+  else
+    out.last_sign_unix_s = out.steps.empty() ? out.now_unix_s : out.steps.back().unix_s;
   if (r.has("ended")) out.ended = r.at("ended").boolean();
   if (r.has("utilisation")) {
     out.utilisation = r.at("utilisation").non_negative();

@@ -13,7 +13,8 @@
 
 namespace wt {
 
-/// One step. Keys of the same names in metrics.jsonl of `windtunnel train`; step, unix_s, step_s and loss must be there.
+/// One step. Keys of the same names in metrics.jsonl of `windtunnel train`; step, unix_s, step_s and loss must be
+/// there.
 struct TrainingStep {
   std::int64_t step = 0;
   double unix_s = 0;  ///< when it ended
@@ -29,16 +30,16 @@ struct TrainingStep {
 };
 
 struct TrainingObservation {
-  std::vector<TrainingStep> steps = {};     ///< in order
-  double now_unix_s = 0;               ///< when it was looked at
-  double last_sign_unix_s = 0;         ///< end of the last step; without steps, when the run began
-  bool ended = false;                  ///< the run wrote its summary: no step is missing
-  std::optional<double> utilisation = {};   ///< 0..1, median over the devices
-  std::optional<double> network_Bps = {};   ///< received plus sent, all NICs together
+  std::vector<TrainingStep> steps = {};    ///< in order
+  double now_unix_s = 0;                   ///< when it was looked at
+  double last_sign_unix_s = 0;             ///< end of the last step; without steps, when the run began
+  bool ended = false;                      ///< the run wrote its summary: no step is missing
+  std::optional<double> utilisation = {};  ///< 0..1, median over the devices
+  std::optional<double> network_Bps = {};  ///< received plus sent, all NICs together
 };
 
-/// metrics.jsonl of the folder as it is now: a half-written last line is left for later. Throws Error{usage} naming file
-/// and line for a missing file, broken lines, missing keys and steps that do not rise.
+/// metrics.jsonl of the folder as it is now: a half-written last line is left for later. Throws Error{usage} naming
+/// file and line for a missing file, broken lines, missing keys and steps that do not rise.
 TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s);
 
 nlohmann::json to_json(const TrainingObservation& training);
@@ -58,22 +59,22 @@ struct Diagnosis {
   Ailment ailment = Ailment::fine;
   std::string reason;  ///< one sentence with the numbers
   std::string action;
-  /// Share of the signals that it needs which were known. A stall needs steps, utilisation and network; a slow run needs
-  /// the router's balance as well; a lost loss and a run that is fine need the steps alone.
+  /// Share of the signals that it needs which were known. A stall needs steps, utilisation and network; a slow run
+  /// needs the router's balance as well; a lost loss and a run that is fine need the steps alone.
   double confidence = 1;
-  double relative_pace = 1;    ///< of the last window, over the run's best window
-  std::optional<double> mfu;   ///< of the last window; without `mfu` in the metrics the pace stands for it
+  double relative_pace = 1;   ///< of the last window, over the run's best window
+  std::optional<double> mfu;  ///< of the last window; without `mfu` in the metrics the pace stands for it
 };
 
 struct DiagnosisOptions {
-  double mfu_below = 0.8;        ///< the run is slow below this: MFU where lines have one, else relative pace
-  std::size_t window = 8;        ///< steps in a median
-  double stall_factor = 10;      ///< no step for so many typical steps is a stall ...
-  double least_stall_s = 60;     ///< ... and for at least so long; ten times that before the first step
-  double busy = 0.8, idle = 0.3; ///< utilisation above, below
-  double silent_Bps = 1e5;       ///< less is a network at rest: heartbeats and logs
-  double imbalance_rise = 1.15;  ///< of the last window over the best window
-  double loss_jump = 5;          ///< notes: ByteRobust takes a 5-fold loss for a fault
+  double mfu_below = 0.8;         ///< the run is slow below this: MFU where lines have one, else relative pace
+  std::size_t window = 8;         ///< steps in a median
+  double stall_factor = 10;       ///< no step for so many typical steps is a stall ...
+  double least_stall_s = 60;      ///< ... and for at least so long; ten times that before the first step
+  double busy = 0.8, idle = 0.3;  ///< utilisation above, below
+  double silent_Bps = 1e5;        ///< less is a network at rest: heartbeats and logs
+  double imbalance_rise = 1.15;   ///< of the last window over the best window
+  double loss_jump = 5;           ///< notes: ByteRobust takes a 5-fold loss for a fault
 };
 
 /// Needs `window` steps, else undecided; a stall is found with fewer. Pure.

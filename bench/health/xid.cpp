@@ -61,12 +61,15 @@ NodeState state_of(Remedy action) {
   switch (action) {
     case Remedy::none:
     case Remedy::restart_application:
-    case Remedy::find_earlier: return NodeState::healthy;
+    case Remedy::find_earlier:
+      return NodeState::healthy;
     case Remedy::decode_registers:
     case Remedy::look_up:
     case Remedy::nvlink_workflow:
-    case Remedy::drain_peers: return NodeState::watch;
-    default: return NodeState::cordon;
+    case Remedy::drain_peers:
+      return NodeState::watch;
+    default:
+      return NodeState::cordon;
   }
 }
 
@@ -97,7 +100,8 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log) {
   std::istringstream lines(kernel_log);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("NVRM") == std::string::npos) continue;  // the expressions are slow, kernel logs long
-    line.resize(std::min<std::size_t>(line.size(), 1024));  // more than the kernel prints; std::regex recurses by character
+    line.resize(
+        std::min<std::size_t>(line.size(), 1024));  // more than the kernel prints; std::regex recurses by character
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     std::smatch found;
     if (std::regex_search(line, found, numbered)) {
@@ -131,17 +135,28 @@ XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
 
 std::string to_string(Remedy action) {
   switch (action) {
-    case Remedy::none: return "nothing";
-    case Remedy::restart_application: return "restart the application";
-    case Remedy::find_earlier: return "look for the event before it";
-    case Remedy::decode_registers: return "decode the registers in the message";
-    case Remedy::look_up: return "look it up in NVIDIA's catalog";
-    case Remedy::nvlink_workflow: return "follow NVIDIA's NVLink workflow";
-    case Remedy::drain_peers: return "drain jobs that use peer-to-peer traffic";
-    case Remedy::reset_gpu: return "reset the GPU; replace it if this comes back";
-    case Remedy::drain_and_reset: return "drain the node and reset the GPU";
-    case Remedy::restart_node: return "restart the bare-metal node";
-    case Remedy::replace: return "replace the GPU";
+    case Remedy::none:
+      return "nothing";
+    case Remedy::restart_application:
+      return "restart the application";
+    case Remedy::find_earlier:
+      return "look for the event before it";
+    case Remedy::decode_registers:
+      return "decode the registers in the message";
+    case Remedy::look_up:
+      return "look it up in NVIDIA's catalog";
+    case Remedy::nvlink_workflow:
+      return "follow NVIDIA's NVLink workflow";
+    case Remedy::drain_peers:
+      return "drain jobs that use peer-to-peer traffic";
+    case Remedy::reset_gpu:
+      return "reset the GPU; replace it if this comes back";
+    case Remedy::drain_and_reset:
+      return "drain the node and reset the GPU";
+    case Remedy::restart_node:
+      return "restart the bare-metal node";
+    case Remedy::replace:
+      return "replace the GPU";
   }
   return "";
 }

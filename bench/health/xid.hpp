@@ -20,11 +20,11 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log);
 enum class Remedy {
   none,
   restart_application,
-  find_earlier,     ///< secondary: another event came first
-  decode_registers, ///< NVLink of Blackwell: the number alone does not say
-  look_up,          ///< not in the table
+  find_earlier,      ///< secondary: another event came first
+  decode_registers,  ///< NVLink of Blackwell: the number alone does not say
+  look_up,           ///< not in the table
   nvlink_workflow,
-  drain_peers,      ///< drain jobs that use peer-to-peer traffic with it
+  drain_peers,  ///< drain jobs that use peer-to-peer traffic with it
   reset_gpu,
   drain_and_reset,
   restart_node,

@@ -43,13 +43,15 @@ std::string read_text(const std::string& flag, const std::string& file) {
   return text.str();
 }
 
-/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong name costs nothing.
+/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong name costs
+/// nothing.
 struct Told {
   std::string kernel_log, dcgm;
 };
 
 Told read_told(const Options& o) {
-  return {o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log), o.dcgm.empty() ? "" : read_text("--dcgm", o.dcgm)};
+  return {o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log),
+          o.dcgm.empty() ? "" : read_text("--dcgm", o.dcgm)};
 }
 
 /// Puts it beside what was measured.
@@ -60,10 +62,12 @@ void add_told(NodeObservation& node, const Told& told, const Options& o) {
   // In a container the exporter has a name of its own; several nodes are somebody else's.
   for (const NodeObservation& each : seen)
     if (seen.size() == 1 || each.name == node.name) return merge_node(node, each);
-  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter", o.dcgm, seen.size(), node.name);
+  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
+              o.dcgm, seen.size(), node.name);
 }
 
-void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, bool json) {
+/// `watched`: what the run says is the answer, and a run that is not fine a finding.
+void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, bool json, bool watched = false) {
   const HealthVerdict verdict = judge(fleet, options);
   Report report = health_report(verdict, options);
   if (fleet.nodes.size() == 1)
@@ -71,8 +75,8 @@ void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, boo
       report.sections.push_back({"measured", "What was measured", {}, {measured}});
   report.provenance = provenance();
   put_report(report, json);
-  const bool ill = verdict.training && verdict.training->ailment != Ailment::fine;
-  set_status(ill ? static_cast<int>(Code::finding) : verdict.exit_status());
+  const bool unwell = watched && verdict.training->ailment != Ailment::fine;
+  set_status(unwell ? static_cast<int>(Code::finding) : verdict.exit_status());
 }
 
 void check_node(const Options& o) {
@@ -90,7 +94,9 @@ void check_node(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-double now_unix_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double now_unix_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 /// The signals that can be had beside a running trainer. Computing beside it would measure the trainer.
 void look_at_node(FleetObservation& fleet, const Options& o) {
@@ -107,14 +113,17 @@ void look_at_node(FleetObservation& fleet, const Options& o) {
   if (!busy.empty()) fleet.training->utilisation = median(busy);
   if (!node.nics.empty()) {
     fleet.training->network_Bps = 0;
-    for (const NicObservation& nic : node.nics) *fleet.training->network_Bps += (nic.received_bytes + nic.sent_bytes) / kSeconds;
+    for (const NicObservation& nic : node.nics)
+      *fleet.training->network_Bps += (nic.received_bytes + nic.sent_bytes) / kSeconds;
   }
   fleet.nodes = {std::move(node)};
 }
 
 void watch(const Options& o) {
-  if (o.mfu_below <= 0) throw_error(Code::usage, "--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
-  if (o.dcgm == "-" || o.kernel_log == "-") throw_error(Code::usage, "--watch {}: found '-', needs files, which it can read when it has to", o.run);
+  if (o.mfu_below <= 0)
+    throw_error(Code::usage, "--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
+  if (o.dcgm == "-" || o.kernel_log == "-")
+    throw_error(Code::usage, "--watch {}: found '-', needs files, which it can read when it has to", o.run);
   JudgeOptions options;
   options.diagnosis.mfu_below = o.mfu_below;
   FleetObservation fleet;
@@ -127,7 +136,7 @@ void watch(const Options& o) {
   }
   look_at_node(fleet, o);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
-  put_verdict(fleet, options, o.json);
+  put_verdict(fleet, options, o.json, true);
 }
 
 void add_judge(CLI::App& health) {
@@ -142,24 +151,30 @@ void add_judge(CLI::App& health) {
 }  // namespace
 
 void add_health(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "health", "Check nodes before and during a job: which one to cordon, why and how sure\nExample: windtunnel health --quick -o node-1.json");
+  CLI::App* command = app.add_subcommand("health",
+                                         "Check nodes before and during a job: which one to cordon, why and how "
+                                         "sure\nExample: windtunnel health --quick -o node-1.json");
   auto o = std::make_shared<Options>();
   command->add_option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
   command->add_flag("--quick", o->quick, "Fewer repetitions and a smaller file");
   command->add_option("--storage", o->storage, "Folder to write and read a file in")->capture_default_str();
   command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
-  command->add_option("--kernel-log", o->kernel_log, "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
+  command->add_option("--kernel-log", o->kernel_log,
+                      "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
   CLI::Option* run = command->add_option("--watch", o->run, "Follow a training run: its output folder");
-  command->add_option("--mfu-below", o->mfu_below, "With --watch: look closer below this MFU (where metrics have none, share of the run's best pace)")
+  command
+      ->add_option("--mfu-below", o->mfu_below,
+                   "With --watch: look closer below this MFU (where metrics have none, share of the run's best pace)")
       ->needs(run)
       ->check(CLI::Range(0.0, 1.0));
   command->add_flag("--json", o->json, "Print one JSON document");
   add_judge(*command);
   command->callback([o, command] {
     if (!command->get_subcommands().empty()) return;
-    if (o->run.empty()) check_node(*o);
-    else watch(*o);
+    if (o->run.empty())
+      check_node(*o);
+    else
+      watch(*o);
   });
 }
 

@@ -40,7 +40,8 @@ FleetObservation broken_fleet() {
   test::SyntheticFleet fleet({.nodes = 16, .devices = 8, .rails = 4}, 42);
   fleet.slow_device(3, 5, 1.05);
   fleet.half_rail(7, 2);
-  fleet.fleet.nodes[9].xids = xids_in("NVRM: Xid (PCI:0000:33:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n");
+  fleet.fleet.nodes[9].xids =
+      xids_in("NVRM: Xid (PCI:0000:33:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n");
   fleet.slow_node(12, 1.2);
   for (int d = 0; d < 8; ++d) fleet.device(12, d).throttle = {"hw_thermal"}, fleet.device(12, d).temperature_C = 91;
   fleet.fleet.nodes[14].nics = {{.name = "eth0", .seconds = 5, .errors = {{"rx_crc_errors", 3}}}};
@@ -55,8 +56,8 @@ void write_run(const TempDirectory& folder, double factor, double aux_loss, bool
   double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() - 60;
   for (int i = 1; i <= 40; ++i) {
     const double step_s = i > 30 ? factor : 1.0;
-    lines += nlohmann::json{{"step", i}, {"loss", 5 - 0.05 * i}, {"aux_loss", i > 30 ? aux_loss : 0.01}, {"step_s", step_s}, {"unix_s", now += step_s},
-                            {"exposed_communication_s", 0.1}}
+    lines += nlohmann::json{{"step", i},        {"loss", 5 - 0.05 * i},    {"aux_loss", i > 30 ? aux_loss : 0.01},
+                            {"step_s", step_s}, {"unix_s", now += step_s}, {"exposed_communication_s", 0.1}}
                  .dump() +
              "\n";
   }
@@ -96,10 +97,12 @@ TEST_CASE("this node is checked, written down and judged again the same") {
   write_bytes(folder / "log", "NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n");
   write_bytes(folder / "dcgm", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"pod\"} 50\n");
   const std::string out = (folder / "out.json").string();
-  const Ended ended = run("--quick --storage " + folder.path().string() + " --kernel-log " + (folder / "log").string() + " --dcgm " + (folder / "dcgm").string() + " -o " + out);
+  const Ended ended = run("--quick --storage " + folder.path().string() + " --kernel-log " + (folder / "log").string() +
+                          " --dcgm " + (folder / "dcgm").string() + " -o " + out);
   INFO(ended.text);
   CHECK(ended.status == 1);
-  CHECK_THAT(ended.text, Contains("XID 79") && Contains("restart the bare-metal node") && Contains("compute stress") && Contains("storage, written"));
+  CHECK_THAT(ended.text, Contains("XID 79") && Contains("restart the bare-metal node") && Contains("compute stress") &&
+                             Contains("storage, written"));
   CHECK(read_fleet({out}).nodes.at(0).devices.back().id == "GPU-a");
   CHECK(run("judge " + out).status == 1);
 }
@@ -107,7 +110,9 @@ TEST_CASE("this node is checked, written down and judged again the same") {
 TEST_CASE("a run is watched until it says something") {
   const TempDirectory folder;
   write_bytes(folder / "log", "");
-  const auto watch = [&] { return run("--watch " + folder.path().string() + " --mfu-below 0.8 --kernel-log " + (folder / "log").string()); };
+  const auto watch = [&] {
+    return run("--watch " + folder.path().string() + " --mfu-below 0.8 --kernel-log " + (folder / "log").string());
+  };
   write_run(folder, 1.0, 0.01, true);
   Ended ended = watch();
   INFO(ended.text);
@@ -116,7 +121,7 @@ TEST_CASE("a run is watched until it says something") {
   ended = watch();
   INFO(ended.text);
   CHECK(ended.status == 1);
-  CHECK_THAT(ended.text, Contains("imbalanced router") && Contains("cordon nobody"));
+  CHECK_THAT(ended.text, Contains("The training run shows: imbalanced router.") && Contains("cordon nobody"));
 }
 
 TEST_CASE("health refuses what it cannot use, and says why") {
@@ -128,7 +133,8 @@ TEST_CASE("health refuses what it cannot use, and says why") {
     CHECK_THAT(ended.text, Contains(why));
   };
   const std::string none = (folder / "none").string();
-  write_bytes(folder / "two", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"x\"} 1\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"y\"} 1\n");
+  write_bytes(folder / "two",
+              "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"x\"} 1\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"y\"} 1\n");
   refused("judge", "FILES is required");
   refused("judge " + none, "none");
   refused("--watch " + none, "--mfu-below");

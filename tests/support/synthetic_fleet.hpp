@@ -11,8 +11,8 @@ namespace wt::test {
 
 struct FleetShape {
   int nodes = 64, devices = 8, rails = 0;  ///< 0 rails: no all-reduces
-  double sample_noise = 0.01;   ///< of one repetition
-  double device_spread = 0.005; ///< of one device from another, lasting
+  double sample_noise = 0.01;              ///< of one repetition
+  double device_spread = 0.005;            ///< of one device from another, lasting
   int samples = 7;
 };
 
@@ -42,7 +42,9 @@ class SyntheticFleet {
   }
 
   static std::string name(int node) { return fmt::format("node-{:03}", node); }
-  DeviceObservation& device(int node, int index) { return fleet.nodes[static_cast<std::size_t>(node)].devices[static_cast<std::size_t>(index)]; }
+  DeviceObservation& device(int node, int index) {
+    return fleet.nodes[static_cast<std::size_t>(node)].devices[static_cast<std::size_t>(index)];
+  }
 
   void slow_device(int node, int index, double factor) {
     for (double& s : device(node, index).stress_s) s *= factor;

@@ -12,9 +12,9 @@
 #include "tests/support/usage_error.hpp"
 
 using namespace wt;
+using Catch::Matchers::Contains;
 using test::FleetShape;
 using test::SyntheticFleet;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -26,7 +26,8 @@ std::vector<std::string> cordoned(const HealthVerdict& verdict) {
 }
 
 const NodeVerdict& of(const HealthVerdict& verdict, const std::string& name) {
-  return *std::find_if(verdict.nodes.begin(), verdict.nodes.end(), [&](const NodeVerdict& n) { return n.node == name; });
+  return *std::find_if(verdict.nodes.begin(), verdict.nodes.end(),
+                       [&](const NodeVerdict& n) { return n.node == name; });
 }
 
 using Names = std::vector<std::string>;
@@ -96,7 +97,8 @@ TEST_CASE("a GPU that is 5 % slow is found, and its node alone blamed") {
       const int victim = (7 * trial) % nodes;
       SyntheticFleet fleet({.nodes = nodes}, static_cast<std::uint64_t>(1000 + trial));
       fleet.slow_device(victim, trial % 8, 1.05);
-      for (const std::string& name : cordoned(judge(fleet.fleet))) (name == SyntheticFleet::name(victim) ? found : others) += 1;
+      for (const std::string& name : cordoned(judge(fleet.fleet)))
+        (name == SyntheticFleet::name(victim) ? found : others) += 1;
     }
     INFO(nodes << " nodes: found " << found << " of " << trials);
     CHECK(others == 0);
@@ -105,7 +107,8 @@ TEST_CASE("a GPU that is 5 % slow is found, and its node alone blamed") {
 }
 
 TEST_CASE("recorded H100 runs as a fleet: few cordons of what ran the same code, and 5 % is found") {
-  // A rented GPU a run, October 2025 to March 2026; the five runs before had other software. One value each, no repetitions.
+  // A rented GPU a run, October 2025 to March 2026; the five runs before had other software. One value each, no
+  // repetitions.
   const RecordedRuns recorded = read_recorded_runs(default_recorded_runs());
   constexpr std::size_t kOlder = 5;
   std::size_t checks = 0, alarms = 0, found = 0;
@@ -114,7 +117,11 @@ TEST_CASE("recorded H100 runs as a fleet: few cordons of what ran the same code,
     if (robust_spread(times) > 0.01 * median(times)) continue;  // no stress worth the name
     FleetObservation fleet;
     for (std::size_t i = 0; i < times.size(); ++i) {
-      fleet.nodes.push_back({SyntheticFleet::name(static_cast<int>(i)), {{.id = "GPU", .model = "H100", .stress_s = {times[i]}}}, {}, {}, {}});
+      fleet.nodes.push_back({SyntheticFleet::name(static_cast<int>(i)),
+                             {{.id = "GPU", .model = "H100", .stress_s = {times[i]}}},
+                             {},
+                             {},
+                             {}});
     }
     alarms += judge(fleet).count(NodeState::cordon);
     const std::size_t victim = checks++ % times.size();
@@ -128,7 +135,9 @@ TEST_CASE("recorded H100 runs as a fleet: few cordons of what ran the same code,
 }
 
 TEST_CASE("figures of docs/health.md: what is found in how many of 200 fleets", "[.figures]") {
-  fmt::print("| nodes of 8 devices | devices vary by | 2 % slow | 3 % | 4 % | 5 % | 7 % | 10 % | healthy nodes cordoned |\n|---|---|---|---|---|---|---|---|---|\n");
+  fmt::print(
+      "| nodes of 8 devices | devices vary by | 2 % slow | 3 % | 4 % | 5 % | 7 % | 10 % | healthy nodes cordoned "
+      "|\n|---|---|---|---|---|---|---|---|---|\n");
   for (int nodes : {1, 4, 64, 512})
     for (double spread : {0.005, 0.01}) {
       std::string row = fmt::format("| {} | {:g} % ", nodes, 100 * spread);
@@ -139,7 +148,8 @@ TEST_CASE("figures of docs/health.md: what is found in how many of 200 fleets", 
         for (int trial = 0; trial < trials; ++trial) {
           SyntheticFleet fleet({.nodes = nodes, .device_spread = spread}, static_cast<std::uint64_t>(5000 + trial));
           fleet.slow_device(trial % nodes, trial % 8, factor);
-          for (const std::string& name : cordoned(judge(fleet.fleet))) name == SyntheticFleet::name(trial % nodes) ? void(++found) : void(++others);
+          for (const std::string& name : cordoned(judge(fleet.fleet)))
+            name == SyntheticFleet::name(trial % nodes) ? void(++found) : void(++others);
         }
         row += fmt::format("| {:.0f} % ", 100.0 * found / trials);
       }
@@ -168,7 +178,8 @@ TEST_CASE("a throttled node is blamed as a node, with the reason the clocks give
   for (int d = 0; d < 8; ++d) fleet.device(9, d).throttle = {"hw_thermal"}, fleet.device(9, d).temperature_C = 91;
   const HealthVerdict verdict = judge(fleet.fleet);
   REQUIRE(cordoned(verdict) == Names{"node-009"});
-  CHECK_THAT(verdict.nodes.front().findings.front().reason, Contains("8 of 8 devices") && Contains("throttled (hw_thermal)"));
+  CHECK_THAT(verdict.nodes.front().findings.front().reason,
+             Contains("8 of 8 devices") && Contains("throttled (hw_thermal)"));
   CHECK(verdict.nodes.front().findings.size() == 2);
   CHECK(verdict.nodes.front().findings.back().reason == "8 of 8 devices: hw_thermal, up to 91 C");
   CHECK_THAT(verdict.nodes.front().findings.front().action, Contains("cooling"));
@@ -210,7 +221,9 @@ TEST_CASE("a rail at half the rate for everyone is the rail's fault") {
 }
 
 TEST_CASE("neighbouring faults, cables and doubts are told apart") {
-  const auto pair = [](const char* a, const char* b, bool slow) { return JudgedPair{a, b, "", 1 << 28, slow ? 1.0 : 0.0, slow ? 1e-9 : 0.5, slow}; };
+  const auto pair = [](const char* a, const char* b, bool slow) {
+    return JudgedPair{a, b, "", 1 << 28, slow ? 1.0 : 0.0, slow ? 1e-9 : 0.5, slow};
+  };
   using Kind = LinkFinding::Kind;
   const auto kinds = [](const std::vector<LinkFinding>& found) {
     std::vector<std::pair<Kind, std::string>> out;
@@ -219,17 +232,22 @@ TEST_CASE("neighbouring faults, cables and doubts are told apart") {
   };
   using Found = std::vector<std::pair<Kind, std::string>>;
   // A ring of eight; b and c are faulty.
-  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("b", "c", true), pair("c", "d", true), pair("d", "e", false), pair("e", "f", false), pair("f", "g", false),
-                           pair("g", "h", false), pair("h", "a", false)})) == Found{{Kind::node, "b"}, {Kind::node, "c"}});
+  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("b", "c", true), pair("c", "d", true), pair("d", "e", false),
+                           pair("e", "f", false), pair("f", "g", false), pair("g", "h", false),
+                           pair("h", "a", false)})) == Found{{Kind::node, "b"}, {Kind::node, "c"}});
   // b, c and d: c may be well, since b and d explain both of its pairs.
-  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("b", "c", true), pair("c", "d", true), pair("d", "e", true), pair("e", "f", false), pair("f", "g", false),
-                           pair("g", "h", false), pair("h", "a", false)})) == Found{{Kind::node, "b"}, {Kind::node, "d"}});
+  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("b", "c", true), pair("c", "d", true), pair("d", "e", true),
+                           pair("e", "f", false), pair("f", "g", false), pair("g", "h", false),
+                           pair("h", "a", false)})) == Found{{Kind::node, "b"}, {Kind::node, "d"}});
   // One slow pair whose ends are fast with others.
-  CHECK(kinds(solve_pairs({pair("a", "b", false), pair("b", "c", true), pair("c", "d", false), pair("d", "a", false)})) == Found{{Kind::cable, "b-c"}});
+  CHECK(kinds(solve_pairs({pair("a", "b", false), pair("b", "c", true), pair("c", "d", false),
+                           pair("d", "a", false)})) == Found{{Kind::cable, "b-c"}});
   // The end of a chain has one pair: the node, or what lies between.
-  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("b", "c", false), pair("c", "d", false)})) == Found{{Kind::ambiguous, "a"}});
+  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("b", "c", false), pair("c", "d", false)})) ==
+        Found{{Kind::ambiguous, "a"}});
   // Two nodes that only know each other.
-  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("c", "d", false), pair("e", "f", false)})) == Found{{Kind::ambiguous, "a-b"}});
+  CHECK(kinds(solve_pairs({pair("a", "b", true), pair("c", "d", false), pair("e", "f", false)})) ==
+        Found{{Kind::ambiguous, "a-b"}});
   CHECK(solve_pairs({}).empty());
 }
 
@@ -263,7 +281,8 @@ TEST_CASE("models are compared with their like") {
 
 TEST_CASE("an XID 79 cordons its node whatever it measures") {
   SyntheticFleet fleet({.nodes = 8}, 8);
-  fleet.fleet.nodes[3].xids = xids_in("[  812.1] NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n");
+  fleet.fleet.nodes[3].xids = xids_in(
+      "[  812.1] NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n");
   const HealthVerdict verdict = judge(fleet.fleet);
   REQUIRE(cordoned(verdict) == Names{"node-003"});
   const Finding& f = verdict.nodes.front().findings.front();

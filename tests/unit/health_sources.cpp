@@ -39,7 +39,9 @@ TEST_CASE("XID to action, row by row as NVIDIA's catalog groups them") {
 }
 
 TEST_CASE("XID 154 carries the verdict in its words") {
-  const auto verdict = [](const std::string& to) { return advice({154, "", "GPU recovery action changed from 0x1 (GPU Reset Required) to " + to}).action; };
+  const auto verdict = [](const std::string& to) {
+    return advice({154, "", "GPU recovery action changed from 0x1 (GPU Reset Required) to " + to}).action;
+  };
   CHECK(verdict("0x0 (None)") == Remedy::none);
   CHECK(verdict("0x1 (GPU Reset Required)") == Remedy::reset_gpu);
   CHECK(verdict("0x2 (Node Reboot Required)") == Remedy::restart_node);
@@ -53,7 +55,8 @@ TEST_CASE("XIDs are read from kernel logs of all spellings, and nothing else is"
   const auto found = xids_in(
       "[12345.678901] NVRM: Xid (PCI:0000:3B:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\r\n"
       "Sep 14 20:30:27 host kernel: NVRM: Xid (PCI:0000:01:00.0): 31, pid=2096908, name=python3, Ch 00000007\n"
-      "4,1234,5678,-;NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)\n"
+      "4,1234,5678,-;NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot "
+      "Required)\n"
       "NVRM: Xid (0000:03:00): 13, old\n"
       "NVRM: Xid (PCI:0000:02:00): 62\n"
       "NVRM: Xid (PCI:0000:66:00): abc, pid=2280636\n"
@@ -154,14 +157,25 @@ TEST_CASE("an observation survives writing and reading") {
   test::SyntheticFleet fleet({.nodes = 4, .rails = 2}, 1);
   NodeObservation& node = fleet.fleet.nodes[1];
   node.xids = {{79, "0000:03:00", "fallen"}};
-  node.nics = {{.name = "mlx5_0:1", .infiniband = true, .rail = "0", .speed_Bps = 5e10, .seconds = 3, .received_bytes = 7, .sent_bytes = 8, .errors = {{"link_downed", 1}}}};
+  node.nics = {{.name = "mlx5_0:1",
+                .infiniband = true,
+                .rail = "0",
+                .speed_Bps = 5e10,
+                .seconds = 3,
+                .received_bytes = 7,
+                .sent_bytes = 8,
+                .errors = {{"link_downed", 1}}}};
   node.devices[0].throttle = {"hw_thermal"};
   node.devices[0].utilisation = 0.5;
   node.devices[0].ecc_double_bit = 1;
   node.devices[0].row_remap_failed = true;
   node.devices[0].sm_clock_MHz = 1410;
   node.devices[0].temperature_C = 70;
-  fleet.fleet.training = TrainingObservation{.steps = {{.step = 1, .unix_s = 5, .step_s = 2, .loss = 3, .mfu = 0.4}}, .now_unix_s = 6, .last_sign_unix_s = 5, .utilisation = 0.9, .network_Bps = 1e9};
+  fleet.fleet.training = TrainingObservation{.steps = {{.step = 1, .unix_s = 5, .step_s = 2, .loss = 3, .mfu = 0.4}},
+                                             .now_unix_s = 6,
+                                             .last_sign_unix_s = 5,
+                                             .utilisation = 0.9,
+                                             .network_Bps = 1e9};
   const nlohmann::json document = to_json(fleet.fleet);
   CHECK(to_json(fleet_from_json(document, "f")) == document);
 }
@@ -170,15 +184,21 @@ TEST_CASE("observations are refused with their place") {
   const auto refused = [](const std::string& text, const std::string& why) {
     CHECK_THAT(test::usage_error([&] { fleet_from_json(parse_json(text, "f.json"), "f.json"); }), Contains(why));
   };
-  const auto node = [&](const std::string& inside) { return R"({"schema":"windtunnel.health/1","nodes":[{"name":"a",)" + inside + "}]}"; };
+  const auto node = [&](const std::string& inside) {
+    return R"({"schema":"windtunnel.health/1","nodes":[{"name":"a",)" + inside + "}]}";
+  };
   refused("[]", "f.json");
   refused(R"({"nodes":[]})", "schema");
   refused(R"({"schema":"windtunnel.profile/1","nodes":[]})", "windtunnel.health/1");
   refused(R"({"schema":"windtunnel.health/1","nodes":[]})", "found none");
   refused(R"({"schema":"windtunnel.health/1","nodes":[{"name":""}]})", "an empty name");
   refused(R"({"schema":"windtunnel.health/1","nodes":[{"name":"a"},{"name":"a"}]})", "node 'a' twice");
-  refused(R"({"schema":"windtunnel.health/1","nodes":[{"name":"a"}],"links":[{"a":"a","b":"b","bytes":1,"seconds":[1]}]})", "found node 'b'");
-  refused(R"({"schema":"windtunnel.health/1","nodes":[{"name":"a"}],"links":[{"a":"a","b":"a","bytes":1,"seconds":[1]}]})", "linked with itself");
+  refused(
+      R"({"schema":"windtunnel.health/1","nodes":[{"name":"a"}],"links":[{"a":"a","b":"b","bytes":1,"seconds":[1]}]})",
+      "found node 'b'");
+  refused(
+      R"({"schema":"windtunnel.health/1","nodes":[{"name":"a"}],"links":[{"a":"a","b":"a","bytes":1,"seconds":[1]}]})",
+      "linked with itself");
   refused(node(R"("devises":[])"), "devises");
   refused(node(R"("devices":[{"id":"0"},{"id":"0"}])"), "device '0' twice");
   refused(node(R"("devices":[{"id":"0","stress_s":[1,0]}])"), "/nodes/0/devices/0/stress_s/1");
@@ -195,13 +215,17 @@ TEST_CASE("files of several nodes are one fleet") {
   const auto write = [&](const std::string& file, const std::string& text) { test::write_bytes(folder / file, text); };
   write("a.json", R"({"schema":"windtunnel.health/1","nodes":[{"name":"a"}],"training":{"steps":[],"now_unix_s":1}})");
   write("b.json", R"({"schema":"windtunnel.health/1","nodes":[{"name":"b"}]})");
-  write("links.json", R"({"schema":"windtunnel.health/1","nodes":[],"links":[{"a":"a","b":"b","bytes":1024,"seconds":[1e-5]}]})");
+  write("links.json",
+        R"({"schema":"windtunnel.health/1","nodes":[],"links":[{"a":"a","b":"b","bytes":1024,"seconds":[1e-5]}]})");
   const FleetObservation fleet = read_fleet({folder / "a.json", folder / "b.json", folder / "links.json"});
   CHECK(fleet.nodes.size() == 2);
   CHECK(fleet.links.size() == 1);
   CHECK(fleet.training);
   CHECK_THAT(test::usage_error([&] { read_fleet({folder / "a.json", folder / "a.json"}); }), Contains("a second one"));
-  CHECK_THAT(test::usage_error([&] { read_fleet({folder / "b.json", folder / "b.json"}); }), Contains("node 'b' twice"));
+  CHECK_THAT(test::usage_error([&] {
+               read_fleet({folder / "b.json", folder / "b.json"});
+             }),
+             Contains("node 'b' twice"));
   CHECK_THAT(test::usage_error([&] { read_fleet({folder / "links.json"}); }), Contains("found no node"));
   CHECK_THAT(test::usage_error([&] { read_fleet({folder / "none.json"}); }), Contains("none.json"));
 }
@@ -244,7 +268,8 @@ TEST_CASE("NIC counters are read from /sys, and only what rose in between counts
 TEST_CASE("this node is measured: every core, its memory, a file") {
   const test::TempDirectory folder;
   std::vector<std::string> said;
-  const NodeObservation node = collect_node({.quick = true, .storage = folder.path()}, [&](const std::string& what) { said.push_back(what); });
+  const NodeObservation node =
+      collect_node({.quick = true, .storage = folder.path()}, [&](const std::string& what) { said.push_back(what); });
   CHECK_FALSE(node.name.empty());
   REQUIRE_FALSE(node.devices.empty());
   for (const DeviceObservation& device : node.devices) {
@@ -257,5 +282,6 @@ TEST_CASE("this node is measured: every core, its memory, a file") {
   CHECK(node.storage.read_Bps.size() == 3);
   CHECK(folder.entries() == 0);
   CHECK(said.size() == 2);
-  CHECK_THROWS_WITH(collect_node({.quick = true, .storage = folder / "none"}, [](const std::string&) {}), Contains("--storage"));
+  CHECK_THROWS_WITH(collect_node({.quick = true, .storage = folder / "none"}, [](const std::string&) {}),
+                    Contains("--storage"));
 }

@@ -19,7 +19,11 @@ TrainingObservation run(const Change& change) {
   TrainingObservation out;
   double now = 1e9;
   for (int i = 1; i <= 40; ++i) {
-    TrainingStep s{.step = i, .step_s = 1 + 0.01 * (i % 3), .loss = 5 - 0.05 * i, .exposed_communication_s = 0.2, .aux_loss = 0.010};
+    TrainingStep s{.step = i,
+                   .step_s = 1 + 0.01 * (i % 3),
+                   .loss = 5 - 0.05 * i,
+                   .exposed_communication_s = 0.2,
+                   .aux_loss = 0.010};
     if (i > 30) change(s);
     s.unix_s = now += s.step_s;
     out.steps.push_back(s);
@@ -67,7 +71,8 @@ TEST_CASE("slower steps: devices busy, waiting, idle, or nobody knows") {
 }
 
 TEST_CASE("an imbalanced router is no hardware fault, though ranks wait for each other") {
-  TrainingObservation t = run([](TrainingStep& s) { s.step_s += 1, s.exposed_communication_s = 1.1, s.aux_loss = 0.016; });
+  TrainingObservation t =
+      run([](TrainingStep& s) { s.step_s += 1, s.exposed_communication_s = 1.1, s.aux_loss = 0.016; });
   t.utilisation = 0.95;
   CHECK(diagnose(t).ailment == Ailment::imbalanced_router);
   CHECK_THAT(diagnose(t).action, Contains("cordon nobody"));
@@ -120,7 +125,8 @@ TEST_CASE("a stall: hung devices, a waiting host, or work that goes on") {
 }
 
 TEST_CASE("a loss that is lost needs no other signal") {
-  CHECK_THAT(diagnose(run([](TrainingStep& s) { s.loss = s.step == 35 ? NAN : s.loss; })).reason, Contains("no number since step 35"));
+  CHECK_THAT(diagnose(run([](TrainingStep& s) { s.loss = s.step == 35 ? NAN : s.loss; })).reason,
+             Contains("no number since step 35"));
   CHECK_THAT(diagnose(run([](TrainingStep& s) { s.loss = 2.5; })).reason, Contains("to the last bit"));
   const Diagnosis jumped = diagnose(run([](TrainingStep& s) { s.loss += 40; }));
   CHECK(jumped.ailment == Ailment::silent_failure);
@@ -143,8 +149,11 @@ TEST_CASE("MFU of the metrics is what the threshold means, where they have it") 
 
 TEST_CASE("metrics as the trainer writes them are read, a half-written line is left") {
   const test::TempDirectory folder;
-  const std::string line = R"({"aux_loss":0.0111,"exposed_communication_s":0.1,"grad_norm":11.2,"loss":7.6,"lr":0.0001,"samples":[1,2],"step":1,"step_s":0.29,"tokens_per_s":3499.8,"unix_s":1795273106.5})";
-  test::write_bytes(folder / "metrics.jsonl", line + "\n\n" + R"({"step":2,"step_s":0.3,"loss":null,"unix_s":1795273107})" + "\n" + R"({"step":3,"st)");
+  const std::string line =
+      R"({"aux_loss":0.0111,"exposed_communication_s":0.1,"grad_norm":11.2,"loss":7.6,"lr":0.0001,"samples":[1,2],"step":1,"step_s":0.29,"tokens_per_s":3499.8,"unix_s":1795273106.5})";
+  test::write_bytes(
+      folder / "metrics.jsonl",
+      line + "\n\n" + R"({"step":2,"step_s":0.3,"loss":null,"unix_s":1795273107})" + "\n" + R"({"step":3,"st)");
   const TrainingObservation t = read_training(folder.path(), 1795273108);
   REQUIRE(t.steps.size() == 2);
   CHECK(t.steps[0].aux_loss == 0.0111);
@@ -161,8 +170,16 @@ TEST_CASE("metrics as the trainer writes them are read, a half-written line is l
     CHECK_THAT(test::usage_error([&] { read_training(folder.path(), 0); }), Contains(why));
   };
   refused("hello\n", "metrics.jsonl:1");
-  refused(R"({"step":1,"step_s":0.3,"loss":1})" "\n", "unix_s");
-  refused(R"({"step":1,"step_s":0,"loss":1,"unix_s":1})" "\n", "seconds above 0");
-  refused(R"({"step":2,"step_s":1,"loss":1,"unix_s":1})" "\n" R"({"step":2,"step_s":1,"loss":1,"unix_s":1})" "\n", "step 2 behind step 2");
+  refused(R"({"step":1,"step_s":0.3,"loss":1})"
+          "\n",
+          "unix_s");
+  refused(R"({"step":1,"step_s":0,"loss":1,"unix_s":1})"
+          "\n",
+          "seconds above 0");
+  refused(R"({"step":2,"step_s":1,"loss":1,"unix_s":1})"
+          "\n"
+          R"({"step":2,"step_s":1,"loss":1,"unix_s":1})"
+          "\n",
+          "step 2 behind step 2");
   CHECK_THAT(test::usage_error([&] { read_training(folder / "none", 0); }), Contains("no readable file"));
 }
