@@ -161,8 +161,8 @@ void judge_links(const FleetObservation& fleet, const JudgeOptions& options, Hea
                                            format_bytes(static_cast<double>(worst.bytes)));
     switch (found.kind) {
       case Kind::node:
-        f.reason =
-            fmt::format("slow with all {} partners{}, who are fast with others: {}", found.pairs.size(), rail, slower);
+        f.reason = fmt::format("slow with all {} partners{}, of whom {} {} fast with others: {}", found.pairs.size(),
+                               rail, found.fast_partners, found.fast_partners == 1 ? "is" : "are", slower);
         f.action = found.rail.empty() ? "check NICs, cables and PCIe of the node"
                                       : fmt::format("check the NIC and cable of rail {}", found.rail);
         findings.push_back(f);

@@ -22,7 +22,7 @@ const std::string& partner(const JudgedPair& pair, const std::string& node) { re
 
 LinkFinding finding(LinkFinding::Kind kind, const std::string& node, const std::string& other,
                     const std::vector<JudgedPair>& evidence) {
-  LinkFinding out{kind, node, other, evidence.front().rail, evidence.front().slowdown, 0, evidence};
+  LinkFinding out{kind, node, other, evidence.front().rail, evidence.front().slowdown, 0, 0, evidence};
   for (const JudgedPair& pair : evidence)
     out.slowdown = std::min(out.slowdown, pair.slowdown), out.p = std::max(out.p, pair.p);
   return out;
@@ -50,11 +50,13 @@ void solve_rail(const std::vector<JudgedPair>& pairs, std::vector<LinkFinding>& 
   // since the cable explains it as well.
   std::set<std::string> guilty;
   for (const auto& [node, own] : slow_of) {
-    const bool alone = std::any_of(own.begin(), own.end(),
-                                   [&, &of = node](const JudgedPair& p) { return cleared.count(partner(p, of)) > 0; });
-    if (cleared.count(node) || own.size() < 2 || !alone) continue;
+    const auto fast = std::count_if(own.begin(), own.end(), [&, &of = node](const JudgedPair& pair) {
+      return cleared.count(partner(pair, of)) > 0;
+    });
+    if (cleared.count(node) || own.size() < 2 || fast == 0) continue;
     guilty.insert(node);
     out.push_back(finding(Kind::node, node, "", own));
+    out.back().fast_partners = static_cast<std::size_t>(fast);
   }
   for (const JudgedPair& pair : slow) {
     if (guilty.count(pair.a) || guilty.count(pair.b)) continue;

@@ -34,6 +34,7 @@ struct LinkFinding {
   std::string node, other, rail;
   double slowdown = 0;                 ///< the least of its slow pairs
   double p = 1;                        ///< the largest of its pairs
+  std::size_t fast_partners = 0;       ///< of a guilty node, partners that are fast with others
   std::vector<JudgedPair> pairs = {};  ///< evidence
 };
 

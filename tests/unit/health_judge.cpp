@@ -204,7 +204,8 @@ TEST_CASE("a node whose port on a rail has half the rate is guilty, its neighbou
       INFO(nodes << " nodes, victim " << victim);
       CHECK(cordoned(verdict) == Names{SyntheticFleet::name(victim)});
       CHECK(verdict.shared.empty());
-      CHECK_THAT(verdict.nodes.front().findings.front().reason, Contains("slow with all 2 partners on rail 2"));
+      CHECK_THAT(verdict.nodes.front().findings.front().reason,
+                 Contains("slow with all 2 partners on rail 2, of whom 2 are fast with others"));
     }
 }
 
