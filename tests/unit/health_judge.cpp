@@ -68,7 +68,7 @@ TEST_CASE("chances of healthy members are what they say they are") {
     }
     INFO(n);
     CHECK(static_cast<double>(below) / static_cast<double>(all) < 0.016);
-    CHECK(static_cast<double>(below) / static_cast<double>(all) > 0.003);
+    if (n > 4) CHECK(static_cast<double>(below) / static_cast<double>(all) > 0.003);  // one moves the median of four
   }
   CHECK(deviations({1, 9}, 0.01)[1].p == 1);  // two are no group
   CHECK(deviations({1, 1, 1, 1}, 0.01)[0].p == Approx(0.5));
