@@ -28,6 +28,8 @@ struct Measure {
   std::vector<Member> members;
 };
 
+constexpr std::size_t kFewest = 3;  // that make a group: deviations()
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 /// By device model; nodes in the order of the fleet, so that the verdict does not depend on maps of pointers.
@@ -104,7 +106,7 @@ Finding finding_of(const Measure& measure, const std::string& node, const std::v
 
 void judge_measure(const Measure& measure, double comparisons, std::size_t nodes, const JudgeOptions& options,
                    HealthVerdict& out, std::vector<Finding>& findings) {
-  if (measure.members.size() < 3) {
+  if (measure.members.size() < kFewest) {
     out.missing.push_back(fmt::format("{}: {} to compare{}; needs 3", measure.what,
                                       measure.members.size() == 1 ? "one value" : "two values",
                                       measure.group.empty() ? "" : " of " + measure.group));
@@ -225,7 +227,8 @@ HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options) 
   HealthVerdict out;
   std::vector<Finding> findings = event_findings(fleet);
   const std::vector<Measure> measures = measures_of(fleet, options);
-  for (const Measure& measure : measures) out.comparisons += measure.members.size();
+  for (const Measure& measure : measures)
+    if (measure.members.size() >= kFewest) out.comparisons += measure.members.size();
   out.comparisons += fleet.links.size();
   const auto comparisons = static_cast<double>(out.comparisons);
   if (std::none_of(measures.begin(), measures.end(), [](const Measure& m) { return m.what == "compute"; }))

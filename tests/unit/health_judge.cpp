@@ -327,6 +327,7 @@ TEST_CASE("what cannot be judged is said") {
   CHECK_THAT(nothing.missing.at(1), Contains("no pair of nodes"));
   SyntheticFleet small({.nodes = 2, .devices = 1}, 1);
   CHECK_THAT(judge(small.fleet).missing.at(0), Contains("two values") && Contains("needs 3"));
+  CHECK(judge(small.fleet).comparisons == 0);
   JudgeOptions options;
   options.cordon_alpha = 0.5;
   CHECK_THAT(test::usage_error([&] { judge(one, options); }), Contains("cordon_alpha 0.5"));
