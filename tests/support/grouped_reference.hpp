@@ -44,7 +44,8 @@ struct Grouped {
     for (int64_t g = 0; g < groups(); ++g)
       for (int64_t i = begin(g); i < end(g); ++i)
         for (int64_t a = 0; a < n; ++a)
-          for (int64_t b = 0; b < k; ++b) term(static_cast<size_t>(i * n + a), static_cast<size_t>(i * k + b), static_cast<size_t>((g * n + a) * k + b));
+          for (int64_t b = 0; b < k; ++b)
+            term(static_cast<size_t>(i * n + a), static_cast<size_t>(i * k + b), static_cast<size_t>((g * n + a) * k + b));
   }
   Doubles forward() const {
     Doubles y(static_cast<size_t>(rows() * n));

@@ -124,7 +124,8 @@ TEST_CASE("sm_90a grouped GEMM on a model of the hardware: exact products, every
   const std::vector<int> first = first_tiles(form, s, tile_n, g);
   CHECK(first.back() <= most_tiles(form, s, tile_n));
   for (int number = 0; number < first.back(); ++number) compute(form, s, tile_n, tile_at(form, s, tile_n, first, g, number), a, b, out);
-  CHECK(out == expected);
+  CHECK(out.size() == expected.size());
+  CHECK(std::mismatch(out.begin(), out.end(), expected.begin()).first - out.begin() == std::ptrdiff_t(out.size()));
 }
 
 TEST_CASE("what one group holds does not leak into another's weight gradient, not even infinity") {
