@@ -16,7 +16,7 @@ double counter(const Measurement& m, const std::string& key) {
 std::string rate(const Measurement& m) {
   const double seconds = m.median();
   if (!(seconds > 0)) return "";
-  if (m.kernel == "gemm" || m.kernel == "grouped_gemm" || m.kernel == "attention")
+  if (m.kernel == "gemm" || m.kernel.starts_with("grouped_gemm") || m.kernel == "attention")
     return fmt::format("{:.1f} GFLOP/s", counter(m, "flops") / seconds / 1e9);
   const auto size = m.shape.find("bytes");
   const double bytes = size == m.shape.end() ? counter(m, "bytes") : static_cast<double>(size->second);
