@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-constexpr double kWorthIt = 0.98;  // the gate's smallest difference, too: less may be noise
+constexpr double kWorthIt = 0.97;  // the gate's smallest finding, 3 %: less may be noise
 
 /// Largest factor between the two shapes in rows of a group, n and k.
 double factor(const GroupedQuery& a, const GroupedQuery& b) {

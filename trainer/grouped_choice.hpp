@@ -26,7 +26,7 @@ class GroupedChoice {
   /// From the profiles in configs/profiles of the device that calls itself so ("NVIDIA H200": those named h200-...).
   static GroupedChoice of_device(const std::string& name);
 
-  /// Our kernel where it took less than 0.98 of the library's time at the nearest measured shape of that pass; only shapes
+  /// Our kernel where it took less than 0.97 of the library's time at the nearest measured shape of that pass; only shapes
   /// within a factor of two in rows of a group, n and k count, and without any the library is chosen.
   GroupedBy operator()(const GroupedQuery& query) const;
 
