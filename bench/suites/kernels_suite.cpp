@@ -11,6 +11,7 @@
 #include "configs/spec/error.hpp"
 #include "reports/progress.hpp"
 #include "trainer/device.hpp"
+#include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -43,9 +44,22 @@ WorkItem checked_item(const WorkItem& item) {
   return out;
 }
 
-Measurement measurement(const WorkItem& item, at::Device device) {
+/// On a GPU grouped products in bf16 are compared, for the trainer to pick by (trainer/grouped_choice.hpp).
+std::vector<GroupedAs> ways(const WorkItem& item, at::Device device) {
+  std::vector<GroupedAs> out{GroupedAs::picked};
+  if (item.kernel != Kernel::grouped_gemm || device.is_cpu() || item.precision == Precision::fp32) return out;
+  out.push_back(GroupedAs::library);
+  const auto options = at::TensorOptions().dtype(at::kBFloat16).device(device);
+  const at::Tensor weight = at::empty({1, item.dims[0], item.dims[1]}, options);
+  if (own_grouped_product(weight[0], weight)) out.push_back(GroupedAs::own);
+  if (item.pass == Pass::forward) out.push_back(GroupedAs::loop);
+  return out;
+}
+
+Measurement measurement(const WorkItem& item, at::Device device, GroupedAs as) {
+  constexpr const char* kNames[] = {"", "_library", "_own", "_loop"};
   Measurement m;
-  m.kernel = to_string(item.kernel);
+  m.kernel = to_string(item.kernel) + kNames[static_cast<int>(as)];
   m.pass = to_string(item.pass);
   m.dtype = to_string(item.precision);
   m.shape = item.shape(0);
@@ -66,19 +80,22 @@ Profile bench_kernels(const RunSpec& run, const SuiteOptions& options) {
 
   Profile profile;
   std::vector<Measurement>& out = profile.measurements;
-  std::vector<std::vector<TimeWindow>> windows(items.size());  ///< when the samples of each were taken
   std::vector<std::unique_ptr<ItemRunner>> runners;
   std::vector<TimedCase> cases;
-  Progress checking("checking kernels", static_cast<std::int64_t>(items.size()));
-  for (const WorkItem& item : items) {
-    Measurement m = measurement(item, device);
+  std::vector<std::pair<WorkItem, GroupedAs>> timed;
+  for (const WorkItem& item : items)
+    for (GroupedAs as : ways(item, device)) timed.emplace_back(item, as);
+  std::vector<std::vector<TimeWindow>> windows(timed.size());  ///< when the samples of each were taken
+  Progress checking("checking kernels", static_cast<std::int64_t>(timed.size()));
+  for (const auto& [item, as] : timed) {
+    Measurement m = measurement(item, device, as);
     checking.update(static_cast<std::int64_t>(out.size()), m.kernel);
-    ItemRunner checked(checked_item(item), run, normal);
+    ItemRunner checked(checked_item(item), run, normal, as);
     m.counters["max_rel_error"] = checked.check();
     const double share = checked.share();
     const bool in_loop_cold = checked.cold();
     checked.release();
-    runners.push_back(std::make_unique<ItemRunner>(item, run, normal));
+    runners.push_back(std::make_unique<ItemRunner>(item, run, normal, as));
     ItemRunner& runner = *runners.back();
     const int sets = device.is_cpu() || in_loop_cold || !moves_memory(item.kernel) ? 1 : sets_beyond_l2(runner);
     const bool cold = in_loop_cold || sets == 0;
@@ -104,7 +121,7 @@ Profile bench_kernels(const RunSpec& run, const SuiteOptions& options) {
   }
   checking.finish();
 
-  Progress timing("timing kernels", static_cast<std::int64_t>(items.size()) * options.samples);
+  Progress timing("timing kernels", static_cast<std::int64_t>(timed.size()) * options.samples);
   SamplerOptions sampler;
   sampler.samples = options.samples;
   sampler.sample_s = options.quick ? 2e-3 : 10e-3;
