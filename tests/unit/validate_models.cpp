@@ -138,6 +138,15 @@ TEST_CASE("fabrics are read from their description") {
   CHECK(fabric_of(row)->family == "IB");
   row.fabric = "Ethernet";
   CHECK_FALSE(fabric_of(row));
+  // An AWS instance has EFA, whether the text says so or not.
+  for (const auto& [said, transport] : std::vector<std::pair<const char*, const char*>>{{"AWS p4d.24xlarge", "EFA v1"},
+                                                                                        {"AWS p5.48xlarge", "EFA v2"},
+                                                                                        {"p5en, EFA", "EFA v3"},
+                                                                                        {"P6-B200", "EFA v4"}}) {
+    row.fabric = said;
+    REQUIRE(fabric_of(row));
+    CHECK((fabric_of(row)->transport == transport && fabric_of(row)->family == "EFA"));
+  }
 }
 
 TEST_CASE("a kernel with another data sheet or type is abstained from, one of another GPU is derived") {
