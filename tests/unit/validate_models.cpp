@@ -178,7 +178,9 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
       {"A100-SXM4-40 GB", "A100-40G-SXM"},   {"A100-80G (Selene)", "A100-80G-SXM"}, {"A800", "A800-SXM"},
       {"GB300", "GB300"},                    {"HGX B300", "B300"},                {"GB200 NVL72", "GB200"},
       {"NVIDIA L40S", "L40S"},               {"NVIDIA A10G", "A10G"},             {"A10", "A10"},
-      {"GeForce RTX 4090", "RTX 4090"},      {"RTX 6000 Ada", "RTX 6000 Ada"},    {"RTX A6000", "RTX A6000"}};
+      {"GeForce RTX 4090", "RTX 4090"},      {"RTX 6000 Ada", "RTX 6000 Ada"},    {"RTX A6000", "RTX A6000"},
+      {"DGX A100 640GB", "A100-80G-SXM"},    {"DGX A100 640 GB", "A100-80G-SXM"}, {"DGX A100 320GB", "A100-40G-SXM"},
+      {"A100 40 GB PCIe", "A100-40G-PCIe"},  {"H200 NVL", "H200-NVL"},            {"TITAN RTX", "TITAN RTX"}};
   for (const auto& [said, part] : names) {
     INFO(said);
     REQUIRE(data_sheet(said));
@@ -189,6 +191,7 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
   CHECK_FALSE(relative_rate(*data_sheet("A100"), "fp8"));
   CHECK(data_sheet("A100")->nvlink());
   CHECK_FALSE(data_sheet("A100 PCIe")->nvlink());
+  CHECK_FALSE(data_sheet("H200 NVL")->nvlink());  // bridges of four cards at most: no switch that reduces
 }
 
 TEST_CASE("cards without NVLink are a kind of link of their own") {
@@ -196,6 +199,8 @@ TEST_CASE("cards without NVLink are a kind of link of their own") {
   row.gpus = 4;
   CHECK(collective_sample(row).link == "NVLink4 ring");
   row.gpu = "H100 PCIe", row.collective = "all_reduce", row.gpus = 8;
+  CHECK(collective_sample(row).link == "PCIe");
+  row.gpu = "H200 NVL";
   CHECK(collective_sample(row).link == "PCIe");
 }
 
