@@ -226,6 +226,8 @@ TEST_CASE("tables of another kind are refused, one line that is not as it should
       {"H100,gemm,1,1,,fp16,1,0,x", "column 'k': found nothing"},
       {"H100,,1,1,1,fp16,1,0,x", "column 'op': found nothing"},
       {"H100,gemm,1e300,1,1,fp16,1,0,x", "column 'm': found '1e300'"},
+      {"H100,gemm,1e15,1e15,1e15,fp16,1,0,x", "column 'm': found '1e15', needs a whole number from 1 to 1e+07"},
+      {"H100,gemm,1,1.5,1,fp16,1,0,x", "column 'n': found '1.5', needs a whole number"},
       {"H100,gemm,1,1,1,fp16,1,0," + std::string(200000, '1'), "one of more than 2000 characters"}};
   for (const auto& [line, reason] : wrong) {
     write(header + good + line + "\n" + good);
@@ -243,11 +245,13 @@ TEST_CASE("tables of another kind are refused, one line that is not as it should
       "source,kernel,gpu,shape,precision,value,unit,read_or_recalled\n"
       "s,dense GEMM best,H100,M=4224 N=2048 "
       "K=8192,bf16,780.2,TFLOP/s,read\ns,RMSNorm,H100,4096x1024,bf16,1380,GB/s,read\n"
-      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n");
+      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n"
+      "s,dense GEMM,H100,900000000x1x1,bf16,813,TFLOP/s,read\n");
   const auto rates = read_kernel_rows(file);
   CHECK(rates.at(0).seconds == Approx(2 * 4224. * 2048 * 8192 / 780.2e12));
   CHECK(rates.at(1).unusable == "not the rate of a dense GEMM");
-  CHECK(rates.at(2).unusable == "shape does not say m, n and k");
+  CHECK(rates.at(2).unusable == "shape does not say m, n and k of at most 1e7");
+  CHECK(rates.at(4).unusable == "shape does not say m, n and k of at most 1e7");
   CHECK(rates.at(3).line == 5);
   CHECK(rates.at(3).unusable.find("too few or too many cells") != std::string::npos);
 }
@@ -256,15 +260,18 @@ TEST_CASE("collectives: lines, columns and names as tables have them") {
   const test::TempDirectory folder;
   const auto file = folder.path() / "t.csv";
   std::ofstream(file) << "gpus,nodes,collective,gpu,busbw_GBps,by\n2,4,all_reduce,H100,1,me\n"
-                         "8,1,AllReduce,H100,400,me\n8,1,all_gather_perf,H100,,me\n8,,All-to-All,H100,300,me\n8,1,x\n";
+                         "8,1,AllReduce,H100,400,me\n8,1,all_gather_perf,H100,,me\n8,,All-to-All,H100,300,me\n8,1,x\n"
+                         "16,1.7,all_reduce,H100,300,me\n15.5,1,all_reduce,H100,300,me\n";
   const auto rows = read_collective_rows(file);
-  REQUIRE(rows.size() == 5);
+  REQUIRE(rows.size() == 7);
   CHECK(rows[0].unusable.find("found 4 nodes for 2 GPUs") != std::string::npos);
   CHECK((rows[1].unusable.empty() && rows[1].collective == "all_reduce" && rows[1].seconds > 0));
   CHECK((rows[2].unusable.empty() && rows[2].collective == "all_gather" && rows[2].seconds == 0));
   CHECK(rows[3].unusable.find("column 'nodes': found nothing") != std::string::npos);
   CHECK(rows[4].unusable == kBrokenLine);
+  CHECK(rows[5].unusable.find("column 'nodes': found '1.7', needs a whole number") != std::string::npos);
+  CHECK(rows[6].unusable.find("column 'gpus': found '15.5', needs a whole number") != std::string::npos);
   const auto judged = judge_collectives(rows, {});
-  REQUIRE(judged.size() == 5);
+  REQUIRE(judged.size() == 7);
   for (const Judged& j : judged) CHECK_FALSE(j.forecast.reason.empty());  // a single usable one: nothing to fit on
 }
