@@ -36,8 +36,8 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.fabric = text("fabric");
   row.collective = nccl_name(text("collective"));
   row.note = text("note");
-  row.nodes = static_cast<std::int64_t>(needed_number(table, cells, table.at("nodes"), 1));
-  row.gpus = static_cast<std::int64_t>(needed_number(table, cells, table.at("gpus"), 2));
+  row.nodes = needed_whole_number(table, cells, table.at("nodes"), 1);
+  row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
   if (row.nodes > row.gpus)
     throw_error(Code::usage, "found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
   const auto size = number(table, cells, table.at("bytes"), 1);

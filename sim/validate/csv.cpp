@@ -133,6 +133,21 @@ std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size
   return value;
 }
 
+std::optional<std::int64_t> whole_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest,
+                                         double highest) {
+  const auto value = number(table, row, column, lowest);
+  if (value && (*value > highest || *value != std::floor(*value)))
+    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a whole number from {} to {:g}",
+                table.file.string(), row.line, table.columns[column], row.cells[column], lowest, highest);
+  if (!value) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+std::int64_t needed_whole_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
+  needed_number(table, row, column, lowest);
+  return *whole_number(table, row, column, lowest);
+}
+
 double needed_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
   if (const auto value = number(table, row, column, lowest)) return *value;
   throw_error(Code::usage, "{}: line {}: column '{}': found nothing, needs a number >= {}", table.file.string(),

@@ -69,7 +69,12 @@ std::vector<Row> rows_of(const CsvTable& table, Fill fill) {
 /// The cell as a number, nothing where it is empty. Throws Error{usage} naming file, line and column where it is no
 /// finite number or below `lowest`.
 std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest);
-/// The same for a cell that must not be empty.
+/// The same of a number of things or a size: whole, and at most `highest`, far from where products of them overflow.
+constexpr double kMostThings = 1e7;
+std::optional<std::int64_t> whole_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest,
+                                         double highest = kMostThings);
+/// The same for cells that must not be empty.
+std::int64_t needed_whole_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest);
 double needed_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest);
 
 }  // namespace wt

@@ -18,7 +18,8 @@ bool read_shape(const std::string& text, KernelRow& row) {
   row.m = std::stod(found[1]);
   row.n = std::stod(found[2]);
   row.k = std::stod(found[3]);
-  return row.m >= 1 && row.n >= 1 && row.k >= 1;
+  const auto [least, most] = std::minmax({row.m, row.n, row.k});
+  return least >= 1 && most <= kMostThings;
 }
 
 void fill_throughput(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
@@ -30,7 +31,7 @@ void fill_throughput(const CsvTable& table, const CsvRow& cells, KernelRow& row)
   if (!row.op.starts_with("dense GEMM") || text("unit") != "TFLOP/s") {
     row.unusable = "not the rate of a dense GEMM";
   } else if (!read_shape(text("shape"), row)) {
-    row.unusable = "shape does not say m, n and k";
+    row.unusable = "shape does not say m, n and k of at most 1e7";
   } else {
     row.op = "gemm";
     const double flops = needed_number(table, cells, table.at("value"), 0) * 1e12;
@@ -41,17 +42,17 @@ void fill_throughput(const CsvTable& table, const CsvRow& cells, KernelRow& row)
 
 void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
-  const auto needed = [&](const char* column, double lowest) {
-    return needed_number(table, cells, table.at(column), lowest);
+  const auto size = [&](const char* column) {
+    return static_cast<double>(needed_whole_number(table, cells, table.at(column), 1));
   };
   row.gpu = text("gpu");
   row.op = text("op");
   row.dtype = text("dtype");
   row.source = text("source");
-  row.m = needed("m", 1);
-  row.n = needed("n", 1);
-  row.k = row.op == "gemm" ? needed("k", 1) : number(table, cells, table.at("k"), 0).value_or(0);
-  row.seconds = needed("median_us", 0) * 1e-6;
+  row.m = size("m");
+  row.n = size("n");
+  row.k = row.op == "gemm" ? size("k") : static_cast<double>(whole_number(table, cells, table.at("k"), 0).value_or(0));
+  row.seconds = needed_number(table, cells, table.at("median_us"), 0) * 1e-6;
   if (!(row.seconds > 0)) throw_error(Code::usage, "column 'median_us': found 0, needs a time above 0");
   if (row.op.empty())
     throw_error(Code::usage, "column 'op': found nothing, needs gemm or the name of a memory-bound kernel");

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -52,19 +51,10 @@ std::vector<std::string> load_columns(const std::vector<std::string>& header) {
   return columns;
 }
 
-constexpr double kLargest = 1e7;              // of any size of a model, batch or machine
 constexpr std::int64_t kMostBlocks = 100000;  // layers x microbatches; a step of so many takes seconds to price
 
-std::int64_t whole(const CsvTable& table, const CsvRow& row, const std::string& column, double lowest) {
-  const double value = needed_number(table, row, table.at(column), lowest);
-  if (value > kLargest || value != std::floor(value))
-    throw_error(Code::usage, "{}: line {}: column '{}': found {}, needs a whole number from {} to {:g}",
-                table.file.string(), row.line, column, value, lowest, kLargest);
-  return static_cast<std::int64_t>(value);
-}
-
 RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
-  const auto count = [&](const char* column) { return whole(table, row, column, 1); };
+  const auto count = [&](const char* column) { return needed_whole_number(table, row, table.at(column), 1); };
   const auto text = [&](const char* column) { return row.cells[table.at(column)]; };
   const std::string where = fmt::format("{}: line {}", table.file.string(), row.line);
   RoutedSetup s;
@@ -163,8 +153,8 @@ void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
   const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
   if (sum <= 0)
     throw_error(Code::usage, "{}: line {}: found no rows on any rank, needs some", table.file.string(), row.line);
-  out.layer = whole(table, row, "layer", 0);
-  out.iteration = whole(table, row, "iter", 0);
+  out.layer = needed_whole_number(table, row, table.at("layer"), 0);
+  out.iteration = needed_whole_number(table, row, table.at("iter"), 0);
   out.share = *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / sum;
 }
 

@@ -39,12 +39,12 @@ FabricText fabric_text(const RunRow& run) {
   static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)"), rate(R"((\d{1,5})\s*Gb)"),
       terabits(R"((\d{1,2}(\.\d{1,2})?)\s*Tb)"), per_gpu("per (GPU|NIC|port|rail)"),
       several(R"((\d{1,2})\s*(NICs|adapters|HCAs|ports)\D{1,12}(\d{2,4})\s*G)"),
-      infiniband(R"((\d{1,2})\s*x\s*[EHNX]DR[ -]?(\d{3}))"), instance(R"(\b(p4de?|p5e?n?|p6-b200)\b)");
+      infiniband(R"((\d{1,2})\s*x\s*[EHNX]DR[ -]?(\d{3}))");
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   // The nanotron sweep's cluster, whose own collectives are among the reference rows.
   if (has("measured collective bandwidth in the same repo")) return {"HF cluster (EFA p5, recalled)", "p5=", false};
   const auto named = [&](const std::string& count, const std::string& gigabits) -> FabricText {
-    return {fmt::format("{}x{}G {}", count, gigabits, has("EFA") ? "EFA" : has("TCPX") ? "TCPX" : "IB"), "", false};
+    return {fmt::format("{}x{}G {}", count, gigabits, transport_of(text)), "", false};
   };
   if (std::regex_search(text, found, adapters)) return {text, "", false};
   if (std::regex_search(text, found, infiniband)) return named(found[1], found[2]);
@@ -53,7 +53,7 @@ FabricText fabric_text(const RunRow& run) {
     return named(std::to_string(run.gpus_per_node), found[1]);
   if (std::regex_search(text, found, rate)) return named("1", found[1]);
   if (std::regex_search(text, found, terabits)) return named("1", fmt::format("{:.0f}", 1000 * std::stod(found[1])));
-  if (std::regex_search(text, instance)) return {text, "", false};  // whose adapters are known (fabric.hpp)
+  if (names_instance(text)) return {text, "", false};
   if (nvlink_domain(run) > run.gpus_per_node) return {fmt::format("{}x400G IB", nvlink_domain(run)), "", true};
   const auto gpu = data_sheet(run.gpu);
   return {gpu && gpu->generation >= 9 ? "8x400G IB" : "8x200G IB", "",

@@ -1,5 +1,5 @@
 // Measured training steps: one row a run. Two schemas of CSV, told apart by their headers:
-//   training runs      63 columns from row_id to notes, an empty cell = unknown; configs/measurements/training_runs.csv
+//   training runs      columns by name (docs/validate.md), an empty cell = unknown; configs/measurements/training_runs.csv
 //   simulator tables   source, model, gpu, n_gpus, parallelism, batch/seq, precision, measured_metric, measured_value,
 //                      predicted_value: "gpt h1024 l12 a16", "TP2 DP1 PP2 full-recompute 1F1B", "batch 16 mbs 8 seq
 //                      1024"; configs/measurements/simulator_tables.csv

@@ -28,14 +28,10 @@ class Line {
     return text(column).find(part) != std::string::npos;
   }
   double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
-  /// A whole number; 0 says as little as an empty cell. `highest` keeps products of counts far from overflow.
+  /// A whole number; 0 says as little as an empty cell.
   std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
-    const auto value = number(table_, row_, table_.at(column), 0);
-    if (!value || *value == 0) return std::nullopt;
-    if (*value > highest) throw_error(Code::usage, "column '{}': found {}, needs at most {}", column, *value, highest);
-    if (*value != std::floor(*value))
-      throw_error(Code::usage, "column '{}': found '{}', needs a whole number", column, text(column));
-    return static_cast<std::int64_t>(*value);
+    const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
+    return value == 0 ? std::nullopt : value;
   }
   std::int64_t needed(const std::string& column, double highest = 1e6) const {
     if (const auto value = count(column, highest)) return *value;

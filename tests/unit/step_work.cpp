@@ -207,6 +207,14 @@ TEST_CASE("rates are a node's, or each adapter's where the source says so") {
   CHECK(text("RoCE 3.2 Tb/s") == "1x3200G IB");
   CHECK(text("AWS p5.48xlarge") == "AWS p5.48xlarge");
   CHECK_FALSE(fabric_text(row).assumed);
+  // The instance has EFA and costs what EFA does: without the word it was priced as InfiniBand, a fifth too fast.
+  const auto priced = [&](const std::string& said) {
+    row.interconnect = said;
+    return fabric().seconds(OpKind::all_gather, 1e8, {64, 8}, row);
+  };
+  CHECK(priced("AWS p5.48xlarge") == Approx(priced("AWS p5.48xlarge EFA v2")));
+  CHECK(priced("AWS p5.48xlarge") > 1.1 * priced("8x400G IB"));
+  CHECK(text("AWS p5en, 3200 Gb/s a node") == "1x3200G EFA v3");
   // A group that has all GPUs of a node has all of its adapters, however many those are.
   row.interconnect = "8x200G";
   const double eight = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);

@@ -138,6 +138,15 @@ TEST_CASE("fabrics are read from their description") {
   CHECK(fabric_of(row)->family == "IB");
   row.fabric = "Ethernet";
   CHECK_FALSE(fabric_of(row));
+  // An AWS instance has EFA, whether the text says so or not.
+  for (const auto& [said, transport] : std::vector<std::pair<const char*, const char*>>{{"AWS p4d.24xlarge", "EFA v1"},
+                                                                                        {"AWS p5.48xlarge", "EFA v2"},
+                                                                                        {"p5en, EFA", "EFA v3"},
+                                                                                        {"P6-B200", "EFA v4"}}) {
+    row.fabric = said;
+    REQUIRE(fabric_of(row));
+    CHECK((fabric_of(row)->transport == transport && fabric_of(row)->family == "EFA"));
+  }
 }
 
 TEST_CASE("a kernel with another data sheet or type is abstained from, one of another GPU is derived") {
@@ -169,7 +178,9 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
       {"A100-SXM4-40 GB", "A100-40G-SXM"},   {"A100-80G (Selene)", "A100-80G-SXM"}, {"A800", "A800-SXM"},
       {"GB300", "GB300"},                    {"HGX B300", "B300"},                {"GB200 NVL72", "GB200"},
       {"NVIDIA L40S", "L40S"},               {"NVIDIA A10G", "A10G"},             {"A10", "A10"},
-      {"GeForce RTX 4090", "RTX 4090"},      {"RTX 6000 Ada", "RTX 6000 Ada"},    {"RTX A6000", "RTX A6000"}};
+      {"GeForce RTX 4090", "RTX 4090"},      {"RTX 6000 Ada", "RTX 6000 Ada"},    {"RTX A6000", "RTX A6000"},
+      {"DGX A100 640GB", "A100-80G-SXM"},    {"DGX A100 640 GB", "A100-80G-SXM"}, {"DGX A100 320GB", "A100-40G-SXM"},
+      {"A100 40 GB PCIe", "A100-40G-PCIe"},  {"H200 NVL", "H200-NVL"},            {"TITAN RTX", "TITAN RTX"}};
   for (const auto& [said, part] : names) {
     INFO(said);
     REQUIRE(data_sheet(said));
@@ -180,6 +191,7 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
   CHECK_FALSE(relative_rate(*data_sheet("A100"), "fp8"));
   CHECK(data_sheet("A100")->nvlink());
   CHECK_FALSE(data_sheet("A100 PCIe")->nvlink());
+  CHECK_FALSE(data_sheet("H200 NVL")->nvlink());  // bridges of four cards at most: no switch that reduces
 }
 
 TEST_CASE("cards without NVLink are a kind of link of their own") {
@@ -187,6 +199,8 @@ TEST_CASE("cards without NVLink are a kind of link of their own") {
   row.gpus = 4;
   CHECK(collective_sample(row).link == "NVLink4 ring");
   row.gpu = "H100 PCIe", row.collective = "all_reduce", row.gpus = 8;
+  CHECK(collective_sample(row).link == "PCIe");
+  row.gpu = "H200 NVL";
   CHECK(collective_sample(row).link == "PCIe");
 }
 
@@ -212,6 +226,8 @@ TEST_CASE("tables of another kind are refused, one line that is not as it should
       {"H100,gemm,1,1,,fp16,1,0,x", "column 'k': found nothing"},
       {"H100,,1,1,1,fp16,1,0,x", "column 'op': found nothing"},
       {"H100,gemm,1e300,1,1,fp16,1,0,x", "column 'm': found '1e300'"},
+      {"H100,gemm,1e15,1e15,1e15,fp16,1,0,x", "column 'm': found '1e15', needs a whole number from 1 to 1e+07"},
+      {"H100,gemm,1,1.5,1,fp16,1,0,x", "column 'n': found '1.5', needs a whole number"},
       {"H100,gemm,1,1,1,fp16,1,0," + std::string(200000, '1'), "one of more than 2000 characters"}};
   for (const auto& [line, reason] : wrong) {
     write(header + good + line + "\n" + good);
@@ -229,11 +245,13 @@ TEST_CASE("tables of another kind are refused, one line that is not as it should
       "source,kernel,gpu,shape,precision,value,unit,read_or_recalled\n"
       "s,dense GEMM best,H100,M=4224 N=2048 "
       "K=8192,bf16,780.2,TFLOP/s,read\ns,RMSNorm,H100,4096x1024,bf16,1380,GB/s,read\n"
-      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n");
+      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n"
+      "s,dense GEMM,H100,900000000x1x1,bf16,813,TFLOP/s,read\n");
   const auto rates = read_kernel_rows(file);
   CHECK(rates.at(0).seconds == Approx(2 * 4224. * 2048 * 8192 / 780.2e12));
   CHECK(rates.at(1).unusable == "not the rate of a dense GEMM");
-  CHECK(rates.at(2).unusable == "shape does not say m, n and k");
+  CHECK(rates.at(2).unusable == "shape does not say m, n and k of at most 1e7");
+  CHECK(rates.at(4).unusable == "shape does not say m, n and k of at most 1e7");
   CHECK(rates.at(3).line == 5);
   CHECK(rates.at(3).unusable.find("too few or too many cells") != std::string::npos);
 }
@@ -242,15 +260,18 @@ TEST_CASE("collectives: lines, columns and names as tables have them") {
   const test::TempDirectory folder;
   const auto file = folder.path() / "t.csv";
   std::ofstream(file) << "gpus,nodes,collective,gpu,busbw_GBps,by\n2,4,all_reduce,H100,1,me\n"
-                         "8,1,AllReduce,H100,400,me\n8,1,all_gather_perf,H100,,me\n8,,All-to-All,H100,300,me\n8,1,x\n";
+                         "8,1,AllReduce,H100,400,me\n8,1,all_gather_perf,H100,,me\n8,,All-to-All,H100,300,me\n8,1,x\n"
+                         "16,1.7,all_reduce,H100,300,me\n15.5,1,all_reduce,H100,300,me\n";
   const auto rows = read_collective_rows(file);
-  REQUIRE(rows.size() == 5);
+  REQUIRE(rows.size() == 7);
   CHECK(rows[0].unusable.find("found 4 nodes for 2 GPUs") != std::string::npos);
   CHECK((rows[1].unusable.empty() && rows[1].collective == "all_reduce" && rows[1].seconds > 0));
   CHECK((rows[2].unusable.empty() && rows[2].collective == "all_gather" && rows[2].seconds == 0));
   CHECK(rows[3].unusable.find("column 'nodes': found nothing") != std::string::npos);
   CHECK(rows[4].unusable == kBrokenLine);
+  CHECK(rows[5].unusable.find("column 'nodes': found '1.7', needs a whole number") != std::string::npos);
+  CHECK(rows[6].unusable.find("column 'gpus': found '15.5', needs a whole number") != std::string::npos);
   const auto judged = judge_collectives(rows, {});
-  REQUIRE(judged.size() == 5);
+  REQUIRE(judged.size() == 7);
   for (const Judged& j : judged) CHECK_FALSE(j.forecast.reason.empty());  // a single usable one: nothing to fit on
 }
