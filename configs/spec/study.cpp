@@ -102,6 +102,7 @@ void read_scale(YamlMap& study, ScaleSpec& s) {
   if (!study.has("scale")) return;
   YamlMap map = study.map("scale");
   for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate},
+                            {"clock", &s.clock},
                             {"network_bandwidth", &s.network_bandwidth},
                             {"network_latency", &s.network_latency},
                             {"mtbf", &s.mtbf},

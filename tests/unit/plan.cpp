@@ -4,6 +4,7 @@
 
 #include "configs/spec/error.hpp"
 #include "planner/plan.hpp"
+#include "planner/scaled_cost.hpp"
 #include "planner/whatif.hpp"
 #include "reports/text.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -251,6 +252,25 @@ TEST_CASE("what-if plans each combination of values") {
   CHECK(table.rows.size() == 4);
   for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
   CHECK(what_if_json(r)["rows"].size() == 4);
+}
+
+TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
+  const PlanInputs inputs = inputs_of(kStudy);
+  ScaleSpec half;
+  half.clock = 0.5;
+  const ScaledCost scaled(*inputs.prices, half);
+  const auto ratio = [&](const WorkItem& item) { return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds; };
+  const WorkItem large = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {4096, 0}, {4096, 4096});
+  const WorkItem few_rows = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16, 0}, {4096, 4096});
+  const WorkItem norm = make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {4096, 0}, {4096});
+  CHECK(ratio(large) == Approx(2));
+  CHECK(ratio(few_rows) == 1);  // 16 FLOP a byte: the weights have to come by
+  CHECK(ratio(norm) == 1);
+  Op op;
+  op.work = {large, norm};
+  const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
+  CHECK(scaled.segment(op, 0).seconds == Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)));
+  CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s == inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
 }
 
 TEST_CASE("what-if refuses keys that a study does not have, before it plans") {
