@@ -50,6 +50,7 @@ run() {
   stage suites 60 unit_suites_cuda
   stage trainer 180 e2e_cuda
   stage bench 120 windtunnel-train bench kernels --device cuda --quick --run configs/runs/demo.yaml -o "$out/profile.json"
+  stage profile 20 windtunnel profile show "$out/profile.json"
   stage plan 30 windtunnel plan dbrx-3072-h100 -o "$scratch/plan"
   echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
   stage rehearsal 120 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/profile/fingerprint.hpp"
+#include "bench/profile/host_load.hpp"
 #include "bench/suites/kernels_suite.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "bench/suites/table.hpp"
@@ -18,6 +19,8 @@
 #include "trainer/agent.hpp"
 #include "trainer/device.hpp"
 #include "trainer/pch.hpp"
+
+#include <torch/version.h>
 
 namespace wt {
 namespace {
@@ -83,13 +86,22 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   return out;
 }
 
+void warn_of_throttling(const Profile& profile) {
+  std::size_t slowed = 0;
+  for (const Measurement& m : profile.measurements) slowed += m.throttled.empty() ? 0 : 1;
+  if (slowed > 0)
+    fmt::print(stderr, "windtunnel bench: {} of {} measurements were taken on a throttled device ({}); they are marked so, and gate does not compare them\n",
+               slowed, profile.measurements.size(), profile.fingerprint.at("run.clock_events"));
+}
+
 void bench(const BenchOptions& o) {
   const RunSpec run = read_run(o.run);
   const bool all = o.suite == "all";
   const at::Device device = open_device(o.suite_options.device);
+  const HostLoad before = host_load();
   Profile profile;
   profile.fingerprint = host_facts();
-  for (const auto& [key, value] : Fingerprint{{"torch", "2.11.0"},
+  for (const auto& [key, value] : Fingerprint{{"torch", TORCH_VERSION},
                                               {"isa", wt_kernel_isa()},
                                               {"threads", "1"},
                                               {"run.name", run.name},
@@ -97,7 +109,11 @@ void bench(const BenchOptions& o) {
                                               {"run.data", "standard normal"}})
     profile.fingerprint[key] = value;
   profile.fingerprint.merge(device_facts(all || o.suite == "kernels" ? device : at::Device(at::kCPU)));
-  if (all || o.suite == "kernels") profile.measurements = bench_kernels(run, o.suite_options);
+  if (all || o.suite == "kernels") {
+    Profile kernels = bench_kernels(run, o.suite_options);
+    profile.measurements = std::move(kernels.measurements);
+    profile.fingerprint.merge(kernels.fingerprint);
+  }
   if (all || o.suite != "kernels") {
     const ScratchFolder scratch(o.output);
     const bool quick = o.suite_options.quick;
@@ -114,7 +130,9 @@ void bench(const BenchOptions& o) {
       bench_ranks("storage", ranks, storage_sizes(run, quick), o, scratch.path(), profile);
     }
   }
+  profile.fingerprint.merge(host_conditions(before, host_load()));
   if (!o.output.empty()) write_profile(profile, o.output);
+  warn_of_throttling(profile);
   if (o.json)
     fmt::print("{}\n", to_json(profile).dump(1));
   else

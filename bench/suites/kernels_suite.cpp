@@ -1,7 +1,9 @@
 #include "bench/suites/kernels_suite.hpp"
 
 #include <memory>
+#include <optional>
 
+#include "bench/profile/device_monitor.hpp"
 #include "bench/suites/cases.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/sampler.hpp"
@@ -54,7 +56,7 @@ Measurement measurement(const WorkItem& item, at::Device device) {
 
 }  // namespace
 
-std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& options) {
+Profile bench_kernels(const RunSpec& run, const SuiteOptions& options) {
   at::set_num_threads(1);  // as in training: ranks share cores
   const at::Device device = open_device(options.device);
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // the kernels that training takes
@@ -62,7 +64,9 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
   NormalPool normal(options.seed, device);
   const std::vector<WorkItem> items = kernel_cases(run, options.quick);
 
-  std::vector<Measurement> out;
+  Profile profile;
+  std::vector<Measurement>& out = profile.measurements;
+  std::vector<std::vector<TimeWindow>> windows(items.size());  ///< when the samples of each were taken
   std::vector<std::unique_ptr<ItemRunner>> runners;
   std::vector<TimedCase> cases;
   Progress checking("checking kernels", static_cast<std::int64_t>(items.size()));
@@ -82,10 +86,17 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
                   fmt::format("{} samples, {} caches{}{}", options.samples, cold || sets > 1 ? "cold" : "warm",
                               sets > 1 ? fmt::format(" by {} sets of inputs", sets) : "",
                               share == 1 ? "" : ", half of a call that does both passes")};
+    std::vector<TimeWindow>& taken = windows[out.size()];
     cases.push_back({m.name(),
-                     [&runner, sets] { runner.prepare(sets); },
+                     [&runner, &taken, sets] {
+                       runner.prepare(sets);
+                       taken.push_back({monotonic_s(), monotonic_s()});
+                     },
                      [&runner] { runner.call(); },
-                     [&runner] { runner.release(); },
+                     [&runner, &taken] {
+                       taken.back().end_s = monotonic_s();
+                       runner.release();
+                     },
                      {}});
     if (cold) cases.back().touch = [&runner] { runner.touch(); };
     m.counters["share"] = share;
@@ -100,11 +111,19 @@ std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& o
   sampler.cold_calls = options.quick ? 1 : 3;
   if (!device.is_cpu()) sampler.most_calls = 200;  // a launch queue holds about 1000 launches
   const std::unique_ptr<Stopwatch> stopwatch = make_stopwatch(device);
+  std::optional<DeviceMonitor> monitor;
+  if (const Fingerprint facts = device_facts(device); !device.is_cpu() && !facts.count("run.nvml"))
+    if (auto managed = open_nvml_device(facts.at("gpu_uuid"))) monitor.emplace(std::move(*managed));
   const auto samples = sample(cases, sampler, *stopwatch, [&](int done, int) { timing.update(done); });
   for (std::size_t i = 0; i < out.size(); ++i)
     for (double sample : samples[i]) out[i].samples.push_back(sample * out[i].counters["share"]);
   for (Measurement& m : out) m.counters.erase("share");
-  return out;
+  if (monitor) {
+    const std::vector<TimedReading>& readings = monitor->stop();
+    for (std::size_t i = 0; i < out.size(); ++i) add_conditions(out[i], readings, windows[i]);
+    profile.fingerprint = conditions_of_run(readings);
+  }
+  return profile;
 }
 
 }  // namespace wt

@@ -15,8 +15,9 @@ struct SuiteOptions {
 };
 
 /// One measurement per case of kernel_cases(): clock thread_cpu (device on cuda), one intra-op thread, counters
-/// max_rel_error, flops and bytes. On cuda the router is left out, which stderr says: the trainer makes its choice on
-/// the host. Throws Error{runtime} when a kernel's result is wrong or the device is not there.
-std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& options);
+/// max_rel_error, flops and bytes; on cuda also what the driver said of the device during the samples, whose facts of the
+/// whole timing are the fingerprint (bench/profile/device_monitor.hpp). Throws Error{runtime} when a kernel's result is
+/// wrong or the device is not there.
+Profile bench_kernels(const RunSpec& run, const SuiteOptions& options);
 
 }  // namespace wt

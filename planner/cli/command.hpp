@@ -18,6 +18,7 @@ void add_whatif(CLI::App& app);
 void add_drill(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_import(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_validate(CLI::App& app);

@@ -114,13 +114,18 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   work.data.allow_assumed = options.allow_assumed;
   work.data.synchronous_host = synchronous_host(profiles);
   work.data.row_tile = work.data.synchronous_host ? 1 : 128;
-  for (const Profile& profile : profiles)
+  std::size_t throttled = 0;
+  for (const Profile& profile : profiles) {
+    for (const Measurement& m : profile.measurements) throttled += m.throttled.empty() ? 0 : 1;
     for (const auto& [key, value] : profile.fingerprint) {
       const auto [found, is_new] = work.data.fingerprint.emplace(key, value);
       if (!is_new && found->second != value && (key == "device" || key == "cpu_model"))
         work.notes.push_back(
             fmt::format("profiles of different machines: {} '{}' and '{}'", key, found->second, value));
     }
+  }
+  if (throttled > 0)
+    work.notes.push_back(fmt::format("{} measurement(s) were taken on a throttled device, which this model takes for its usual speed; measure them again", throttled));
   const auto processors = work.data.fingerprint.find("multiprocessors");
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
     work.data.multiprocessors = std::atoll(processors->second.c_str());

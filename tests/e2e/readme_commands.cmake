@@ -23,6 +23,8 @@ wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --prof
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
 wt_command(calibrate RUN calibrate h100-published -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
+wt_command(profile_show RUN profile show h100-published gemm EXPECT "1628 measurements of 17 kernels.*rows=")
+wt_command(profile_diff RUN profile diff h100-published h100-published EXPECT "1628 measurements in common b is .0.0 %")
 wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_times.csv EXPECT "MFU is constant.*gemm, H100-SXM .together.")
 wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
   EXPECT "all-reduce, one node .together..*with everything from a row's source left out")

@@ -237,3 +237,11 @@ TEST_CASE("kernels of a suite that no work item is are left out with a note; the
   const double first = product_s(gemm(32, 64, 64));
   CHECK(result.model.item(gemm(32, 64, 64), 0).seconds == Approx(0.5 * (1.02 + 3 * 0.98) * first));
 }
+
+TEST_CASE("a throttled device is said to have been one") {
+  Profile p = synthetic_profile();
+  p.measurements[0].throttled = {"sw_thermal"};
+  const CalibrationResult result = calibrate({p});
+  REQUIRE(result.notes.size() == 1);
+  CHECK_THAT(result.notes[0], Catch::Contains("1 measurement(s) were taken on a throttled device"));
+}

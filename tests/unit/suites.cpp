@@ -184,7 +184,7 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   options.samples = 3;
   Profile profile;
   profile.fingerprint = {{"cores", "2"}};
-  profile.measurements = bench_kernels(run, options);
+  profile.measurements = bench_kernels(run, options).measurements;
   const test::TempDirectory folder;
   write_profile(profile, folder.path() / "profile.json");
   const CalibrationResult result = calibrate({read_profile(folder.path() / "profile.json")});
