@@ -55,6 +55,7 @@ Cell short_error(const std::optional<double>& error) {
 
 std::vector<Callout> warnings(const Profile& profile) {
   std::vector<Callout> out;
+  for (const FailedMeasurement& f : profile.failures) out.push_back({Status::bad, "failed", f.name + ": " + f.error});
   std::map<std::string, std::size_t> throttled;
   std::size_t unchecked = 0, few = 0, guessed = 0;
   for (const Measurement& m : profile.measurements) {
