@@ -58,11 +58,13 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
   return out;
 }
 
-double estimated_s(const MissingShape& shape, int samples) {
-  // Measured on one core of a 2.1 GHz Xeon: the fp64 reference of at most 2 GFLOP, random inputs, and a sample's 10 ms.
-  constexpr double kCheck_s = 0.05, kReference_flops = 2e9, kReferenceFlopsPerS = 1e10, kInputs_Bps = 2e9, kSample_s = 0.01;
-  const double flops = std::min(kReference_flops, shape.item.flops(0)), inputs_s = shape.item.bytes(0) / kInputs_Bps;
-  return kCheck_s + flops / kReferenceFlopsPerS + inputs_s + samples * (inputs_s + std::max(kSample_s, shape.seconds) + shape.seconds);
+double estimated_s(const MissingShape& shape, bool on_gpu, int samples) {
+  // Orders of magnitude: fp64 products on one core, random inputs and comparisons of a host, inputs of a GPU; a sample of 10 ms.
+  constexpr double kCheck_s = 0.05, kReference_flops = 2e9, kReferenceFlopsPerS = 1e10, kHost_Bps = 2e9, kDevice_Bps = 5e11, kSample_s = 0.01;
+  const double flops = std::max(1.0, shape.item.flops(0)), bytes = shape.item.bytes(0);
+  const double checked = std::min(1.0, kReference_flops / flops);  // larger ones are checked on fewer rows
+  return kCheck_s + checked * (flops / kReferenceFlopsPerS + bytes / kHost_Bps) +
+         samples * (bytes / (on_gpu ? kDevice_Bps : kHost_Bps) + std::max(kSample_s, shape.seconds) + shape.seconds);
 }
 
 }  // namespace wt

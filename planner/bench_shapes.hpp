@@ -26,7 +26,7 @@ struct StudyShapes {
 StudyShapes study_shapes(const PlanInputs& inputs);
 
 /// Seconds that the kernel suite takes for one of them: its check beside fp64 on the host, and so many samples with their
-/// warm-up. The check is most of it.
-double estimated_s(const MissingShape& shape, int samples);
+/// warm-up.
+double estimated_s(const MissingShape& shape, bool on_gpu, int samples);
 
 }  // namespace wt

@@ -54,7 +54,7 @@ void check_device(const Options& o, const StudyShapes& shapes) {
 
 std::string duration(const StudyShapes& shapes, int samples) {
   double seconds = 0;
-  for (const MissingShape& shape : shapes.missing) seconds += estimated_s(shape, samples);
+  for (const MissingShape& shape : shapes.missing) seconds += estimated_s(shape, !shapes.gpu.empty(), samples);
   return format_seconds(seconds);
 }
 
@@ -62,7 +62,7 @@ void list(const StudyShapes& shapes, int samples) {
   for (const MissingShape& shape : shapes.missing) {
     std::string name = fmt::format("{}/{}/{}", to_string(shape.item.kernel), to_string(shape.item.pass), to_string(shape.item.precision)), sizes;
     for (const auto& [key, value] : shape.item.shape(0)) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", key, value);
-    fmt::print("{:<72}  {:>9}\n", name + "/" + sizes, format_seconds(estimated_s(shape, samples)));
+    fmt::print("{:<72}  {:>9}\n", name + "/" + sizes, format_seconds(estimated_s(shape, !shapes.gpu.empty(), samples)));
   }
 }
 

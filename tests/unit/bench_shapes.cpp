@@ -56,8 +56,8 @@ TEST_CASE("what a profile has exactly is not measured again") {
 TEST_CASE("the estimate grows with samples and with the work") {
   const MissingShape small{make_item(Kernel::gemm, Pass::forward, Precision::bf16, {128, 0}, {128, 128}), 1e-5};
   const MissingShape large{make_item(Kernel::gemm, Pass::forward, Precision::bf16, {8192, 0}, {8192, 8192}), 1e-1};
-  CHECK(estimated_s(large, 9) > estimated_s(small, 9));
-  CHECK(estimated_s(small, 18) > estimated_s(small, 9));
+  CHECK(estimated_s(large, true, 9) > estimated_s(small, true, 9));
+  CHECK(estimated_s(small, false, 18) > estimated_s(small, false, 9));
 }
 
 TEST_CASE("a study that fits nowhere has nothing to measure") {
