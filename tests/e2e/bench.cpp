@@ -47,7 +47,7 @@ std::map<std::string, std::vector<double>> samples_of(const fs::path& file) {
 }
 
 const char* const kModel =
-    "n_layers: 2\nd_model: 64\nn_heads: 4\nvocab_size: 264\nattn_config: {kv_n_heads: 2}\n"
+    "name: small\nn_layers: 2\nd_model: 64\nn_heads: 4\nvocab_size: 264\nattn_config: {kv_n_heads: 2}\n"
     "ffn_config: {ffn_hidden_size: 96, moe_num_experts: 4, moe_top_k: 2}\n";
 
 std::string study(const fs::path& folder, const std::string& profiles, const std::string& cluster = "local-2core") {
