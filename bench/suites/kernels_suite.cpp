@@ -13,6 +13,7 @@
 #include "reports/progress.hpp"
 #include "trainer/agent.hpp"
 #include "trainer/device.hpp"
+#include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -47,9 +48,29 @@ WorkItem checked_item(const WorkItem& item) {
   return out;
 }
 
-Measurement measurement(const WorkItem& item, at::Device device) {
+/// On a GPU grouped products in bf16 are compared, for the trainer to pick by (trainer/grouped_choice.hpp).
+std::vector<GroupedAs> ways(const WorkItem& item, at::Device device) {
+  std::vector<GroupedAs> out{GroupedAs::picked};
+  if (item.kernel != Kernel::grouped_gemm || device.is_cpu() || item.precision == Precision::fp32) return out;
+  out.push_back(GroupedAs::library);
+  const auto options = at::TensorOptions().dtype(at::kBFloat16).device(device);
+  const at::Tensor weight = at::empty({1, item.dims[0], item.dims[1]}, options);
+  if (own_grouped_product(weight[0], weight)) out.push_back(GroupedAs::own);
+  if (item.pass == Pass::forward) out.push_back(GroupedAs::loop);
+  return out;
+}
+
+std::vector<std::pair<WorkItem, GroupedAs>> in_every_way(const std::vector<WorkItem>& items, at::Device device) {
+  std::vector<std::pair<WorkItem, GroupedAs>> out;
+  for (const WorkItem& item : items)
+    for (GroupedAs as : ways(item, device)) out.emplace_back(item, as);
+  return out;
+}
+
+Measurement measurement(const WorkItem& item, at::Device device, GroupedAs as) {
+  constexpr const char* kNames[] = {"", "_library", "_own", "_loop"};
   Measurement m;
-  m.kernel = to_string(item.kernel);
+  m.kernel = to_string(item.kernel) + kNames[static_cast<int>(as)];
   m.pass = to_string(item.pass);
   m.dtype = to_string(item.precision);
   m.shape = item.shape(0);
@@ -73,9 +94,10 @@ class KernelSuite {
         options_(options),
         save_(save),
         device_(open_device(options.device)),
+        timed_(in_every_way(work.items, device_)),
         normal_(options.seed, device_),
         stopwatch_(make_stopwatch(device_)),
-        progress_("measuring kernels", static_cast<std::int64_t>(work.items.size()) * (options.samples + 1)) {
+        progress_("measuring kernels", static_cast<std::int64_t>(timed_.size()) * (options.samples + 1)) {
     for (const Measurement& m : known.measurements) known_.emplace(m.name(), &m);
     sampler_.samples = options.samples;
     sampler_.sample_s = options.quick ? 2e-3 : 10e-3;
@@ -87,8 +109,8 @@ class KernelSuite {
     std::optional<DeviceMonitor> monitor;
     if (const Fingerprint facts = device_facts(device_); !device_.is_cpu() && !facts.count("run.nvml"))
       if (auto managed = open_nvml_device(facts.at("gpu_uuid"))) monitor.emplace(std::move(*managed));
-    for (std::size_t begin = 0; begin < work_.items.size() && stop_requested() == 0; begin += kBlock)
-      measure(begin, std::min(begin + kBlock, work_.items.size()));
+    for (std::size_t begin = 0; begin < timed_.size() && stop_requested() == 0; begin += kBlock)
+      measure(begin, std::min(begin + kBlock, timed_.size()));
     progress_.finish();
     Profile out = so_far();
     if (!monitor) return out;
@@ -106,8 +128,9 @@ class KernelSuite {
     std::vector<TimedCase> cases;
     std::vector<Entry*> timed;
     for (std::size_t i = begin; i < end && stop_requested() == 0; ++i) {
-      progress_.update(done_++, to_string(work_.items[i].kernel));
-      entries_.push_back({measurement(work_.items[i], device_), nullptr, 1, {}});
+      const auto& [item, as] = timed_[i];
+      entries_.push_back({measurement(item, device_, as), nullptr, 1, {}});
+      progress_.update(done_++, entries_.back().measurement.kernel);
       Entry& entry = entries_.back();
       if (const auto found = known_.find(entry.measurement.name()); found != known_.end()) {
         entry.measurement = *found->second;
@@ -115,7 +138,7 @@ class KernelSuite {
         if (static_cast<int>(entry.measurement.samples.size()) >= options_.samples) continue;
       }
       try {
-        cases.push_back(check(work_.items[i], entry));
+        cases.push_back(check(item, as, entry));
         timed.push_back(&entry);
       } catch (...) {
         fail(entry, current_error());
@@ -136,13 +159,13 @@ class KernelSuite {
   }
 
   /// The case whose samples are to be taken, once one call was right.
-  TimedCase check(const WorkItem& item, Entry& entry) {
-    ItemRunner checked(checked_item(item), work_.run, normal_);
+  TimedCase check(const WorkItem& item, GroupedAs as, Entry& entry) {
+    ItemRunner checked(checked_item(item), work_.run, normal_, as);
     entry.measurement.counters["max_rel_error"] = checked.check();
     entry.share = checked.share();
     const bool in_loop_cold = checked.cold();
     checked.release();
-    entry.runner = std::make_unique<ItemRunner>(item, work_.run, normal_);
+    entry.runner = std::make_unique<ItemRunner>(item, work_.run, normal_, as);
     ItemRunner& runner = *entry.runner;
     const int sets = device_.is_cpu() || in_loop_cold || !moves_memory(item.kernel) ? 1 : sets_beyond_l2(runner);
     const bool cold = in_loop_cold || sets == 0;
@@ -176,8 +199,8 @@ class KernelSuite {
     Profile out;
     for (const Entry& e : entries_)
       if (!e.measurement.samples.empty()) out.measurements.push_back(e.measurement);
-    for (std::size_t i = entries_.size(); i < work_.items.size(); ++i)  // not yet come to, but known from before
-      if (const auto found = known_.find(measurement(work_.items[i], device_).name()); found != known_.end())
+    for (std::size_t i = entries_.size(); i < timed_.size(); ++i)  // not yet come to, but known from before
+      if (const auto found = known_.find(measurement(timed_[i].first, device_, timed_[i].second).name()); found != known_.end())
         out.measurements.push_back(*found->second);
     out.failures = failures_;
     return out;
@@ -192,6 +215,7 @@ class KernelSuite {
   const SuiteOptions& options_;
   const std::function<void(const Profile&)>& save_;
   at::Device device_;
+  std::vector<std::pair<WorkItem, GroupedAs>> timed_;
   NormalPool normal_;
   std::unique_ptr<Stopwatch> stopwatch_;
   Progress progress_;

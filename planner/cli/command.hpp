@@ -17,6 +17,7 @@ void add_plan(CLI::App& app);
 void add_whatif(CLI::App& app);
 void add_drill(CLI::App& app);
 void add_gate(CLI::App& app);
+void add_health(CLI::App& app);
 void add_import(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_report(CLI::App& app);

@@ -33,6 +33,10 @@ wt_command(validate_runs RUN validate runs configs/measurements/training_runs.cs
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
+file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
+wt_command(health RUN health --quick --storage ${out} --kernel-log ${out}/kernel.log -o ${out}/node.json STATUS 1  # 1: the XID is a finding
+  EXPECT "Cordon 1 of 1 nodes.*XID 79.*restart the bare-metal node.*compute stress")
+wt_command(health_judge RUN health judge ${out}/node.json STATUS 1 AFTER health EXPECT "XID 79")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage
 wt_command(unknown_key STATUS 2 RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")  # 2: usage
 if(TARGET windtunnel-train)

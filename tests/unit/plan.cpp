@@ -77,6 +77,38 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
   }
 }
 
+TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
+  const auto with_local = [](double every_s) {
+    return inputs_of(kStudy + fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n",
+                                          every_s));
+  };
+  const CadencePlan plain = make_plan(inputs_of(kStudy)).schedule.cadence;
+  for (double every_s : {plain.interval_s.value, 300 * 86400.0}) {
+    const PlanInputs inputs = with_local(every_s);
+    const Plan plan = make_plan(inputs);
+    CHECK(plan.schedule.input.local.interval_steps == 0);
+    CHECK(plan.schedule.cadence.interval_steps == plain.interval_steps);
+    CHECK_THAT(plan_disturbances(inputs, plan).front(), Catch::Contains("does nothing here and is left out"));
+    CHECK(plan_json(inputs, plan)["finish"]["disturbances"]["local_checkpoints"]["left_out"] == true);
+  }
+  const RunSchedule halved = make_plan(with_local(plain.interval_s.value / 2)).schedule;
+  CHECK(halved.input.local.interval_steps > 0);
+  CHECK(halved.cadence.interval_steps <= plain.interval_steps);
+}
+
+TEST_CASE("silent errors rarer than runs can be simulated with are refused before the search") {
+  const TempDirectory folder;
+  std::string text = read_bytes("configs/faults/rates/llama3.yaml");
+  const std::size_t at = text.find("node_days: 110592");
+  REQUIRE(at != std::string::npos);
+  write_bytes(folder / "rare.yaml", text.insert(at + 17, "00"));  // 500 years on these two nodes
+  const auto silent = [](const std::string& rate) {
+    return inputs_of(kStudy + "silent_errors: {rate: " + rate + ", verify: 3s, source: 'assumed: a test'}\n");
+  };
+  CHECK(silent("llama3").silent_errors);
+  CHECK_THROWS_WITH(silent((folder / "rare.yaml").string()), Catch::Contains("70 years"));
+}
+
 TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
   const TempDirectory folder;
   const auto factor_at = [&](double compute) {
