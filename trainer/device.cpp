@@ -112,6 +112,11 @@ void wait_for_device(at::Device device) {
   if (!device.is_cpu()) need(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
+std::int64_t visible_devices() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
 #else
 
 at::Device open_device(const std::string& name, std::int64_t) {
@@ -123,6 +128,8 @@ at::Device open_device(const std::string& name, std::int64_t) {
 Fingerprint device_facts(at::Device) { return {{"device", "cpu"}}; }
 
 void wait_for_device(at::Device) {}
+
+std::int64_t visible_devices() { return 0; }
 
 namespace {
 bool lock_pages(float*, std::size_t) { return false; }

@@ -22,6 +22,9 @@ at::Device open_device(const std::string& name, std::int64_t index = 0);
 /// run.nvml: why NVML failed.
 Fingerprint device_facts(at::Device device);
 
+/// CUDA devices that this process sees; 0 in a build without CUDA.
+std::int64_t visible_devices();
+
 /// Calls fill(values) with host memory of as many floats as `to` (fp32, contiguous) has, which `to` has afterwards: its own
 /// memory on the CPU.
 void fill_from_host(const at::Tensor& to, const std::function<void(float*)>& fill);

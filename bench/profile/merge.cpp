@@ -66,6 +66,7 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
                   "and software; compare them with the gate instead",
                   name(0), name(i), to_string(differing));
     for (const auto& [key, value] : facts) all.fingerprint[key] = joined(all.fingerprint[key], value);
+    all.failures.insert(all.failures.end(), profiles[i].failures.begin(), profiles[i].failures.end());
     for (const Measurement& m : profiles[i].measurements) {
       const auto [found, is_new] = place.emplace(m.name(), all.measurements.size());
       if (is_new) {

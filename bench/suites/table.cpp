@@ -11,12 +11,17 @@ namespace wt {
 std::string bench_table(const Profile& profile) {
   std::size_t width = 4;
   for (const Measurement& m : profile.measurements) width = std::max(width, m.name().size());
-  std::string out = fmt::format("{:<{}}  {:>9}  {:>7}  {:>16}\n", "name", width, "median", "spread", "rate");
+  for (const FailedMeasurement& f : profile.failures) width = std::max(width, f.name.size());
+  std::string out = fmt::format("{:<{}}  {:>9}  {:>7}  {:>16}  {:>12}\n", "name", width, "median", "spread", "rate", "busbw");
   for (const Measurement& m : profile.measurements) {
     const auto found = rate(m);
-    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}\n", m.name(), width, format_seconds(m.median()), spread(m) * 100,
-                       found ? to_string(*found) : "");
+    const auto bus = m.counters.find("busbw_Bps");
+    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}  {:>12}", m.name(), width, format_seconds(m.median()), spread(m) * 100,
+                       found ? to_string(*found) : "", bus == m.counters.end() ? "" : to_string(Rate{bus->second, "B/s"}));
+    out.resize(out.find_last_not_of(' ') + 1);
+    out += "\n";
   }
+  for (const FailedMeasurement& f : profile.failures) out += fmt::format("{:<{}}  failed: {}\n", f.name, width, f.error);
   return out;
 }
 

@@ -111,6 +111,7 @@ json to_json(const Profile& profile) {
   for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));
   json document = {
       {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
+  for (const FailedMeasurement& f : profile.failures) document["failures"].push_back({{"name", f.name}, {"error", f.error}});
   profile_from_json(document, "profile to be written");  // JSON would turn a NaN into null without a word
   return document;
 }
@@ -120,7 +121,7 @@ Profile profile_from_json(const json& document, const std::string& origin) {
   // The schema first: of another kind of file, every key would be unknown.
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail("'" + schema + "'", std::string("'") + kSchema + "'");
-  in.allow_only({"schema", "fingerprint", "measurements"});
+  in.allow_only({"schema", "fingerprint", "measurements", "failures"});
 
   Profile profile;
   for (const auto& [key, value] : in.at("fingerprint").items()) profile.fingerprint[key] = value.string();
@@ -133,6 +134,11 @@ Profile profile_from_json(const json& document, const std::string& origin) {
       element.fail(fmt::format("a second measurement named '{}' (the first is /measurements/{})", name, first->second),
                    "one per name; append its samples to the first");
   }
+  if (in.has("failures"))
+    for (const JsonReader& element : in.at("failures").elements()) {
+      element.allow_only({"name", "error"});
+      profile.failures.push_back({element.at("name").string(), element.at("error").string()});
+    }
   return profile;
 }
 

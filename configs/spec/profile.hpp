@@ -38,12 +38,20 @@ struct Measurement {
   double median() const;
 };
 
+/// A benchmark that was to be measured and failed: it keeps its row.
+struct FailedMeasurement {
+  std::string name;  ///< as Measurement::name()
+  std::string error;
+};
+
 struct Profile {
   std::map<std::string, std::string> fingerprint;  ///< device, host, cores, libraries, commit, date
   std::vector<Measurement> measurements;
+  std::vector<FailedMeasurement> failures = {};
 };
 
-/// Throws Error{usage} for what could not be read back: no samples, negative or non-finite values, a name used twice.
+/// Key "failures" is there only where there are some. Throws Error{usage} for what could not be read back: no samples,
+/// negative or non-finite values, a name used twice.
 nlohmann::json to_json(const Profile& profile);
 /// Strict: unknown keys, wrong types, no samples, negative or non-finite samples and two measurements of one name are
 /// Error{usage}, naming file, JSON pointer, found and allowed.

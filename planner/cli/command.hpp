@@ -28,6 +28,11 @@ void add_validate(CLI::App& app);
 bool asks_for_rehearsal(const std::vector<std::string>& arguments);
 void rehearse(std::vector<std::string> arguments);
 
+/// windtunnel bench --for: its words, and what windtunnel-train is to do, empty = nothing. Throws Error{usage} where this
+/// machine cannot measure for the study.
+bool asks_for_study(const std::vector<std::string>& arguments);
+std::vector<std::string> bench_for(const std::vector<std::string>& arguments);
+
 /// Exit status of a subcommand that ended well but found something (1 = regression, failed drill, plan does not fit;
 /// 3 = undecided). main returns it.
 void set_status(int status);

@@ -55,6 +55,7 @@ Cell short_error(const std::optional<double>& error) {
 
 std::vector<Callout> warnings(const Profile& profile) {
   std::vector<Callout> out;
+  for (const FailedMeasurement& f : profile.failures) out.push_back({Status::bad, "failed", f.name + ": " + f.error});
   std::map<std::string, std::size_t> throttled;
   std::size_t unchecked = 0, few = 0, guessed = 0;
   for (const Measurement& m : profile.measurements) {
@@ -85,11 +86,11 @@ std::vector<Callout> warnings(const Profile& profile) {
        {std::pair{"run.ecc_uncorrected_volatile", "uncorrected"}, std::pair{"run.ecc_corrected_volatile", "corrected"}})
     if (const double errors = largest(fact(profile, key)); errors > 0)
       out.push_back(
-          {Status::warn, "ECC", fmt::format("{:.0f} {} memory errors since the driver was loaded", errors, what)});
+          {Status::warn, "ECC", fmt::format("{} memory errors since the driver was loaded: {:.0f}", what, errors)});
   if (few > 0)
-    out.push_back({Status::warn, "few samples",
-                   fmt::format("{} of fewer than {} samples: what the spread is nobody knows",
-                               counted(few, "measurement"), kFewSamples)});
+    out.push_back(
+        {Status::warn, "few samples",
+         fmt::format("{} of fewer than {} samples, too few for a spread", counted(few, "measurement"), kFewSamples)});
   if (unchecked > 0)
     out.push_back({Status::none, "no correctness error",
                    fmt::format("{} not compared with a reference", counted(unchecked, "measurement"))});
@@ -136,10 +137,11 @@ Table overview(const Profile& profile) {
     const std::string unit = group.front()->unit;
     std::string range = gate_value(*low, unit);
     if (*high > *low) range += " to " + gate_value(*high, unit);
-    table.rows.push_back({key[0], slowed > 0 ? Cell(key[1] + " (throttled)", Status::bad) : Cell(key[1]), key[2],
-                          key[3], key[4], whole(group.size()), whole(samples), range,
-                          spreads.empty() ? Cell("-") : percent(median(spreads)),
-                          best ? Cell(best->value, to_string(*best)) : Cell("-"), short_error(error)});
+    table.rows.push_back(
+        {key[0], slowed > 0 ? Cell(fmt::format("{} ({} throttled)", key[1], slowed), Status::bad) : Cell(key[1]),
+         key[2], key[3], key[4], whole(group.size()), whole(samples), range,
+         spreads.empty() ? Cell("-") : percent(median(spreads)), best ? Cell(best->value, to_string(*best)) : Cell("-"),
+         short_error(error)});
   }
   table.note =
       "Spread: half the range of the middle 80 % of the samples over their median; of several shapes the median. "

@@ -44,6 +44,16 @@ std::string error_with(const std::string& pointer, const json& value) {
 
 }  // namespace
 
+TEST_CASE("benchmarks that failed are read back; without any the file is as ever") {
+  wt::Profile profile = sample_profile();
+  CHECK_FALSE(wt::to_json(profile).contains("failures"));
+  profile.failures = {{"rope/forward", "wrong"}};
+  const wt::Profile back = wt::profile_from_json(wt::to_json(profile), "p.json");
+  REQUIRE(back.failures.size() == 1);
+  CHECK(back.failures[0].name == "rope/forward");
+  CHECK(back.failures[0].error == "wrong");
+}
+
 TEST_CASE("a profile comes back from its file bit for bit") {
   const auto file = std::filesystem::temp_directory_path() / fmt::format("wt_profile_{}.json", getpid());
   wt::write_profile(sample_profile(), file);
