@@ -27,6 +27,12 @@ function(wt_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endfunction()
 
+# wt_calls_windtunnel(NAME): the test runs the windtunnel command (tests/support/windtunnel.hpp).
+function(wt_calls_windtunnel name)
+  target_compile_definitions(${name} PRIVATE WT_PROGRAM="$<TARGET_FILE:windtunnel>")
+  add_dependencies(${name} windtunnel)
+endfunction()
+
 # wt_python_test(NAME SCRIPT a.py ARGS ... ENVIRONMENT A=b): one ctest entry that runs a script of tests/python with PyTorch's
 # and Hugging Face's packages (python-environment.sh), the source tree as working folder. Where they cannot be had the test is
 # reported as skipped; the test python_environment makes them first.

@@ -1,8 +1,11 @@
 #include "planner/comparison.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/json_reader.hpp"
@@ -56,6 +59,17 @@ json to_json(const RankFigures& f) {
 }
 
 }  // namespace
+
+ClusterSpec this_machine(std::int64_t ranks) {
+  ClusterSpec cluster = read_cluster("local-2core");
+  cluster.name = "this machine";
+  cluster.gpus_per_node = ranks;
+  cluster.cores = static_cast<double>(std::thread::hardware_concurrency());
+  cluster.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  cluster.usable_memory_bytes = 0.75 * cluster.memory_bytes / static_cast<double>(ranks);
+  cluster.sources["host"] = "measured: cores and memory of the machine that compares";
+  return cluster;
+}
 
 double RunComparison::predicted_step_s() const { return slowest(predicted); }
 double RunComparison::measured_step_s() const { return slowest(measured); }

@@ -12,6 +12,9 @@
 
 namespace wt {
 
+/// This machine as a cluster: its cores shared by the run's ranks.
+ClusterSpec this_machine(std::int64_t ranks);
+
 /// One rank's figures; bytes and seconds.
 struct RankFigures {
   double step_s = 0, exposed_s = 0, peak_bytes = 0;

@@ -1,11 +1,8 @@
 #include "planner/demo.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "bench/gate/gate.hpp"
 #include "configs/spec/atomic_file.hpp"
@@ -86,17 +83,6 @@ std::vector<RunSpec> unseen_runs(const RunSpec& calibration) {
     check_run(run, "demo run " + run.name);
   }
   return out;
-}
-
-ClusterSpec this_machine(std::int64_t ranks) {
-  ClusterSpec cluster = read_cluster("local-2core");
-  cluster.name = "this machine";
-  cluster.gpus_per_node = ranks;
-  cluster.cores = static_cast<double>(std::thread::hardware_concurrency());
-  cluster.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  cluster.usable_memory_bytes = 0.75 * cluster.memory_bytes / static_cast<double>(ranks);
-  cluster.sources["host"] = "measured: cores and memory of the machine that ran the demo";
-  return cluster;
 }
 
 DemoResult run_demo(const DemoOptions& options,

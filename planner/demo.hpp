@@ -33,7 +33,5 @@ DemoResult run_demo(const DemoOptions& options,
 
 /// The runs that the demo predicts without having seen them: another mesh, another width and depth, one rank.
 std::vector<RunSpec> unseen_runs(const RunSpec& calibration);
-/// This machine as a cluster: its cores shared by the run's ranks.
-ClusterSpec this_machine(std::int64_t ranks);
 
 }  // namespace wt

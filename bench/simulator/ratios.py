@@ -23,6 +23,7 @@ def main():
         ("an op of 320 layers over one of 10", per_op("step_by_layers/layers:320") / per_op("step_by_layers/layers:10"), 2),
         ("an op of every one of 64 GPUs over one of a folded step", per_op("step_unfolded/gpus:64") / per_op(step), 2),
         ("folded step over bound 1 of a layout", time(step) / per_layout("bound1_of_space"), 40),
+        ("1,000 bounds 0 over a folded step", 1000 * per_layout("bound0_of_space") / time(step), 1.2),
         ("bound 1 over bound 0 of a layout", per_layout("bound1_of_space") / per_layout("bound0_of_space"), 250),
         ("1,000 runs of 90 days over a folded step", time("thousand_runs") / time(step), 8),
         ("memory of a folded step on 16,384 GPUs [MB]", rows["step_by_gpus/gpus:16384"]["resident_MB"], 300),

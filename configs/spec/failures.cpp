@@ -71,6 +71,18 @@ StragglerRates read_stragglers(YamlMap map, double node_days) {
   return out;
 }
 
+/// A section of a preset that it may lack, by the name that studies know it by; "none" asks for none.
+template <typename T>
+std::optional<T> section(const std::string& name_or_file, std::optional<T> FailurePreset::*member, const char* name,
+                         const char* lacks, const char* example) {
+  if (name_or_file == "none") return std::nullopt;
+  FailurePreset preset = read_failures(name_or_file);
+  if (!(preset.*member))
+    throw_error(Code::usage, "{0}: found {1}, which {2}; needs a failure preset or file with a {0} section, such as {3}",
+                name, name_or_file, lacks, example);
+  return preset.*member;
+}
+
 double sum(const std::vector<FailureClass>& classes) {
   double total = 0;
   for (const auto& c : classes) total += c.per_1000_node_days.value;
@@ -107,25 +119,11 @@ double FailureClass::job_mean_s(std::int64_t nodes) const {
 }
 
 std::optional<StragglerRates> read_stragglers(const std::string& name_or_file) {
-  if (name_or_file == "none") return std::nullopt;
-  FailurePreset preset = read_failures(name_or_file);
-  if (!preset.stragglers)
-    throw_error(Code::usage,
-                "stragglers: found {}, which describes no slow nodes; needs a failure preset or file with a "
-                "stragglers section, such as bloom",
-                name_or_file);
-  return preset.stragglers;
+  return section(name_or_file, &FailurePreset::stragglers, "stragglers", "describes no slow nodes", "bloom");
 }
 
 std::optional<FailureClass> read_silent_errors(const std::string& name_or_file) {
-  if (name_or_file == "none") return std::nullopt;
-  FailurePreset preset = read_failures(name_or_file);
-  if (!preset.silent_errors)
-    throw_error(Code::usage,
-                "silent_errors: found {}, which gives no rate of them; needs a failure preset or file with a "
-                "silent_errors section, such as llama3",
-                name_or_file);
-  return preset.silent_errors;
+  return section(name_or_file, &FailurePreset::silent_errors, "silent_errors", "gives no rate of them", "llama3");
 }
 
 FailurePreset read_failures(const std::string& name_or_file) {

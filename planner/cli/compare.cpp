@@ -1,14 +1,14 @@
 // windtunnel compare: runs that windtunnel train really did, beside what the simulator says of them.
-#include <algorithm>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/demo.hpp"
+#include "planner/comparison.hpp"
 #include "planner/proof_report.hpp"
 
 namespace wt {

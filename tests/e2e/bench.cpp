@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "configs/spec/profile.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
+#include "tests/support/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -29,15 +29,6 @@ Ended bench(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"bench"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return wait_for(start_trainer(words));
-}
-
-/// What `windtunnel bench` says, and its status.
-Ended windtunnel_bench(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' bench " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  return {WEXITSTATUS(pclose(pipe)), text};
 }
 
 std::map<std::string, std::vector<double>> samples_of(const fs::path& file) {
@@ -131,16 +122,16 @@ TEST_CASE("bench --for measures what a study lacks, and nothing once it is there
   const fs::path first = folder / "first.json", second = folder / "second.json", file = folder / "study.yaml";
   REQUIRE(bench({"kernels", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string(), "-o", first.string()}).status == 0);
   write_bytes(file, study(folder.path(), "profiles: [" + first.string() + "]\n"));
-  const Ended listed = windtunnel_bench("--for " + file.string() + " --dry-run");
+  const Ended listed = windtunnel("bench --for " + file.string() + " --dry-run");
   INFO(listed.said);
   CHECK(listed.status == 0);
   CHECK_THAT(listed.said, Contains("kernel shapes") && Contains("grouped_gemm/forward/fp32/"));
-  const Ended measured = windtunnel_bench("--for " + file.string() + " --quick --samples 3 -o " + second.string());
+  const Ended measured = windtunnel("bench --for " + file.string() + " --quick --samples 3 -o " + second.string());
   INFO(measured.said);
   REQUIRE(measured.status == 0);
   CHECK(read_profile(second).fingerprint.at("run.name") == "small");
   write_bytes(file, study(folder.path(), "profiles: [" + first.string() + ", " + second.string() + "]\n"));
-  CHECK_THAT(windtunnel_bench("--for " + file.string() + " --dry-run").said, Contains("the other 0 take"));
+  CHECK_THAT(windtunnel("bench --for " + file.string() + " --dry-run").said, Contains("the other 0 take"));
 }
 
 TEST_CASE("bench --for refuses what this machine cannot measure") {
@@ -148,9 +139,9 @@ TEST_CASE("bench --for refuses what this machine cannot measure") {
   write_bytes(folder / "model.yaml", kModel);
   write_bytes(folder / "study.yaml", study(folder.path(), "", "hgx-h100"));
   const std::string command = "--for " + (folder / "study.yaml").string();
-  const Ended refused = windtunnel_bench(command);
+  const Ended refused = windtunnel("bench " + command);
   CHECK(refused.status == 2);
   CHECK_THAT(refused.said, Contains("H100") && Contains("--device cuda"));
-  CHECK(windtunnel_bench(command + " --dry-run").status == 0);
-  CHECK(windtunnel_bench(command + " --run configs/runs/demo.yaml").status == 2);
+  CHECK(windtunnel("bench " + command + " --dry-run").status == 0);
+  CHECK(windtunnel("bench " + command + " --run configs/runs/demo.yaml").status == 2);
 }

@@ -16,6 +16,7 @@
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
+#include "tests/support/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -60,15 +61,6 @@ std::vector<StepTimeline> steps_in(const fs::path& folder) {
 std::vector<std::pair<std::string, Lane>> issued(const StepTimeline& t) {
   std::vector<std::pair<std::string, Lane>> out;
   for (const OpRecord& op : t.ops) out.emplace_back(op.id, op.lane);
-  return out;
-}
-
-/// Exit status and output of the windtunnel command.
-Ended windtunnel(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
-  Ended out;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) out.said += static_cast<char>(c);
-  out.status = WEXITSTATUS(pclose(pipe));
   return out;
 }
 

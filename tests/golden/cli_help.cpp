@@ -3,7 +3,6 @@
 // After an intended change: WT_UPDATE_GOLDEN=1 golden_cli_help
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,19 +11,20 @@
 #include <set>
 #include <sstream>
 
+#include "tests/support/windtunnel.hpp"
+
+using namespace wt::test;
+
 namespace {
 
 using Flags = std::set<std::string>;
 const char* const kFile = "tests/golden/flags.txt";
 
 std::string output_of(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  INFO(arguments << ": " << text);
-  REQUIRE(pclose(pipe) == 0);
-  return text;
+  const Ended ended = windtunnel(arguments);
+  INFO(arguments << ": " << ended.said);
+  REQUIRE(ended.status == 0);
+  return ended.said;
 }
 
 std::string text_of(const std::string& file) {
@@ -122,9 +122,7 @@ TEST_CASE("a new flag is a decision: the list of flags is frozen") {
 }
 
 TEST_CASE("an unknown subcommand names the nearest one") {
-  std::FILE* pipe = popen("'" WT_PROGRAM "' simulat 2>&1", "r");
-  std::string text;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  CHECK(WEXITSTATUS(pclose(pipe)) == 2);
-  CHECK(text.find("did you mean 'simulate'?") != std::string::npos);
+  const Ended ended = windtunnel("simulat");
+  CHECK(ended.status == 2);
+  CHECK(ended.said.find("did you mean 'simulate'?") != std::string::npos);
 }

@@ -1,9 +1,6 @@
 // windtunnel health as a user meets it: a fleet judged from files, this node checked, a run watched, refusals.
-#include <sys/wait.h>
-
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -11,29 +8,17 @@
 #include "configs/spec/json_reader.hpp"
 #include "tests/support/synthetic_fleet.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/windtunnel.hpp"
 
 using Catch::Matchers::Contains;
 using namespace wt;
-using test::TempDirectory;
-using test::write_bytes;
+using namespace wt::test;
 
 namespace {
 
 const char* const kFile = "tests/golden/health.txt";
 
-struct Ended {
-  int status = 0;
-  std::string text;
-};
-
-Ended run(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' health " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Ended ended;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) ended.text += static_cast<char>(c);
-  ended.status = WEXITSTATUS(pclose(pipe));
-  return ended;
-}
+Ended run(const std::string& arguments) { return windtunnel("health " + arguments); }
 
 /// Every planted fault of the issue in one fleet of 16 nodes.
 FleetObservation broken_fleet() {
@@ -72,7 +57,7 @@ TEST_CASE("the verdict on a fleet reads as it did") {
   write_bytes(folder / "fleet.json", to_json(broken_fleet()).dump());
   const Ended ended = run("judge " + (folder / "fleet.json").string());
   CHECK(ended.status == 1);
-  const std::string found = without_provenance(ended.text);
+  const std::string found = without_provenance(ended.said);
   if (std::getenv("WT_UPDATE_GOLDEN") != nullptr) write_bytes(kFile, found);
   CHECK(found == test::read_bytes(kFile));
 }
@@ -82,7 +67,7 @@ TEST_CASE("one JSON document says the same") {
   write_bytes(folder / "fleet.json", to_json(broken_fleet()).dump());
   const Ended ended = run("judge --json " + (folder / "fleet.json").string());
   CHECK(ended.status == 1);
-  const nlohmann::json payload = nlohmann::json::parse(ended.text).at("payload");
+  const nlohmann::json payload = nlohmann::json::parse(ended.said).at("payload");
   REQUIRE(payload.at("nodes").size() == 16);
   std::vector<std::string> cordoned;
   for (const auto& node : payload.at("nodes"))
@@ -99,9 +84,9 @@ TEST_CASE("this node is checked, written down and judged again the same") {
   const std::string out = (folder / "out.json").string();
   const Ended ended = run("--quick --storage " + folder.path().string() + " --kernel-log " + (folder / "log").string() +
                           " --dcgm " + (folder / "dcgm").string() + " -o " + out);
-  INFO(ended.text);
+  INFO(ended.said);
   CHECK(ended.status == 1);
-  CHECK_THAT(ended.text, Contains("XID 79") && Contains("restart the bare-metal node") && Contains("compute stress") &&
+  CHECK_THAT(ended.said, Contains("XID 79") && Contains("restart the bare-metal node") && Contains("compute stress") &&
                              Contains("storage, written"));
   CHECK(read_fleet({out}).nodes.at(0).devices.back().id == "GPU-a");
   CHECK(run("judge " + out).status == 1);
@@ -115,22 +100,22 @@ TEST_CASE("a run is watched until it says something") {
   };
   write_run(folder, 1.0, 0.01, true);
   Ended ended = watch();
-  INFO(ended.text);
+  INFO(ended.said);
   CHECK(ended.status == 0);
   write_run(folder, 2.0, 0.02, false);
   ended = watch();
-  INFO(ended.text);
+  INFO(ended.said);
   CHECK(ended.status == 1);
-  CHECK_THAT(ended.text, Contains("The training run shows: imbalanced router.") && Contains("cordon nobody"));
+  CHECK_THAT(ended.said, Contains("The training run shows: imbalanced router.") && Contains("cordon nobody"));
 }
 
 TEST_CASE("health refuses what it cannot use, and says why") {
   const TempDirectory folder;
   const auto refused = [&](const std::string& arguments, const std::string& why) {
     const Ended ended = run(arguments);
-    INFO(ended.text);
+    INFO(ended.said);
     CHECK(ended.status == 2);
-    CHECK_THAT(ended.text, Contains(why));
+    CHECK_THAT(ended.said, Contains(why));
   };
   const std::string none = (folder / "none").string();
   write_bytes(folder / "two",

@@ -1,27 +1,16 @@
 // windtunnel import as a user meets it: which kind a file is, what is written, and what is refused.
 #include <catch2/catch.hpp>
-#include <cstdio>
 
 #include "configs/spec/profile.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/windtunnel.hpp"
 
 using Catch::Matchers::Contains;
+using namespace wt::test;
 
 namespace {
 
-struct Ended {
-  int status = 0;
-  std::string text;
-};
-
-Ended run(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' import " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Ended ended;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) ended.text += static_cast<char>(c);
-  ended.status = WEXITSTATUS(pclose(pipe));
-  return ended;
-}
+Ended run(const std::string& arguments) { return windtunnel("import " + arguments); }
 
 const std::string kTable =
     "#  Rank  0 Group  0 Pid   1 on a device  0 [0x19] NVIDIA H100 80GB HBM3\n"
@@ -47,26 +36,26 @@ TEST_CASE("import tells tables, nvbench and traces apart and writes their profil
   const std::string in = (folder / "in").string(), out = (folder / "out.json").string();
   wt::test::write_bytes(in, kTable);
   const Ended table = run(in + " --cluster aws-p5 -o " + out);
-  INFO(table.text);
+  INFO(table.said);
   CHECK(table.status == 0);
-  CHECK_THAT(table.text, Contains("1 size of all_gather over 2 NVIDIA H100 80GB HBM3 on 2 nodes"));
+  CHECK_THAT(table.said, Contains("1 size of all_gather over 2 NVIDIA H100 80GB HBM3 on 2 nodes"));
   const wt::Profile profile = wt::read_profile(out);
   CHECK(profile.fingerprint.at("nic_Bps") == "5e+10");
   CHECK(profile.fingerprint.at("nvlink_Bps") == "4.5e+11");
 
   wt::test::write_bytes(in, kTrace);
   const Ended trace = run(in + " -o " + out);
-  INFO(trace.text);
+  INFO(trace.said);
   CHECK(trace.status == 0);
-  CHECK_THAT(trace.text, Contains("25.0 % of it in kernels of unknown kind") && Contains("home_made"));
+  CHECK_THAT(trace.said, Contains("25.0 % of it in kernels of unknown kind") && Contains("home_made"));
   CHECK(wt::read_profile(out).measurements.size() == 2);
-  CHECK_THAT(run(in + " --json").text, Contains("\"unknown\""));
+  CHECK_THAT(run(in + " --json").said, Contains("\"unknown\""));
 
   wt::test::write_bytes(in, kNvbench);
   const Ended nvbench = run(in + " -o " + out);
-  INFO(nvbench.text);
+  INFO(nvbench.said);
   CHECK(nvbench.status == 0);
-  CHECK_THAT(nvbench.text, Contains("1 measurement of nvbench on NVIDIA H200") && Contains("Too large.") && Contains("--jsonbin keeps every"));
+  CHECK_THAT(nvbench.said, Contains("1 measurement of nvbench on NVIDIA H200") && Contains("Too large.") && Contains("--jsonbin keeps every"));
   CHECK(wt::read_profile(out).measurements.at(0).name() == "copy/rows=64/device");
 }
 
@@ -76,9 +65,9 @@ TEST_CASE("import refuses what is neither, and says what it is") {
   const auto refused = [&](const std::string& bytes, const std::string& why, const std::string& further = "") {
     wt::test::write_bytes(in, bytes);
     const Ended ended = run(in + further);
-    INFO(ended.text);
+    INFO(ended.said);
     CHECK(ended.status == 2);
-    CHECK_THAT(ended.text, Contains(why));
+    CHECK_THAT(ended.said, Contains(why));
   };
   refused("", "no readable text");
   refused("hello\n", "broken JSON");

@@ -1,32 +1,21 @@
 // windtunnel profile as a user meets it: the text of show and diff, what merge writes, and what is refused.
 // After an intended change: WT_UPDATE_GOLDEN=1 golden_profile
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/profile.hpp"
 #include "tests/support/temp_directory.hpp"
+#include "tests/support/windtunnel.hpp"
 
 using namespace wt;
+using namespace wt::test;
 using Catch::Matchers::Contains;
 using nlohmann::json;
 
 namespace {
 
-struct Ended {
-  int status = 0;
-  std::string text;
-};
-
-Ended run(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' profile " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Ended ended;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) ended.text += static_cast<char>(c);
-  ended.status = WEXITSTATUS(pclose(pipe));
-  return ended;
-}
+Ended run(const std::string& arguments) { return windtunnel("profile " + arguments); }
 
 Measurement gemm(std::int64_t rows, double scale) {
   Measurement m;
@@ -85,13 +74,13 @@ struct Files {
 TEST_CASE("profile show says machine, run, measurements and what speaks against them") {
   const Files files;
   const Ended shown = run("show " + files.b + " gemm");
-  INFO(shown.text);
+  INFO(shown.said);
   CHECK(shown.status == 0);
-  check_golden("profile_show.txt", without_provenance(shown.text));
+  check_golden("profile_show.txt", without_provenance(shown.said));
   const Ended clean = run("show " + files.a);
-  CHECK(clean.text.find("throttled") == std::string::npos);
-  CHECK(clean.text.find("other processes") == std::string::npos);
-  const json document = json::parse(run("show " + files.b + " --json").text);
+  CHECK(clean.said.find("throttled") == std::string::npos);
+  CHECK(clean.said.find("other processes") == std::string::npos);
+  const json document = json::parse(run("show " + files.b + " --json").said);
   CHECK(document.at("payload").at("measurements").size() == 4);
   CHECK(document.at("payload").at("measurements")[1].at("throttled") == json{"hw_slowdown"});
   CHECK(document.at("payload").at("measurements")[0].at("max_rel_error") == 0.004);
@@ -100,16 +89,16 @@ TEST_CASE("profile show says machine, run, measurements and what speaks against 
 TEST_CASE("profile diff shows ratios with their intervals and judges nothing") {
   const Files files;
   const Ended looked = run("diff " + files.a + " " + files.b);
-  INFO(looked.text);
+  INFO(looked.said);
   CHECK(looked.status == 0);
-  check_golden("profile_diff.txt", without_provenance(looked.text));
-  const json document = json::parse(run("diff " + files.a + " " + files.b + " --json").text).at("payload");
+  check_golden("profile_diff.txt", without_provenance(looked.said));
+  const json document = json::parse(run("diff " + files.a + " " + files.b + " --json").said).at("payload");
   CHECK(document.at("pairs").size() == 3);
   CHECK(document.at("pairs")[1].at("ratio") == Approx(1.25));
   CHECK(document.at("pairs")[1].at("ratio_low") < 1.25);
   CHECK(document.at("pairs")[2].at("ratio_low").is_null());  // three samples give no interval of 95 %
   CHECK(document.at("only_b") == json{"gemm/forward/bf16/k=1024,n=1024,rows=4096/device"});
-  CHECK_THAT(run("diff " + files.a + " h100-published").text, Contains("no measurement in common"));
+  CHECK_THAT(run("diff " + files.a + " h100-published").said, Contains("no measurement in common"));
 }
 
 TEST_CASE("profile reads Google Benchmark and nvbench as they are") {
@@ -117,10 +106,10 @@ TEST_CASE("profile reads Google Benchmark and nvbench as they are") {
   const std::string in = (folder / "in.json").string();
   test::write_bytes(in, R"({"context": {"host_name": "h"}, "benchmarks": [{"name": "BM_copy/bytes:4096", "run_type": "iteration",
     "real_time": 2, "cpu_time": 2, "time_unit": "us"}]})");
-  CHECK_THAT(run("show " + in).text, Contains("1 measurement of 1 kernel") && Contains("2.05 GB/s"));
+  CHECK_THAT(run("show " + in).said, Contains("1 measurement of 1 kernel") && Contains("2.05 GB/s"));
   test::write_bytes(in, R"({"devices": [{"id": 0, "name": "NVIDIA H200"}], "benchmarks": [{"name": "copy", "states": [{"device": 0,
     "axis_values": null, "summaries": [{"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "2e-05"}]}]}]}]})");
-  CHECK_THAT(run("show " + in).text, Contains("1 kernel on NVIDIA H200") && Contains("20 us"));
+  CHECK_THAT(run("show " + in).said, Contains("1 kernel on NVIDIA H200") && Contains("20 us"));
 }
 
 TEST_CASE("profile merge joins the samples of one machine's runs") {
@@ -130,9 +119,9 @@ TEST_CASE("profile merge joins the samples of one machine's runs") {
   const std::string c = (files.folder / "c.json").string();
   write_profile(other, c);
   const Ended merged = run("merge " + files.a + " " + files.b + " " + c + " -o " + files.out + " --json");
-  INFO(merged.text);
+  INFO(merged.said);
   REQUIRE(merged.status == 0);
-  CHECK(json::parse(merged.text).at("payload").at("samples") == 3 * 21 + 9);
+  CHECK(json::parse(merged.said).at("payload").at("samples") == 3 * 21 + 9);
   const Profile all = read_profile(files.out);
   REQUIRE(all.measurements.size() == 4);
   CHECK(all.measurements[0].samples.size() == 27);
@@ -140,16 +129,16 @@ TEST_CASE("profile merge joins the samples of one machine's runs") {
   CHECK(all.measurements[0].counters.at("mean_sm_clock_MHz") == 1900);
   CHECK(all.measurements[1].throttled == std::vector<std::string>{"hw_slowdown"});
   CHECK(all.fingerprint.at("run.other_gpu_processes") == "0 + 2");
-  CHECK_THAT(run("show " + files.out).text, Contains("2 on the device beside the one that measured"));
+  CHECK_THAT(run("show " + files.out).said, Contains("2 on the device beside the one that measured"));
 }
 
 TEST_CASE("profile refuses what it cannot read or merge") {
   const Files files;
   const auto refused = [&](const std::string& arguments, const std::string& why) {
     const Ended ended = run(arguments);
-    INFO(arguments << ": " << ended.text);
+    INFO(arguments << ": " << ended.said);
     CHECK(ended.status == 2);
-    CHECK_THAT(ended.text, Contains(why));
+    CHECK_THAT(ended.said, Contains(why));
   };
   refused("", "subcommand");
   refused("show", "PROFILE");

@@ -1,27 +1,19 @@
 // `windtunnel simulate` and `plan` name the loads that they took, and take balance only where that is asked for or nothing
 // else is known.
-#include <sys/wait.h>
-
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <string>
-#include <utility>
+
+#include "tests/support/windtunnel.hpp"
+
+using namespace wt::test;
 
 namespace {
 
-std::pair<int, std::string> run(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  return {WEXITSTATUS(pclose(pipe)), text};
+Ended simulate(const std::string& arguments) {
+  return windtunnel("simulate tiny-moe --cluster hgx-h100 --profile h100-published --allow-assumed " + arguments);
 }
-
-std::pair<int, std::string> simulate(const std::string& arguments) {
-  return run("simulate tiny-moe --cluster hgx-h100 --profile h100-published --allow-assumed " + arguments);
-}
-std::pair<int, std::string> plan(const std::string& arguments) {
-  return run("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16 " + arguments);
+Ended plan(const std::string& arguments) {
+  return windtunnel("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16 " + arguments);
 }
 
 /// The fact in the report, not the provenance below.
@@ -38,24 +30,24 @@ TEST_CASE("loads are recorded ones, named in the report; balance is a choice") {
   const auto [status, usual] = simulate("");
   CHECK(status == 0);
   CHECK(routing_in(usual) == "mean of 5 histograms of mixtral, assumed for 8 experts, top 2");
-  CHECK(routing_in(simulate("--routing balanced").second) == "balanced (assumed)");
-  CHECK(routing_in(simulate("--routing mixtral-c4").second) == "histogram mixtral-c4 (published)");
-  CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").second) == "mean of 2 histograms (published)");
-  CHECK(routing_in(simulate("--routing stretched-olmoe-c4").second) == "histogram stretched-olmoe-c4 (assumed)");
+  CHECK(routing_in(simulate("--routing balanced").said) == "balanced (assumed)");
+  CHECK(routing_in(simulate("--routing mixtral-c4").said) == "histogram mixtral-c4 (published)");
+  CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").said) == "mean of 2 histograms (published)");
+  CHECK(routing_in(simulate("--routing stretched-olmoe-c4").said) == "histogram stretched-olmoe-c4 (assumed)");
 }
 
 TEST_CASE("a plan says which loads it rests on") {
   const auto [status, usual] = plan("");
   CHECK(status == 0);
   CHECK(usual.find("Routing: the mean of olmoe-arxiv, olmoe-book") != std::string::npos);
-  CHECK(plan("--routing olmoe-c4").second.find("Routing: the mean of olmoe-c4 (") != std::string::npos);
-  CHECK(plan("--routing balanced").second.find("Routing is balanced by assumption") != std::string::npos);
+  CHECK(plan("--routing olmoe-c4").said.find("Routing: the mean of olmoe-c4 (") != std::string::npos);
+  CHECK(plan("--routing balanced").said.find("Routing is balanced by assumption") != std::string::npos);
 }
 
 TEST_CASE("loads that cannot be are usage errors") {
-  CHECK(plan("--routing balanced --routing olmoe").first == 2);
-  CHECK(plan("--routing '[no-such'").first == 2);
-  CHECK(simulate("--routing balanced --routing mixtral").first == 2);
-  CHECK(simulate("--routing no-such").first == 2);
-  CHECK(simulate("--routing olmoe").first == 2);  // 64 experts
+  CHECK(plan("--routing balanced --routing olmoe").status == 2);
+  CHECK(plan("--routing '[no-such'").status == 2);
+  CHECK(simulate("--routing balanced --routing mixtral").status == 2);
+  CHECK(simulate("--routing no-such").status == 2);
+  CHECK(simulate("--routing olmoe").status == 2);  // 64 experts
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,17 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/windtunnel.hpp"
+
 namespace {
 
+using namespace wt::test;
 using nlohmann::json;
 
-std::pair<int, std::string> run(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' validate " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
-  return {WEXITSTATUS(pclose(pipe)), text};
-}
+Ended run(const std::string& arguments) { return windtunnel("validate " + arguments); }
 
 const json& document(const std::string& subject, const std::string& file) {
   static std::map<std::string, json> known;
@@ -324,15 +320,15 @@ TEST_CASE("a table for people says what was left out and why rows have no predic
 }
 
 TEST_CASE("a file of the other kind, and none, are usage errors") {
-  CHECK(run("kernels configs/measurements/collectives.csv").first == 2);
-  CHECK(run("collectives no/such.csv").first == 2);
-  CHECK(run("runs configs/measurements/collectives.csv").first == 2);
-  CHECK(run("runs configs/measurements/training_runs.csv --stack nanotrom").first == 2);
-  CHECK(run("routing no/such.csv").first == 2);
-  CHECK(run("routing configs/measurements/routing_rank_loads.csv").first == 2);
-  CHECK(run("memory configs/measurements/kernel_times.csv").first == 2);
+  CHECK(run("kernels configs/measurements/collectives.csv").status == 2);
+  CHECK(run("collectives no/such.csv").status == 2);
+  CHECK(run("runs configs/measurements/collectives.csv").status == 2);
+  CHECK(run("runs configs/measurements/training_runs.csv --stack nanotrom").status == 2);
+  CHECK(run("routing no/such.csv").status == 2);
+  CHECK(run("routing configs/measurements/routing_rank_loads.csv").status == 2);
+  CHECK(run("memory configs/measurements/kernel_times.csv").status == 2);
   const auto [status, text] = run("memory configs/measurements/training_runs.csv --stack nanotrn");
   CHECK(status == 2);
   CHECK(text.find("did you mean 'nanotron'?") != std::string::npos);
-  CHECK(run("everything configs/measurements/collectives.csv").first == 2);
+  CHECK(run("everything configs/measurements/collectives.csv").status == 2);
 }

@@ -1,4 +1,4 @@
-// The simulator against closed forms, and what must hold for every layout: folding, bounds, conservation, determinism.
+// The simulator against closed forms, and what must hold for every layout: bounds, conservation, determinism.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -6,9 +6,8 @@
 #include "sim/cluster/child.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/replay/bind.hpp"
-#include "sim/replay/replay.hpp"
 #include "sim/replay/traffic.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/support/replayed_run.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -28,70 +27,6 @@ ProgramSet same_on_all(std::vector<Op> ops, std::int64_t world) {
   for (Op& op : ops) program.nodes.emplace_back(std::move(op));
   return {{program}, std::vector<int>(static_cast<std::size_t>(world), 0)};
 }
-
-Layout layout_of(std::int64_t r, std::int64_t s, std::int64_t e, Recompute recompute = Recompute::none) {
-  return {r, s, e, 1, recompute, {}};
-}
-
-struct Run {
-  ModelSpec model = small_model();
-  Layout layout;
-  std::int64_t seq = 512;
-  std::unique_ptr<RoutingSource> routing;
-  ProgramSet set;
-  explicit Run(Layout l, bool skewed = true, std::int64_t layers = 3, const Microbatches& n = {2, 1, 1})
-      : model(small_model(layers)), layout(std::move(l)) {
-    layout.microbatch = n.each;
-    std::vector<std::vector<double>> shares;
-    for (int layer = 0; layer < 3; ++layer) {
-      shares.emplace_back();
-      for (int e = 0; e < 16; ++e) shares.back().push_back(skewed ? 1 + (e * 7 + layer * 5) % 11 : 1);
-    }
-    routing = histogram_routing(model, {n.count, n.each * seq, n.last * seq}, shares, "test");
-    set = build_program_set(model, layout,
-                            {seq, n.count, Precision::bf16, false, layout.resident_weights() ? 0 : n.last});
-  }
-  ReplayResult replay(const ClusterSpec& cluster, const OpCost& cost, ReplayOptions options = {}) const {
-    return wt::replay(set, layout, model, cluster, cost, *routing, options);
-  }
-};
-
-Layout tensor_layout(std::int64_t tensor, Layout layout) {
-  layout.tensor = tensor, layout.sequence_parallel = true;
-  return layout;
-}
-
-Layout stage_layout(std::int64_t stages, Layout layout, Schedule schedule = Schedule::one_f_one_b) {
-  layout.pipeline = stages, layout.schedule = schedule;
-  layout.reshard_after_forward = layout.reduce_every_microbatch = false;
-  return layout;
-}
-
-Layout ring_layout(Layout layout) {
-  layout.context = 2, layout.context_ring = true;
-  return layout;
-}
-
-const std::vector<Layout> kLayouts{layout_of(1, 8, 1),
-                                   layout_of(2, 8, 4),
-                                   layout_of(1, 16, 8),
-                                   layout_of(4, 8, 2),
-                                   layout_of(2, 16, 4),
-                                   layout_of(8, 4, 4),
-                                   layout_of(8, 2, 2),
-                                   layout_of(4, 4, 2, Recompute::block),
-                                   layout_of(2, 16, 16),
-                                   layout_of(1, 32, 4, Recompute::block),
-                                   layout_of(2, 8, 4, recompute_from_string("attention+experts")),
-                                   layout_of(2, 8, 2, recompute_from_string("experts:first-2+block:range-2-3")),
-                                   tensor_layout(2, layout_of(2, 4, 2)),
-                                   tensor_layout(2, layout_of(1, 16, 4, Recompute::block)),
-                                   tensor_layout(4, layout_of(4, 1, 1)),
-                                   tensor_layout(8, layout_of(1, 4, 2)),
-                                   ring_layout(layout_of(2, 8, 2)),
-                                   stage_layout(3, layout_of(2, 4, 2)),
-                                   stage_layout(3, layout_of(8, 1, 1), Schedule::zero_bubble),
-                                   stage_layout(3, tensor_layout(2, layout_of(4, 2, 2)))};
 
 }  // namespace
 
@@ -246,58 +181,6 @@ TEST_CASE("a synchronous host stands still where it waits for a collective, and 
   CHECK(r.exposed_s == Approx(ops[0].waited_s));
 }
 
-TEST_CASE("folded equals unfolded") {
-  FakeCost cost;
-  cost.slowdown = GENERATE(0.0, 0.3);
-  for (const Layout& layout : kLayouts)
-    for (bool skewed : {false, true}) {
-      const Run run(layout, skewed);
-      const ClusterSpec cluster = small_cluster(layout.world() / 4);
-      const auto folded = run.replay(cluster, cost);
-      const auto all = run.replay(cluster, cost, {0, false, true, {}});
-      INFO(layout.name());
-      CHECK(all.simulated_ranks == layout.world());
-      CHECK(folded.folded);
-      CHECK(folded.simulated_ranks == std::max<std::int64_t>(4, layout.expert * layout.tensor) * layout.pipeline);
-      CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
-      CHECK(folded.exposed_s == Approx(all.exposed_s).epsilon(1e-6));
-    }
-}
-
-TEST_CASE("folded equals unfolded behind oversubscribed uplinks, up to 64 nodes") {
-  for (double oversubscription : {2.0, 8.0})
-    for (std::int64_t leaf : {2, 4, 8})
-      for (const Layout& layout :
-           {layout_of(8, 4, 1), layout_of(8, 8, 4), layout_of(4, 32, 8), layout_of(16, 16, 8), layout_of(8, 12, 4),
-            tensor_layout(4, layout_of(8, 4, 2)), stage_layout(3, layout_of(16, 2, 2))}) {
-        const Run run(layout);
-        ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
-        cluster.nodes_per_leaf = leaf;
-        const auto folded = run.replay(cluster, FakeCost{}, {0, true, false, {}});
-        const auto all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
-        INFO(layout.name() << " leaf " << leaf);
-        CHECK(!folded.uplink_shares);
-        CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
-        CHECK(folded.simulated_ranks <= all.simulated_ranks);
-        CHECK(folded.step_s >=
-              run.replay(small_cluster(layout.world() / 4), FakeCost{}, {0, true, false, {}}).step_s * (1 - 1e-9));
-      }
-}
-
-TEST_CASE("beyond the largest block, shares of the uplinks stand for them within a few per cent") {
-  const Run run(layout_of(10, 64, 4));
-  ClusterSpec cluster = small_cluster(160, 3);
-  cluster.nodes_per_leaf = 160;
-  CHECK(!run.replay(small_cluster(160), FakeCost{}).uplink_shares);
-  CHECK(run.replay(cluster, FakeCost{}).uplink_shares);
-  cluster.nodes_per_leaf = 12;
-  const auto shares = run.replay(cluster, FakeCost{}, {0, true, false, {}});
-  const auto all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
-  CHECK(shares.uplink_shares);
-  CHECK(shares.simulated_ranks == 4);
-  CHECK(shares.step_s == Approx(all.step_s).epsilon(0.1));
-}
-
 TEST_CASE("the shape of a ring in closed form is that of its listed members") {
   for (const Layout& layout : kLayouts)
     for (Axis axis :
@@ -318,52 +201,6 @@ TEST_CASE("the shape of a ring in closed form is that of its listed members") {
   CHECK(!group_shape(small_cluster(2), layout_of(1, 6, 1), Axis::shard));
 }
 
-TEST_CASE("a slow node slows the step, folded as unfolded") {
-  const Run run(layout_of(4, 8, 4));
-  const std::vector<NodeHealth> slow{{3, 0.5, 0.25}};
-  const auto folded = run.replay(small_cluster(8), FakeCost{}, {0, true, true, slow});
-  const auto all = run.replay(small_cluster(8), FakeCost{}, {0, false, true, slow});
-  CHECK(folded.simulated_ranks == 16);  // the slow replica and one of the others
-  CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
-  const auto behind_uplinks = run.replay(small_cluster(8, 4), FakeCost{}, {0, true, true, slow});
-  CHECK(behind_uplinks.step_s ==
-        Approx(run.replay(small_cluster(8, 4), FakeCost{}, {0, false, true, slow}).step_s).epsilon(1e-6));
-  CHECK(folded.step_s > 1.3 * run.replay(small_cluster(8), FakeCost{}).step_s);
-  const Run staged(stage_layout(3, layout_of(4, 8, 4)));  // the node is in the first of three stages
-  const auto some = staged.replay(small_cluster(24), FakeCost{}, {0, true, false, slow});
-  CHECK(some.simulated_ranks == 3 * 16);
-  CHECK(some.step_s ==
-        Approx(staged.replay(small_cluster(24), FakeCost{}, {0, false, false, slow}).step_s).epsilon(1e-6));
-  CHECK(some.step_s > staged.replay(small_cluster(24), FakeCost{}).step_s);
-}
-
-TEST_CASE("what a cluster file says of a node's health is honoured, part by part") {
-  const Run run(layout_of(4, 8, 4));
-  const auto step_s = [&](const NodeHealth& health, bool fold = true) {
-    ClusterSpec cluster = small_cluster(8, 4);
-    cluster.degraded = {health};
-    return run.replay(cluster, FakeCost{}, {0, fold, false, {}}).step_s;
-  };
-  const double healthy = step_s({3});
-  CHECK(healthy == Approx(run.replay(small_cluster(8, 4), FakeCost{}).step_s).epsilon(1e-6));
-  for (const NodeHealth& health : {NodeHealth{3, 0.25, 1, 1}, NodeHealth{3, 1, 0.25, 1}, NodeHealth{3, 1, 1, 0.05}}) {
-    CHECK(step_s(health) > 1.01 * healthy);
-    CHECK(step_s(health) == Approx(step_s(health, false)).epsilon(1e-6));
-  }
-}
-
-TEST_CASE("one slow node among 64 of eight GPUs behind oversubscribed uplinks: folded equals unfolded") {
-  const Run run(layout_of(16, 32, 8), true, 2);
-  ClusterSpec cluster = small_cluster(64, 3);
-  cluster.gpus_per_node = cluster.nic_count = 8, cluster.nodes_per_leaf = 8;
-  cluster.degraded = {{13, 0.7, 0.5}};
-  const auto folded = run.replay(cluster, FakeCost{}, {0, true, false, {}}),
-             all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
-  CHECK(folded.simulated_ranks == 128);
-  CHECK(all.simulated_ranks == 512);
-  CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
-}
-
 TEST_CASE("bound 0 <= bound 1 <= simulated") {
   const bool host = GENERATE(false, true);
   for (const Microbatches& sequences : {Microbatches{2, 1, 1}, {3, 4, 1}})
@@ -381,21 +218,6 @@ TEST_CASE("bound 0 <= bound 1 <= simulated") {
       CHECK(b0 <= b1 * (1 + 1e-9));
       CHECK(b1 <= simulated * (1 + 1e-6));
     }
-}
-
-TEST_CASE("a smaller last microbatch costs what it has, folded as unfolded") {
-  for (const Layout& layout : kLayouts) {
-    if (layout.resident_weights()) continue;  // refused
-    INFO(layout.name());
-    const ClusterSpec cluster = small_cluster(layout.world() / 4);
-    const auto step = [&](const Microbatches& sequences, bool fold = true) {
-      return Run(layout, true, 3, sequences).replay(cluster, FakeCost{}, {0, fold, false, {}}).step_s;
-    };
-    const double uneven = step({2, 4, 1});
-    CHECK(uneven > step({1, 4, 4}));
-    CHECK(uneven < step({2, 4, 4}));
-    CHECK(uneven == Approx(step({2, 4, 1}, false)).epsilon(1e-6));
-  }
 }
 
 TEST_CASE("a rank's step is what its compute lane did and what it stood still for; ops keep their order") {

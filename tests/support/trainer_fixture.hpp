@@ -10,6 +10,7 @@
 
 #include "configs/spec/run.hpp"
 #include "sim/program/timeline.hpp"
+#include "tests/support/ended.hpp"
 
 namespace wt::test {
 
@@ -41,10 +42,6 @@ struct Launch {
   std::vector<std::string> more;                   ///< arguments after `train RUN -o FOLDER`
   std::map<std::string, std::string> environment;  ///< on top of this process's, without a launcher's variables
   std::int64_t file_limit_bytes = 0;               ///< RLIMIT_FSIZE, 0 = none
-};
-struct Ended {
-  int status = -1;   ///< exit status, 128 + signal
-  std::string said;  ///< stdout and stderr
 };
 struct Started {
   pid_t pid = -1;

@@ -8,17 +8,12 @@
 
 #include "kernels/kernels.h"
 #include "tests/support/grouped_reference.hpp"
+#include "tests/support/no_gpu.hpp"
 
 using namespace wt::kernel_test;
+using wt::test::no_gpu;
 
 namespace {
-
-bool no_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return false;
-  WARN("SKIPPED: no CUDA device");
-  return true;
-}
 
 /// Device memory with a fence of 4 KiB on both sides, all bytes 0xff (a bf16 NaN) at first.
 class Fenced {

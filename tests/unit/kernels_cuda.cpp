@@ -8,18 +8,13 @@
 #include "kernels/kernels.h"
 #include "tests/support/kernel_arrays.hpp"
 #include "tests/support/kernel_reference.hpp"
+#include "tests/support/no_gpu.hpp"
 
 using namespace wt::kernel_test;
+using wt::test::no_gpu;
 namespace reference = wt::reference;
 
 namespace {
-
-bool no_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return false;
-  WARN("SKIPPED: no CUDA device");
-  return true;
-}
 
 enum class Kind { fp32, bf16, int64, fp64, bytes };
 

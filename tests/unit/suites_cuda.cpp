@@ -7,6 +7,7 @@
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/stopwatch.hpp"
 #include "configs/spec/error.hpp"
+#include "tests/support/no_gpu.hpp"
 #include "trainer/device.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
@@ -15,15 +16,9 @@
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
 
 using namespace wt;
+using test::no_gpu;
 
 namespace {
-
-bool no_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return false;
-  WARN("SKIPPED: no CUDA device");
-  return true;
-}
 
 Tensors results_on(at::Device device, const WorkItem& item) {
   const RunSpec run;

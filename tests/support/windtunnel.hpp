@@ -1,0 +1,22 @@
+// The windtunnel command as a user calls it. For tests that wt_calls_windtunnel of cmake/ tells where the program is.
+#pragma once
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "tests/support/ended.hpp"
+
+namespace wt::test {
+
+/// `arguments` as a shell reads them.
+inline Ended windtunnel(const std::string& arguments) {
+  std::FILE* pipe = popen(("'" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Ended ended;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) ended.said += static_cast<char>(c);
+  ended.status = WEXITSTATUS(pclose(pipe));
+  return ended;
+}
+
+}  // namespace wt::test
