@@ -44,6 +44,8 @@ std::string outcome(const GateRow& row, const GateOptions& options) {
   switch (row.verdict) {
     case Verdict::slower:
       return element("failure", "regression");
+    case Verdict::failed:
+      return element("error", "failed");
     case Verdict::missing:
       return options.allow_missing ? fmt::format("    <skipped message=\"missing, allowed\"/>\n")
                                    : element("failure", "missing");
@@ -65,7 +67,7 @@ std::string gate_junit(const GateResult& result) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"windtunnel gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n  "
       "<properties>\n",
-      result.rows.size(), result.count(Verdict::slower) + missing - allowed, result.count(Verdict::incomparable),
+      result.rows.size(), result.count(Verdict::slower) + missing - allowed, result.count(Verdict::incomparable) + result.count(Verdict::failed),
       result.count(Verdict::inconclusive) + allowed);
   const auto property = [&](const std::string& name, const std::string& value) {
     text += fmt::format("    <property name=\"{}\" value=\"{}\"/>\n", xml(name), xml(value));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "bench/gate/statistics.hpp"
 #include "bench/profile/google_benchmark.hpp"
@@ -148,6 +149,16 @@ GateRow one_sided(const Measurement& m, Verdict verdict) {
   return row;
 }
 
+/// `base`: null where the base has no such benchmark.
+GateRow failed(const FailedMeasurement& failure, const Measurement* base) {
+  GateRow row;
+  row.name = failure.name;
+  if (base) row = one_sided(*base, Verdict::missing);
+  row.verdict = Verdict::failed;
+  row.reason = failure.error;
+  return row;
+}
+
 bool worse_first(const GateRow& a, const GateRow& b) {
   if (a.verdict != b.verdict) return a.verdict < b.verdict;
   const auto worse = [](const GateRow& row) { return row.ratio && *row.ratio > 0 ? worsening(row, *row.ratio) : 0.0; };
@@ -166,9 +177,17 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
 
   std::map<std::string, const Measurement*> unmatched;
   for (const Measurement& m : base.measurements) unmatched[m.name()] = &m;
+  std::set<std::string> fell;  // a failed process is a failure, although others of the profile may have samples
+  for (const FailedMeasurement& f : current.failures) {
+    if (!fell.insert(f.name).second) continue;
+    const auto match = unmatched.find(f.name);
+    result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second));
+    if (match != unmatched.end()) unmatched.erase(match);
+  }
   std::vector<std::size_t> tested;
   std::vector<double> p;
   for (const Measurement& m : current.measurements) {
+    if (fell.count(m.name())) continue;
     const auto match = unmatched.find(m.name());
     if (match == unmatched.end()) {
       result.rows.push_back(one_sided(m, Verdict::fresh));

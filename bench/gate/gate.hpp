@@ -11,7 +11,7 @@
 
 namespace wt {
 
-enum class Verdict { slower, missing, incomparable, inconclusive, faster, fresh, same };  // in the order of reports
+enum class Verdict { slower, failed, missing, incomparable, inconclusive, faster, fresh, same };  // in the order of reports
 std::string to_string(Verdict verdict);  ///< "new" for fresh, else the enumerator's name
 
 struct GateOptions {
@@ -48,8 +48,8 @@ struct GateResult {
   Fingerprint base_fingerprint, current_fingerprint;
   std::vector<GateRow> rows;  ///< worst first: by verdict, then by how much worse
   std::size_t count(Verdict verdict) const;
-  /// 3 when the fingerprints differ or nothing could be compared; else 1 with a slower or (unless allowed) missing
-  /// benchmark; else 3 with an incomparable one, or an inconclusive one under `strict`; else 0.
+  /// 3 when the fingerprints differ; else 1 with a slower, failed or (unless allowed) missing benchmark; else 3 when nothing
+  /// could be compared, with an incomparable one, or an inconclusive one under `strict`; else 0.
   int exit_status() const;
   /// The answer in one sentence.
   std::string sentence() const;
@@ -59,7 +59,8 @@ struct GateResult {
 /// more than absolute_floor_s. Significant: adjusted p < alpha, or full separation with enough samples. It is the same
 /// when the 95 % interval of the ratio excludes a worsening and an improvement beyond the floors; else it is
 /// inconclusive. Incomparable: another unit or direction, numbers that were not measured, a device that was throttled, or
-/// other fingerprints (then all of them). Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s
+/// other fingerprints (then all of them). Failed: the new profile says that it could not be measured, whatever the base says
+/// of it. Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s
 /// it is a smaller number. Throws Error{usage} for options out of range.
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
 

@@ -7,11 +7,22 @@
 #include "configs/spec/error.hpp"
 
 namespace wt {
+namespace {
+
+/// Benchmarks that both profiles measured.
+std::size_t compared(const GateResult& result) {
+  return result.rows.size() - result.count(Verdict::failed) - result.count(Verdict::missing) - result.count(Verdict::fresh);
+}
+
+}  // namespace
+
 
 std::string to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::slower:
       return "slower";
+    case Verdict::failed:
+      return "failed";
     case Verdict::missing:
       return "missing";
     case Verdict::incomparable:
@@ -34,9 +45,9 @@ std::size_t GateResult::count(Verdict verdict) const {
 }
 
 int GateResult::exit_status() const {
-  const std::size_t one_sided = count(Verdict::missing) + count(Verdict::fresh);
-  const bool none_compared = rows.size() == one_sided;
-  if (!differences.empty() || none_compared) return static_cast<int>(Code::undecided);
+  if (!differences.empty()) return static_cast<int>(Code::undecided);
+  if (count(Verdict::failed) > 0) return static_cast<int>(Code::finding);
+  if (compared(*this) == 0) return static_cast<int>(Code::undecided);
   if (count(Verdict::slower) > 0 || (count(Verdict::missing) > 0 && !options.allow_missing))
     return static_cast<int>(Code::finding);
   if (count(Verdict::incomparable) > 0 || (options.strict && count(Verdict::inconclusive) > 0))
@@ -47,11 +58,11 @@ int GateResult::exit_status() const {
 std::string GateResult::sentence() const {
   if (!differences.empty())
     return fmt::format("Not comparable: the fingerprints differ in {}.", to_string(differences));
-  const std::size_t one_sided = count(Verdict::missing) + count(Verdict::fresh);
-  if (rows.size() == one_sided) return "Nothing was compared: the profiles have no benchmark in common.";
-  const std::size_t slower = count(Verdict::slower), missing = count(Verdict::missing);
+  const std::size_t slower = count(Verdict::slower), failed = count(Verdict::failed), missing = count(Verdict::missing);
+  if (compared(*this) == 0 && failed == 0) return "Nothing was compared: the profiles have no benchmark in common.";
   std::string text = slower == 0 ? "No regression" : fmt::format("{} regression{}", slower, slower == 1 ? "" : "s");
-  text += fmt::format(" in {} benchmark{} compared", rows.size() - one_sided, rows.size() - one_sided == 1 ? "" : "s");
+  text += fmt::format(" in {} benchmark{} compared", compared(*this), compared(*this) == 1 ? "" : "s");
+  if (failed > 0) text += fmt::format(", {} failed", failed);
   for (Verdict verdict : {Verdict::faster, Verdict::inconclusive, Verdict::incomparable, Verdict::fresh})
     if (count(verdict) > 0) text += fmt::format(", {} {}", count(verdict), to_string(verdict));
   if (missing > 0) text += fmt::format(", {} missing{}", missing, options.allow_missing ? " (allowed)" : "");

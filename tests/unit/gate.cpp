@@ -174,6 +174,30 @@ TEST_CASE("a lost benchmark is a finding unless allowed, a new one is not") {
   CHECK(wt::compare(one, both).exit_status() == 0);
 }
 
+TEST_CASE("a benchmark that failed is a finding with its reason, whatever the base has of it") {
+  const wt::Profile base = profile({measurement("a", kQuiet), measurement("b", kQuiet)});
+  wt::Profile broken = profile({measurement("a", kQuiet)});
+  broken.failures = {{measurement("b", kQuiet).name(), "wrong result"}};
+  GateOptions options;
+  options.allow_missing = true;
+  const wt::GateResult result = wt::compare(base, broken, options);
+  REQUIRE(result.rows.size() == 2);
+  CHECK(result.rows[0].verdict == Verdict::failed);
+  CHECK(result.rows[0].reason == "wrong result");
+  CHECK(result.rows[0].base_n == kQuiet.size());
+  CHECK(result.exit_status() == 1);
+  CHECK(result.sentence() == "No regression in 1 benchmark compared, 1 failed.");
+  CHECK(wt::compare(profile({measurement("a", kQuiet)}), broken).count(Verdict::failed) == 1);
+  wt::Profile some = base;  // one process of two failed
+  some.failures = broken.failures;
+  CHECK(wt::compare(base, some).count(Verdict::failed) == 1);
+  CHECK(wt::compare(base, some).rows.size() == 2);
+  broken.measurements.clear();
+  CHECK(wt::compare(base, broken).exit_status() == 1);
+  CHECK(wt::compare(broken, base).count(Verdict::fresh) == 2);
+  CHECK(wt::compare(broken, base).exit_status() == 3);
+}
+
 TEST_CASE("a comparison of nothing is no pass") {
   CHECK(wt::compare(profile({}), profile({})).exit_status() == 3);
   CHECK(wt::compare(profile({}), profile({measurement("k", kQuiet)})).exit_status() == 3);

@@ -21,9 +21,10 @@ wt::GateResult result(const wt::GateOptions& options = {}) {
   const wt::Profile base = {{{"device", "H100"}},
                             {measurement("gemm<a|b>&\"c\"", 1), measurement("copy", 1), measurement("gone", 1),
                              measurement("few", 1, 3), measurement("gain", 1.5)}};
-  const wt::Profile current = {{{"device", "H100"}},
+  wt::Profile current = {{{"device", "H100"}},
                                {measurement("gemm<a|b>&\"c\"", 1.2), measurement("copy", 1), measurement("added", 1),
                                 measurement("few", 1, 3), measurement("gain", 1)}};
+  current.failures = {{"broken", "wrong <result>"}};
   return wt::compare(base, current, options);
 }
 
@@ -37,9 +38,10 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 TEST_CASE("the text opens with the sentence and lists findings worst first") {
   const std::string text = wt::gate_text(result());
-  CHECK(text.find("1 regression in 4 benchmarks compared, 1 faster, 1 inconclusive, 1 new, 1 missing.\n") == 0);
+  CHECK(text.find("1 regression in 4 benchmarks compared, 1 failed, 1 faster, 1 inconclusive, 1 new, 1 missing.\n") == 0);
   CHECK_THAT(text, Contains("1 ms") && Contains("1.2 ms") && Contains("+20.0 %"));
-  CHECK(text.find("gemm") < text.find("gone"));
+  CHECK(text.find("gemm") < text.find("broken"));
+  CHECK(text.find("broken") < text.find("gone"));
   CHECK(text.find("gone") < text.find("few"));
   CHECK(text.find("copy") == std::string::npos);  // the same: counted, not listed
   CHECK_THAT(wt::gate_text(result(), true), Contains("copy") && Contains("added"));
@@ -49,13 +51,15 @@ TEST_CASE("the JSON carries every row, every number, and nulls where there is no
   const json document = wt::gate_json(result());
   CHECK(document["schema"] == "windtunnel.gate/1");
   CHECK(document["exit_status"] == 1);
-  REQUIRE(document["rows"].size() == 6);
+  REQUIRE(document["rows"].size() == 7);
   const json& slower = document["rows"][0];
   CHECK(slower["verdict"] == "slower");
   CHECK(slower["ratio"].get<double>() == Approx(1.2));
   CHECK(slower["p"].get<double>() == Approx(2.0 / 48620));
-  CHECK(document["rows"][1]["verdict"] == "missing");
+  CHECK(document["rows"][1]["verdict"] == "failed");
+  CHECK(document["rows"][1]["reason"] == "wrong <result>");
   CHECK(document["rows"][1]["p"].is_null());
+  CHECK(document["rows"][2]["verdict"] == "missing");
   CHECK(document["counts"]["same"] == 1);
   CHECK(document["options"]["alpha"] == 0.01);
 }
@@ -67,15 +71,16 @@ TEST_CASE("Markdown shows findings, folds the rest, and escapes names") {
   CHECK(text.find("| slower |") < text.find("<details>"));
   CHECK(text.find("| faster |") < text.find("<details>"));
   CHECK(text.find("| inconclusive |") > text.find("<details>"));
-  CHECK(count(text, "\n| ") == 6 + 2);  // every benchmark once, and two table heads
+  CHECK(count(text, "\n| ") == 7 + 2);  // every benchmark once, and two table heads
 }
 
 TEST_CASE("JUnit has one testcase a benchmark and counts that agree with its elements") {
   const std::string text = wt::gate_junit(result());
-  CHECK_THAT(text, Contains("tests=\"6\" failures=\"2\" errors=\"0\" skipped=\"1\""));
-  CHECK(count(text, "<testcase ") == 6);
+  CHECK_THAT(text, Contains("tests=\"7\" failures=\"2\" errors=\"1\" skipped=\"1\""));
+  CHECK(count(text, "<testcase ") == 7);
   CHECK(count(text, "<failure ") == 2);
   CHECK(count(text, "<skipped ") == 1);
+  CHECK_THAT(text, Contains("<error type=\"failed\"") && Contains("wrong &lt;result&gt;"));
   CHECK_THAT(text, Contains("<failure type=\"regression\"") && Contains("<failure type=\"missing\""));
   CHECK_THAT(text, Contains("name=\"gemm&lt;a|b&gt;&amp;&quot;c&quot;/forward\""));
 }
@@ -83,7 +88,7 @@ TEST_CASE("JUnit has one testcase a benchmark and counts that agree with its ele
 TEST_CASE("JUnit: allowed losses are skipped, other machines are errors") {
   wt::GateOptions options;
   options.allow_missing = true;
-  CHECK_THAT(wt::gate_junit(result(options)), Contains("failures=\"1\" errors=\"0\" skipped=\"2\""));
+  CHECK_THAT(wt::gate_junit(result(options)), Contains("failures=\"1\" errors=\"1\" skipped=\"2\""));
   const wt::GateResult other =
       wt::compare({{{"device", "H100"}}, {measurement("k", 1)}}, {{{"device", "H200"}}, {measurement("k", 1)}});
   CHECK_THAT(wt::gate_junit(other), Contains("errors=\"1\"") && Contains("<error type=\"incomparable\""));
