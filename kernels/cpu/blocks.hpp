@@ -28,6 +28,8 @@ WT_INLINE void store_bytes(uint8_t* p, VecU code, Tail tail) {
 
 WT_INLINE Vec magnitude(Vec v) { return (Vec)((VecU)v & 0x7fffffffu); }
 
+WT_INLINE int64_t blocks_of(int64_t D) { return (D + kQuantizeBlock - 1) / kQuantizeBlock; }
+
 struct Int8 {
   static constexpr float kLargest = 127;
   static WT_INLINE VecU encode(Vec v) {  // |v| <= 127: adding 1.5 * 2^23 rounds to nearest even, into the low byte
@@ -52,8 +54,9 @@ struct Fp8 {
 };
 
 template <class E, class Code>
-WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scale) {
-  for (int64_t t = 0; t < T; ++t) {
+WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scales) {
+  for_each_row(T, D * static_cast<int64_t>(sizeof(E) + 1), [=](int64_t t) {
+    float* scale = scales + t * blocks_of(D);
     for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
       const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock;
       const E* from = x + t * D + at;
@@ -78,19 +81,20 @@ WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scale)
       for_blocks(n, [&](int64_t i, auto part)
                         WT_LAMBDA { store_bytes(to + i, Code::encode(load(from + i, part) * inverse), part); });
     }
-  }
+  });
   return WT_OK;
 }
 
 template <class E, class Code>
-WtStatus dequantize_as(const uint8_t* q, const float* scale, int64_t T, int64_t D, E* x) {
-  for (int64_t t = 0; t < T; ++t) {
+WtStatus dequantize_as(const uint8_t* q, const float* scales, int64_t T, int64_t D, E* x) {
+  for_each_row(T, D * static_cast<int64_t>(sizeof(E) + 1), [=](int64_t t) {
+    const float* scale = scales + t * blocks_of(D);
     for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
       const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock, from = t * D + at;
       for_blocks(n, [&](int64_t i, auto part)
                         WT_LAMBDA { store(x + from + i, Code::decode(bytes_of(q + from + i, part)) * *scale, part); });
     }
-  }
+  });
   return WT_OK;
 }
 

@@ -8,7 +8,7 @@ template <class E>
 WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps, int64_t T, int64_t D, void* y_TD,
                          float* rstd_T) {
   const E* gain = static_cast<const E*>(gain_D);
-  for (int64_t t = 0; t < T; ++t) {
+  for_each_row(T, 2 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
     const E* x = static_cast<const E*>(x_TD) + t * D;
     E* y = static_cast<E*>(y_TD) + t * D;
     Vec squares = {};
@@ -20,7 +20,7 @@ WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps,
     rstd_T[t] = rstd;
     for_blocks(D, [&](int64_t i, auto part)
                       WT_LAMBDA { store(y + i, load(x + i, part) * rstd * load(gain + i, part), part); });
-  }
+  });
   return WT_OK;
 }
 

@@ -25,11 +25,26 @@ inline WtStatus sort_by_expert(void*, const int64_t* index, const int64_t* slot_
 }
 
 template <class E>
-WtStatus gather(void*, const void* x, const int64_t* index, int64_t divisor, int64_t n, int64_t D, void* y) {
+WtStatus gather(void*, const void* x_TD, const int64_t* index, int64_t divisor, int64_t n, int64_t D, void* y_ND) {
+  const E* x = static_cast<const E*>(x_TD);
+  E* y = static_cast<E*>(y_ND);
   const size_t row_bytes = static_cast<size_t>(D) * sizeof(E);
-  for (int64_t j = 0; j < n; ++j)
-    memcpy(static_cast<E*>(y) + j * D, static_cast<const E*>(x) + (divisor == 1 ? index[j] : index[j] / divisor) * D,
-           row_bytes);
+  const auto both_ways = static_cast<int64_t>(2 * row_bytes);
+  // By token, a row is read from memory once, and from the cache for the other choices.
+  int64_t* inverse = divisor > 1 ? new (std::nothrow) int64_t[static_cast<size_t>(n)] : nullptr;
+  for (int64_t j = 0; inverse && j < n; ++j) inverse[j] = -1;
+  bool permutation = inverse != nullptr;
+  for (int64_t j = 0; permutation && j < n; ++j) {
+    permutation = inverse[index[j]] == -1;
+    inverse[index[j]] = j;
+  }
+  if (permutation)
+    for_each_row(n / divisor, divisor * both_ways, [=](int64_t t) {
+      for (int64_t c = 0; c < divisor; ++c) memcpy(y + inverse[t * divisor + c] * D, x + t * D, row_bytes);
+    });
+  else
+    for_each_row(n, both_ways, [=](int64_t j) { memcpy(y + j * D, x + index[j] / divisor * D, row_bytes); });
+  delete[] inverse;
   return WT_OK;
 }
 
@@ -37,7 +52,7 @@ template <class E>
 WtStatus permute_backward(void*, const void* dy, const int64_t* inverse_Tk, int64_t T, int64_t k, int64_t D,
                           bool accumulate, void* dx_TD) {
   const E* rows = static_cast<const E*>(dy);
-  for (int64_t t = 0; t < T; ++t) {
+  for_each_row(T, (k + 1) * D * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
     const int64_t* inverse = inverse_Tk + t * k;
     E* dx = static_cast<E*>(dx_TD) + t * D;
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
@@ -45,7 +60,7 @@ WtStatus permute_backward(void*, const void* dy, const int64_t* inverse_Tk, int6
       for (int64_t c = 0; c < k; ++c) sum += load(rows + inverse[c] * D + i, part);
       store(dx + i, sum, part);
     });
-  }
+  });
   return WT_OK;
 }
 
@@ -54,7 +69,7 @@ WtStatus combine_forward(void*, const void* rows_ND, const int64_t* inverse_Tk, 
                          const void* residual_TD, int64_t T, int64_t k, int64_t D, void* out_TD) {
   const E* rows = static_cast<const E*>(rows_ND);
   const E* residual = static_cast<const E*>(residual_TD);
-  for (int64_t t = 0; t < T; ++t) {
+  for_each_row(T, (k + 2) * D * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
     const int64_t* inverse = inverse_Tk + t * k;
     const float* weights = weights_Tk + t * k;
     E* out = static_cast<E*>(out_TD) + t * D;
@@ -63,7 +78,7 @@ WtStatus combine_forward(void*, const void* rows_ND, const int64_t* inverse_Tk, 
       for (int64_t c = 0; c < k; ++c) sum += load(rows + inverse[c] * D + i, part) * weights[c];
       store(out + i, sum, part);
     });
-  }
+  });
   return WT_OK;
 }
 
@@ -71,7 +86,7 @@ template <class E>
 WtStatus combine_backward(void*, const void* dout_TD, const void* rows_ND, const int64_t* inverse_Tk,
                           const float* weights_Tk, int64_t T, int64_t k, int64_t D, void* drows_ND,
                           float* dweights_Tk) {
-  for (int64_t i = 0; i < T * k; ++i) {
+  for_each_row(T * k, 2 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t i) {
     const E* dout = static_cast<const E*>(dout_TD) + i / k * D;
     const E* row = static_cast<const E*>(rows_ND) + inverse_Tk[i] * D;
     E* drow = static_cast<E*>(drows_ND) + inverse_Tk[i] * D;
@@ -83,7 +98,7 @@ WtStatus combine_backward(void*, const void* dout_TD, const void* rows_ND, const
       store(drow + d, gradient * weight, part);
     });
     dweights_Tk[i] = sum_lanes(dot);
-  }
+  });
   return WT_OK;
 }
 

@@ -11,6 +11,7 @@
 #endif
 
 #include "kernels/backend.hpp"
+#include "kernels/threads.hpp"
 
 #define WT_INLINE inline __attribute__((always_inline))  // vectors passed by value must never meet a real call's ABI
 #define WT_LAMBDA mutable __attribute__((always_inline))
@@ -117,6 +118,16 @@ WT_INLINE void for_blocks(int64_t n, Body body) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) body(i, Full{});
   if (i < n) body(i, Tail{n - i});
+}
+
+/// body(row) for every row, by several threads as run_rows() says.
+template <class Body>
+inline void for_each_row(int64_t rows, int64_t row_bytes, Body body) {
+  const auto run = [](void* context, int64_t begin, int64_t end) {
+    const Body& one = *static_cast<const Body*>(context);
+    for (int64_t row = begin; row < end; ++row) one(row);
+  };
+  run_rows(rows, row_bytes, run, &body);
 }
 
 WT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
