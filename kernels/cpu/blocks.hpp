@@ -87,12 +87,13 @@ WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scales
 
 template <class E, class Code>
 WtStatus dequantize_as(const uint8_t* q, const float* scales, int64_t T, int64_t D, E* x) {
+  const bool streamed = streams<E>(x, T, D);
   for_each_row(T, D * static_cast<int64_t>(sizeof(E) + 1), [=](int64_t t) {
     const float* scale = scales + t * blocks_of(D);
     for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
       const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock, from = t * D + at;
       for_blocks(n, [&](int64_t i, auto part)
-                        WT_LAMBDA { store(x + from + i, Code::decode(bytes_of(q + from + i, part)) * *scale, part); });
+                        WT_LAMBDA { put(x + from + i, Code::decode(bytes_of(q + from + i, part)) * *scale, part, streamed); });
     }
   });
   return WT_OK;

@@ -8,6 +8,8 @@
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>  // its functions are all forced inline: none can be the copy that the linker keeps
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 #include "kernels/backend.hpp"
@@ -120,12 +122,71 @@ WT_INLINE void for_blocks(int64_t n, Body body) {
   if (i < n) body(i, Tail{n - i});
 }
 
+// Stores that bypass the caches. A plain store first reads the line that it overwrites: a third of what SwiGLU moves.
+WT_INLINE void stream(float* p, Vec v) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(p, (__m512)v);
+#elif defined(__AVX2__)
+  _mm256_stream_ps(p, (__m256)v);
+#elif defined(__SSE2__)
+  _mm_stream_ps(p, (__m128)v);
+#else
+  store(p, v);
+#endif
+}
+WT_INLINE void stream(Bf16* p, Vec v) {
+  Bf16 half[kLanes];
+  store(half, v);
+#if defined(__AVX512F__)
+  __m256i bits;
+  memcpy(&bits, half, sizeof bits);
+  _mm256_stream_si256((__m256i*)p, bits);
+#elif defined(__AVX2__)
+  __m128i bits;
+  memcpy(&bits, half, sizeof bits);
+  _mm_stream_si128((__m128i*)p, bits);
+#elif defined(__SSE2__)
+  long long bits;
+  memcpy(&bits, half, sizeof bits);
+  _mm_stream_si64((long long*)p, bits);
+#else
+  store(p, v);
+#endif
+}
+
+/// Whether an output (rows, D) is better written past the caches: it does not fit them, and has the alignment. Not for
+/// outputs that overwrite an input, whose lines are there.
+template <class E>
+WT_INLINE bool streams(const void* out, int64_t rows, int64_t D) {
+  constexpr int64_t kLarger = 32 << 20;  // than the last cache's share of a core or two
+  const int64_t row_bytes = D * static_cast<int64_t>(sizeof(E));
+  return rows * row_bytes >= kLarger && row_bytes % 64 == 0 && reinterpret_cast<uintptr_t>(out) % 64 == 0;
+}
+template <class E>
+WT_INLINE void put(E* p, Vec v, Full part, bool streamed) {
+  if (streamed)
+    stream(p, v);
+  else
+    store(p, v, part);
+}
+template <class E>
+WT_INLINE void put(E* p, Vec v, Tail part, bool) {
+  store(p, v, part);
+}
+/// Other cores see what was streamed only after this.
+WT_INLINE void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
 /// body(row) for every row, by several threads as run_rows() says.
 template <class Body>
 inline void for_each_row(int64_t rows, int64_t row_bytes, Body body) {
   const auto run = [](void* context, int64_t begin, int64_t end) {
     const Body& one = *static_cast<const Body*>(context);
     for (int64_t row = begin; row < end; ++row) one(row);
+    end_streams();
   };
   run_rows(rows, row_bytes, run, &body);
 }

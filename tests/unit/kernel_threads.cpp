@@ -1,6 +1,8 @@
 // CPU kernels over several threads: the bits do not depend on their number.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 
 #include "kernels/kernels.h"
 #include "tests/support/kernel_arrays.hpp"
@@ -85,4 +87,36 @@ TEST_CASE("threads: the router, its sums included") {
 TEST_CASE("threads: none is refused") {
   CHECK(wt_kernel_set_threads(0) == WT_INVALID_ARGUMENT);
   CHECK_THAT(wt_kernel_error(), Catch::Contains("1 or more"));
+}
+
+TEST_CASE("outputs too large for the caches have the bits of their parts") {
+  if (wt_kernel_set_isa(GENERATE("avx512", "avx2", "baseline")) != WT_OK) return;
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const int64_t D = 1024, T = dtype == WT_FP32 ? 9000 : 17000, width = dtype == WT_FP32 ? 4 : 2;  // 33 MiB and more
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  const auto lines = [](int64_t bytes) {
+    return std::unique_ptr<unsigned char, Free>(static_cast<unsigned char*>(std::aligned_alloc(64, size_t(bytes))));
+  };
+  const auto x = lines(T * D * width), whole = lines(T * D * width), part = lines(T * D * width), gain = lines(D * width);
+  std::mt19937_64 random{3};
+  const auto values = pack(dtype, draw(random, dtype, 7 * D));
+  for (int64_t t = 0; t < T; ++t) std::memcpy(x.get() + t * D * width, &values[size_t(t % 7 * D * width)], size_t(D * width));
+  std::memcpy(gain.get(), values.data(), size_t(D * width));
+  std::vector<int64_t> index(size_t(T), 0);
+  for (int64_t t = 0; t < T; ++t) index[size_t(t)] = (t * 5 + 3) % T;
+  std::vector<float> rstd(size_t(T), 0);
+  const int64_t half = T / 2;
+
+  REQUIRE(wt_rmsnorm_forward(kCpu, dtype, x.get(), gain.get(), 1e-5f, T, D, whole.get(), rstd.data()) == WT_OK);
+  for (const int64_t from : {int64_t{0}, half})
+    REQUIRE(wt_rmsnorm_forward(kCpu, dtype, x.get() + from * D * width, gain.get(), 1e-5f, from == 0 ? half : T - half, D,
+                               part.get() + from * D * width, rstd.data()) == WT_OK);
+  CHECK(std::memcmp(whole.get(), part.get(), size_t(T * D * width)) == 0);
+  REQUIRE(wt_gather_rows(kCpu, dtype, x.get(), index.data(), T, T, D, whole.get()) == WT_OK);
+  for (const int64_t from : {int64_t{0}, half})
+    REQUIRE(wt_gather_rows(kCpu, dtype, x.get(), &index[size_t(from)], T, from == 0 ? half : T - half, D,
+                           part.get() + from * D * width) == WT_OK);
+  CHECK(std::memcmp(whole.get(), part.get(), size_t(T * D * width)) == 0);
 }
