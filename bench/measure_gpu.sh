@@ -14,9 +14,9 @@ pack() {
   local to=${1:-build/gpu} build=build/cuda program library
   WINDTUNNEL_TRAINER=1 ./windtunnel help >/dev/null  # Debian packages and LibTorch, where they are not there yet
   cmake --preset cuda >/dev/null
-  cmake --build $build --target windtunnel windtunnel-train unit_kernels_cuda unit_suites_cuda e2e_cuda
+  cmake --build $build --target windtunnel windtunnel-train unit_kernels_cuda unit_grouped_cuda unit_suites_cuda e2e_cuda
   rm -rf "$to" && mkdir -p "$to/bin" "$to/lib"
-  for program in windtunnel windtunnel-train unit_kernels_cuda unit_suites_cuda e2e_cuda; do
+  for program in windtunnel windtunnel-train unit_kernels_cuda unit_grouped_cuda unit_suites_cuda e2e_cuda; do
     strip -o "$to/bin/$program" "$build/bin/$program"
     # LibTorch and NVIDIA's libraries are over there; so are those of the C and C++ runtimes.
     ldd "$build/bin/$program" |
@@ -47,9 +47,11 @@ run() {
   }
   stage device 20 nvidia-smi
   stage kernels 60 unit_kernels_cuda
+  stage grouped 120 unit_grouped_cuda
   stage suites 60 unit_suites_cuda
   stage trainer 180 e2e_cuda
   stage bench 120 windtunnel-train bench kernels --device cuda --quick --run configs/runs/demo.yaml -o "$out/profile.json"
+  stage profile 20 windtunnel profile show "$out/profile.json"
   stage plan 30 windtunnel plan dbrx-3072-h100 -o "$scratch/plan"
   echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
   stage rehearsal 120 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"

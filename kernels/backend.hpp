@@ -10,6 +10,12 @@ struct RopeShape {
   int64_t B, S, H, KV, hd;
 };
 
+/// The products with x (rows,k), weight (groups,n,k), y (rows,n): y or dx from rows and weight, dweight from dy and x.
+enum class GroupedForm { forward, backward_rows, backward_weight };
+struct GroupedShape {
+  int64_t groups, rows, n, k;
+};
+
 struct AdamwSettings {
   float one_minus_beta1, beta2, one_minus_beta2, eps, grad_scale;
   float keep;              ///< 1 - lr * weight_decay
@@ -50,6 +56,8 @@ struct Backend {
   WtStatus (*quantize_blocks)(void* handle, const void* x, bool fp8, int64_t T, int64_t D, void* q, float* scale);
   WtStatus (*dequantize_blocks)(void* handle, const void* q, const float* scale, bool fp8, int64_t T, int64_t D,
                                 void* x);
+  WtStatus (*grouped_gemm)(void* handle, GroupedForm form, GroupedShape shape, const void* a, const void* b,
+                           const int32_t* ends, void* out);
   WtStatus (*adamw)(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings);
 };
 
@@ -59,6 +67,7 @@ inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: below, 127 /
 inline constexpr float kRouterTiny = 1e-20f;                // what torchtitan adds to a sum that may be zero
 inline constexpr int32_t kRouterExcluded = INT32_MIN;       // below the order key of every number
 inline constexpr int64_t kMaxCudaRouterExperts = 1024;      // 32 registers a lane
+inline constexpr int64_t kMaxGroups = 1024;       // of a grouped GEMM: its schedule in shared memory, 8 KiB
 inline constexpr int64_t kMaxCudaExperts = 8192;  // per-expert int counters of a sorting block: 32 KiB of shared memory
 
 /// Tables indexed by WtDtype.

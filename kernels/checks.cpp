@@ -129,6 +129,19 @@ Checks& Checks::index(const char* name, const int64_t* values, int64_t n, int64_
   return *this;
 }
 
+Checks& Checks::ends(const char* name, const int32_t* values, int64_t groups, int64_t rows) {
+  array(name, values, groups);
+  if (status_ != WT_OK || !on_cpu_) return *this;
+  for (int64_t g = 0, before = 0; g < groups; before = values[g++]) {
+    const bool last = g + 1 == groups;
+    if (values[g] >= before && (last ? values[g] == rows : values[g] <= rows)) continue;
+    status_ = fail(WT_INVALID_ARGUMENT, "%s: %s[%lld] is %d; allowed %lld to %lld; check what summed the groups' rows",
+                   function_, name, wide(g), static_cast<int>(values[g]), wide(last ? rows : before), wide(rows));
+    break;
+  }
+  return *this;
+}
+
 }  // namespace wt::kernels
 
 const char* wt_kernel_error(void) { return wt::kernels::last_error; }

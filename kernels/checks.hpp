@@ -17,6 +17,8 @@ class Checks {
   Checks& array(const char* name, const void* pointer, int64_t rows, int64_t columns = 1);
   /// array(), and on the CPU every value in [0, bound) or equal to `ignored`.
   Checks& index(const char* name, const int64_t* values, int64_t n, int64_t bound, int64_t ignored = 0);
+  /// array(), and on the CPU values that do not fall, from 0 or more up to `rows`.
+  Checks& ends(const char* name, const int32_t* values, int64_t groups, int64_t rows);
 
   /// True if a check failed or `work` is zero: return status().
   bool done(int64_t work) const { return status_ != WT_OK || work == 0; }

@@ -19,6 +19,25 @@ Checks router_checks(const char* function, WtStream stream, const WtRouterSpec& 
   return check;
 }
 
+constexpr int64_t kInt32Max = 2147483647;
+
+/// a, b and out are checked by the names that the form gives them.
+WtStatus grouped_gemm(const char* function, GroupedForm form, WtStream stream, WtDtype dtype, const char* a_name,
+                      const void* a, const char* b_name, const void* b, const int32_t* ends, GroupedShape s,
+                      const char* out_name, void* out) {
+  Checks check(function, stream, dtype);
+  check.size("groups", s.groups, 1).at_most("groups", s.groups, "the limit", kMaxGroups);
+  check.size("rows", s.rows, 0).at_most("rows", s.rows, "int32", kInt32Max);
+  check.size("N", s.n, 1).at_most("N", s.n, "int32", kInt32Max).size("K", s.k, 1).at_most("K", s.k, "int32", kInt32Max);
+  const bool forward = form == GroupedForm::forward, weight = form == GroupedForm::backward_weight;
+  check.array(a_name, a, s.rows, forward ? s.k : s.n);
+  check.array(b_name, b, weight ? s.rows : s.groups * s.n, s.k);
+  check.array(out_name, out, weight ? s.groups * s.n : s.rows, forward ? s.n : s.k);
+  check.ends("ends", ends, s.groups, s.rows);
+  if (check.done(weight ? 1 : s.rows)) return check.status();
+  return check.backend().grouped_gemm(stream.handle, form, s, a, b, ends, out);
+}
+
 }  // namespace
 
 extern "C" {
@@ -172,6 +191,25 @@ WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, co
   check.array("gate_up", gate_up, R, 2 * F).array("dgate_up", dgate_up, R, 2 * F);
   if (check.done(R)) return check.status();
   return check.backend().swiglu_backward(stream.handle, dact, gate_up, R, F, dgate_up);
+}
+
+WtStatus wt_grouped_gemm_forward(WtStream stream, WtDtype dtype, const void* x, const void* weight, const int32_t* ends,
+                                 int64_t rows, int64_t groups, int64_t N, int64_t K, void* y) {
+  return grouped_gemm("wt_grouped_gemm_forward", GroupedForm::forward, stream, dtype, "x", x, "weight", weight, ends,
+                      {groups, rows, N, K}, "y", y);
+}
+
+WtStatus wt_grouped_gemm_backward_rows(WtStream stream, WtDtype dtype, const void* dy, const void* weight,
+                                       const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K, void* dx) {
+  return grouped_gemm("wt_grouped_gemm_backward_rows", GroupedForm::backward_rows, stream, dtype, "dy", dy, "weight",
+                      weight, ends, {groups, rows, N, K}, "dx", dx);
+}
+
+WtStatus wt_grouped_gemm_backward_weight(WtStream stream, WtDtype dtype, const void* dy, const void* x,
+                                         const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K,
+                                         void* dweight) {
+  return grouped_gemm("wt_grouped_gemm_backward_weight", GroupedForm::backward_weight, stream, dtype, "dy", dy, "x", x,
+                      ends, {groups, rows, N, K}, "dweight", dweight);
 }
 
 WtStatus wt_quantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* x, int64_t T, int64_t D,

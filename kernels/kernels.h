@@ -23,7 +23,8 @@ typedef enum {
   WT_OK = 0,
   WT_INVALID_ARGUMENT = 1,  ///< a size, a null pointer, a dtype or an index
   WT_NO_CUDA = 2,           ///< device >= 0 in a build without WT_CUDA
-  WT_CUDA_FAILURE = 3       ///< the CUDA runtime refused an allocation or a launch
+  WT_CUDA_FAILURE = 3,      ///< the CUDA runtime refused an allocation or a launch
+  WT_UNSUPPORTED = 4        ///< right arguments, but this device has no kernel for them: use the library
 } WtStatus;
 
 /// Where a kernel runs. device -1 = CPU (handle unused); device >= 0 = that CUDA device, which must be the calling
@@ -133,6 +134,22 @@ WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, 
 /// s = 1/(1+exp(-gate)); dgate = dact * up * s * (1 + gate * (1 - s)); dup = dact * gate * s. dgate_up may be gate_up.
 WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
                             void* dgate_up);
+
+// Grouped GEMM: one weight matrix for each group of consecutive rows, experts after a sort. ends (groups) int32, where the
+// stream says: group g has rows ends[g-1] (0 for g = 0) to ends[g] - 1; they do not fall, and the last is `rows`; the tensor
+// that LibTorch's _grouped_mm takes. Groups may be empty. x (rows,K), weight (groups,N,K), y (rows,N) dtype; sums in fp32.
+// 1 <= groups <= 1024, sizes below 2^31. On CUDA: compute capability 9.0, bf16, N and K multiples of 8, arrays that start
+// on 16 bytes; else WT_UNSUPPORTED and nothing is done.
+/// y[i] = weight[g] x[i] for the rows i of group g.
+WtStatus wt_grouped_gemm_forward(WtStream stream, WtDtype dtype, const void* x, const void* weight, const int32_t* ends,
+                                 int64_t rows, int64_t groups, int64_t N, int64_t K, void* y);
+/// dx[i] = weight[g]^T dy[i].
+WtStatus wt_grouped_gemm_backward_rows(WtStream stream, WtDtype dtype, const void* dy, const void* weight,
+                                       const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K, void* dx);
+/// dweight[g] = sum over the group's rows of dy[i] x[i]^T; zeros for an empty group.
+WtStatus wt_grouped_gemm_backward_weight(WtStream stream, WtDtype dtype, const void* dy, const void* x,
+                                         const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K,
+                                         void* dweight);
 
 // Block quantisation: what is kept of an activation that only recompute reads.
 typedef enum { WT_INT8 = 0, WT_FP8 = 1 } WtBlockFormat;  ///< FP8: 4 exponent and 3 mantissa bits (OCP E4M3), to 448

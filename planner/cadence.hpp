@@ -51,8 +51,9 @@ struct CadencePlan {
 };
 
 /// Interval from O3, at least the persist time, the better of the two neighbouring whole numbers of steps. With local
-/// saves it is a multiple of theirs and weighs what a save costs beyond a local one against failures that these do not
-/// survive; without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
+/// saves it is the nearest multiple of theirs, at least one, and weighs what a save costs beyond a local one against
+/// failures that these do not survive; silent errors and verification go with the local interval and do not move it.
+/// Without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
 /// Tolerated losses of replicas change nothing. The presets give the low and high failure rates of the sensitivity table
 /// at the same interval. Throws Error{usage} unless step, MTBF > 0, all times are finite and >= 0, nodes >= 1, and local
 /// saves do not survive all failures.

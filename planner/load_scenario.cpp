@@ -61,10 +61,11 @@ LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model) {
       const std::size_t below = static_cast<std::size_t>(inside), above = std::min(below + 1, sorted.size() - 1);
       loads[e] = std::lerp(sorted[below], sorted[above], inside - static_cast<double>(below));
     }
-    // What an expert cannot take goes to those below it; the largest are the last.
+    // What an expert cannot take goes to those below it, where they have loads at all; the largest are the last.
     double left = 1, rest = std::accumulate(loads.begin(), loads.end(), 0.0);
     for (std::size_t e = experts; e-- > 0;) {
-      const double share = std::min(most, loads[e] / rest * left);
+      const double of_rest = loads[e] > 0 ? loads[e] / std::max(rest, loads[e]) : 1.0 / static_cast<double>(e + 1);
+      const double share = std::min(most, of_rest * left);
       rest -= loads[e], left -= share, loads[e] = share;
     }
     std::vector<double>& dealt = out.counts.emplace_back(experts);

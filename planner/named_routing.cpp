@@ -32,6 +32,9 @@ std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, 
     }
     const bool stretch = name.starts_with(kStretched);
     if (stretch) name.erase(0, kStretched.size());
+    if (stretch && (name.empty() || model.experts == 0))
+      throw_error(Code::usage, "routing: found '{}{}' for a model of {} experts, allowed is 'stretched-' and a histogram for a model that has experts",
+                  kStretched, name, model.experts);
     std::vector<std::string> family;
     for (const std::string& preset : preset_names("routing"))
       if (preset.starts_with(name + "-")) family.push_back(preset);

@@ -132,10 +132,6 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
   out.input.mtbf_s.value *= s.scale.mtbf;
   out.input.stragglers = inputs.stragglers;
   out.input.maintenance = s.maintenance;
-  const double copy_s = out.checkpoint.blocking_s.value;
-  if (s.checkpoint.local_every_s > 0)  // loaded from where a save copies to
-    out.input.local = {std::max<std::int64_t>(1, std::llround(s.checkpoint.local_every_s / step_s)), copy_s, copy_s,
-                       s.checkpoint.local_survival};
   if (inputs.silent_errors)
     out.input.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
   if (s.replica_loss.recover_s > 0 && layout.replicate > 1)
@@ -143,6 +139,12 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
   if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
     out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
   out.cadence = choose_cadence(out.input);
+  const double local_every_s = s.checkpoint.local_every_s, copy_s = out.checkpoint.blocking_s.value;
+  const std::int64_t local_steps = std::max<std::int64_t>(1, std::llround(local_every_s / step_s));
+  if (local_every_s > 0 && local_steps < out.cadence.interval_steps) {  // else none would lie between two saves
+    out.input.local = {local_steps, copy_s, copy_s, s.checkpoint.local_survival};  // loaded from where a save copies to
+    out.cadence = choose_cadence(out.input);
+  }
   return out;
 }
 

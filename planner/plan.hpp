@@ -51,6 +51,7 @@ struct RunSchedule {
   double days() const;  ///< expected, by the closed form's goodput
   std::int64_t steps = 0;
 };
+/// Without the study's local saves where their interval is not shorter than the one chosen without them.
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset);
 
 struct PresetRow {

@@ -157,6 +157,8 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
                                          {"blocking_s", local.blocking_s},
                                          {"reload_s", local.reload_s},
                                          {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
+  else if (s.checkpoint.local_every_s > 0)  // not shorter than the interval between saves
+    disturbances["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
   if (inputs.silent_errors)
     disturbances["silent_errors"] = {{"preset", s.silent_errors.rate},
                                      {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)},

@@ -5,6 +5,7 @@
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
+#include "configs/spec/quantity.hpp"
 #include "planner/named_routing.hpp"
 #include "planner/plan.hpp"
 #include "sim/machine/calibrate.hpp"
@@ -62,6 +63,12 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   inputs.failures = read_failures(inputs.study.failures);
   inputs.stragglers = read_stragglers(inputs.study.stragglers);
   inputs.silent_errors = read_silent_errors(inputs.study.silent_errors.rate);
+  const std::int64_t nodes = inputs.study.cluster.nodes;
+  if (const auto& errors = inputs.silent_errors; errors && !(errors->job_mean_s(nodes) < kLongest_s))
+    throw_error(Code::usage,
+                "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
+                "between two, or rate: none",
+                inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);
   return inputs;
 }
 

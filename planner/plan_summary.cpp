@@ -107,10 +107,17 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   const StudySpec& s = inputs.study;
   if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
     out.push_back(fmt::format(
-        "Local saves to host memory every {}, blocking {}; {:g} % of failures leave them intact, and cost a reload of "
+        "Local saves to host memory every {}{}, blocking {}; {:g} % of failures leave them intact, and cost a reload of "
         "{} ({}).",
-        counted(local.interval_steps, "step"), format_seconds(local.blocking_s), 100 * local.survival,
+        counted(local.interval_steps, "step"),
+        local.interval_steps == plan.schedule.cadence.interval_steps ? ", each also to storage" : "",
+        format_seconds(local.blocking_s), 100 * local.survival,
         format_seconds(local.reload_s), cite({local.survival, s.checkpoint.local_evidence})));
+  else if (s.checkpoint.local_every_s > 0)
+    out.push_back(fmt::format(
+        "checkpoint.local does nothing here and is left out: every {} is, in whole steps, not shorter than the {} between saves to "
+        "storage.",
+        format_seconds(s.checkpoint.local_every_s), format_seconds(plan.schedule.cadence.interval_s.value)));
   if (inputs.silent_errors)
     out.push_back(fmt::format(
         "Silent errors as in {}: {:.1f} a run, found by a verification of {} before each save; verification and "

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "bench/profile/device_memory.hpp"
+#include "bench/profile/nvml.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/quantity.hpp"
 #include "configs/spec/recompute_mask.hpp"

@@ -5,15 +5,30 @@
 
 namespace wt {
 
-/// Computation at scale.compute_rate times the speed, latencies of collectives times scale.network_latency. Bandwidths
-/// are the cluster's: search_problem scales them.
+/// FLOP a byte from which arithmetic limits a product or attention, between the ridges of A100 (153), H200 (206) and H100
+/// (295): peak over memory bandwidth of their data sheets.
+inline constexpr double kComputeBoundIntensity = 200;
+
+/// Computation at scale.compute_rate times the speed, products and attention that arithmetic limits also at scale.clock
+/// times, latencies of collectives times scale.network_latency. Bandwidths are the cluster's: search_problem scales them.
 class ScaledCost : public OpCost {
  public:
   /// `cost` must outlive it.
   ScaledCost(const OpCost& cost, const ScaleSpec& scale) : cost_(cost), scale_(scale) {}
 
-  Price item(const WorkItem& item, double rows) const override { return faster(cost_.item(item, rows)); }
-  Price segment(const Op& op, double rows) const override { return faster(cost_.segment(op, rows)); }
+  Price item(const WorkItem& item, double rows) const override {
+    return faster(cost_.item(item, rows), compute_bound(item, rows) ? 1 : 0);
+  }
+  Price segment(const Op& op, double rows) const override {
+    double all_s = 0, bound_s = 0;
+    if (scale_.clock != 1)
+      for (const WorkItem& item : op.work) {
+        const double seconds = cost_.item(item, rows).seconds;
+        all_s += seconds;
+        if (compute_bound(item, rows)) bound_s += seconds;
+      }
+    return faster(cost_.segment(op, rows), all_s > 0 ? bound_s / all_s : 0);
+  }
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
     CollectivePrice price = cost_.collective(kind, bytes, ranks, nodes);
     price.latency_s *= scale_.network_latency;
@@ -24,7 +39,12 @@ class ScaledCost : public OpCost {
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
 
  private:
-  Price faster(Price price) const { return price *= 1 / scale_.compute_rate; }
+  static bool compute_bound(const WorkItem& item, double rows) {
+    const bool multiplies = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm || item.kernel == Kernel::attention;
+    return multiplies && item.flops(rows) > kComputeBoundIntensity * item.bytes(rows);
+  }
+  /// `bound`: share of the time that arithmetic limits.
+  Price faster(Price price, double bound) const { return price *= (bound / scale_.clock + (1 - bound)) / scale_.compute_rate; }
 
   const OpCost& cost_;
   ScaleSpec scale_;

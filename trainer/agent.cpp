@@ -79,11 +79,17 @@ constexpr useconds_t kPollMicroseconds = 5000;
 
 }  // namespace
 
-AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options) {
+void catch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = remember;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+int stop_requested() { return stop_signal; }
+
+AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options) {
+  catch_stop_signals();
   AgentResult result;
   const double begin = Clocks::now().wall_s;
   std::string reached_before;

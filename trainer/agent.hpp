@@ -38,6 +38,11 @@ struct AgentResult {
   double wall_s = 0;
 };
 
+/// SIGINT and SIGTERM no longer end this process: run_ranks stops its ranks, and stop_requested() tells others.
+void catch_stop_signals();
+/// The signal that came, 0 = none.
+int stop_requested();
+
 /// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well. Throws Error{runtime}
 /// (or Error{usage} when a rank ended with status 2) after max_restarts failures, with the first failing rank's cause.
 AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "bench/profile/cuda_libraries.hpp"
+#include "bench/profile/nvml.hpp"
 #include "configs/spec/error.hpp"
 #include "trainer/pch.hpp"
 
@@ -73,7 +75,7 @@ Fingerprint device_facts(at::Device device) {
   for (char byte : properties.uuid.bytes) uuid += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   Fingerprint facts{
       {"device", properties.name},
-      {"driver", "CUDA " + cuda_version(driver)},
+      {"cuda_driver", cuda_version(driver)},
       {"cuda", cuda_version(runtime)},
       {"compute_capability", fmt::format("{}.{}", properties.major, properties.minor)},
       {"multiprocessors", std::to_string(properties.multiProcessorCount)},
@@ -86,6 +88,13 @@ Fingerprint device_facts(at::Device device) {
     facts["largest_clock_MHz"] = std::to_string(clock_kHz / 1000);
   if (const int clock_kHz = attribute(cudaDevAttrMemoryClockRate, index); clock_kHz > 0)
     facts["largest_memory_clock_MHz"] = std::to_string(clock_kHz / 1000);
+  facts.merge(cuda_library_facts());
+  try {
+    if (const auto managed = open_nvml_device(uuid))
+      for (const auto& [key, value] : managed->facts()) facts[key] = value;
+  } catch (const Error& e) {  // the device computes without
+    facts["run.nvml"] = e.what();
+  }
   return facts;
 }
 
@@ -103,6 +112,11 @@ void wait_for_device(at::Device device) {
   if (!device.is_cpu()) need(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
+std::int64_t visible_devices() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
 #else
 
 at::Device open_device(const std::string& name, std::int64_t) {
@@ -114,6 +128,8 @@ at::Device open_device(const std::string& name, std::int64_t) {
 Fingerprint device_facts(at::Device) { return {{"device", "cpu"}}; }
 
 void wait_for_device(at::Device) {}
+
+std::int64_t visible_devices() { return 0; }
 
 namespace {
 bool lock_pages(float*, std::size_t) { return false; }

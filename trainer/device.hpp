@@ -16,10 +16,14 @@ namespace wt {
 /// library that does not load, naming it; Error{usage} for another name.
 at::Device open_device(const std::string& name, std::int64_t index = 0);
 
-/// cpu: device "cpu" alone. cuda: device (its name), driver (the newest CUDA it serves), cuda (runtime),
-/// compute_capability, multiprocessors, device_memory_GiB, l2_MiB, gpu_uuid, pci_bus_id, and where the runtime tells
-/// them largest_clock_MHz and largest_memory_clock_MHz.
+/// cpu: device "cpu" alone. cuda: device (its name), cuda_driver (the newest CUDA it serves), cuda (runtime),
+/// compute_capability, multiprocessors, device_memory_GiB, l2_MiB, gpu_uuid, pci_bus_id, where the runtime tells them
+/// largest_clock_MHz and largest_memory_clock_MHz; and those of bench/profile/cuda_libraries.hpp and nvml.hpp, or
+/// run.nvml: why NVML failed.
 Fingerprint device_facts(at::Device device);
+
+/// CUDA devices that this process sees; 0 in a build without CUDA.
+std::int64_t visible_devices();
 
 /// Calls fill(values) with host memory of as many floats as `to` (fp32, contiguous) has, which `to` has afterwards: its own
 /// memory on the CPU.

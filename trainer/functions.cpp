@@ -1,6 +1,7 @@
 #include "trainer/functions.hpp"
 
 #include "configs/spec/error.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 #ifdef WT_CUDA
@@ -96,19 +97,46 @@ struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
   }
 };
 
+GroupedBy grouped_by(const char* pass, const Tensor& rows, const Tensor& weight, std::optional<GroupedBy> by) {
+  if (by) return *by;
+  if (!own_grouped_product(rows, weight)) return GroupedBy::library;
+  static const GroupedChoice choice = GroupedChoice::of_device(device_facts(rows.device()).at("device"));  // a process has one device
+  return choice({pass, rows.size(0), weight.size(1), weight.size(2), weight.size(0)});
+}
+
+/// out by one of the C API's three forms, rows (R, .) and other a weight or rows again.
+Tensor own_product(decltype(&wt_grouped_gemm_forward) form, const Tensor& rows, const Tensor& other, const Tensor& offsets,
+                   std::int64_t n, std::int64_t k, Tensor out) {
+  check(form(stream_of_all(rows, other, offsets), dtype(rows), rows.data_ptr(), other.data_ptr(), offsets.data_ptr<std::int32_t>(),
+             rows.size(0), offsets.size(0), n, k, out.data_ptr()));
+  return out;
+}
+
 struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute,
+                        std::optional<GroupedBy> by) {
     ctx->save_for_backward({rows, weight});
     ctx->saved_data["offsets"] = offsets;
-    return compute ? at::_grouped_mm(rows, weight.transpose(-2, -1), offsets)
-                   : at::empty_strided({rows.size(0), weight.size(1)}, {0, 0}, rows.options());
+    ctx->saved_data["own"] = grouped_by("backward", rows, weight, by) == GroupedBy::own;
+    const std::int64_t n = weight.size(1);
+    if (!compute) return at::empty_strided({rows.size(0), n}, {0, 0}, rows.options());
+    if (grouped_by("forward", rows, weight, by) == GroupedBy::library) return at::_grouped_mm(rows, weight.transpose(-2, -1), offsets);
+    return own_product(wt_grouped_gemm_forward, rows, weight, offsets, n, weight.size(2), at::empty({rows.size(0), n}, rows.options()));
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor gradient = gradients[0].contiguous(), offsets = ctx->saved_data["offsets"].toTensor();
-    Tensor drows = at::_grouped_mm(gradient, saved[1], offsets);
-    Tensor dweight = at::_grouped_mm(gradient.t(), saved[0], offsets);
-    return {drows, dweight, Tensor(), Tensor()};
+    const Tensor &rows = saved[0], &weight = saved[1];
+    Tensor drows, dweight;
+    if (ctx->saved_data["own"].toBool()) {
+      const std::int64_t n = weight.size(1), k = weight.size(2);
+      drows = own_product(wt_grouped_gemm_backward_rows, gradient, weight, offsets, n, k, at::empty_like(rows));
+      dweight = own_product(wt_grouped_gemm_backward_weight, gradient, rows, offsets, n, k, at::empty_like(weight));
+    } else {
+      drows = at::_grouped_mm(gradient, weight, offsets);
+      dweight = at::_grouped_mm(gradient.t(), rows, offsets);
+    }
+    return {drows, dweight, Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -204,8 +232,15 @@ NormProduct norm_product(const Tensor& x, const Tensor& gain, const Tensor& weig
   return {std::move(out[0]), std::move(out[1])};
 }
 
-Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute) {
-  return GroupedProduct::apply(rows, weight, offsets, compute);
+Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute, std::optional<GroupedBy> by) {
+  return GroupedProduct::apply(rows, weight, offsets, compute, by);
+}
+
+bool own_grouped_product(const Tensor& rows, const Tensor& weight) {
+  if (rows.is_cpu() || rows.scalar_type() != at::kBFloat16 || weight.size(1) % 8 != 0 || weight.size(2) % 8 != 0) return false;
+  static const bool hopper = device_facts(rows.device()).at("compute_capability") == "9.0";
+  const auto whole = [](const Tensor& t) { return t.is_contiguous() && reinterpret_cast<std::uintptr_t>(t.data_ptr()) % 16 == 0; };
+  return hopper && whole(rows) && whole(weight) && weight.size(0) <= 1024;
 }
 
 std::vector<Tensor> rope_split(const Tensor& qkv, const RopeTable& table, std::int64_t batch, std::int64_t heads,

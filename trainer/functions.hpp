@@ -3,10 +3,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "configs/spec/recompute.hpp"
 #include "kernels/kernels.h"
+#include "trainer/grouped_choice.hpp"
 #include "trainer/router.hpp"
 
 namespace wt {
@@ -31,8 +33,12 @@ struct NormProduct {
 NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps, at::ScalarType type, bool again);
 
 /// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row times its
-/// expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can start there.
-at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute);
+/// expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can start there. By
+/// LibTorch's _grouped_mm or our kernel: forward and backward each as GroupedChoice has it for this device, unless `by` says.
+at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute,
+                           std::optional<GroupedBy> by = {});
+/// Does our kernel serve these (a GPU of compute capability 9.0, bf16, widths of whole 16 bytes)?
+bool own_grouped_product(const at::Tensor& rows, const at::Tensor& weight);
 
 /// x (T, D), gain (D) -> (T, D). Saves x and one fp32 a row.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double eps);

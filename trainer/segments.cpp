@@ -158,7 +158,7 @@ void Segments::experts(LayerState& s, const Slot& expert, Direction direction, c
   if (keep_graph) s.expert_input = leaf(s.expert_input);
   const Tensor offsets = (local ? s.choice.slot_counts : s.received_counts.sum(0)).cumsum(0).to(at::kInt);
   const auto& w = expert.leaves;
-  Tensor gate_up = at::_grouped_mm(s.expert_input, w[0].transpose(-2, -1), offsets);
+  Tensor gate_up = grouped_product(s.expert_input, w[0], offsets, true);
   if (first && again.block) s.expert_input.reset();
   Tensor activated = swiglu(gate_up);
   gate_up.reset();

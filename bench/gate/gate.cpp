@@ -1,6 +1,6 @@
 #include "bench/gate/gate.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "bench/gate/statistics.hpp"
 #include "bench/profile/google_benchmark.hpp"
 #include "bench/profile/merge.hpp"
+#include "bench/profile/nvbench.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/json_reader.hpp"
 
@@ -50,6 +51,8 @@ std::string obstacle(const Measurement& base, const Measurement& current) {
   for (const Measurement* m : {&base, &current})
     if (m->evidence.kind != Evidence::measured)
       return fmt::format("a side is {}, not measured", to_string(m->evidence.kind));
+  for (const Measurement* m : {&base, &current})
+    if (!m->throttled.empty()) return fmt::format("a side was timed on a throttled device ({})", fmt::join(m->throttled, ", "));
   return "";
 }
 
@@ -197,12 +200,15 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
 
 Profile read_gate_input(const std::vector<std::filesystem::path>& files) {
   std::vector<Profile> profiles;
+  std::vector<std::string> names;
   for (const auto& file : files) {
     const nlohmann::json document = read_json(file);
     profiles.push_back(is_google_benchmark(document) ? from_google_benchmark(document, file.string())
+                       : is_nvbench(document)        ? from_nvbench(document, file).profile
                                                      : profile_from_json(document, file.string()));
+    names.push_back(file.string());
   }
-  return merge(profiles);
+  return merge(profiles, names);
 }
 
 }  // namespace wt

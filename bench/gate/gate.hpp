@@ -58,12 +58,12 @@ struct GateResult {
 /// A benchmark is slower (faster) when its change is significant, worse (better) by more than relative_floor, and by
 /// more than absolute_floor_s. Significant: adjusted p < alpha, or full separation with enough samples. It is the same
 /// when the 95 % interval of the ratio excludes a worsening and an improvement beyond the floors; else it is
-/// inconclusive. Incomparable: another unit or direction, numbers that were not measured, or other fingerprints (then
-/// all of them). Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s it is a smaller
-/// number. Throws Error{usage} for options out of range.
+/// inconclusive. Incomparable: another unit or direction, numbers that were not measured, a device that was throttled, or
+/// other fingerprints (then all of them). Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s
+/// it is a smaller number. Throws Error{usage} for options out of range.
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
 
-/// Reads a profile or Google Benchmark's JSON, whichever it is; several files (processes) are merged.
+/// Reads a profile, Google Benchmark's JSON or nvbench's, whichever it is; several files (processes) are merged.
 Profile read_gate_input(const std::vector<std::filesystem::path>& files);
 
 }  // namespace wt

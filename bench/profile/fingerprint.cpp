@@ -74,6 +74,9 @@ Fingerprint host_facts() {
   if (cpu.empty()) cpu = proc_value("/proc/cpuinfo", "CPU part");  // Arm names no model
   add("cpu_model", cpu);
   add("cores", std::to_string(usable_cores()));
+  std::string governor;
+  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> governor;
+  add("cpu_governor", governor);
   // Whole GiB: what the kernel keeps for itself changes from boot to boot.
   const std::string total_KiB = proc_value("/proc/meminfo", "MemTotal");
   if (!total_KiB.empty()) add("memory_GiB", fmt::format("{:.0f}", std::round(std::stod(total_KiB) / (1 << 20))));

@@ -9,8 +9,8 @@ namespace wt {
 
 using Fingerprint = std::map<std::string, std::string>;
 
-/// Of the machine this runs on: host, cpu_model, cores (those this process may use), memory_GiB, kernel, compiler,
-/// date (UTC, ISO 8601), and commit (with "-dirty") where the source tree is a git checkout. What the system does not
+/// Of the machine this runs on: host, cpu_model, cores (those this process may use), cpu_governor, memory_GiB, kernel,
+/// compiler, date (UTC, ISO 8601), and commit (with "-dirty") where the source tree is a git checkout. What the system does not
 /// tell is left out. The caller adds the device, driver and library versions.
 Fingerprint host_facts();
 

@@ -1,6 +1,6 @@
 #include "bench/profile/merge.hpp"
 
-#include <set>
+#include <algorithm>
 
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/error.hpp"
@@ -14,31 +14,38 @@ std::string joined(const std::string& values, const std::string& value) {
   return (" + " + values + " + ").find(" + " + value + " + ") == std::string::npos ? values + " + " + value : values;
 }
 
-void check_same_kind(const Measurement& a, const Measurement& b, std::size_t profile) {
+void check_same_kind(const Measurement& a, const Measurement& b, const std::string& where) {
   if (a.unit == b.unit && a.smaller_is_better == b.smaller_is_better && a.evidence.kind == b.evidence.kind) return;
   const auto shown = [](const Measurement& m) {
     return fmt::format("{} ({} is better, {})", m.unit, m.smaller_is_better ? "smaller" : "bigger",
                        to_string(m.evidence.kind));
   };
   throw_error(Code::usage,
-              "merge: found '{}' in {} and, in profile {}, in {}, allowed one unit, direction and evidence; "
+              "merge: found '{}' in {} and, in {}, in {}, allowed one unit, direction and evidence; "
               "rename one of them",
-              a.name(), shown(a), profile + 1, shown(b));
+              a.name(), shown(a), where, shown(b));
 }
 
 void append(Measurement& all, const Measurement& more) {
   const double n = static_cast<double>(all.samples.size()), k = static_cast<double>(more.samples.size());
   for (const auto& [key, value] : more.counters) {
     const auto [counter, is_new] = all.counters.emplace(key, value);
-    if (!is_new) counter->second = (n * counter->second + k * value) / (n + k);
+    if (is_new) continue;
+    double& known = counter->second;
+    known = key.starts_with("max_")   ? std::max(known, value)
+            : key.starts_with("min_") ? std::min(known, value)
+                                      : (n * known + k * value) / (n + k);
   }
+  for (const std::string& reason : more.throttled)
+    if (std::find(all.throttled.begin(), all.throttled.end(), reason) == all.throttled.end()) all.throttled.push_back(reason);
   all.samples.insert(all.samples.end(), more.samples.begin(), more.samples.end());
   all.evidence.source = joined(all.evidence.source, more.evidence.source);
 }
 
 }  // namespace
 
-Profile merge(const std::vector<Profile>& profiles) {
+Profile merge(const std::vector<Profile>& profiles, const std::vector<std::string>& names) {
+  const auto name = [&](std::size_t i) { return i < names.size() ? names[i] : fmt::format("profile {}", i + 1); };
   if (profiles.empty())
     throw_error(Code::usage, "merge: found no profile, allowed one or more; name the files to merge");
   Profile all;
@@ -55,16 +62,17 @@ Profile merge(const std::vector<Profile>& profiles) {
       differing.push_back({"commit", commit(profiles[0].fingerprint), commit(facts)});
     if (!differing.empty())
       throw_error(Code::usage,
-                  "merge: found different fingerprints in profiles 1 and {} ({}), allowed the same machine "
+                  "merge: found different fingerprints in {} and {} ({}), allowed the same machine "
                   "and software; compare them with the gate instead",
-                  i + 1, to_string(differing));
+                  name(0), name(i), to_string(differing));
     for (const auto& [key, value] : facts) all.fingerprint[key] = joined(all.fingerprint[key], value);
+    all.failures.insert(all.failures.end(), profiles[i].failures.begin(), profiles[i].failures.end());
     for (const Measurement& m : profiles[i].measurements) {
       const auto [found, is_new] = place.emplace(m.name(), all.measurements.size());
       if (is_new) {
         all.measurements.push_back(m);
       } else {
-        check_same_kind(all.measurements[found->second], m, i);
+        check_same_kind(all.measurements[found->second], m, name(i));
         append(all.measurements[found->second], m);
       }
     }

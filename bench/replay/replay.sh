@@ -5,8 +5,8 @@
 # Leave the machine alone meanwhile: other programs slow the measured side.
 set -euo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
+out=$(realpath -m "${1:-$root/out/replay}")
 cd "$root"
-out=${1:-out/replay}
 mkdir -p "$out"
 [[ -e $out/data ]] || ./windtunnel data pack --text /usr/share/common-licenses /usr/share/doc --seq-len 128 -o "$out/data" >/dev/null
 base=configs/runs/demo.yaml

@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 base=$(git -C "$root" rev-parse --verify "${1:?the commit to compare with: bench/simulator/compare.sh BASE}^{commit}")
 work=$(mktemp -d)
-trap 'git -C "$root" worktree remove --force "$work/tree"; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"; git -C "$root" worktree prune' EXIT
 git -C "$root" worktree add -q --detach "$work/tree" "$base"
 build() { # TREE FOLDER
   cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DWT_TRAINER=OFF >/dev/null

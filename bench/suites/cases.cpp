@@ -18,6 +18,9 @@ constexpr double kCloseRows = 1.3;
 
 using Key = std::tuple<Kernel, Pass, Precision, std::array<std::int64_t, 4>>;
 Key key_of(const WorkItem& item) { return {item.kernel, item.pass, item.precision, item.dims}; }
+WorkItem item_of(const Key& key, std::int64_t rows) {
+  return make_item(std::get<0>(key), std::get<1>(key), std::get<2>(key), {static_cast<double>(rows), 0}, std::get<3>(key));
+}
 
 struct Rows {
   std::set<std::int64_t> wanted;  ///< of the run itself
@@ -44,12 +47,15 @@ std::vector<double> row_counts(const WorkItem& item, double balanced_rows, bool 
   return out;
 }
 
+std::vector<WorkItem> items_of(const ProgramSet& set) {
+  std::vector<WorkItem> out;
+  for (const Program& program : set.programs) collect(program.nodes, out);
+  return out;
+}
+
 void add_layout(const RunSpec& run, const Layout& layout, bool own, bool scaled, Cases& cases) {
-  const ProgramSet set = build_program_set(run.model, layout, program_options(run));
-  std::vector<WorkItem> items;
-  for (const Program& program : set.programs) collect(program.nodes, items);
   const double balanced_rows = static_cast<double>(run.tokens_per_microbatch() * run.model.top_k);
-  for (const WorkItem& item : items)
+  for (const WorkItem& item : items_of(build_program_set(run.model, layout, program_options(run))))
     for (double rows : row_counts(item, balanced_rows, own && scaled)) {
       Rows& known = cases[key_of(item)];
       if (const std::int64_t count = std::llround(rows); count > 0) (own ? known.wanted : known.nearby).insert(count);
@@ -114,9 +120,21 @@ std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick) {
     for (std::int64_t count : rows.nearby)
       if (!close_to_any(count, chosen)) chosen.insert(count);
     for (std::int64_t count : chosen)
-      out.push_back(make_item(std::get<0>(key), std::get<1>(key), std::get<2>(key), {static_cast<double>(count), 0},
-                              std::get<3>(key)));
+      out.push_back(item_of(key, count));
   }
+  return out;
+}
+
+void StepItems::add(const ProgramSet& set, double balanced_rows) {
+  for (const WorkItem& item : items_of(set))
+    for (double rows : row_counts(item, balanced_rows, false))
+      if (const std::int64_t count = std::llround(rows); count > 0) rows_[key_of(item)].insert(count);
+}
+
+std::vector<WorkItem> StepItems::list() const {
+  std::vector<WorkItem> out;
+  for (const auto& [key, rows] : rows_)
+    for (std::int64_t count : rows) out.push_back(item_of(key, count));
   return out;
 }
 

@@ -1,9 +1,15 @@
 // Which work items a kernel suite measures: what the run's step program executes, in its own layout and in every other
-// layout of its model over up to four ranks, and a ladder of products around it so that fits reach other model widths.
+// layout of its model over up to four ranks, and a ladder of products around it so that fits reach other model widths; or
+// what a study's layouts execute, and no more.
 #pragma once
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "configs/spec/run.hpp"
+#include "sim/program/build.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {
@@ -12,5 +18,15 @@ namespace wt {
 /// decides are measured at a quarter, half, once and twice the balanced load; other items at their rows and, unless
 /// `quick`, at half and double.
 std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick);
+
+/// What steps of these programs execute, each item once, by kernel and shape: rows that routing decides at the loads above,
+/// `balanced_rows` being those that a rank receives where all experts are chosen alike.
+struct StepItems {
+  void add(const ProgramSet& set, double balanced_rows);
+  std::vector<WorkItem> list() const;
+
+ private:
+  std::map<std::tuple<Kernel, Pass, Precision, std::array<std::int64_t, 4>>, std::set<std::int64_t>> rows_;
+};
 
 }  // namespace wt

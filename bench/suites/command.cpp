@@ -1,23 +1,32 @@
 #include "bench/suites/command.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bench/profile/fingerprint.hpp"
+#include "bench/profile/host_load.hpp"
+#include "bench/suites/cases.hpp"
+#include "bench/suites/collective_case.hpp"
 #include "bench/suites/kernels_suite.hpp"
+#include "bench/suites/partial_profile.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "bench/suites/table.hpp"
+#include "bench/suites/work_list.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/profile.hpp"
+#include "configs/spec/quantity.hpp"
 #include "configs/spec/run.hpp"
 #include "kernels/kernels.h"
-#include "reports/progress.hpp"
 #include "trainer/agent.hpp"
 #include "trainer/device.hpp"
 #include "trainer/pch.hpp"
+
+#include <torch/version.h>
 
 namespace wt {
 namespace {
@@ -25,8 +34,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchOptions {
-  std::string suite = "all", run = "configs/runs/demo.yaml", output;
-  bool json = false;
+  std::string suite = "all", run = "configs/runs/demo.yaml", items, study, output, largest;
+  bool dry_run = false, json = false;
   SuiteOptions suite_options;
 };
 
@@ -50,29 +59,6 @@ class ScratchFolder {
   fs::path path_;
 };
 
-/// Runs a suite of several processes and adds what it measured.
-void bench_ranks(const std::string& suite, std::int64_t ranks, const std::vector<std::int64_t>& bytes,
-                 const BenchOptions& o, const fs::path& folder, Profile& profile) {
-  const fs::path output = folder / fmt::format("{}-{}.json", suite, ranks);
-  // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
-  const int samples = suite == "collectives" ? 2 * o.suite_options.samples + 1 : o.suite_options.samples;
-  std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(),
-                                   "bench-rank",
-                                   suite,
-                                   "-o",
-                                   output.string(),
-                                   "--folder",
-                                   folder.string(),
-                                   "--samples",
-                                   std::to_string(samples),
-                                   "--seed",
-                                   std::to_string(o.suite_options.seed)};
-  for (std::int64_t size : bytes) command.insert(command.end(), {"--bytes", std::to_string(size)});
-  run_ranks(command, {ranks, 0, {}});
-  const Profile part = read_profile(output);
-  profile.measurements.insert(profile.measurements.end(), part.measurements.begin(), part.measurements.end());
-}
-
 /// 1 and 8 MiB, and the run's whole checkpoint (fp32 masters and two moments) up to 256 MiB, 64 MiB if quick.
 std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   std::vector<std::int64_t> out{1 << 20, 8 << 20};
@@ -83,42 +69,166 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   return out;
 }
 
+/// Suites of several processes, one after another.
+class RankSuites {
+ public:
+  RankSuites(const BenchOptions& o, PartialProfile& partial, const RunSpec& run)
+      : o_(o), partial_(partial), scratch_(o.output), run_(run), quick_(o.suite_options.quick), cuda_(o.suite_options.device == "cuda") {}
+
+  void collectives() {
+    const std::vector<std::int64_t> worlds = collective_worlds();
+    for (std::int64_t ranks : worlds) run("collectives", ranks, 1, collective_sizes(quick_, largest(ranks)));
+    if (quick_ || worlds.empty()) return;
+    // Groups of one axis at the same time take the bandwidth of one another: few sizes show by how much.
+    if (worlds.back() % 4 == 0) run("axes", worlds.back(), 2, collective_sizes(true, largest(worlds.back())));
+    for (std::int64_t ranks : worlds) run("overlap", ranks, 1, {1 << 20, 16 << 20});
+  }
+
+  void storage() {
+    for (std::int64_t ranks : {1, 2, 4}) run("storage", ranks, 1, storage_sizes(run_, quick_));
+  }
+
+ private:
+  std::vector<std::int64_t> collective_worlds() const {
+    if (!cuda_) return {2, 4};
+    const std::int64_t devices = visible_devices();
+    if (devices < 2 && o_.suite == "collectives")
+      throw_error(Code::runtime, "bench collectives: found {} GPU, needs two or more; --device cpu measures them over Gloo", devices);
+    if (devices < 2) {
+      fmt::print(stderr, "windtunnel bench: found {} GPU, collectives need two and are left out; --device cpu measures them over Gloo\n", devices);
+      return {};
+    }
+    return devices == 2 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{2, devices};
+  }
+
+  /// A quarter of the memory of all ranks on the CPU, half of the devices' otherwise.
+  std::int64_t largest(std::int64_t ranks) const {
+    const double host_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    const double device_bytes = cuda_ ? std::stod(partial_.profile().fingerprint.at("device_memory_GiB")) * (1 << 30) : 0;
+    const std::int64_t fits = largest_collective(cuda_ ? static_cast<double>(ranks) * device_bytes / 2 : host_bytes / 4, ranks);
+    if (o_.largest.empty()) return fits;
+    return std::min(fits, static_cast<std::int64_t>(parse_bytes(o_.largest, "--largest")));
+  }
+
+  void run(const std::string& suite, std::int64_t ranks, std::int64_t replicate, const std::vector<std::int64_t>& bytes) {
+    const std::string word = fmt::format("{}-{}", suite, ranks);
+    if (partial_.has(word) || stop_requested() != 0) return;
+    const fs::path output = scratch_.path() / (word + ".json");
+    // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
+    const int samples = suite == "storage" || suite == "overlap" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
+    if (!quick_) fmt::print(stderr, "windtunnel bench: {} over {} ranks, {} sizes up to {}{}\n", suite, ranks, bytes.size(), format_bytes(static_cast<double>(bytes.back())),
+                            suite == "collectives" && !cuda_ ? ", about " + format_seconds(gloo_estimate_s(bytes, ranks, samples)) : "");
+    std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "bench-rank", suite == "axes" ? "collectives" : suite};
+    command.insert(command.end(), {"-o", output.string(), "--folder", scratch_.path().string(), "--samples", std::to_string(samples), "--seed",
+                                   std::to_string(o_.suite_options.seed), "--device", suite == "storage" ? "cpu" : o_.suite_options.device});
+    if (quick_) command.push_back("--quick");
+    if (replicate > 1) command.insert(command.end(), {"--replicate", std::to_string(replicate)});
+    for (std::int64_t size : bytes) command.insert(command.end(), {"--bytes", std::to_string(size)});
+    Profile part;
+    try {
+      run_ranks(command, {ranks, 0, {}});
+      part = read_profile(output);
+    } catch (const Error& e) {
+      if (stop_requested() != 0) return;
+      part.failures.push_back({word, e.what()});  // its rows are not known, but that there are none is
+      fmt::print(stderr, "windtunnel bench: {} failed: {}\n", word, e.what());
+    }
+    partial_.add(word, part);
+  }
+
+  /// Of every kind, with its barrier, inputs and check, on ranks that share cores: the order of magnitude, from messages of
+  /// up to 1 MiB over 2 and 4 ranks of two 2.1 GHz cores.
+  static double gloo_estimate_s(const std::vector<std::int64_t>& bytes, std::int64_t ranks, int samples) {
+    constexpr double kStart_s = 3, kCall_s = 1e-3, kPerByte_s = 2.5e-9;
+    double seconds = kStart_s;
+    for (std::int64_t size : bytes)
+      seconds += static_cast<double>(samples_of(size, samples) + 1) * static_cast<double>(std::size(kCollectiveKinds)) * static_cast<double>(ranks) *
+                 (kCall_s + kPerByte_s * static_cast<double>(size));
+    return seconds;
+  }
+
+  const BenchOptions& o_;
+  PartialProfile& partial_;
+  ScratchFolder scratch_;
+  const RunSpec& run_;
+  bool quick_, cuda_;
+};
+
+void warn_of_throttling(const Profile& profile) {
+  std::size_t slowed = 0;
+  for (const Measurement& m : profile.measurements) slowed += m.throttled.empty() ? 0 : 1;
+  if (slowed > 0)
+    fmt::print(stderr, "windtunnel bench: {} of {} measurements were taken on a throttled device ({}); they are marked so, and gate does not compare them\n",
+               slowed, profile.measurements.size(), profile.fingerprint.at("run.clock_events"));
+}
+
+/// The items of the run, or those that `windtunnel bench --for` found.
+KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts) {
+  if (o.items.empty()) return {run, kernel_cases(run, o.suite_options.quick)};
+  WorkList list = read_work_list(o.items);
+  const std::string& device = facts.at("device");
+  if (!list.gpu.empty() && !is_gpu(device, list.gpu))
+    throw_error(Code::usage, "{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study, device, list.gpu);
+  return {run, std::move(list.items)};
+}
+
+/// Ends as the signal would have, so that a shell sees it.
+[[noreturn]] void end_interrupted(const PartialProfile& partial) {
+  if (partial.file().empty())
+    fmt::print("{}", bench_table(partial.profile()));
+  else
+    fmt::print(stderr, "windtunnel bench: interrupted; {} has {} measurements, and the same command goes on from there\n", partial.file().string(),
+               partial.profile().measurements.size());
+  std::fflush(nullptr);
+  signal(stop_requested(), SIG_DFL);
+  raise(stop_requested());
+  std::abort();
+}
+
 void bench(const BenchOptions& o) {
+  if (!o.study.empty() || o.dry_run)
+    throw_error(Code::usage, "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes of a study",
+                o.study.empty() ? "--dry-run" : "--for");
   const RunSpec run = read_run(o.run);
-  const bool all = o.suite == "all";
+  const bool all = o.suite == "all", kernels = all || o.suite == "kernels" || !o.items.empty();
   const at::Device device = open_device(o.suite_options.device);
-  Profile profile;
-  profile.fingerprint = host_facts();
-  for (const auto& [key, value] : Fingerprint{{"torch", "2.11.0"},
+  const HostLoad before = host_load();
+  Fingerprint facts = host_facts();
+  for (const auto& [key, value] : Fingerprint{{"torch", TORCH_VERSION},
                                               {"isa", wt_kernel_isa()},
                                               {"threads", "1"},
                                               {"run.name", run.name},
                                               {"run.seed", std::to_string(o.suite_options.seed)},
+                                              {"run.samples", std::to_string(o.suite_options.samples)},
+                                              {"run.quick", o.suite_options.quick ? "yes" : "no"},
                                               {"run.data", "standard normal"}})
-    profile.fingerprint[key] = value;
-  profile.fingerprint.merge(device_facts(all || o.suite == "kernels" ? device : at::Device(at::kCPU)));
-  if (all || o.suite == "kernels") profile.measurements = bench_kernels(run, o.suite_options);
-  if (all || o.suite != "kernels") {
-    const ScratchFolder scratch(o.output);
-    const bool quick = o.suite_options.quick;
-    Progress progress("ranks", 5);
-    std::int64_t done = 0;
-    for (std::int64_t ranks : {2, 4}) {
-      if (o.suite == "storage") continue;
-      progress.update(done++, fmt::format("collectives over {} ranks", ranks));
-      bench_ranks("collectives", ranks, collective_sizes(quick), o, scratch.path(), profile);
-    }
-    for (std::int64_t ranks : {1, 2, 4}) {
-      if (o.suite == "collectives") continue;
-      progress.update(done++, fmt::format("storage over {} ranks", ranks));
-      bench_ranks("storage", ranks, storage_sizes(run, quick), o, scratch.path(), profile);
-    }
+    facts[key] = value;
+  facts.merge(device_facts(kernels || o.suite == "collectives" ? device : at::Device(at::kCPU)));
+  const KernelWork work = kernels ? kernel_work(o, run, facts) : KernelWork{};
+  PartialProfile partial(o.output, facts);
+  catch_stop_signals();
+  if (kernels) {
+    const Profile measured = bench_kernels(work, o.suite_options, Profile(partial.profile()), [&](const Profile& p) { partial.put_kernels(p); });
+    partial.put_kernels(measured);
+    partial.add_facts(measured.fingerprint);
   }
-  if (!o.output.empty()) write_profile(profile, o.output);
+  if (o.items.empty() && o.suite != "kernels") {
+    RankSuites suites(o, partial, run);
+    if (o.suite != "storage") suites.collectives();
+    if (o.suite != "collectives") suites.storage();
+  }
+  if (stop_requested() != 0) end_interrupted(partial);
+  partial.add_facts(host_conditions(before, host_load()));
+  if (!o.output.empty()) write_profile(partial.profile(), o.output);
+  const Profile profile = partial.finish();
+  warn_of_throttling(profile);
   if (o.json)
     fmt::print("{}\n", to_json(profile).dump(1));
   else
     fmt::print("{}", bench_table(profile));
+  if (!profile.failures.empty())
+    throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand", profile.failures.size(),
+                profile.failures.size() + profile.measurements.size());
 }
 
 }  // namespace
@@ -132,9 +242,13 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::IsMember({"kernels", "collectives", "storage", "all"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
+  command->add_option("--for", o->study, "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");
+  command->add_flag("--dry-run", o->dry_run, "With --for: list them and how long they take, measure nothing");
+  command->add_option("--items", o->items, "Work list that bench --for wrote")->group("");
+  command->add_option("--largest", o->largest, "Largest message of the collectives, e.g. 64MiB; without, what memory allows");
   command
       ->add_option("--device", o->suite_options.device,
-                   "cpu | cuda: of the kernels; collectives and storage are measured on the CPU")
+                   "cpu | cuda: of the kernels, and of the collectives where there are two GPUs")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_flag("--quick", o->suite_options.quick, "Fewer shapes and sizes, shorter samples");
@@ -156,6 +270,9 @@ void add_bench_command(CLI::App& app) {
   rank->add_option("SUITE", r->suite)->required();
   rank->add_option("-o", r->output)->required();
   rank->add_option("--folder", r->folder);
+  rank->add_option("--device", r->options.device);
+  rank->add_option("--replicate", r->options.replicate);
+  rank->add_flag("--quick", r->options.quick);
   rank->add_option("--samples", r->options.samples);
   rank->add_option("--seed", r->options.seed);
   rank->add_option("--bytes", r->options.bytes);

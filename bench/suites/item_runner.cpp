@@ -9,11 +9,11 @@ using at::Tensor;
 
 double largest_allowed_error(Precision precision) { return precision == Precision::fp32 ? 1e-4 : 3e-2; }
 
-ItemRunner::ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal)
-    : item_(item), run_(run), normal_(normal) {}
+ItemRunner::ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as)
+    : item_(item), run_(run), normal_(normal), as_(as) {}
 
 ItemRunner::Set ItemRunner::make_set() {
-  Set set{make_problem(item_, run_, normal_), {}, {}};
+  Set set{make_problem(item_, run_, normal_, as_), {}, {}};
   if (!set.problem.through_autograd) return set;
   for (Tensor& input : set.problem.inputs) input.requires_grad_(true);
   if (!backward(set.problem)) return set;

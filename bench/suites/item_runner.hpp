@@ -8,7 +8,7 @@ namespace wt {
 
 class ItemRunner {
  public:
-  ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal);
+  ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as = GroupedAs::picked);
 
   /// Fresh inputs and, for a backward pass through autograd, the graph. With sets > 1 that many of them, which the
   /// calls take in turn, so that caches smaller than all together do not help.
@@ -44,6 +44,7 @@ class ItemRunner {
   WorkItem item_;
   const RunSpec& run_;
   NormalPool& normal_;
+  GroupedAs as_;
   std::vector<Set> sets_{1};  ///< never empty
   std::size_t next_ = 0;
 };

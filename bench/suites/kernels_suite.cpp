@@ -1,14 +1,19 @@
 #include "bench/suites/kernels_suite.hpp"
 
+#include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 
-#include "bench/suites/cases.hpp"
+#include "bench/profile/device_monitor.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/sampler.hpp"
 #include "bench/suites/stopwatch.hpp"
 #include "configs/spec/error.hpp"
 #include "reports/progress.hpp"
+#include "trainer/agent.hpp"
 #include "trainer/device.hpp"
+#include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -18,6 +23,8 @@ constexpr double kMostReferenceFlops = 2e9;  // fp64 references beyond this are 
 
 // Inputs that take turns on a device hold this much together: more than four times 60 MB, which no L2 so far exceeds.
 constexpr std::int64_t kRotated_bytes = std::int64_t{256} << 20;
+constexpr std::size_t kBlock = 256;  ///< items whose samples are taken in one random order
+constexpr double kSaveEvery_s = 5;
 constexpr std::int64_t kMostSets = 64;  // smaller inputs are flushed from the L2 instead
 
 bool moves_memory(Kernel kernel) {
@@ -41,9 +48,29 @@ WorkItem checked_item(const WorkItem& item) {
   return out;
 }
 
-Measurement measurement(const WorkItem& item, at::Device device) {
+/// On a GPU grouped products in bf16 are compared, for the trainer to pick by (trainer/grouped_choice.hpp).
+std::vector<GroupedAs> ways(const WorkItem& item, at::Device device) {
+  std::vector<GroupedAs> out{GroupedAs::picked};
+  if (item.kernel != Kernel::grouped_gemm || device.is_cpu() || item.precision == Precision::fp32) return out;
+  out.push_back(GroupedAs::library);
+  const auto options = at::TensorOptions().dtype(at::kBFloat16).device(device);
+  const at::Tensor weight = at::empty({1, item.dims[0], item.dims[1]}, options);
+  if (own_grouped_product(weight[0], weight)) out.push_back(GroupedAs::own);
+  if (item.pass == Pass::forward) out.push_back(GroupedAs::loop);
+  return out;
+}
+
+std::vector<std::pair<WorkItem, GroupedAs>> in_every_way(const std::vector<WorkItem>& items, at::Device device) {
+  std::vector<std::pair<WorkItem, GroupedAs>> out;
+  for (const WorkItem& item : items)
+    for (GroupedAs as : ways(item, device)) out.emplace_back(item, as);
+  return out;
+}
+
+Measurement measurement(const WorkItem& item, at::Device device, GroupedAs as) {
+  constexpr const char* kNames[] = {"", "_library", "_own", "_loop"};
   Measurement m;
-  m.kernel = to_string(item.kernel);
+  m.kernel = to_string(item.kernel) + kNames[static_cast<int>(as)];
   m.pass = to_string(item.pass);
   m.dtype = to_string(item.precision);
   m.shape = item.shape(0);
@@ -52,59 +79,163 @@ Measurement measurement(const WorkItem& item, at::Device device) {
   return m;
 }
 
-}  // namespace
+/// An item being measured. Stays where it is: cases refer to it.
+struct Entry {
+  Measurement measurement;
+  std::unique_ptr<ItemRunner> runner;
+  double share = 1;
+  std::vector<TimeWindow> windows;  ///< when samples were taken
+};
 
-std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& options) {
-  at::set_num_threads(1);  // as in training: ranks share cores
-  const at::Device device = open_device(options.device);
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // the kernels that training takes
-  at::globalContext().setDeterministicFillUninitializedMemory(false);
-  NormalPool normal(options.seed, device);
-  const std::vector<WorkItem> items = kernel_cases(run, options.quick);
+class KernelSuite {
+ public:
+  KernelSuite(const KernelWork& work, const SuiteOptions& options, const Profile& known, const std::function<void(const Profile&)>& save)
+      : work_(work),
+        options_(options),
+        save_(save),
+        device_(open_device(options.device)),
+        timed_(in_every_way(work.items, device_)),
+        normal_(options.seed, device_),
+        stopwatch_(make_stopwatch(device_)),
+        progress_("measuring kernels", static_cast<std::int64_t>(timed_.size()) * (options.samples + 1)) {
+    for (const Measurement& m : known.measurements) known_.emplace(m.name(), &m);
+    sampler_.samples = options.samples;
+    sampler_.sample_s = options.quick ? 2e-3 : 10e-3;
+    sampler_.cold_calls = options.quick ? 1 : 3;
+    if (!device_.is_cpu()) sampler_.most_calls = 200;  // a launch queue holds about 1000 launches
+  }
 
-  std::vector<Measurement> out;
-  std::vector<std::unique_ptr<ItemRunner>> runners;
-  std::vector<TimedCase> cases;
-  Progress checking("checking kernels", static_cast<std::int64_t>(items.size()));
-  for (const WorkItem& item : items) {
-    Measurement m = measurement(item, device);
-    checking.update(static_cast<std::int64_t>(out.size()), m.kernel);
-    ItemRunner checked(checked_item(item), run, normal);
-    m.counters["max_rel_error"] = checked.check();
-    const double share = checked.share();
+  Profile run() {
+    std::optional<DeviceMonitor> monitor;
+    if (const Fingerprint facts = device_facts(device_); !device_.is_cpu() && !facts.count("run.nvml"))
+      if (auto managed = open_nvml_device(facts.at("gpu_uuid"))) monitor.emplace(std::move(*managed));
+    for (std::size_t begin = 0; begin < timed_.size() && stop_requested() == 0; begin += kBlock)
+      measure(begin, std::min(begin + kBlock, timed_.size()));
+    progress_.finish();
+    Profile out = so_far();
+    if (!monitor) return out;
+    const std::vector<TimedReading>& readings = monitor->stop();
+    for (Measurement& m : out.measurements)
+      for (const Entry& e : entries_)
+        if (!e.windows.empty() && e.measurement.name() == m.name()) add_conditions(m, readings, e.windows);
+    out.fingerprint = conditions_of_run(readings);
+    return out;
+  }
+
+ private:
+  /// Checks items and then takes their samples in random order: a stop loses no more than one block's checks.
+  void measure(std::size_t begin, std::size_t end) {
+    std::vector<TimedCase> cases;
+    std::vector<Entry*> timed;
+    for (std::size_t i = begin; i < end && stop_requested() == 0; ++i) {
+      const auto& [item, as] = timed_[i];
+      entries_.push_back({measurement(item, device_, as), nullptr, 1, {}});
+      progress_.update(done_++, entries_.back().measurement.kernel);
+      Entry& entry = entries_.back();
+      if (const auto found = known_.find(entry.measurement.name()); found != known_.end()) {
+        entry.measurement = *found->second;
+        done_ += static_cast<std::int64_t>(entry.measurement.samples.size());
+        if (static_cast<int>(entry.measurement.samples.size()) >= options_.samples) continue;
+      }
+      try {
+        cases.push_back(check(item, as, entry));
+        timed.push_back(&entry);
+      } catch (...) {
+        fail(entry, current_error());
+      }
+    }
+    if (stop_requested() != 0) cases.clear();
+    const auto results = sample(cases, sampler_, *stopwatch_, [&](std::size_t i, double seconds) {
+      timed[i]->measurement.samples.push_back(seconds * timed[i]->share);
+      progress_.update(done_++);
+      if (save_ && monotonic_s() - saved_s_ > kSaveEvery_s) save();
+      return stop_requested() == 0;
+    });
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].error.empty()) fail(*timed[i], results[i].error);
+      timed[i]->runner.reset();
+    }
+    if (save_) save();
+  }
+
+  /// The case whose samples are to be taken, once one call was right.
+  TimedCase check(const WorkItem& item, GroupedAs as, Entry& entry) {
+    ItemRunner checked(checked_item(item), work_.run, normal_, as);
+    entry.measurement.counters["max_rel_error"] = checked.check();
+    entry.share = checked.share();
     const bool in_loop_cold = checked.cold();
     checked.release();
-    runners.push_back(std::make_unique<ItemRunner>(item, run, normal));
-    ItemRunner& runner = *runners.back();
-    const int sets = device.is_cpu() || in_loop_cold || !moves_memory(item.kernel) ? 1 : sets_beyond_l2(runner);
+    entry.runner = std::make_unique<ItemRunner>(item, work_.run, normal_, as);
+    ItemRunner& runner = *entry.runner;
+    const int sets = device_.is_cpu() || in_loop_cold || !moves_memory(item.kernel) ? 1 : sets_beyond_l2(runner);
     const bool cold = in_loop_cold || sets == 0;
-    m.evidence = {share == 1 ? Evidence::measured : Evidence::derived,
-                  fmt::format("{} samples, {} caches{}{}", options.samples, cold || sets > 1 ? "cold" : "warm",
-                              sets > 1 ? fmt::format(" by {} sets of inputs", sets) : "",
-                              share == 1 ? "" : ", half of a call that does both passes")};
-    cases.push_back({m.name(),
-                     [&runner, sets] { runner.prepare(sets); },
-                     [&runner] { runner.call(); },
-                     [&runner] { runner.release(); },
-                     {}});
-    if (cold) cases.back().touch = [&runner] { runner.touch(); };
-    m.counters["share"] = share;
-    out.push_back(std::move(m));
+    entry.measurement.evidence = {entry.share == 1 ? Evidence::measured : Evidence::derived,
+                                  fmt::format("{} samples, {} caches{}{}", options_.samples, cold || sets > 1 ? "cold" : "warm",
+                                              sets > 1 ? fmt::format(" by {} sets of inputs", sets) : "",
+                                              entry.share == 1 ? "" : ", half of a call that does both passes")};
+    TimedCase out{entry.measurement.name(),
+                  [&runner, &entry, sets] {
+                    runner.prepare(sets);
+                    entry.windows.push_back({monotonic_s(), monotonic_s()});
+                  },
+                  [&runner] { runner.call(); },
+                  [&runner, &entry] {
+                    entry.windows.back().end_s = monotonic_s();
+                    runner.release();
+                  },
+                  {},
+                  static_cast<int>(entry.measurement.samples.size())};
+    if (cold) out.touch = [&runner] { runner.touch(); };
+    return out;
   }
-  checking.finish();
 
-  Progress timing("timing kernels", static_cast<std::int64_t>(items.size()) * options.samples);
-  SamplerOptions sampler;
-  sampler.samples = options.samples;
-  sampler.sample_s = options.quick ? 2e-3 : 10e-3;
-  sampler.cold_calls = options.quick ? 1 : 3;
-  if (!device.is_cpu()) sampler.most_calls = 200;  // a launch queue holds about 1000 launches
-  const std::unique_ptr<Stopwatch> stopwatch = make_stopwatch(device);
-  const auto samples = sample(cases, sampler, *stopwatch, [&](int done, int) { timing.update(done); });
-  for (std::size_t i = 0; i < out.size(); ++i)
-    for (double sample : samples[i]) out[i].samples.push_back(sample * out[i].counters["share"]);
-  for (Measurement& m : out) m.counters.erase("share");
-  return out;
+  void fail(Entry& entry, const std::string& error) {
+    failures_.push_back({entry.measurement.name(), error});
+    entry.measurement.samples.clear();
+    fmt::print(stderr, "windtunnel bench: {} failed: {}\n", failures_.back().name, error);
+  }
+
+  Profile so_far() const {
+    Profile out;
+    for (const Entry& e : entries_)
+      if (!e.measurement.samples.empty()) out.measurements.push_back(e.measurement);
+    for (std::size_t i = entries_.size(); i < timed_.size(); ++i)  // not yet come to, but known from before
+      if (const auto found = known_.find(measurement(timed_[i].first, device_, timed_[i].second).name()); found != known_.end())
+        out.measurements.push_back(*found->second);
+    out.failures = failures_;
+    return out;
+  }
+
+  void save() {
+    save_(so_far());
+    saved_s_ = monotonic_s();
+  }
+
+  const KernelWork& work_;
+  const SuiteOptions& options_;
+  const std::function<void(const Profile&)>& save_;
+  at::Device device_;
+  std::vector<std::pair<WorkItem, GroupedAs>> timed_;
+  NormalPool normal_;
+  std::unique_ptr<Stopwatch> stopwatch_;
+  Progress progress_;
+  SamplerOptions sampler_;
+  std::map<std::string, const Measurement*> known_;
+  std::deque<Entry> entries_;
+  std::vector<FailedMeasurement> failures_;
+  std::int64_t done_ = 0;
+  double saved_s_ = monotonic_s();
+};
+
+}  // namespace
+
+Profile bench_kernels(const KernelWork& work, const SuiteOptions& options, const Profile& known,
+                      const std::function<void(const Profile&)>& save) {
+  at::set_num_threads(1);  // as in training: ranks share cores
+  open_device(options.device);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // the kernels that training takes
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  return KernelSuite(work, options, known, save).run();
 }
 
 }  // namespace wt

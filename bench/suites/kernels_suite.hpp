@@ -1,9 +1,12 @@
 // The kernel suite: times and checks every work item of a run.
 #pragma once
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "configs/spec/profile.hpp"
 #include "configs/spec/run.hpp"
+#include "sim/program/work_item.hpp"
 
 namespace wt {
 
@@ -14,9 +17,19 @@ struct SuiteOptions {
   std::string device = "cpu";  ///< or "cuda"; see device.hpp
 };
 
-/// One measurement per case of kernel_cases(): clock thread_cpu (device on cuda), one intra-op thread, counters
-/// max_rel_error, flops and bytes. On cuda the router is left out, which stderr says: the trainer makes its choice on
-/// the host. Throws Error{runtime} when a kernel's result is wrong or the device is not there.
-std::vector<Measurement> bench_kernels(const RunSpec& run, const SuiteOptions& options);
+/// What is measured: items, and the run whose model, sequence and optimizer their inputs are made of.
+struct KernelWork {
+  RunSpec run;
+  std::vector<WorkItem> items;
+};
+
+/// One measurement per item: clock thread_cpu (device on cuda), one intra-op thread, counters max_rel_error, flops and
+/// bytes; on cuda also what the driver said of the device during the samples, whose facts of the whole timing are the
+/// fingerprint (bench/profile/device_monitor.hpp). An item whose result is wrong, or that throws, is a failure; the others go
+/// on. What `known` has of an item counts: only the samples that it lacks are taken. `save` is called every few seconds with
+/// all that was measured so far; a stop signal (trainer/agent.hpp) ends the suite with that. Throws Error{runtime} when the
+/// device is not there.
+Profile bench_kernels(const KernelWork& work, const SuiteOptions& options, const Profile& known = {},
+                      const std::function<void(const Profile&)>& save = {});
 
 }  // namespace wt

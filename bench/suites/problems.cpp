@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "configs/spec/error.hpp"
@@ -33,7 +34,19 @@ KernelProblem gemm(const WorkItem& item, NormalPool& normal) {
   return p;
 }
 
-KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal) {
+/// A library product a group, each into its rows of the output.
+Tensor product_a_group(const Tensor& rows, const Tensor& weight, const std::vector<std::int64_t>& counts) {
+  const at::NoGradGuard no_grad;
+  Tensor out = at::empty({rows.size(0), weight.size(1)}, rows.options());
+  std::int64_t begin = 0;
+  for (std::size_t g = 0; g < counts.size(); begin += counts[g++]) {
+    Tensor part = out.narrow(0, begin, counts[g]);
+    at::mm_out(part, rows.narrow(0, begin, counts[g]), weight.select(0, static_cast<std::int64_t>(g)).t());
+  }
+  return out;
+}
+
+KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal, GroupedAs as) {
   const std::int64_t n = item.dims[0], k = item.dims[1], groups = item.dims[2];
   const auto counts = skewed_rows(rows_of(item), groups, normal.seed());
   std::vector<std::int32_t> ends(counts.size());
@@ -41,7 +54,11 @@ KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal) {
   const Tensor offsets = at::tensor(ends, at::TensorOptions().dtype(at::kInt)).to(normal.device());
   KernelProblem p;
   p.inputs = {normal.take({rows_of(item), k}, type_of(item)), normal.take({groups, n, k}, type_of(item))};
-  p.run = [offsets](const Tensors& in) { return Tensors{at::_grouped_mm(in[0], in[1].transpose(-2, -1), offsets)}; };
+  std::optional<GroupedBy> by;
+  if (as == GroupedAs::library) by = GroupedBy::library;
+  if (as == GroupedAs::own) by = GroupedBy::own;
+  p.run = [offsets, by](const Tensors& in) { return Tensors{grouped_product(in[0], in[1], offsets, true, by)}; };
+  if (as == GroupedAs::loop) p.run = [counts](const Tensors& in) { return Tensors{product_a_group(in[0], in[1], counts)}; };
   p.reference = [counts](const Tensors& in) {
     Tensors parts;
     std::int64_t begin = 0;
@@ -328,12 +345,12 @@ std::vector<std::int64_t> skewed_rows(std::int64_t rows, std::int64_t groups, st
   return out;
 }
 
-KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
+KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as) {
   switch (item.kernel) {
     case Kernel::gemm:
       return gemm(item, normal);
     case Kernel::grouped_gemm:
-      return grouped_gemm(item, normal);
+      return grouped_gemm(item, normal, as);
     case Kernel::attention:
       return attention(item, normal);
     case Kernel::rmsnorm:

@@ -45,7 +45,11 @@ struct KernelProblem {
 /// configs/routing for DBRX-sized models); which expert is large depends on the seed. Sums to `rows`.
 std::vector<std::int64_t> skewed_rows(std::int64_t rows, std::int64_t groups, std::uint64_t seed);
 
+/// Who computes a grouped product: whom the trainer picks, or for comparison one of those, or a product a group with the
+/// sizes on the host (forward alone).
+enum class GroupedAs { picked, library, own, loop };
+
 /// Throws Error{usage} for an item that this run's model does not have (rope of another width).
-KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal);
+KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as = GroupedAs::picked);
 
 }  // namespace wt

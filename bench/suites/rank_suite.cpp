@@ -6,7 +6,7 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
-#include "sim/program/mesh.hpp"
+#include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -22,62 +22,74 @@ std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint6
   return out;
 }
 
-std::vector<std::vector<std::vector<RankSample>>> gather_samples(Communicators& communicators, std::int64_t world,
-                                                                 const std::string& key,
-                                                                 const std::vector<std::vector<RankSample>>& own) {
+std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key, const std::vector<RankCase>& own) {
   using nlohmann::json;
   json mine = json::array();
-  for (const auto& samples : own) {
-    json row = json::array();
-    for (const RankSample& s : samples) row.push_back({s.wall_s, s.process_cpu_s, s.thread_cpu_s});
+  for (const RankCase& c : own) {
+    json row = {{"error", c.error}, {"samples", json::array()}};
+    for (const RankSample& s : c.samples) row["samples"].push_back({s.wall_s, s.process_cpu_s, s.thread_cpu_s});
     mine.push_back(row);
   }
-  communicators.store().set(fmt::format("bench/{}/{}", key, communicators.rank()), mine.dump());
-  if (communicators.rank() != 0) return {};
-  std::vector<std::vector<std::vector<RankSample>>> out(
-      own.size(), std::vector<std::vector<RankSample>>(static_cast<std::size_t>(world)));
-  for (std::int64_t rank = 0; rank < world; ++rank) {
-    const json theirs = json::parse(communicators.store().get(fmt::format("bench/{}/{}", key, rank)));
-    for (std::size_t c = 0; c < own.size(); ++c)
-      for (const json& s : theirs.at(c)) out[c][static_cast<std::size_t>(rank)].push_back({s[0], s[1], s[2]});
+  const auto key_of = [&](std::int64_t rank) { return fmt::format("bench/{}/{}", key, rank); };
+  SharedStore& store = suite.communicators.store();
+  store.set(key_of(suite.communicators.rank()), mine.dump());
+  if (suite.communicators.rank() != 0) return {};
+  std::vector<std::vector<RankCase>> out(own.size());
+  for (std::int64_t rank = 0; rank < suite.mesh.world(); ++rank) {
+    const json theirs = json::parse(store.get(key_of(rank)));
+    for (std::size_t c = 0; c < own.size(); ++c) {
+      RankCase& row = out[c].emplace_back();
+      row.error = theirs.at(c).at("error");
+      for (const json& s : theirs.at(c).at("samples")) row.samples.push_back({s[0], s[1], s[2]});
+    }
   }
   return out;
 }
 
-Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t world,
-                             const std::vector<std::vector<RankSample>>& by_rank) {
+Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t ranks,
+                             const std::vector<RankCase>& by_rank) {
   Measurement m;
   m.kernel = kernel;
   m.pass = "";
   m.dtype = "fp32";
-  m.shape = {{"bytes", bytes}, {"ranks", world}};
+  m.shape = {{"bytes", bytes}, {"ranks", ranks}};
   m.clock = "wall";
   Measurement process, thread;  // means over the ranks
-  for (std::size_t i = 0; i < by_rank.front().size(); ++i) {
+  for (std::size_t i = 0; i < by_rank.front().samples.size(); ++i) {
     double longest = 0, process_s = 0, thread_s = 0;
-    for (const auto& samples : by_rank) {
+    for (const auto& [samples, error] : by_rank) {
       longest = std::max(longest, samples[i].wall_s);
-      process_s += samples[i].process_cpu_s / static_cast<double>(world);
-      thread_s += samples[i].thread_cpu_s / static_cast<double>(world);
+      process_s += samples[i].process_cpu_s / static_cast<double>(by_rank.size());
+      thread_s += samples[i].thread_cpu_s / static_cast<double>(by_rank.size());
     }
     m.samples.push_back(longest);
     process.samples.push_back(process_s);
     thread.samples.push_back(thread_s);
   }
-  m.counters = {{"cpu_s", process.median()}, {"issuing_thread_cpu_s", thread.median()}};
-  m.evidence = {Evidence::measured, fmt::format("{} samples, longest of {} rank(s)", m.samples.size(), world)};
+  // Every sample's result was compared bit for bit, else the row is a failure.
+  if (m.samples.empty()) return m;
+  m.counters = {{"cpu_s", process.median()}, {"issuing_thread_cpu_s", thread.median()}, {"max_rel_error", 0}};
+  m.evidence = {Evidence::measured, fmt::format("{} samples, longest of {} rank(s)", m.samples.size(), by_rank.size())};
   return m;
+}
+
+void add_row(Profile& profile, Measurement m, const std::vector<RankCase>& by_rank) {
+  for (const RankCase& c : by_rank)
+    if (!c.error.empty()) return profile.failures.push_back({m.name(), c.error});
+  profile.measurements.push_back(std::move(m));
 }
 
 void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& output) {
   const RankEnvironment environment = RankEnvironment::read();
+  const auto clock = make_step_clock(open_device(options.device, environment.local_rank));
   at::set_num_threads(1);
   run_watched(environment, 120, [&](RankWatch& watch) {
-    // One axis over all ranks for every kind: `shard` for gathers and sums, `expert` for the exchange.
-    const auto communicators = make_gloo_communicators(environment, Mesh(1, environment.world, environment.world), watch);
-    Profile profile;
-    profile.measurements = suite == "storage" ? bench_storage(*communicators, environment.world, options)
-                                              : bench_collectives(*communicators, environment.world, options);
+    // `shard` for gathers and sums, the same ranks as `expert` for exchanges.
+    const std::int64_t shard = environment.world / options.replicate;
+    const Mesh mesh(options.replicate, shard, shard);
+    const auto communicators = make_communicators(environment, mesh, watch, *clock);
+    const RankSuite ranks{*communicators, mesh, *clock, options};
+    const Profile profile = suite == "storage" ? bench_storage(ranks) : suite == "overlap" ? bench_overlap(ranks) : bench_collectives(ranks);
     if (environment.rank == 0) write_profile(profile, output);
     communicators->barrier();
   });

@@ -1,11 +1,13 @@
-// The suites that need several processes: collectives over the trainer's own process groups, and the files of a sharded
-// checkpoint. Ranks are started by trainer/agent; each takes part in bench_as_rank(), rank 0 writes the profile.
+// The suites that need several processes: collectives over the trainer's own process groups, alone and beside products, and
+// the files of a sharded checkpoint. Ranks are started by trainer/agent; each takes part in bench_as_rank(), rank 0 writes
+// the profile.
 #pragma once
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "configs/spec/profile.hpp"
+#include "sim/program/mesh.hpp"
 #include "trainer/communicator.hpp"
 
 namespace wt {
@@ -13,8 +15,19 @@ namespace wt {
 struct RankSuiteOptions {
   int samples = 9;
   std::uint64_t seed = 17;          ///< of the order of samples, the same on every rank
+  bool quick = false;               ///< collectives: only those of a training step
   std::vector<std::int64_t> bytes;  ///< sizes to measure
+  std::int64_t replicate = 1;       ///< collectives: groups on the axes of a mesh replicate x ranks / replicate; 1 = the world
+  std::string device = "cpu";       ///< or "cuda", one device a rank
   std::filesystem::path folder;     ///< storage only: where the files go; what is made there is removed again
+};
+
+/// The ranks of this process's suite.
+struct RankSuite {
+  Communicators& communicators;
+  const Mesh& mesh;
+  StepClock& clock;
+  const RankSuiteOptions& options;
 };
 
 /// What one rank saw of one sample.
@@ -24,36 +37,53 @@ struct RankSample {
   double thread_cpu_s = 0;   ///< of the thread that issued and waited
 };
 
-/// Sizes of a suite, ascending: 4 KiB to 16 MiB.
-std::vector<std::int64_t> collective_sizes(bool quick);
+/// One case on one rank; `error` says why its times are worth nothing.
+struct RankCase {
+  std::vector<RankSample> samples = {};
+  std::string error = {};
+};
 
-/// all_gather, reduce_scatter, all_reduce and all_to_all of fp32 over all ranks of this world, each result checked.
-/// Sample = the longest wall time among the ranks, after a barrier. Counter cpu_s = what the collective costs a rank in
-/// CPU: its whole process between issue and the end of wait, transport threads and the issuing thread's part, mean over
-/// ranks and median over samples; issuing_thread_cpu_s is that part alone. Empty on ranks other than 0.
-/// Throws Error{runtime} when a result is wrong.
-std::vector<Measurement> bench_collectives(Communicators& communicators, std::int64_t world,
-                                           const RankSuiteOptions& options);
+/// Sizes of the collective suite, ascending: 1 KiB to `largest`, doubling; quick: 4 KiB to 16 MiB in steps of 8.
+std::vector<std::int64_t> collective_sizes(bool quick, std::int64_t largest);
+/// The largest power of two so that all ranks' buffers (input, output, and the transport's copy) fit into that many bytes,
+/// at most 8 GiB.
+std::int64_t largest_collective(double available_bytes, std::int64_t ranks);
+/// Samples of one size: all of them up to 16 MiB, a quarter beyond (at least 3).
+int samples_of(std::int64_t bytes, int samples);
 
-/// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read" (pages dropped from the cache first,
-/// which the kernel may refuse), bytes / ranks on each rank. Sample = the longest among the ranks.
-std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_t world,
-                                       const RankSuiteOptions& options);
+/// Every kind of collective_case.hpp, fp32, over all ranks, or over the two axes of a mesh (all groups of an axis at the
+/// same time), each result checked. Sample = the longest wall time among the ranks, after a barrier; on CUDA the mean of
+/// several calls, until the device is done. Counters algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = what the
+/// collective costs a rank in CPU: its whole process between issue and the end of wait, transport threads and the issuing
+/// thread's part, mean over ranks and median over samples; issuing_thread_cpu_s is that part alone. Shape: bytes, ranks and
+/// nodes; for axes also groups (at the same time) and stride (from one rank of a group to the next). A wrong result is a
+/// failure of its row. Empty on ranks other than 0.
+Profile bench_collectives(const RankSuite& suite);
 
-/// Shared by the two: every rank's samples [case][sample], on rank 0 by rank; empty elsewhere.
-std::vector<std::vector<std::vector<RankSample>>> gather_samples(Communicators& communicators, std::int64_t world,
-                                                                 const std::string& key,
-                                                                 const std::vector<std::vector<RankSample>>& own);
+/// "gemm_beside_all_gather" and so on: products while a collective is in flight. Sample = seconds of one product, the
+/// longest among the ranks; counters gemm_alone_s (all ranks at it, nothing in flight), gemm_beside_s, collective_alone_s,
+/// collective_beside_s and lost_share = 1 - alone / beside of the products.
+Profile bench_overlap(const RankSuite& suite);
+
+/// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read", bytes / ranks on each rank. Sample = the
+/// longest among the ranks. Reads are cold: pages are dropped from the cache first, and counter cold says whether the kernel
+/// did so (tmpfs cannot).
+Profile bench_storage(const RankSuite& suite);
+
+/// Shared by the suites: every rank's cases, on rank 0 by [case][rank]; empty elsewhere.
+std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key, const std::vector<RankCase>& own);
 /// A measurement from all ranks' samples of one case.
-Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t world,
-                             const std::vector<std::vector<RankSample>>& by_rank);
+Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t ranks,
+                             const std::vector<RankCase>& by_rank);
+/// `m`, or its failure where a rank has one.
+void add_row(Profile& profile, Measurement m, const std::vector<RankCase>& by_rank);
 
 /// The order in which ranks take samples: every (case, sample) once, shuffled alike everywhere, sample by sample, so
 /// that a slow phase of the machine meets all cases. (Google Benchmark's own interleaving draws another order in each
 /// process.)
 std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint64_t seed);
 
-/// In a rank started by the agent: runs `suite` ("collectives" | "storage"), rank 0 writes the profile to `output`.
+/// In a rank started by the agent: runs `suite` ("collectives" | "overlap" | "storage"), rank 0 writes the profile to `output`.
 void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& output);
 
 }  // namespace wt

@@ -1,12 +1,12 @@
 #include "bench/suites/sampler.hpp"
 
 #include <benchmark/benchmark.h>
+#include <c10/util/Exception.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <map>
 
 #include "configs/spec/error.hpp"
 #include "trainer/clocks.hpp"
@@ -59,15 +59,11 @@ Batch batch_of(const TimedCase& timed, const SamplerOptions& options, Stopwatch&
   return {calls, issue_s * static_cast<double>(calls)};
 }
 
-class Collector : public benchmark::BenchmarkReporter {
+/// Samples are kept as they are taken, so that an end before the last one loses none; the library only orders them.
+class Silent : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs)
-      if (run.run_type == Run::RT_Iteration && !run.error_occurred)
-        samples[run.run_name.function_name].push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
-  }
-  std::map<std::string, std::vector<double>> samples;
+  void ReportRuns(const std::vector<Run>&) override {}
 };
 
 void initialize_once() {
@@ -83,68 +79,85 @@ void initialize_once() {
 
 }  // namespace
 
-std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options,
-                                                   const std::function<void(int, int)>& progress) {
+std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options) {
   ThreadCpu stopwatch;
-  return sample(cases, options, stopwatch, progress);
+  return sample(cases, options, stopwatch);
 }
 
 std::unique_ptr<Stopwatch> thread_cpu_stopwatch() { return std::make_unique<ThreadCpu>(); }
 
-std::vector<std::vector<double>> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
-                                        Stopwatch& stopwatch, const std::function<void(int, int)>& progress) {
+std::string current_error() {
+  try {
+    throw;
+  } catch (const c10::Error& e) {  // its what() has a backtrace
+    return e.what_without_backtrace();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options, Stopwatch& stopwatch,
+                                const SampleTaken& taken) {
   initialize_once();
   benchmark::ClearRegisteredBenchmarks();
-  std::exception_ptr failure;
-  int done = 0;
-  const int total = static_cast<int>(cases.size()) * options.samples;
-  for (const TimedCase& timed : cases) {
-    const Batch batch = batch_of(timed, options, stopwatch);
-    const auto body = [&timed, &failure, &done, &progress, &stopwatch, batch, total](benchmark::State& state) {
-      if (failure) return state.SkipWithError("an earlier case failed");
+  std::vector<CaseSamples> out(cases.size());
+  bool ended = false, any = false;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const TimedCase& timed = cases[i];
+    CaseSamples& own = out[i];
+    if (timed.already >= options.samples) continue;
+    Batch batch;
+    try {
+      batch = batch_of(timed, options, stopwatch);
+    } catch (...) {
+      own.error = current_error();
+      continue;
+    }
+    const auto take = [&, i, batch] {
+      if (ended || !own.error.empty()) return 0.0;
+      double spent_s = 0;
       try {
         timed.prepare();
         timed.call();  // warm
-        while (state.KeepRunningBatch(batch.calls)) {
-          double spent_s = 0;
-          for (std::int64_t left = timed.touch ? batch.calls : 1; left > 0; --left) {
-            if (timed.touch) {
-              stopwatch.flush_caches();
-              stopwatch.cover(batch.issue_s);
-              timed.touch();
-            } else {
-              stopwatch.cover(batch.issue_s);
-            }
-            stopwatch.start();
-            for (std::int64_t i = timed.touch ? 1 : batch.calls; i > 0; --i) timed.call();
-            spent_s += stopwatch.stop();
+        for (std::int64_t left = timed.touch ? batch.calls : 1; left > 0; --left) {
+          if (timed.touch) {
+            stopwatch.flush_caches();
+            stopwatch.cover(batch.issue_s);
+            timed.touch();
+          } else {
+            stopwatch.cover(batch.issue_s);
           }
-          state.SetIterationTime(spent_s);
+          stopwatch.start();
+          for (std::int64_t call = timed.touch ? 1 : batch.calls; call > 0; --call) timed.call();
+          spent_s += stopwatch.stop();
         }
         timed.release();
       } catch (...) {  // the library's own threads and C callers know no exceptions
-        failure = std::current_exception();
-        return state.SkipWithError("failed");
+        own.error = current_error();
+        return 0.0;
       }
-      if (progress) progress(++done, total);
+      own.seconds.push_back(spent_s / static_cast<double>(batch.calls));
+      ended = taken && !taken(i, own.seconds.back());
+      return spent_s;
+    };
+    // Where there are no more samples the rest of the repetitions pass empty: the library wants all alike.
+    const auto body = [take, batch](benchmark::State& state) {
+      while (state.KeepRunningBatch(batch.calls)) state.SetIterationTime(take());
     };
     // Manual time has no cap on wall time, so the number of calls is bounded here.
     benchmark::RegisterBenchmark(timed.name.c_str(), body)
         ->UseManualTime()
         ->Iterations(batch.calls)
-        ->Repetitions(options.samples);
+        ->Repetitions(options.samples - timed.already);
+    any = true;
   }
-  Collector collector;
-  benchmark::RunSpecifiedBenchmarks(&collector);
+  if (!any) return out;  // the library would complain
+  Silent reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::ClearRegisteredBenchmarks();
-  if (failure) std::rethrow_exception(failure);
-  std::vector<std::vector<double>> out;
-  for (const TimedCase& timed : cases) {
-    out.push_back(collector.samples[timed.name]);
-    if (out.back().size() != static_cast<std::size_t>(options.samples))
-      throw_error(Code::runtime, "benchmark {}: {} samples of {}; its name is not unique or the library dropped some",
-                  timed.name, out.back().size(), options.samples);
-  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (const int count = static_cast<int>(out[i].seconds.size()) + cases[i].already; !ended && out[i].error.empty() && count < options.samples)
+      out[i].error = fmt::format("{} samples of {}; the benchmark library dropped some", count, options.samples);
   return out;
 }
 

@@ -16,6 +16,7 @@ struct TimedCase {
   /// Where given, every call finds nothing in the caches but what this touches, and a sample is the mean of few calls:
   /// for what a step comes by once, with megabytes of other things in between.
   std::function<void()> touch;
+  int already = 0;  ///< samples that are there: so many fewer are taken
 };
 
 /// What times are read from, and how caches are emptied. One at a time is started.
@@ -40,12 +41,20 @@ struct SamplerOptions {
   int cold_calls = 3;
 };
 
-/// Seconds of one call on that stopwatch: result[i] are the samples of cases[i]. Exceptions of a case are passed on.
-std::vector<std::vector<double>> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
-                                        Stopwatch& stopwatch,
-                                        const std::function<void(int done, int total)>& progress = {});
+/// The samples of one case, or why there are no more of them: what it threw. Others go on.
+struct CaseSamples {
+  std::vector<double> seconds = {};
+  std::string error = {};
+};
+/// Told of every sample as it is taken: of which case, and seconds of one call. False ends the sampling.
+using SampleTaken = std::function<bool(std::size_t index, double seconds)>;
+
+/// Seconds of one call on that stopwatch: result[i] are the samples of cases[i].
+std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options, Stopwatch& stopwatch,
+                                const SampleTaken& taken = {});
 /// The same on this thread's CPU time.
-std::vector<std::vector<double>> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options,
-                                                   const std::function<void(int done, int total)>& progress = {});
+std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options);
+/// What an exception that was caught says, in one line.
+std::string current_error();
 
 }  // namespace wt

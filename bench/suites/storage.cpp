@@ -1,5 +1,7 @@
 // Files of a sharded checkpoint: written with fsync as the trainer does, and read back from the disk.
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +15,25 @@
 namespace wt {
 namespace {
 
-/// Asks the kernel to forget a file's pages; they were written with fsync, so none is dirty.
-void drop_from_cache(const std::filesystem::path& file) {
+const std::size_t kPage_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+/// Asks the kernel to forget a file's pages, none of which is dirty after fsync. False where some stay: tmpfs keeps them,
+/// and what another process maps.
+bool drop_from_cache(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw_error(Code::runtime, "{}: written a moment ago and cannot be opened", file.string());
-  posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  const bool advised = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0;
+  struct stat status {};
+  bool resident = fstat(descriptor, &status) != 0;
+  if (const auto size = static_cast<std::size_t>(status.st_size); !resident && size > 0) {
+    void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    std::vector<unsigned char> pages((size + kPage_bytes - 1) / kPage_bytes);
+    resident = mapped == MAP_FAILED || mincore(mapped, size, pages.data()) != 0 ||
+               std::any_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+    if (mapped != MAP_FAILED) munmap(mapped, size);
+  }
   close(descriptor);
+  return advised && !resident;
 }
 
 RankSample timed(Communicators& communicators, const std::function<void()>& call) {
@@ -31,33 +46,43 @@ RankSample timed(Communicators& communicators, const std::function<void()>& call
 
 }  // namespace
 
-std::vector<Measurement> bench_storage(Communicators& communicators, std::int64_t world,
-                                       const RankSuiteOptions& options) {
+Profile bench_storage(const RankSuite& suite) {
+  const RankSuiteOptions& options = suite.options;
+  Communicators& communicators = suite.communicators;
+  const std::int64_t world = suite.mesh.world();
   const auto file = options.folder / fmt::format("rank-{}.safetensors", communicators.rank());
   const std::size_t sizes = options.bytes.size();
-  std::vector<std::vector<RankSample>> own(2 * sizes);  // writes, then reads
+  std::vector<RankCase> own(2 * sizes);  // writes, then reads
+  std::vector<RankCase> cold(sizes);     // a sample each: seconds 1 where the read was cold
   const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
   const at::Tensor pattern = at::arange(largest / 4, at::TensorOptions().dtype(at::kFloat)).remainder_(1021);
   for (std::size_t i : sample_order(sizes, options.samples, options.seed)) {
     const std::int64_t count = std::max<std::int64_t>(1, options.bytes[i] / 4 / world);
     const at::Tensor values = pattern.narrow(0, 0, count);
     const OutgoingTensor tensor{"bench", "F32", {count}, values.data_ptr<float>()};
-    own[i].push_back(timed(communicators, [&] { write_safetensors(file, {tensor}); }));
-    drop_from_cache(file);
+    own[i].samples.push_back(timed(communicators, [&] { write_safetensors(file, {tensor}); }));
+    cold[i].samples.push_back({drop_from_cache(file) ? 1.0 : 0.0, 0, 0});
     at::Tensor back = at::empty({count}, at::kFloat);
-    own[sizes + i].push_back(timed(communicators, [&] {
+    own[sizes + i].samples.push_back(timed(communicators, [&] {
       read_values(read_safetensors(file).tensors.at("bench"), 0, count, back.data_ptr<float>());
     }));
     if (!at::equal(back, values))
-      throw_error(Code::runtime, "{}: read back other values than were written; this storage loses data",
-                  file.string());
+      own[sizes + i].error = fmt::format("{}: read back other values than were written; this storage loses data", file.string());
   }
   std::filesystem::remove(file);
-  const auto all = gather_samples(communicators, world, "storage", own);
-  std::vector<Measurement> out;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    out.push_back(
-        rank_measurement(i < sizes ? "checkpoint_write" : "checkpoint_read", options.bytes[i % sizes], world, all[i]));
+  const auto all = gather_cases(suite, "storage", own), were_cold = gather_cases(suite, "cold", cold);
+  Profile out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Measurement m = rank_measurement(i < sizes ? "checkpoint_write" : "checkpoint_read", options.bytes[i % sizes], world, all[i]);
+    if (i >= sizes) {
+      bool every = true;
+      for (const RankCase& rank : were_cold[i - sizes])
+        for (const RankSample& sample : rank.samples) every = every && sample.wall_s > 0;
+      m.counters["cold"] = every ? 1 : 0;
+      m.evidence.source += every ? ", cold caches" : ", warm: the file system keeps pages in memory";
+    }
+    add_row(out, std::move(m), all[i]);
+  }
   return out;
 }
 

@@ -6,8 +6,9 @@
 
 namespace wt {
 
-/// Name, median, spread (80 % of the samples) and rate of each measurement: GFLOP/s for products and attention, GB/s
-/// for everything else.
+/// Name, median, spread (80 % of the samples), rate of each measurement: GFLOP/s for products and attention, GB/s for
+/// everything else, of collectives the algorithm bandwidth; and their bus bandwidth (nccl-tests' algbw and busbw). A
+/// benchmark that failed keeps its row, with the reason.
 std::string bench_table(const Profile& profile);
 
 }  // namespace wt

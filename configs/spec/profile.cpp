@@ -33,7 +33,8 @@ Provenance read_provenance(const JsonReader& in) {
 
 Measurement read_measurement(const JsonReader& in) {
   in.allow_only(
-      {"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters", "evidence"});
+      {"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters",
+       "throttled", "evidence"});
   Measurement m;
   m.kernel = in.at("kernel").string();
   if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
@@ -54,6 +55,11 @@ Measurement read_measurement(const JsonReader& in) {
   if (m.samples.empty()) in.at("samples").fail("no sample", "at least one");
   if (in.has("counters"))
     for (const auto& [key, value] : in.at("counters").items()) m.counters[key] = value.finite();
+  if (in.has("throttled"))
+    for (const JsonReader& reason : in.at("throttled").elements()) {
+      one_of(reason, {"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"});
+      m.throttled.push_back(reason.string());
+    }
   m.evidence = read_provenance(in.at("evidence"));
   return m;
 }
@@ -65,16 +71,18 @@ json to_json(const Provenance& evidence) {
 }
 
 json to_json(const Measurement& m) {
-  return {{"kernel", m.kernel},
-          {"pass", m.pass},
-          {"dtype", m.dtype},
-          {"shape", m.shape},
-          {"clock", m.clock},
-          {"unit", m.unit},
-          {"samples", m.samples},
-          {"counters", m.counters},
-          {"smaller_is_better", m.smaller_is_better},
-          {"evidence", to_json(m.evidence)}};
+  json out = {{"kernel", m.kernel},
+              {"pass", m.pass},
+              {"dtype", m.dtype},
+              {"shape", m.shape},
+              {"clock", m.clock},
+              {"unit", m.unit},
+              {"samples", m.samples},
+              {"counters", m.counters},
+              {"smaller_is_better", m.smaller_is_better},
+              {"evidence", to_json(m.evidence)}};
+  if (!m.throttled.empty()) out["throttled"] = m.throttled;
+  return out;
 }
 
 }  // namespace
@@ -103,6 +111,7 @@ json to_json(const Profile& profile) {
   for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));
   json document = {
       {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
+  for (const FailedMeasurement& f : profile.failures) document["failures"].push_back({{"name", f.name}, {"error", f.error}});
   profile_from_json(document, "profile to be written");  // JSON would turn a NaN into null without a word
   return document;
 }
@@ -112,7 +121,7 @@ Profile profile_from_json(const json& document, const std::string& origin) {
   // The schema first: of another kind of file, every key would be unknown.
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail("'" + schema + "'", std::string("'") + kSchema + "'");
-  in.allow_only({"schema", "fingerprint", "measurements"});
+  in.allow_only({"schema", "fingerprint", "measurements", "failures"});
 
   Profile profile;
   for (const auto& [key, value] : in.at("fingerprint").items()) profile.fingerprint[key] = value.string();
@@ -125,6 +134,11 @@ Profile profile_from_json(const json& document, const std::string& origin) {
       element.fail(fmt::format("a second measurement named '{}' (the first is /measurements/{})", name, first->second),
                    "one per name; append its samples to the first");
   }
+  if (in.has("failures"))
+    for (const JsonReader& element : in.at("failures").elements()) {
+      element.allow_only({"name", "error"});
+      profile.failures.push_back({element.at("name").string(), element.at("error").string()});
+    }
   return profile;
 }
 

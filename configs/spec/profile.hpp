@@ -23,7 +23,12 @@ struct Measurement {
   std::string unit = "s";                  ///< unit of the samples
   bool smaller_is_better = true;           ///< direction, for the gate
   std::vector<double> samples;             ///< every sample, never only the aggregate
-  std::map<std::string, double> counters;  ///< further values of the same runs, e.g. cpu_s, max_abs_error
+  /// Further values of the same runs, e.g. cpu_s; max_rel_error is the largest error of the result over the largest value of
+  /// a reference in fp64, which every kernel that we time must have.
+  std::map<std::string, double> counters;
+  /// Why the device was slowed down while samples were taken: hw_slowdown, sw_thermal, hw_thermal, hw_power_brake. Such
+  /// times are kept but not those of the device as it should be: the gate does not compare them.
+  std::vector<std::string> throttled = {};
   Provenance evidence;
 
   /// "gemm/forward/fp32/k=256,m=512,n=256", and "/thread_cpu" behind it for a clock other than wall: stable across
@@ -33,12 +38,20 @@ struct Measurement {
   double median() const;
 };
 
+/// A benchmark that was to be measured and failed: it keeps its row.
+struct FailedMeasurement {
+  std::string name;  ///< as Measurement::name()
+  std::string error;
+};
+
 struct Profile {
   std::map<std::string, std::string> fingerprint;  ///< device, host, cores, libraries, commit, date
   std::vector<Measurement> measurements;
+  std::vector<FailedMeasurement> failures = {};
 };
 
-/// Throws Error{usage} for what could not be read back: no samples, negative or non-finite values, a name used twice.
+/// Key "failures" is there only where there are some. Throws Error{usage} for what could not be read back: no samples,
+/// negative or non-finite values, a name used twice.
 nlohmann::json to_json(const Profile& profile);
 /// Strict: unknown keys, wrong types, no samples, negative or non-finite samples and two measurements of one name are
 /// Error{usage}, naming file, JSON pointer, found and allowed.

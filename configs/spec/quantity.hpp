@@ -6,6 +6,9 @@
 
 namespace wt {
 
+/// 70 years, longer than any run: such times and their sums stay below the 73 years of the run simulator's kNever.
+inline constexpr double kLongest_s = 2.2e9;
+
 /// Each throws Error{usage} naming `where` (file, line and key), the text found and the units allowed.
 double parse_seconds(const std::string& text, const std::string& where);            ///< ns us ms s m h d
 double parse_bytes(const std::string& text, const std::string& where);              ///< B kB MB GB TB KiB MiB GiB TiB

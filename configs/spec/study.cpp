@@ -60,13 +60,23 @@ Provenance read_source(YamlMap& map) {
     map.fail("source", fmt::format("found '{}', needs 'measured: ...', 'published: ...', 'derived: ...' or "
                                    "'assumed: ...'",
                                    source));
-  const std::size_t text = source.find_first_not_of(' ', colon + 1);
-  return {evidence_from_string(source.substr(0, colon)), text == std::string::npos ? "" : source.substr(text)};
+  const std::size_t text = source.find_first_not_of(" \t", colon + 1);
+  if (text == std::string::npos)
+    map.fail("source", fmt::format("found '{}', needs to say after the colon where the number is from", source));
+  return {evidence_from_string(source.substr(0, colon)), source.substr(text)};
+}
+
+/// A time that runs can be simulated with.
+double seconds(YamlMap& map, const std::string& key) {
+  const double value = map.quantity(key, parse_seconds);
+  if (!(value >= 0 && value < kLongest_s))
+    map.fail(key, fmt::format("found {}, needs a time below {:.3g} s (70 years)", map.text(key), kLongest_s));
+  return value;
 }
 
 double positive_seconds(YamlMap& map, const std::string& key) {
-  const double value = map.quantity(key, parse_seconds);
-  if (!(value > 0)) map.fail(key, fmt::format("found {}, needs a time above 0", map.text(key)));
+  const double value = seconds(map, key);
+  if (value == 0) map.fail(key, fmt::format("found {}, needs a time above 0", map.text(key)));
   return value;
 }
 
@@ -92,6 +102,7 @@ void read_scale(YamlMap& study, ScaleSpec& s) {
   if (!study.has("scale")) return;
   YamlMap map = study.map("scale");
   for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate},
+                            {"clock", &s.clock},
                             {"network_bandwidth", &s.network_bandwidth},
                             {"network_latency", &s.network_latency},
                             {"mtbf", &s.mtbf},
@@ -104,8 +115,8 @@ void read_scale(YamlMap& study, ScaleSpec& s) {
 void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
   if (!study.has("maintenance")) return;
   YamlMap map = study.map("maintenance");
-  m.every_s = map.quantity("every", parse_seconds);
-  m.duration_s = map.quantity("duration", parse_seconds);
+  m.every_s = seconds(map, "every");
+  m.duration_s = seconds(map, "duration");
   if (m.every_s < 3600) map.fail("every", fmt::format("found {}, needs at least an hour", map.text("every")));
   if (!(m.duration_s >= 0 && m.duration_s < m.every_s))
     map.fail("duration", fmt::format("found {} every {}, needs windows shorter than the time between them",
@@ -117,7 +128,7 @@ void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
   if (!study.has("silent_errors")) return;
   YamlMap map = study.map("silent_errors");
   e.rate = map.text("rate");
-  e.verify_s = map.quantity("verify", parse_seconds);
+  e.verify_s = seconds(map, "verify");
   e.evidence = read_source(map);
   map.finish();
 }
@@ -126,7 +137,7 @@ void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
   if (!study.has("replica_loss")) return;
   YamlMap map = study.map("replica_loss");
   r.recover_s = positive_seconds(map, "recover");
-  r.stall_s = map.quantity("stall", parse_seconds);
+  r.stall_s = seconds(map, "stall");
   r.evidence = read_source(map);
   map.finish();
 }

@@ -38,6 +38,7 @@ struct SearchSpec {
 /// Factors on what was measured, 1 = as it is: the inputs of sensitivities and what-ifs.
 struct ScaleSpec {
   double compute_rate = 1;
+  double clock = 1;  ///< of computation that arithmetic limits (clock or power state); what moves memory keeps its times
   double network_bandwidth = 1;  ///< NICs
   double network_latency = 1;    ///< of every collective
   double imbalance = 1;          ///< of expert shares around their mean; 0 = balanced

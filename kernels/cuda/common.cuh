@@ -128,6 +128,8 @@ template <class E>
 WtStatus quantize_blocks(void*, const void*, bool, int64_t, int64_t, void*, float*);
 template <class E>
 WtStatus dequantize_blocks(void*, const void*, const float*, bool, int64_t, int64_t, void*);
+template <class E>
+WtStatus grouped_gemm(void*, GroupedForm, GroupedShape, const void*, const void*, const int32_t*, void*);
 WtStatus adamw(void*, float*, float*, float*, const float*, int64_t, AdamwSettings);
 
 }  // namespace wt::kernels::cuda

@@ -17,7 +17,9 @@ void add_plan(CLI::App& app);
 void add_whatif(CLI::App& app);
 void add_drill(CLI::App& app);
 void add_gate(CLI::App& app);
+void add_health(CLI::App& app);
 void add_import(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_report(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_validate(CLI::App& app);
@@ -25,6 +27,11 @@ void add_validate(CLI::App& app);
 /// windtunnel train --rehearse: its words, and what it does with them. Throws CLI::ParseError.
 bool asks_for_rehearsal(const std::vector<std::string>& arguments);
 void rehearse(std::vector<std::string> arguments);
+
+/// windtunnel bench --for: its words, and what windtunnel-train is to do, empty = nothing. Throws Error{usage} where this
+/// machine cannot measure for the study.
+bool asks_for_study(const std::vector<std::string>& arguments);
+std::vector<std::string> bench_for(const std::vector<std::string>& arguments);
 
 /// Exit status of a subcommand that ended well but found something (1 = regression, failed drill, plan does not fit;
 /// 3 = undecided). main returns it.

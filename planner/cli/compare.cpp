@@ -1,8 +1,11 @@
 // windtunnel compare: runs that windtunnel train really did, beside what the simulator says of them.
 #include <algorithm>
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/demo.hpp"
@@ -18,13 +21,18 @@ struct Options {
 };
 
 void compare(const Options& o) {
+  for (const std::string& seen : o.calibrated_on)
+    if (std::none_of(o.folders.begin(), o.folders.end(), [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
+      throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen, fmt::join(o.folders, ", "));
   const MachineModel machine(read_machine(o.machine));
   std::vector<RunComparison> comparisons;
   nlohmann::json rows = nlohmann::json::array();
   for (const std::string& folder : o.folders) {
     const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
     comparisons.push_back(compare_run(run, folder, this_machine(run.layout.world()), machine));
-    comparisons.back().calibrated_on = std::count(o.calibrated_on.begin(), o.calibrated_on.end(), folder) > 0;
+    comparisons.back().calibrated_on = std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(), [&](const std::string& seen) {
+      return std::filesystem::equivalent(seen, folder);
+    });
     rows.push_back(to_json(comparisons.back()));
   }
   Report report;
@@ -50,7 +58,8 @@ void add_compare(CLI::App& app) {
   auto o = std::make_shared<Options>();
   command->add_option("FOLDER", o->folders, "What windtunnel train wrote, one or more")->required()->check(CLI::ExistingDirectory);
   command->add_option("--machine", o->machine, "Machine model (windtunnel calibrate)")->required();
-  command->add_option("--calibrated-on", o->calibrated_on, "A FOLDER whose profile the machine model has seen; may be repeated");
+  command->add_option("--calibrated-on", o->calibrated_on, "A FOLDER whose profile the machine model has seen; may be repeated")->allow_extra_args(false)
+      ->check(CLI::ExistingDirectory);
   command->add_option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
   command->add_flag("--json", o->json, "Print one JSON document");
   command->callback([o] { compare(*o); });

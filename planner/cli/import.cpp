@@ -9,6 +9,8 @@
 #include "bench/profile/google_benchmark.hpp"
 #include "bench/profile/kineto.hpp"
 #include "bench/profile/nccl_tests.hpp"
+#include "bench/profile/nvbench.hpp"
+#include "bench/profile/rate.hpp"
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/quantity.hpp"
@@ -32,7 +34,7 @@ std::string read_text(const std::string& file) {
   std::stringstream text;
   if (!in || !(text << in.rdbuf()))
     throw_error(Code::usage,
-                "{}: found no readable text, needs the output of nccl-tests or a trace of PyTorch's profiler", file);
+                "{}: found no readable text, needs the output of nccl-tests, nvbench's JSON or a trace of PyTorch's profiler", file);
   return text.str();
 }
 
@@ -113,6 +115,31 @@ Report kernels(const KinetoTrace& trace) {
   return report;
 }
 
+Report benchmarks(const NvbenchResult& result) {
+  Report report;
+  const std::vector<Measurement>& all = result.profile.measurements;
+  report.title = "Import of nvbench";
+  report.answer = fmt::format("{} {} of nvbench on {}.", all.size(), all.size() == 1 ? "measurement" : "measurements", result.profile.fingerprint.at("device"));
+  Table table{.title = "Cold runs",
+              .columns = {{"benchmark"}, {"samples", "", Align::right}, {"median", "us", Align::right}, {"spread", "%", Align::right}}};
+  std::size_t means = 0;
+  for (const Measurement& m : all) {
+    table.rows.push_back({m.name(), count(m.samples.size()), number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)), percent(spread(m))});
+    means += m.samples.size() == 1 ? 1 : 0;
+  }
+  if (means > 0) table.note = fmt::format("{} of one sample: the mean that --json keeps; --jsonbin keeps every sample.", means);
+  report.sections.push_back({"benchmarks", "What was measured", {}, {table}});
+  Table skipped{.title = "Skipped", .columns = {{"benchmark"}, {"reason"}}};
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [name, reason] : result.skipped) {
+    skipped.rows.push_back({name, reason});
+    list.push_back({{"name", name}, {"reason", reason}});
+  }
+  if (!result.skipped.empty()) report.sections.push_back({"skipped", "What was not", {}, {skipped}});
+  report.payload = {{"kind", "nvbench"}, {"measurements", all.size()}, {"skipped", list}};
+  return report;
+}
+
 /// What calibrate wants to know of a cluster and no measurement says.
 void add_cluster(Profile& profile, const std::string& name) {
   const ClusterSpec cluster = read_cluster(name);
@@ -137,18 +164,24 @@ void import_file(const Options& o) {
       throw_error(Code::usage, "{}: found gzip, needs plain text; unpack it with gunzip", o.file);
     // Profilers of many versions write these: laxer than our own files, where a key given twice is an error.
     const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
-    if (!is_chrome_trace(document))
+    if (!is_chrome_trace(document) && !is_nvbench(document))
       throw_error(Code::usage,
-                  "{}: found {}, needs the text that nccl-tests print (with algbw and busbw) or a JSON trace of "
-                  "PyTorch's profiler (with traceEvents)",
+                  "{}: found {}, needs the text that nccl-tests print (with algbw and busbw), the JSON of nvbench (with "
+                  "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
                   o.file,
-                  document.is_discarded()         ? "neither of the two, or broken JSON"
+                  document.is_discarded()         ? "none of the three, or broken JSON"
                   : is_google_benchmark(document) ? "Google Benchmark's JSON, which gate and calibrate read as it is"
                   : document.contains("schema")   ? "a file of our own"
                                                   : "other JSON");
-    KinetoTrace trace = from_kineto(document, o.file);
-    report = kernels(trace);
-    profile = std::move(trace.profile);
+    if (is_nvbench(document)) {
+      NvbenchResult result = from_nvbench(document, o.file);
+      report = benchmarks(result);
+      profile = std::move(result.profile);
+    } else {
+      KinetoTrace trace = from_kineto(document, o.file);
+      report = kernels(trace);
+      profile = std::move(trace.profile);
+    }
   }
   if (!o.cluster.empty()) add_cluster(profile, o.cluster);
   if (!o.output.empty()) write_profile(profile, o.output);
@@ -161,10 +194,10 @@ void import_file(const Options& o) {
 void add_import(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("import",
-                         "Make a profile of what other tools measured: nccl-tests, PyTorch's profiler\n"
+                         "Make a profile of what other tools measured: nccl-tests, nvbench, PyTorch's profiler\n"
                          "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "Output of an nccl-tests program, or a trace exported by torch.profiler (JSON)")
+  command->add_option("FILE", o->file, "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
       ->required();
   command->add_option(
       "--cluster", o->cluster,

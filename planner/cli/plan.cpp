@@ -60,6 +60,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   if (!plan.search.tie_break.empty()) fmt::print("Tie: {}.\n", plan.search.tie_break);
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
+  for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);
   for (const auto& file : files) fmt::print("wrote {}\n", file.string());
 }
 

@@ -98,7 +98,7 @@ void add_simulate(CLI::App& app) {
   command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")->allow_extra_args(false);
   command->add_option("--stack", o->stack, "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
   command->add_option("--routing", o->routing, "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
-                      "'balanced'; default: recorded with as many experts and choices")->allow_extra_args(false);
+                      "'balanced'; default: recorded with as many experts and choices, else stretched-olmoe")->allow_extra_args(false);
   command->add_option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
   command->add_flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
   command->add_flag("--json", o->json, "Print one JSON document");

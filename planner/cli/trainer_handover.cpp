@@ -1,5 +1,5 @@
 // windtunnel train, windtunnel bench: the arguments go as they are to windtunnel-train, which has LibTorch; a rehearsal
-// comes back here to be compared.
+// comes back here to be compared, and what a study lacks is found here beforehand.
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,6 +30,10 @@ void add_handover(CLI::App& app, const std::string& name, const std::string& des
   command->callback([command, name] {
     const std::vector<std::string> arguments = command->remaining();
     if (name == "train" && asks_for_rehearsal(arguments)) return rehearse(arguments);
+    if (name == "bench" && asks_for_study(arguments)) {
+      if (const auto work = bench_for(arguments); !work.empty()) hand_over(name, work);
+      return;
+    }
     hand_over(name, arguments);
   });
 }

@@ -97,13 +97,31 @@ bool synchronous_host(const std::vector<Profile>& profiles) {
   return asynchronous == 0;
 }
 
-/// Of every GPU, until a benchmark measures it. Computation that takes 1 + x times its seconds has lost x / (1 + x) of
+/// Of every GPU whose profiles have no measured one. Computation that takes 1 + x times its seconds has lost x / (1 + x) of
 /// its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
 CommunicationSlowdown published_slowdown() {
   return {0.189 / 1.189, 16.0 / 132, 0.4 / 1.4, Evidence::published,
           "arXiv 2507.03114: beside communication computation takes 18.9 % longer in the mean, 40 % at most (training steps "
           "on 4 A100, H100, MI250, MI210); github.com/NVIDIA/nccl/issues/689: 16 multiprocessors of their own with 8 NICs"};
 }
+
+/// Of products that a suite timed alone and beside a collective ("gemm_beside_all_gather"): the share of their rate that they
+/// lose, median and the middle 80 %. None where nothing was measured so, or in ranks that share cores with the transport.
+std::optional<CommunicationSlowdown> measured_slowdown(const std::vector<Sample>& samples) {
+  std::vector<double> lost;
+  for (const Sample& sample : samples) {
+    const auto& counters = sample.measurement.counters;
+    const auto alone = counters.find("gemm_alone_s"), beside = counters.find("gemm_beside_s");
+    if (alone == counters.end() || beside == counters.end() || !(beside->second > 0) || sample.measurement.clock != "device") continue;
+    lost.push_back(std::clamp(1 - alone->second / beside->second, 0.0, 0.99));
+  }
+  if (lost.empty()) return std::nullopt;
+  return CommunicationSlowdown{quantile(lost, 0.5), quantile(lost, 0.1), quantile(lost, 0.9), Evidence::measured,
+                               fmt::format("products timed alone and beside {} collectives in flight", lost.size())};
+}
+
+/// Suites time more than a step has: measured on purpose, and nothing to note.
+bool is_beside(const std::string& kernel) { return kernel.starts_with("gemm_beside_"); }
 
 }  // namespace
 }  // namespace detail
@@ -114,21 +132,30 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   work.data.allow_assumed = options.allow_assumed;
   work.data.synchronous_host = synchronous_host(profiles);
   work.data.row_tile = work.data.synchronous_host ? 1 : 128;
-  for (const Profile& profile : profiles)
+  std::size_t throttled = 0;
+  for (const Profile& profile : profiles) {
+    for (const Measurement& m : profile.measurements) throttled += m.throttled.empty() ? 0 : 1;
     for (const auto& [key, value] : profile.fingerprint) {
       const auto [found, is_new] = work.data.fingerprint.emplace(key, value);
       if (!is_new && found->second != value && (key == "device" || key == "cpu_model"))
         work.notes.push_back(
             fmt::format("profiles of different machines: {} '{}' and '{}'", key, found->second, value));
     }
+  }
+  if (throttled > 0)
+    work.notes.push_back(fmt::format("{} measurement(s) were taken on a throttled device, which this model takes for its usual speed; measure them again", throttled));
   const auto processors = work.data.fingerprint.find("multiprocessors");
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
     work.data.multiprocessors = std::atoll(processors->second.c_str());
 
-  std::vector<Sample> items, ops, collectives;
+  std::vector<Sample> items, ops, collectives, besides;
   std::map<std::string, int> left_out;
   for (Sample& sample : pooled(profiles)) {
     const std::string& kernel = sample.measurement.kernel;
+    if (is_beside(kernel)) {
+      besides.push_back(std::move(sample));
+      continue;
+    }
     bool known = true;
     try {
       kernel_from_string(kernel);
@@ -158,7 +185,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   calibrate_items(items, work);
   calibrate_ops(ops, work);
   calibrate_collectives(collectives, work);
-  if (!work.data.synchronous_host) work.data.communication_slowdown = published_slowdown();
+  if (!work.data.synchronous_host) work.data.communication_slowdown = measured_slowdown(besides).value_or(published_slowdown());
   return {MachineModel(std::move(work.data)), std::move(work.residuals), std::move(work.notes)};
 }
 

@@ -34,6 +34,12 @@ OpKind kind_of(const std::string& kernel) {
   return OpKind::all_to_all;
 }
 
+/// That a suite had at work at the same time; they share what there is.
+std::int64_t groups_of(const Measurement& m) {
+  const auto found = m.shape.find("groups");
+  return found == m.shape.end() ? 1 : std::max<std::int64_t>(1, found->second);
+}
+
 struct Point {
   double bytes = 0, wall_s = 0, cpu_s = 0;
   double slowdown = 1;  ///< ranks of a host over the cores they share
@@ -87,7 +93,7 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
                   "spent; run 'windtunnel bench collectives' again",
                   m.name());
     if (ranks < 2 || nodes < 1 || !(m.median() > 0)) continue;
-    const double per_node = static_cast<double>(ranks) / static_cast<double>(nodes);
+    const double per_node = static_cast<double>(ranks * groups_of(m)) / static_cast<double>(nodes);
     const double cores = fingerprint_number(*sample.profile, "cores");
     groups[{kind_of(m.kernel), ranks}].push_back({static_cast<double>(shape_value(m, "bytes")), m.median(), cpu->second,
                                                   std::max(1.0, per_node / cores), m.evidence.kind});
@@ -153,7 +159,7 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
                 m.evidence.kind,
                 m.evidence.source,
                 m.evidence.root};
-    if (p.nodes < 1 || p.ranks < 2 || p.bytes < 1 || !(m.median() > 0)) continue;
+    if (p.nodes < 1 || p.ranks < 2 || p.bytes < 1 || !(m.median() > 0) || groups_of(m) > 1) continue;
     if (p.nodes > 1 && !(data.nic_Bps > 0)) data.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
     const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;
     transfers.push_back({p, m.median(), pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / nominal_Bps});

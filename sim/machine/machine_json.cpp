@@ -321,7 +321,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   reader.fits(data);
   reader.ops(data);
   reader.collectives(data.collectives);
-  data.communication_slowdown = reader.slowdown();
+  if (in.has("communication_slowdown")) data.communication_slowdown = reader.slowdown();  // not in files made before it was known
   return data;
 }
 

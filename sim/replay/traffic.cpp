@@ -1,7 +1,7 @@
 #include "sim/replay/traffic.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace wt {
 namespace {
@@ -101,9 +101,12 @@ GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
   g.members = mesh_.members(axis, index);
   g.size = static_cast<std::int64_t>(g.members.size());
   if (cluster_.shared_cores() || g.size == 1) return g;
-  std::set<std::int64_t> nodes;
-  for (std::int64_t rank : g.members) nodes.insert(cluster_.node_of(rank));
-  g.nodes = static_cast<std::int64_t>(nodes.size());
+  for (std::int64_t rank : g.members) {
+    const std::int64_t node = cluster_.node_of(rank);
+    if (g.on_nodes.empty() || g.on_nodes.back().node != node) g.on_nodes.push_back({node, 0});
+    ++g.on_nodes.back().count;
+  }
+  g.nodes = static_cast<std::int64_t>(g.on_nodes.size());
   g.ring = spread(g, [&](double members) { return gather_ports(as_double(g.size), as_double(g.nodes), members); });
   return g;
 }
@@ -114,17 +117,22 @@ PoolLoad Traffic::all_reduce(const GroupInstance& g, AllReduce algorithm) const 
 }
 
 PoolLoad Traffic::spread(const GroupInstance& g, const Ports& ports) const {
-  std::map<std::int64_t, double> per_node;
-  for (std::int64_t rank : g.members) per_node[cluster_.node_of(rank)] += 1;
   std::vector<double> amounts(capacity_.size(), 0.0);
-  for (std::int64_t rank : g.members) {
-    if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-    const PortBytes bytes = ports(per_node[cluster_.node_of(rank)]);
+  each_simulated(g, [&](std::int64_t rank, std::size_t i) {
+    const PortBytes bytes = ports(as_double(g.on_nodes[i].count));
     for (Port p : {nvlink_out, nvlink_in}) amounts[static_cast<std::size_t>(port(rank, p))] += bytes.nvlink;
     for (Port p : {nic_out, nic_in}) amounts[static_cast<std::size_t>(port(rank, p))] += bytes.nic;
-  }
-  if (uplinks_ && g.nodes > 1) ring_uplinks(g, per_node, ports, amounts);
+  });
+  if (uplinks_ && g.nodes > 1) ring_uplinks(g, ports, amounts);
   return gather(amounts);
+}
+
+template <class Visit>
+void Traffic::each_simulated(const GroupInstance& g, const Visit& visit) const {
+  std::size_t member = 0;
+  for (std::size_t i = 0; i < g.on_nodes.size(); ++i)
+    for (std::int64_t n = 0; n < g.on_nodes[i].count; ++n, ++member)
+      if (local_[static_cast<std::size_t>(g.members[member])] >= 0) visit(g.members[member], i);
 }
 
 GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
@@ -148,32 +156,27 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
 }
 
 /// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
-void Traffic::ring_uplinks(const GroupInstance& g, const std::map<std::int64_t, double>& per_node, const Ports& ports,
-                           std::vector<double>& amounts) const {
+void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports, std::vector<double>& amounts) const {
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return node / cluster_.nodes_per_leaf; };
-  std::vector<std::int64_t> nodes;
-  nodes.reserve(per_node.size());
-  for (const auto& [node, members] : per_node) nodes.push_back(node);
+  const std::size_t nodes = g.on_nodes.size();
   std::map<std::int64_t, double> out, in, here;  // by leaf: crossings of this ring, nodes of this ring
-  std::vector<bool> leaves_node(nodes.size()), enters_node(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::size_t next = (i + 1) % nodes.size();
-    here[leaf(nodes[i])] += 1;
-    if (leaf(nodes[i]) == leaf(nodes[next])) continue;
+  std::vector<bool> leaves_node(nodes), enters_node(nodes);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const std::size_t next = (i + 1) % nodes;
+    const std::int64_t from = leaf(g.on_nodes[i].node), to = leaf(g.on_nodes[next].node);
+    here[from] += 1;
+    if (from == to) continue;
     leaves_node[i] = enters_node[next] = true;
-    out[leaf(nodes[i])] += 1;
-    in[leaf(nodes[next])] += 1;
+    out[from] += 1;
+    in[to] += 1;
   }
   if (!shares_) {
-    for (std::int64_t rank : g.members) {
-      if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-      const std::size_t i =
-          static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), cluster_.node_of(rank)) - nodes.begin());
-      const double bytes = ports(per_node.at(nodes[i])).nic;
+    each_simulated(g, [&](std::int64_t rank, std::size_t i) {
+      const double bytes = ports(as_double(g.on_nodes[i].count)).nic;
       if (leaves_node[i]) amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes;
       if (enters_node[i]) amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes;
-    }
+    });
     return;
   }
   // Shares: what all twins of this ring put on the fullest leaf, divided by the nodes that share its uplinks.
@@ -184,12 +187,11 @@ void Traffic::ring_uplinks(const GroupInstance& g, const std::map<std::int64_t, 
     up = std::max(up, out[l] * twins);
     down = std::max(down, in[l] * twins);
   }
-  for (std::int64_t rank : g.members) {
-    if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-    const double bytes = ports(per_node.at(cluster_.node_of(rank))).nic;
+  each_simulated(g, [&](std::int64_t rank, std::size_t i) {
+    const double bytes = ports(as_double(g.on_nodes[i].count)).nic;
     amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes * up;
     amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes * down;
-  }
+  });
 }
 
 PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& bytes) const {

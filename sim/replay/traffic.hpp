@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -23,11 +22,16 @@
 
 namespace wt {
 
+struct NodeMembers {
+  std::int64_t node = 0, count = 0;
+};
+
 struct GroupInstance {
   Axis axis = Axis::world;
   std::int64_t index = 0;
   std::int64_t size = 1, nodes = 1;
   std::vector<std::int64_t> members;  ///< world ranks, ascending, simulated or not
+  std::vector<NodeMembers> on_nodes;  ///< ascending; of a group that collectives run over, on a cluster of nodes
   PoolLoad ring;  ///< bytes on the pools of simulated members for each byte of an all-gather's full buffer
 };
 
@@ -65,8 +69,10 @@ class Traffic {
   /// Of a GPU on a node with that many members.
   using Ports = std::function<PortBytes(double members)>;
   PoolLoad spread(const GroupInstance& group, const Ports& ports) const;
-  void ring_uplinks(const GroupInstance& group, const std::map<std::int64_t, double>& per_node, const Ports& ports,
-                    std::vector<double>& amounts) const;
+  void ring_uplinks(const GroupInstance& group, const Ports& ports, std::vector<double>& amounts) const;
+  /// visit(rank, i) for the simulated members, each on node group.on_nodes[i].
+  template <class Visit>
+  void each_simulated(const GroupInstance& group, const Visit& visit) const;
   PoolLoad gather(const std::vector<double>& amounts) const;
 
   const ClusterSpec cluster_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <random>
 
 #include "sim/run/simulate_run.hpp"
@@ -25,11 +26,11 @@ class Draw {
  public:
   Draw(double mean_s, double shape, std::uint64_t seed)
       : never_(mean_s <= 0), inverse_shape_(1 / shape), scale_ns_(mean_s * 1e9 / std::tgamma(1 + 1 / shape)) {
-    if (!never_) engine_.seed(seed);
+    if (!never_) engine_.emplace(seed);
   }
   std::int64_t operator()() {
     if (never_) return kNever;
-    const double u = static_cast<double>(engine_() >> 11) * 0x1p-53;
+    const double u = static_cast<double>((*engine_)() >> 11) * 0x1p-53;
     const double e = -std::log1p(-u);
     const double t = scale_ns_ * (inverse_shape_ == 1 ? e : std::pow(e, inverse_shape_));
     return t < static_cast<double>(kNever) ? std::llround(t) : kNever;
@@ -38,20 +39,20 @@ class Draw {
  private:
   bool never_;
   double inverse_shape_, scale_ns_;
-  std::mt19937_64 engine_;
+  std::optional<std::mt19937_64> engine_;  ///< seeding one takes longer than an uptime
 };
 
 /// Yes with a probability; says no without a draw where that is 0.
 class Chance {
  public:
   Chance(double probability, std::uint64_t seed) : probability_(probability) {
-    if (probability > 0) engine_.seed(seed);
+    if (probability > 0) engine_.emplace(seed);
   }
-  bool operator()() { return probability_ > 0 && static_cast<double>(engine_() >> 11) * 0x1p-53 < probability_; }
+  bool operator()() { return probability_ > 0 && static_cast<double>((*engine_)() >> 11) * 0x1p-53 < probability_; }
 
  private:
   double probability_;
-  std::mt19937_64 engine_;
+  std::optional<std::mt19937_64> engine_;
 };
 
 /// Failed nodes on their way back; the job may run while no more of them are away than there are spares.

@@ -5,14 +5,13 @@
 #include <numeric>
 
 #include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
 #include "sim/run/events.hpp"
 
 namespace wt {
 namespace {
 
 using namespace detail;
-
-constexpr double kLongest_s = 2.2e9;  // 70 years: sums stay below the 73 years of kNever
 
 void check(const RunScenario& s) {
   if (s.steps < 1 || s.interval_steps < 1)

@@ -60,19 +60,21 @@ struct Spans {
 /// chunk j - 1 ended.
 struct Stretch {
   const RunClock& clock;
-  Progress begin;
+  const Progress& begin;
   std::int64_t step;
-  std::int64_t local = clock.local_interval > 0 ? clock.local_interval : clock.interval;
+  bool pieced = clock.local_interval > 0;  ///< else each chunk is one piece, and no division is spent on it
+  std::int64_t local = pieced ? clock.local_interval : clock.interval;
+  std::int64_t pieces_in_chunk = pieced ? clock.interval / local : 1;  ///< but the first
   std::int64_t local_save = clock.verify + clock.local_blocking;
   std::int64_t offset = begin.done.steps % local;  ///< of chunk 1 into its first piece
   Spans chunks = lay_out();
 
   Spans lay_out() const {
-    const std::int64_t first =
-        std::min(clock.interval - begin.done.steps % clock.interval, clock.steps - begin.done.steps);
+    const std::int64_t since_save = pieced ? begin.done.steps % clock.interval : offset;
+    const std::int64_t first = std::min(clock.interval - since_save, clock.steps - begin.done.steps);
     const std::int64_t trained = begin.now + pieces(1).starts(piece_of(1, first)) + last_steps(1, first) * step;
     return {first, clock.interval, std::max(trained + clock.verify, begin.persist_ends) + clock.blocking - begin.now,
-            clock.blocking + std::max(clock.interval * step + (clock.interval / local - 1) * local_save + clock.verify,
+            clock.blocking + std::max(clock.interval * step + (pieces_in_chunk - 1) * local_save + clock.verify,
                                       clock.persist)};
   }
   std::int64_t starts(std::int64_t j) const { return begin.now + chunks.starts(j); }
@@ -84,15 +86,19 @@ struct Stretch {
     return {first, local, first * step + local_save, local * step + local_save};
   }
   /// The piece of chunk j that holds its n-th step, counted from 1, and where in it that step is.
-  std::int64_t piece_of(std::int64_t j, std::int64_t n) const { return 1 + ((j == 1 ? offset : 0) + n - 1) / local; }
+  std::int64_t piece_of(std::int64_t j, std::int64_t n) const {
+    return pieced ? 1 + ((j == 1 ? offset : 0) + n - 1) / local : 1;
+  }
   std::int64_t last_steps(std::int64_t j, std::int64_t n) const { return n - pieces(j).steps_before(piece_of(j, n)); }
+  /// The piece at a time of the chunk that has these pieces; counts on beyond its last one.
+  std::int64_t piece_at(const Spans& pieces, std::int64_t t) const { return pieced ? pieces.at(t) : 1; }
 
   /// The step count at the end of the first step that ends at or after `time`.
   std::int64_t step_ending_after(std::int64_t time) const {
     const std::int64_t j = at(time - 1);  // a step that ends at `time` belongs to the chunk before
     const std::int64_t into = std::max<std::int64_t>(0, time - starts(j));
     const Spans piece = pieces(j);
-    const std::int64_t i = piece.at(std::max<std::int64_t>(0, into - 1));
+    const std::int64_t i = piece_at(piece, std::max<std::int64_t>(0, into - 1));
     const std::int64_t n = std::max<std::int64_t>(1, ceil_div(std::max<std::int64_t>(0, into - piece.starts(i)), step));
     const std::int64_t in_chunk = piece.steps_before(i) + std::min(n, piece.steps_in(i) + 1);
     return std::min(clock.steps,
@@ -109,35 +115,36 @@ struct Stretch {
 
   /// At the start of step `into` of chunk j, counted from 0.
   Progress in_chunk(std::int64_t j, std::int64_t into) const {
-    Progress p = begin;
     const std::int64_t before = chunks.steps_before(j), piece = piece_of(j, into + 1);
-    p.now = starts(j) + into * step + (piece - 1) * local_save;
-    p.done = after(before + into);
-    p.checks += piece - 1;
-    if (j > 1) {
-      p.secured = j == 2 ? begin.saved : after(chunks.steps_before(j - 1));  // persists do not overlap
-      p.saved = p.local = after(before);
-      p.persist_ends = starts(j) + clock.persist;
-      p.checks += piece_of(1, chunks.first_steps) + (j - 2) * (clock.interval / local);
-    }
-    if (piece > 1) p.local = after(before + pieces(j).steps_before(piece));
-    return p;
+    const std::int64_t now = starts(j) + into * step + (piece - 1) * local_save, checks = begin.checks + piece - 1;
+    const Work done = after(before + into);
+    const auto local_or = [&](const Work& save) {
+      return piece > 1 ? after(before + pieces(j).steps_before(piece)) : save;
+    };
+    if (j == 1) return {now, done, begin.saved, begin.secured, local_or(begin.local), begin.persist_ends, checks};
+    const Work save = after(before);
+    return {now,
+            done,
+            save,
+            j == 2 ? begin.saved : after(chunks.steps_before(j - 1)),  // persists do not overlap
+            local_or(save),
+            starts(j) + clock.persist,
+            checks + piece_of(1, chunks.first_steps) + (j - 2) * pieces_in_chunk};
   }
 
   /// At the first step that starts at or after `time`.
   Progress at_step_after(std::int64_t time) const {
     const std::int64_t j = at(time), t = time - starts(j);
     const Spans piece = pieces(j);
-    const std::int64_t i = piece.at(t), n = ceil_div(t - piece.starts(i), step);
+    const std::int64_t i = piece_at(piece, t), n = ceil_div(t - piece.starts(i), step);
     const std::int64_t into = n < piece.steps_in(i) ? piece.steps_before(i) + n : piece.steps_before(i + 1);
     return into < chunks.steps_in(j) ? in_chunk(j, into) : in_chunk(j + 1, 0);
   }
 };
 
-}  // namespace
-
-Uptime jump_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health) {
-  Uptime out;
+/// Fills `out`, which must be as made: returned from here it would be copied.
+void jump(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health,
+          Uptime& out) {
   const std::int64_t failure = events.failure;
   const auto spend = [&](Bucket bucket) -> std::int64_t& { return out.spent[static_cast<std::size_t>(bucket)]; };
   const std::int64_t reload = first ? 0 : from.loaded.steps > from.secured.steps ? clock.local_reload : clock.reload;
@@ -165,7 +172,6 @@ Uptime jump_uptime(const RunClock& clock, const Saved& from, bool first, const E
     spend(Bucket::custom_events) = verified;
     spend(Bucket::infrastructure_recovery) = stalled;
     spend(Bucket::checkpoint_save) = std::max<std::int64_t>(0, length - begin) - worked - verified - stalled;
-    return out;
   };
   /// A failure at `time`, with the checkpoints known at `p` and `local` copied since.
   const auto fail = [&](std::int64_t time, const Progress& p, const Work& local, std::int64_t worked,
@@ -205,30 +211,40 @@ Uptime jump_uptime(const RunClock& clock, const Saved& from, bool first, const E
     const Spans& chunks = stretch.chunks;
     const std::int64_t todo = target - p.done.steps;
     const std::int64_t last = todo <= chunks.first_steps ? 1 : 1 + ceil_div(todo - chunks.first_steps, clock.interval);
-    const Progress at_last = stretch.in_chunk(last, todo - chunks.steps_before(last) - 1);  // at the last step
-    const std::int64_t all_checked = std::max(at_last.now + now.step + clock.verify, at_last.persist_ends);
-    const std::int64_t copied = all_checked + clock.blocking, done = corrupted ? all_checked : copied + clock.persist;
-    if (failure >= done) {
-      const Work all = stretch.after(todo);
-      const std::int64_t verified = (at_last.checks + 1) * clock.verify;
-      if (corrupted) return finish(UptimeEnd::corrupted, done, {at_last.local, at_last.saved}, time_of(all), verified);
-      return finish(target == clock.steps ? UptimeEnd::finished : UptimeEnd::planned, done, {all, all}, time_of(all),
-                    verified);
-    }
     const std::int64_t j = std::min(last, stretch.at(failure));
+    bool all_copied = false;
+    if (j == last) {
+      const Progress at_last = stretch.in_chunk(last, todo - chunks.steps_before(last) - 1);  // at the last step
+      const std::int64_t all_checked = std::max(at_last.now + now.step + clock.verify, at_last.persist_ends);
+      const std::int64_t copied = all_checked + clock.blocking, done = corrupted ? all_checked : copied + clock.persist;
+      if (failure >= done) {
+        const Work all = stretch.after(todo);
+        const std::int64_t verified = (at_last.checks + 1) * clock.verify;
+        if (corrupted) return finish(UptimeEnd::corrupted, done, {at_last.local, at_last.saved}, time_of(all), verified);
+        return finish(target == clock.steps ? UptimeEnd::finished : UptimeEnd::planned, done, {all, all}, time_of(all),
+                      verified);
+      }
+      all_copied = !corrupted && target < clock.steps && failure >= copied;
+    }
     const std::int64_t steps = j == last ? todo - chunks.steps_before(last) : chunks.steps_in(j);
     const Spans pieces = stretch.pieces(j);
-    const std::int64_t i = std::min(stretch.piece_of(j, steps), pieces.at(failure - stretch.starts(j)));
+    const std::int64_t last_piece = stretch.piece_of(j, steps);
+    const std::int64_t i = std::min(last_piece, stretch.piece_at(pieces, failure - stretch.starts(j)));
     const Progress piece = stretch.in_chunk(j, pieces.steps_before(i));
     const std::int64_t into = failure - piece.now,
-                       training =
-                           (i == stretch.piece_of(j, steps) ? stretch.last_steps(j, steps) : pieces.steps_in(i)) *
-                           now.step;
-    const bool all_copied = j == last && !corrupted && target < clock.steps && failure >= copied;
+                       training = (i == last_piece ? stretch.last_steps(j, steps) : pieces.steps_in(i)) * now.step;
     return fail(failure, piece, all_copied ? stretch.after(todo) : piece.local,
                 time_of(piece.done) + std::clamp<std::int64_t>(into, 0, training),
                 piece.checks * clock.verify + std::clamp<std::int64_t>(into - training, 0, clock.verify));
   }
+}
+
+}  // namespace
+
+Uptime jump_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health) {
+  Uptime out;
+  jump(clock, from, first, events, health, out);
+  return out;
 }
 
 }  // namespace detail

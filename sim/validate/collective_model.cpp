@@ -33,7 +33,7 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 bool switch_reduces(const CollectiveRow& row, const DataSheet& gpu) {
   const std::int64_t least = nvls_least_ranks(gpu.generation);
-  return row.collective == "all_reduce" && least > 0 && row.gpus / row.nodes >= least && !forced_ring(row);
+  return row.collective == "all_reduce" && gpu.nvlink() && least > 0 && row.gpus / row.nodes >= least && !forced_ring(row);
 }
 
 /// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.
@@ -60,13 +60,14 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
   s.row = &row;
   s.group = fmt::format("{} | {} | {} nodes, {} GPUs | {}", row.source, row.gpu, row.nodes, row.gpus, row.fabric);
   s.python = timed_from_python(row);
+  s.reason = row.unusable;
   if (row.collective == "all_reduce")
     s.kind = "all-reduce";
   else if (row.collective == "all_gather" || row.collective == "reduce_scatter")
     s.kind = "gather";
   else if (row.collective == "alltoall")
     s.kind = "exchange";
-  else
+  else if (s.reason.empty())
     s.reason = fmt::format("no model of '{}'", row.collective);
   const auto gpu = data_sheet(row.gpu);
   if (!gpu && s.reason.empty()) s.reason = fmt::format("no data sheet of '{}'", row.gpu);
@@ -83,7 +84,8 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
     s.steps = s.kind == "all-reduce" ? std::log2(as_double(row.nodes)) : as_double(row.nodes - 1);
     s.transfer_s = over_nodes_s(row, *gpu, fabric->node_Bps);
   } else {
-    s.link = fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring");
+    s.link = gpu->nvlink() ? fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring")
+                           : "PCIe";
     s.transfer_s = in_node_s(row, *gpu);
   }
   return s;

@@ -1,5 +1,7 @@
 #include "sim/validate/collective_rows.hpp"
 
+#include <cctype>
+
 #include "configs/spec/error.hpp"
 #include "sim/validate/csv.hpp"
 
@@ -10,41 +12,52 @@ double bus_share(const std::string& collective, std::int64_t ranks) {
   return collective == "all_reduce" ? 2 * share : share;
 }
 
-std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& file) {
-  enum { source, gpu, nodes, gpus, fabric, collective, bytes, time_us, algbw, busbw, note };
-  const CsvTable table = read_csv(file, {"source", "gpu", "nodes", "gpus", "fabric", "collective", "bytes", "time_us",
-                                         "algbw_GBps", "busbw_GBps", "note"});
-  refuse_broken(table);
-  std::vector<CollectiveRow> rows;
-  rows.reserve(table.rows.size());
-  for (const CsvRow& cells : table.rows) {
-    CollectiveRow row;
-    row.line = cells.line;
-    row.source = cells.cells[source];
-    row.gpu = cells.cells[gpu];
-    row.fabric = cells.cells[fabric];
-    row.collective = cells.cells[collective];
-    row.note = cells.cells[note];
-    row.nodes = static_cast<std::int64_t>(needed_number(table, cells, nodes, 1));
-    row.gpus = static_cast<std::int64_t>(needed_number(table, cells, gpus, 2));
-    if (row.nodes > row.gpus)
-      throw_error(Code::usage, "{}: line {}: found {} nodes for {} GPUs, needs a GPU a node at least", file.string(),
-                  row.line, row.nodes, row.gpus);
-    const auto size = number(table, cells, bytes, 1);
-    row.bytes = size.value_or(kPlateauBytes);
-    row.bytes_assumed = !size;
-    const double by_time = number(table, cells, time_us, 0).value_or(0) * 1e-6;
-    const double by_buffer = number(table, cells, algbw, 0).value_or(0) * 1e9;
-    const double by_bus = number(table, cells, busbw, 0).value_or(0) * 1e9;
-    if (by_time > 0)
-      row.seconds = by_time;
-    else if (by_bus > 0)
-      row.seconds = row.bytes * bus_share(row.collective, row.gpus) / by_bus;
-    else if (by_buffer > 0)
-      row.seconds = row.bytes / by_buffer;
-    rows.push_back(std::move(row));
+namespace {
+
+/// nccl-tests' name, however a table spells it: "All-Reduce", "allreduce", "all_reduce_perf".
+std::string nccl_name(const std::string& said) {
+  std::string letters;
+  for (const char c : said)
+    if (std::isalpha(static_cast<unsigned char>(c))) letters += static_cast<char>(std::tolower(c));
+  if (letters.ends_with("perf")) letters.erase(letters.size() - 4);
+  for (const char* name : {"all_reduce", "all_gather", "reduce_scatter", "alltoall"}) {
+    std::string bare = name;
+    std::erase(bare, '_');
+    if (letters == bare) return name;
   }
-  return rows;
+  return said;
+}
+
+void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
+  const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
+  const auto real = [&](const char* column) { return number(table, cells, table.at(column), 0).value_or(0); };
+  row.source = text("source");
+  row.gpu = text("gpu");
+  row.fabric = text("fabric");
+  row.collective = nccl_name(text("collective"));
+  row.note = text("note");
+  row.nodes = needed_whole_number(table, cells, table.at("nodes"), 1);
+  row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
+  if (row.nodes > row.gpus)
+    throw_error(Code::usage, "found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
+  const auto size = number(table, cells, table.at("bytes"), 1);
+  row.bytes = size.value_or(kPlateauBytes);
+  row.bytes_assumed = !size;
+  const double by_time = real("time_us") * 1e-6, by_buffer = real("algbw_GBps") * 1e9, by_bus = real("busbw_GBps") * 1e9;
+  if (by_time > 0)
+    row.seconds = by_time;
+  else if (by_bus > 0)
+    row.seconds = row.bytes * bus_share(row.collective, row.gpus) / by_bus;
+  else if (by_buffer > 0)
+    row.seconds = row.bytes / by_buffer;
+}
+
+}  // namespace
+
+std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& file) {
+  const CsvTable table = read_csv(file, {"gpu", "nodes", "gpus", "collective"}, OtherColumns::ignored,
+                                  {"source", "fabric", "bytes", "time_us", "algbw_GBps", "busbw_GBps", "note"});
+  return rows_of<CollectiveRow>(table, fill);
 }
 
 }  // namespace wt

@@ -17,6 +17,7 @@ struct CollectiveRow {
   double bytes = 0;                ///< kPlateauBytes where the file gives a plateau and no size
   bool bytes_assumed = false;
   double seconds = 0;  ///< from the bandwidth where the file gives no time; 0 where it gives neither
+  std::string unusable = {};  ///< why nothing can be predicted of this row
 };
 constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end
 
@@ -24,7 +25,8 @@ constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps en
 /// 2 (n-1)/n for an all-reduce, (n-1)/n otherwise (nccl-tests, PERFORMANCE.md).
 double bus_share(const std::string& collective, std::int64_t ranks);
 
-/// Throws Error{usage} as read_csv does, and for fewer than 2 GPUs, more nodes than GPUs, or a number below 0.
+/// Every row of the table, in order; one with fewer than 2 GPUs, more nodes than GPUs, or a number below 0 says so in
+/// `unusable`. Throws Error{usage} as read_csv does.
 std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& file);
 
 }  // namespace wt

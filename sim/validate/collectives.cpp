@@ -42,7 +42,9 @@ class CollectivePredictor {
     j.name = fmt::format("{} {}x{} {} {} {:.0f} B", s.row->gpu, s.row->nodes, s.row->gpus / s.row->nodes, s.row->fabric,
                          s.row->collective, s.row->bytes);
     j.measured = s.row->seconds;
-    if (s.kind.empty())
+    if (!s.row->unusable.empty())
+      j.regime = "unusable rows";
+    else if (s.kind.empty())
       j.regime = s.row->collective;
     else if (s.many() && s.link == kSharedFabric)
       j.regime = "fabric shared with other jobs";

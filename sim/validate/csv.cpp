@@ -54,9 +54,11 @@ std::ifstream opened(const std::filesystem::path& file) {
   return in;
 }
 
-/// Where in the header each of the columns stands.
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
+/// Where in the header each of the columns stands; the first `needed` of them must.
 std::vector<std::size_t> places(const std::vector<std::string>& header, const std::vector<std::string>& columns,
-                                OtherColumns others, const std::string& name) {
+                                std::size_t needed, OtherColumns others, const std::string& name) {
   std::vector<std::size_t> out;
   for (const std::string& column : header) {
     const bool known = std::find(columns.begin(), columns.end(), column) != columns.end();
@@ -68,9 +70,11 @@ std::vector<std::size_t> places(const std::vector<std::string>& header, const st
   }
   for (const std::string& column : columns) {
     const auto found = std::find(header.begin(), header.end(), column);
-    if (found == header.end())
-      throw_error(Code::usage, "{}: line 1: column '{}' missing; needs {}", name, column, listed(columns));
-    out.push_back(static_cast<std::size_t>(found - header.begin()));
+    if (found == header.end() && out.size() < needed)
+      throw_error(Code::usage, "{}: line 1: column '{}' missing{}; needs {}", name, column,
+                  did_you_mean(column, header),
+                  listed({columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(needed)}));
+    out.push_back(found == header.end() ? kNowhere : static_cast<std::size_t>(found - header.begin()));
   }
   return out;
 }
@@ -89,37 +93,32 @@ std::vector<std::string> read_csv_header(const std::filesystem::path& file) {
   return header_of(in, file.string());
 }
 
-CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns, OtherColumns others) {
+CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns, OtherColumns others,
+                  const std::vector<std::string>& optional) {
   CsvTable table{file, columns, {}, {}};
+  table.columns.insert(table.columns.end(), optional.begin(), optional.end());
   const std::string name = file.string();
   std::ifstream in = opened(file);
   const std::vector<std::string> header = header_of(in, name);
-  const std::vector<std::size_t> from = places(header, columns, others, name);
+  const std::vector<std::size_t> from = places(header, table.columns, columns.size(), others, name);
+  const auto too_long = [](const std::string& cell) { return cell.size() > kLongestCell; };
   std::string text;
   for (std::int64_t line = 2; std::getline(in, text); ++line) {
     auto cells = cells_of(text);
     if (cells && cells->empty()) continue;
-    if (!cells || cells->size() != header.size()) {
+    if (!cells || cells->size() != header.size() || std::any_of(cells->begin(), cells->end(), too_long)) {
       table.broken.push_back({line, {}});
       continue;
     }
     CsvRow row{line, {}};
-    row.cells.reserve(columns.size());
-    for (const std::size_t place : from) row.cells.push_back(std::move((*cells)[place]));
-    for (const std::string& cell : row.cells)
-      if (cell.size() > kLongestCell)
-        throw_error(Code::usage, "{}: line {}: found a cell of {} characters, needs at most {}", name, line,
-                    cell.size(), kLongestCell);
+    row.cells.reserve(from.size());
+    for (const std::size_t place : from)
+      row.cells.push_back(place == kNowhere ? std::string() : std::move((*cells)[place]));
     table.rows.push_back(std::move(row));
   }
   if (table.rows.empty() && table.broken.empty())
     throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", name);
   return table;
-}
-
-void refuse_broken(const CsvTable& table) {
-  if (!table.broken.empty())
-    throw_error(Code::usage, "{}: line {}: found {}", table.file.string(), table.broken.front().line, kBrokenLine);
 }
 
 std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
@@ -132,6 +131,21 @@ std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size
     throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a number from {} to {:g}",
                 table.file.string(), row.line, table.columns[column], cell, lowest, kLargest);
   return value;
+}
+
+std::optional<std::int64_t> whole_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest,
+                                         double highest) {
+  const auto value = number(table, row, column, lowest);
+  if (value && (*value > highest || *value != std::floor(*value)))
+    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a whole number from {} to {:g}",
+                table.file.string(), row.line, table.columns[column], row.cells[column], lowest, highest);
+  if (!value) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
+std::int64_t needed_whole_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
+  needed_number(table, row, column, lowest);
+  return *whole_number(table, row, column, lowest);
 }
 
 double needed_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {

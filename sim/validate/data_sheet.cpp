@@ -3,29 +3,62 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <regex>
 #include <string_view>
 
 namespace wt {
 namespace {
 
 struct Known {
-  std::array<std::string_view, 2> words;  ///< both must be in the name, in lower case
+  std::array<std::string_view, 3> words;  ///< all of them must be in the name, in lower case
   DataSheet sheet;
 };
 
-// NVIDIA's data sheets of V100, A100, H100, H200, HGX B200 and GB200, dense figures; L2 sizes from the architecture white
-// papers; H800 is H100 with 400 GB/s of NVLink in both directions together. The first entry that matches counts.
-const std::array<Known, 10> kSheets = {{
-    {{"v100", ""}, {"V100-SXM", 7, 80, 125e12, 0.9e12, 6e6, 150e9}},
+// NVIDIA's data sheets, dense figures with fp32 accumulation: of SXM parts, of PCIe cards (a bridge joins two or four of
+// them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes and
+// processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
+// directions together. GB200's 152 processors are VeOmni's (PR 986); how many of Blackwell Ultra's
+// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. TITAN RTX's rate is that of its review at
+// Tom's Hardware. The first entry that matches counts.
+constexpr double kGen4 = 32e9, kGen5 = 64e9;
+const std::array<Known, 37> kSheets = {{
+    {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 0.9e12, 6e6, 16e9}},
+    {{"v100"}, {"V100-SXM", 7, 80, 125e12, 0.9e12, 6e6, 150e9}},
+    {{"a800", "pci"}, {"A800-PCIe", 8, 108, 312e12, 1.935e12, 40e6, kGen4}},
+    {{"a800"}, {"A800-SXM", 8, 108, 312e12, 2.039e12, 40e6, 200e9}},
+    {{"a100", "40g", "pci"}, {"A100-40G-PCIe", 8, 108, 312e12, 1.555e12, 40e6, kGen4}},
+    {{"a100", "pci"}, {"A100-80G-PCIe", 8, 108, 312e12, 1.935e12, 40e6, kGen4}},
+    {{"a100", "320g"}, {"A100-40G-SXM", 8, 108, 312e12, 1.555e12, 40e6, 300e9}},  // eight of them, a DGX A100's
     {{"a100", "40g"}, {"A100-40G-SXM", 8, 108, 312e12, 1.555e12, 40e6, 300e9}},
-    {{"a100", ""}, {"A100-80G-SXM", 8, 108, 312e12, 2.039e12, 40e6, 300e9}},
-    {{"h100", "pcie"}, {"H100-PCIe", 9, 114, 756e12, 2.0e12, 50e6, 300e9}},
-    {{"h100", ""}, {"H100-SXM", 9, 132, 989e12, 3.35e12, 50e6, 450e9}},
-    {{"h800", ""}, {"H800-SXM", 9, 132, 989e12, 3.35e12, 50e6, 200e9}},
-    {{"h200", "nvl"}, {"H200-NVL", 9, 132, 835e12, 4.8e12, 50e6, 450e9}},
-    {{"h200", ""}, {"H200-SXM", 9, 132, 989e12, 4.8e12, 50e6, 450e9}},
-    {{"gb200", ""}, {"GB200", 10, 148, 2500e12, 8.0e12, 126e6, 900e9}},
-    {{"b200", ""}, {"B200", 10, 148, 2250e12, 8.0e12, 126e6, 900e9}},
+    {{"a100"}, {"A100-80G-SXM", 8, 108, 312e12, 2.039e12, 40e6, 300e9}},
+    {{"h100", "pci"}, {"H100-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
+    {{"h100", "nvl"}, {"H100-NVL", 9, 132, 835e12, 3.9e12, 50e6, kGen5}},
+    {{"h100"}, {"H100-SXM", 9, 132, 989e12, 3.35e12, 50e6, 450e9}},
+    {{"h800", "pci"}, {"H800-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
+    {{"h800"}, {"H800-SXM", 9, 132, 989e12, 3.35e12, 50e6, 200e9}},
+    {{"gh200", "144"}, {"GH200-144G", 9, 132, 989e12, 4.9e12, 50e6, 450e9}},
+    {{"gh200"}, {"GH200", 9, 132, 989e12, 4.0e12, 50e6, 450e9}},
+    {{"h200", "nvl"}, {"H200-NVL", 9, 132, 835e12, 4.8e12, 50e6, kGen5}},
+    {{"h200"}, {"H200-SXM", 9, 132, 989e12, 4.8e12, 50e6, 450e9}},
+    {{"h20"}, {"H20", 9, 78, 148e12, 4.0e12, 60e6, 450e9}},
+    {{"gb300"}, {"GB300", 10, 148, 2500e12, 8.0e12, 126e6, 900e9}},
+    {{"gb200"}, {"GB200", 10, 152, 2500e12, 8.0e12, 126e6, 900e9}},
+    {{"b300"}, {"B300", 10, 148, 2250e12, 8.0e12, 126e6, 900e9}},
+    {{"b200"}, {"B200", 10, 148, 2250e12, 8.0e12, 126e6, 900e9}},
+    {{"l40s"}, {"L40S", 8, 142, 362e12, 0.864e12, 96e6, kGen4, true}},
+    {{"l40"}, {"L40", 8, 142, 181e12, 0.864e12, 96e6, kGen4, true}},
+    {{"l4"}, {"L4", 8, 58, 121e12, 0.3e12, 48e6, kGen4, true}},
+    {{"6000", "ada"}, {"RTX 6000 Ada", 8, 142, 364e12, 0.96e12, 96e6, kGen4, true}},
+    {{"a6000"}, {"RTX A6000", 8, 84, 155e12, 0.768e12, 6e6, kGen4}},
+    {{"4090"}, {"RTX 4090", 8, 128, 165e12, 1.008e12, 72e6, kGen4, true}},
+    {{"3090", "ti"}, {"RTX 3090 Ti", 8, 84, 80e12, 1.008e12, 6e6, kGen4}},
+    {{"3090"}, {"RTX 3090", 8, 82, 71e12, 0.936e12, 6e6, kGen4}},
+    {{"a10g"}, {"A10G", 8, 80, 70e12, 0.6e12, 6e6, kGen4}},
+    {{"a40"}, {"A40", 8, 84, 150e12, 0.696e12, 6e6, kGen4}},
+    {{"a30"}, {"A30", 8, 56, 165e12, 0.933e12, 24e6, kGen4}},
+    {{"a10"}, {"A10", 8, 72, 125e12, 0.6e12, 6e6, kGen4}},
+    {{"t4"}, {"T4", 7, 40, 65e12, 0.32e12, 4e6, 16e9}},
+    {{"titan rtx"}, {"TITAN RTX", 7, 72, 130.5e12, 0.672e12, 6e6, 16e9}},
 }};
 
 std::string lower(std::string text) {
@@ -33,14 +66,28 @@ std::string lower(std::string text) {
   return text;
 }
 
+/// Whether a name has the word: not "h200" in "GH200", "h20" in "H200", "40g" in "640GB", "nvl" in "NVLink".
+bool has(const std::string& name, std::string_view word) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+    const auto joined = [&](const auto& kind) { return at > 0 && kind(word.front()) && kind(name[at - 1]); };
+    const bool begins = !joined(letter) && !joined(digit);
+    const std::size_t end = at + word.size();
+    const bool ends = end == name.size() || !digit(word.back()) || !digit(name[end]);
+    if (begins && ends && !(word == "nvl" && name.compare(at, 6, "nvlink") == 0)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<DataSheet> data_sheet(const std::string& gpu) {
-  const std::string name = lower(gpu);
-  if (name.find("gh200") != std::string::npos) return std::nullopt;
+  static const std::regex spaced(R"((\d) (?=gb?\b))");  // "40 GB"
+  const std::string name = std::regex_replace(lower(gpu), spaced, "$1");
   for (const Known& known : kSheets)
     if (std::all_of(known.words.begin(), known.words.end(),
-                    [&](std::string_view word) { return name.find(word) != std::string::npos; }))
+                    [&](std::string_view word) { return word.empty() || has(name, word); }))
       return known.sheet;
   return std::nullopt;
 }
@@ -49,7 +96,7 @@ std::optional<double> relative_rate(const DataSheet& gpu, const std::string& dty
   const std::string type = lower(dtype);
   if (type == "fp16" || (type == "bf16" && gpu.generation >= 8)) return 1;
   if (type == "tf32" && gpu.generation >= 8) return 0.5;
-  if (type == "fp8" && gpu.generation >= 9) return 2;
+  if (type == "fp8" && (gpu.generation >= 9 || gpu.ada)) return 2;
   return std::nullopt;
 }
 

@@ -14,10 +14,14 @@ struct DataSheet {
   double flops = 0;             ///< dense bf16/fp16 FLOP/s of the tensor cores
   double memory_Bps = 0;
   double cache_bytes = 0;  ///< L2
-  double link_Bps = 0;     ///< NVLink, one direction
+  double link_Bps = 0;     ///< NVLink or, on cards without a switch, PCIe; one direction
+  bool ada = false;        ///< Ada Lovelace: Ampere's tensor cores with fp8
+
+  bool nvlink() const { return link_Bps > 64e9; }  ///< 16 lanes of PCIe Gen5 have that
 };
 
-/// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". Empty where none is known.
+/// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". A part is the SXM one unless its name says PCIe or
+/// NVL. Empty where none is known.
 std::optional<DataSheet> data_sheet(const std::string& gpu);
 
 /// Tensor-core rate of a data type over that of bf16 ("fp8" 2, "tf32" 0.5). Empty where this GPU has none.

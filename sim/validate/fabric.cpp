@@ -3,44 +3,62 @@
 #include <array>
 #include <regex>
 #include <string_view>
-#include <utility>
 
 namespace wt {
 namespace {
 
 bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
-// AWS instance pages: adapters of a node, bytes a second in one direction.
-constexpr std::array<std::pair<std::string_view, double>, 5> kInstances = {
-    {{"p4d", 50e9}, {"p5en", 400e9}, {"p5", 400e9}, {"p6-b200", 400e9}, {"P6-B200", 400e9}}};
+/// AWS's instances with EFA, by their pages: adapters of a node, bytes a second in one direction, and their generation.
+struct Instance {
+  const char* name;  ///< a word, in whatever case
+  double node_Bps;
+  const char* transport;
+};
+constexpr std::array<Instance, 4> kInstances = {
+    {{"p4de?", 50e9, "EFA v1"}, {"p5e?", 400e9, "EFA v2"}, {"p5en", 400e9, "EFA v3"}, {"p6-b200", 400e9, "EFA v4"}}};
+
+const Instance* instance_of(const std::string& fabric) {
+  static const auto words = [] {
+    std::array<std::regex, kInstances.size()> out;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i].assign(std::string("\\b") + kInstances[i].name + "\\b", std::regex::icase);
+    return out;
+  }();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (std::regex_search(fabric, words[i])) return &kInstances[i];
+  return nullptr;
+}
 
 double node_bandwidth(const std::string& fabric) {
   static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)");
   std::smatch found;
   if (std::regex_search(fabric, found, adapters)) return std::stod(found[1]) * std::stod(found[2]) * 1e9 / 8;
-  for (const auto& [name, Bps] : kInstances)
-    if (has(fabric, name)) return Bps;
-  return 0;
+  const Instance* instance = instance_of(fabric);
+  return instance ? instance->node_Bps : 0;
 }
 
 }  // namespace
+
+bool names_instance(const std::string& fabric) { return instance_of(fabric) != nullptr; }
+
+std::string transport_of(const std::string& fabric) {
+  static const std::regex efa(R"(EFA ?(v\d)?)");
+  std::smatch found;
+  const Instance* instance = instance_of(fabric);
+  if (std::regex_search(fabric, found, efa))
+    return found[1].matched ? "EFA " + found[1].str() : instance ? instance->transport : "EFA";
+  if (has(fabric, "TCPX")) return "TCPX";
+  return instance ? instance->transport : "IB";
+}
 
 std::optional<Fabric> fabric_of(const CollectiveRow& row) {
   Fabric out;
   out.node_Bps = node_bandwidth(row.fabric);
   if (out.node_Bps <= 0) return std::nullopt;
-  static const std::regex efa(R"(EFA ?(v\d)?)");
-  std::smatch found;
-  if (has(row.source, "5-95 pct") || has(row.note, "p5=")) {
-    out.family = out.transport = kSharedFabric;
-  } else if (std::regex_search(row.fabric, found, efa)) {
-    out.family = "EFA";
-    out.transport = found[1].matched ? "EFA " + found[1].str() : "EFA";
-  } else if (has(row.fabric, "TCPX")) {
-    out.family = out.transport = "TCPX";
-  } else {
-    out.family = out.transport = "IB";
-  }
+  const bool shared = has(row.source, "5-95 pct") || has(row.note, "p5=");
+  out.transport = shared ? kSharedFabric : transport_of(row.fabric);
+  out.family = has(out.transport, "EFA") ? "EFA" : out.transport;
   return out;
 }
 

@@ -16,6 +16,11 @@ struct Fabric {
   double node_Bps = 0;    ///< all adapters of a node, one direction
 };
 
+/// Whether it names one of AWS's instances whose adapters are known (p4d, p5, ...).
+bool names_instance(const std::string& fabric);
+/// As Fabric::transport; what says neither EFA nor TCPX and names no instance is InfiniBand.
+std::string transport_of(const std::string& fabric);
+
 /// Of a row over several nodes. Empty where the text names no adapters ("8x400G") and no known instance (p4d, p5, ...).
 std::optional<Fabric> fabric_of(const CollectiveRow& row);
 

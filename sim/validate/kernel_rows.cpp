@@ -1,7 +1,5 @@
 #include "sim/validate/kernel_rows.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <regex>
 #include <string>
@@ -20,44 +18,44 @@ bool read_shape(const std::string& text, KernelRow& row) {
   row.m = std::stod(found[1]);
   row.n = std::stod(found[2]);
   row.k = std::stod(found[3]);
-  return row.m >= 1 && row.n >= 1 && row.k >= 1;
+  const auto [least, most] = std::minmax({row.m, row.n, row.k});
+  return least >= 1 && most <= kMostThings;
 }
 
-std::vector<KernelRow> read_throughputs(const std::filesystem::path& file) {
-  enum { source, kernel, gpu, shape, precision, value, unit, how };
-  const CsvTable table =
-      read_csv(file, {"source", "kernel", "gpu", "shape", "precision", "value", "unit", "read_or_recalled"});
-  std::vector<KernelRow> rows;
-  rows.reserve(table.rows.size());
-  for (const CsvRow& cells : table.rows) {
-    KernelRow row;
-    row.line = cells.line;
-    row.gpu = cells.cells[gpu];
-    row.dtype = cells.cells[precision] == "fp16/bf16" ? "bf16" : cells.cells[precision];
-    row.source = cells.cells[source];
-    row.op = cells.cells[kernel];
-    if (!row.op.starts_with("dense GEMM") || cells.cells[unit] != "TFLOP/s") {
-      row.unusable = "not the rate of a dense GEMM";
-    } else if (!read_shape(cells.cells[shape], row)) {
-      row.unusable = "shape does not say m, n and k";
-    } else {
-      const double flops = needed_number(table, cells, value, 0) * 1e12;
-      if (!(flops > 0))
-        throw_error(Code::usage, "{}: line {}: column 'value': found 0, needs a rate above 0", file.string(), row.line);
-      row.op = "gemm";
-      row.seconds = 2 * row.m * row.n * row.k / flops;
-    }
-    rows.push_back(std::move(row));
+void fill_throughput(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
+  const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
+  row.gpu = text("gpu");
+  row.dtype = text("precision") == "fp16/bf16" ? "bf16" : text("precision");
+  row.source = text("source");
+  row.op = text("kernel");
+  if (!row.op.starts_with("dense GEMM") || text("unit") != "TFLOP/s") {
+    row.unusable = "not the rate of a dense GEMM";
+  } else if (!read_shape(text("shape"), row)) {
+    row.unusable = "shape does not say m, n and k of at most 1e7";
+  } else {
+    row.op = "gemm";
+    const double flops = needed_number(table, cells, table.at("value"), 0) * 1e12;
+    if (!(flops > 0)) throw_error(Code::usage, "column 'value': found 0, needs a rate above 0");
+    row.seconds = 2 * row.m * row.n * row.k / flops;
   }
-  // Published by hand: one line that is not as it should be does not take the others' value away.
-  for (const CsvRow& broken : table.broken) {
-    KernelRow row;
-    row.line = broken.line;
-    row.op = "line " + std::to_string(broken.line);
-    row.unusable = kBrokenLine;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+}
+
+void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
+  const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
+  const auto size = [&](const char* column) {
+    return static_cast<double>(needed_whole_number(table, cells, table.at(column), 1));
+  };
+  row.gpu = text("gpu");
+  row.op = text("op");
+  row.dtype = text("dtype");
+  row.source = text("source");
+  row.m = size("m");
+  row.n = size("n");
+  row.k = row.op == "gemm" ? size("k") : static_cast<double>(whole_number(table, cells, table.at("k"), 0).value_or(0));
+  row.seconds = needed_number(table, cells, table.at("median_us"), 0) * 1e-6;
+  if (!(row.seconds > 0)) throw_error(Code::usage, "column 'median_us': found 0, needs a time above 0");
+  if (row.op.empty())
+    throw_error(Code::usage, "column 'op': found nothing, needs gemm or the name of a memory-bound kernel");
 }
 
 bool has_throughputs(const std::filesystem::path& file) {
@@ -68,34 +66,13 @@ bool has_throughputs(const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<KernelRow> read_kernel_rows(const std::filesystem::path& file) {
-  if (has_throughputs(file)) return read_throughputs(file);
-  enum { gpu, op, m, n, k, dtype, median_us, std_us, source };
-  const CsvTable table = read_csv(file, {"gpu", "op", "m", "n", "k", "dtype", "median_us", "std_us", "source"});
-  refuse_broken(table);
-  std::vector<KernelRow> rows;
-  rows.reserve(table.rows.size());
-  for (const CsvRow& cells : table.rows) {
-    KernelRow row;
-    row.line = cells.line;
-    row.gpu = cells.cells[gpu];
-    row.op = cells.cells[op];
-    row.dtype = cells.cells[dtype];
-    row.source = cells.cells[source];
-    row.m = needed_number(table, cells, m, 1);
-    row.n = needed_number(table, cells, n, 1);
-    row.k = row.op == "gemm" ? needed_number(table, cells, k, 1) : number(table, cells, k, 0).value_or(0);
-    number(table, cells, std_us, 0);
-    row.seconds = needed_number(table, cells, median_us, 0) * 1e-6;
-    if (!(row.seconds > 0))
-      throw_error(Code::usage, "{}: line {}: column 'median_us': found 0, needs a time above 0", file.string(),
-                  row.line);
-    if (row.op.empty())
-      throw_error(Code::usage,
-                  "{}: line {}: column 'op': found nothing, needs gemm or the name of a memory-bound kernel",
-                  file.string(), row.line);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+  if (has_throughputs(file))
+    return rows_of<KernelRow>(read_csv(file, {"kernel", "gpu", "shape", "precision", "value", "unit"},
+                                       OtherColumns::ignored, {"source"}),
+                              fill_throughput);
+  return rows_of<KernelRow>(read_csv(file, {"gpu", "op", "m", "n", "dtype", "median_us"}, OtherColumns::ignored,
+                                     {"k", "std_us", "source"}),
+                            fill_time);
 }
 
 }  // namespace wt

@@ -19,7 +19,8 @@ struct KernelRow {
   std::string unusable = {};  ///< why nothing can be predicted of this row, where the file does not say enough
 };
 
-/// Throws Error{usage} as read_csv does, and for a shape below 1, a time that is not above 0 and an op without a name.
+/// Every row of the table, in order; one with a shape below 1, a time that is not above 0 or an op without a name says so
+/// in `unusable`. Throws Error{usage} as read_csv does.
 std::vector<KernelRow> read_kernel_rows(const std::filesystem::path& file);
 
 }  // namespace wt

@@ -11,6 +11,7 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
+#include "sim/validate/evenly.hpp"
 #include "sim/validate/least_squares.hpp"
 
 namespace wt {
@@ -25,6 +26,9 @@ constexpr double kResidualScale = 0.1;
 // a model called Llama-3.1-405B.
 constexpr double kShapeDoubt = 0.01;
 constexpr double kAllocatedScale = 0.005;  // tensors are known exactly, the allocator's blocks are not
+
+constexpr const char* kUndescribed = "peak, stack not described";
+constexpr std::size_t kMostOfStack = 24;  // samples by which it is judged how far typical facts carry
 
 bool formula(MemoryOf of) { return of == MemoryOf::states || of == MemoryOf::activations; }
 
@@ -46,6 +50,8 @@ std::string regime_of(MemoryOf of) {
   return "not usable";
 }
 
+bool described(const MemorySample& s) { return !s.stack.frameworks.empty(); }
+
 double parameters_a_gpu(const RunRow& row) {
   return static_cast<double>(row.model.total_parameters()) / static_cast<double>(row.tp * row.pp);
 }
@@ -57,10 +63,10 @@ std::vector<MemorySample> samples_of(const std::vector<RunRow>& rows, const std:
   std::vector<MemorySample> samples;
   for (const RunRow& row : rows) {
     if (row.unusable.empty() && row.memory_of == MemoryOf::nothing) continue;
-    MemorySample s{&row, {}, row.group, regime_of(row.memory_of)};
+    MemorySample s{&row, {}, row.group, regime_of(row.memory_of), given ? *given : stack_of(row.framework, stacks)};
     if (row.unusable.empty()) {
-      const StackSpec stack = given ? *given : stack_of(row.framework, stacks);
-      s.memory = formula(row.memory_of) ? layer_memory(row, stack) : run_memory(row, stack);
+      s.memory = formula(row.memory_of) ? layer_memory(row, s.stack) : run_memory(row, s.stack);
+      if (!described(s) && !formula(row.memory_of)) s.regime = kUndescribed;
     }
     samples.push_back(std::move(s));
   }
@@ -93,12 +99,35 @@ Left without_group(const std::vector<const MemorySample*>& all, const MemorySamp
       continue;
     const double rate = s->row->memory_bytes / parameters_a_gpu(*s->row);
     rates_of_peaks.push_back(rate);
-    if (s->regime != of.regime) continue;
-    others.push_back(s);
+    if (s->row->memory_of != of.row->memory_of) continue;
     rates.push_back(rate);
+    if (described(*s)) others.push_back(s);  // of another stack it is not known which parts there are
   }
   if (rates.empty()) rates = rates_of_peaks;
   return {fit_memory(others, of.row->memory_of), rates.empty() ? 0 : quantile(rates, 0.5), !others.empty()};
+}
+
+/// Peaks of described stacks, of each as many: the errors of one that measured hundreds say no more of the next.
+std::vector<const MemorySample*> described_peaks(const std::vector<const MemorySample*>& samples) {
+  std::map<std::string, std::vector<const MemorySample*>> stacks;
+  for (const MemorySample* s : samples)
+    if (s->row->unusable.empty() && described(*s) && !formula(s->row->memory_of)) stacks[s->stack.name].push_back(s);
+  std::vector<const MemorySample*> out;
+  for (const auto& [name, members] : stacks)
+    for (const MemorySample* s : evenly(members, kMostOfStack)) out.push_back(s);
+  return out;
+}
+
+/// As if nothing were known of its stack: shows how far PyTorch's FSDP stands for others.
+Judged as_undescribed(const MemorySample& s, const MemoryConstants& constants) {
+  Judged j;
+  j.group = s.stack.name;
+  j.regime = kUndescribed;
+  j.measured = s.row->memory_bytes;
+  MemorySample unknown = s;
+  unknown.memory = run_memory(*s.row, StackSpec{});
+  j.forecast.value = predicted_bytes(unknown, constants);
+  return j;
 }
 
 }  // namespace
@@ -142,6 +171,11 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     for (const MemorySample& s : *from) all.push_back(&s);
 
   std::map<std::pair<std::string, std::string>, Left> known;
+  const auto left_of = [&](const MemorySample& s) -> const Left& {
+    const auto key = std::make_pair(regime_of(s.row->memory_of), s.group);
+    if (!known.count(key)) known[key] = without_group(all, s);
+    return known.at(key);
+  };
   std::vector<Judged> judged;
   for (const MemorySample& s : samples) {
     Judged j;
@@ -152,25 +186,27 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.measured = s.row->memory_bytes;
     j.forecast.reason = j.baseline.reason = s.row->unusable;
     if (s.row->unusable.empty()) {
-      const auto key = std::make_pair(s.regime, s.group);
-      if (!known.count(key)) known[key] = without_group(all, s);
-      const Left& left = known.at(key);
+      const Left& left = left_of(s);
       const double bytes = predicted_bytes(s, left.constants);
       const double by_shape = std::min(1.0, predicted_bytes(s, {}) / bytes);
       j.forecast.value = bytes;
-      j.forecast.evidence = only(Evidence::derived, by_shape);
+      j.forecast.evidence = only(s.regime == kUndescribed ? Evidence::assumed : Evidence::derived, by_shape);
       j.forecast.evidence[static_cast<std::size_t>(left.measured ? Evidence::published : Evidence::assumed)] +=
           1 - by_shape;
       if (left.bytes_a_parameter > 0) j.baseline.value = left.bytes_a_parameter * parameters_a_gpu(*s.row);
     }
     judged.push_back(std::move(j));
   }
+  const auto undescribed = [](const Judged& j) { return j.regime == kUndescribed; };
+  if (std::any_of(judged.begin(), judged.end(), undescribed))
+    for (const MemorySample* s : described_peaks(all)) judged.push_back(as_undescribed(*s, left_of(*s).constants));
   add_intervals(judged, &Judged::forecast);
   for (Judged& j : judged) {
     if (!j.forecast.value || !j.regime.starts_with("peak")) continue;
     j.forecast.low = std::min(j.forecast.low, *j.forecast.value * (1 - kShapeDoubt));
     j.forecast.high = std::max(j.forecast.high, *j.forecast.value * (1 + kShapeDoubt));
   }
+  judged.resize(samples.size());
   return judged;
 }
 

@@ -21,6 +21,7 @@ struct MemorySample {
   const RunRow* row = nullptr;
   RunMemory memory;
   std::string group, regime;
+  StackSpec stack;  ///< without frameworks: nobody described it, and PyTorch's FSDP stands in for it
 };
 
 double predicted_bytes(const MemorySample& sample, const MemoryConstants& constants);
@@ -33,7 +34,8 @@ MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, Memo
 /// `reference` without what is of the row's own group: its source and model, and its tp and pp, too, where its kind of
 /// figure was measured of no other model. `stack`: the name of the stack of all of `rows`; empty = by their framework,
 /// of `stacks`. Intervals of peaks are never narrower than 1 % either way, which is what one wrong fact about a run
-/// costs. The baseline holds the bytes a parameter on the GPU constant: the median of the same rows.
+/// costs; those of stacks that nobody described come from the errors on described ones, as if they were not.
+/// The baseline holds the bytes a parameter on the GPU constant: the median of the same rows.
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "");
 

@@ -9,11 +9,18 @@
 #include <set>
 #include <tuple>
 
+#include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/validate/routed_step.hpp"
 
 namespace wt {
 namespace {
+
+/// What was wrong with the tables beside: the first of it.
+std::string also(const std::vector<std::string>& refused) {
+  if (refused.empty()) return "";
+  return fmt::format("; {} lines beside were not taken, the first: {}", refused.size(), refused.front());
+}
 
 struct Loads {
   const FullestShares* shares = nullptr;  ///< none: `reason` says why
@@ -39,7 +46,8 @@ Loads loads_of(const PlacedStep& row, const RoutedSetup& setup, const RoutedCont
   for (const auto& [key, shares] : context.loads) methods.insert(key.second);
   return {nullptr, "no loads",
           fmt::format("no rank loads of method '{}' for {} experts, top {}; recorded are {}", row.method,
-                      setup.run.model.experts, setup.run.model.top_k, fmt::join(methods, ", ")),
+                      setup.run.model.experts, setup.run.model.top_k, fmt::join(methods, ", ")) +
+              also(context.refused),
           false};
 }
 
@@ -60,9 +68,13 @@ class Pricer {
     s.row = &row;
     s.group = left_out == RoutingLeftOut::model ? row.model : row.model + ", " + row.dataset;
     const auto setup = context_.setups.find(row.model);
-    if (setup == context_.setups.end()) {
+    if (!row.unusable.empty()) {
+      s.loads.regime = "unusable rows";
+      s.loads.reason = row.unusable;
+    } else if (setup == context_.setups.end()) {
       s.loads.regime = "no shape";
-      s.loads.reason = fmt::format("no shape and layout of model '{}'; columns as in routing_setups.csv", row.model);
+      s.loads.reason = fmt::format("no shape and layout of model '{}'; columns as in routing_setups.csv", row.model) +
+                       also(context_.refused);
     } else if (!data_sheet(setup->second.run.gpu)) {
       s.loads.regime = "no data sheet";
       s.loads.reason = fmt::format("no data sheet of '{}'", setup->second.run.gpu);
@@ -70,11 +82,20 @@ class Pricer {
       s.loads = loads_of(row, setup->second, context_);
     }
     if (!s.loads.shares) return s;
-    auto& step = steps_[row.model];
-    if (!step) step = std::make_unique<RoutedStep>(setup->second.run, gpus_, fabric_);
-    const auto [known, fresh] = seconds_.try_emplace({row.model, s.loads.shares});
-    if (fresh) known->second = {step->seconds(*s.loads.shares), step->balanced()};
-    std::tie(s.work, s.balanced) = known->second;
+    try {
+      auto& step = steps_[row.model];
+      if (!step) step = std::make_unique<RoutedStep>(setup->second.run, gpus_, fabric_);
+      const auto known = seconds_.find({row.model, s.loads.shares});
+      if (known == seconds_.end()) {
+        std::tie(s.work, s.balanced) = seconds_[{row.model, s.loads.shares}] = {step->seconds(*s.loads.shares),
+                                                                                step->balanced()};
+      } else {
+        std::tie(s.work, s.balanced) = known->second;
+      }
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      s.loads = {nullptr, "no price", e.what(), false};
+    }
     return s;
   }
 

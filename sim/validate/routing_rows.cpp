@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -52,19 +51,10 @@ std::vector<std::string> load_columns(const std::vector<std::string>& header) {
   return columns;
 }
 
-constexpr double kLargest = 1e7;              // of any size of a model, batch or machine
 constexpr std::int64_t kMostBlocks = 100000;  // layers x microbatches; a step of so many takes seconds to price
 
-std::int64_t whole(const CsvTable& table, const CsvRow& row, const std::string& column, double lowest) {
-  const double value = needed_number(table, row, table.at(column), lowest);
-  if (value > kLargest || value != std::floor(value))
-    throw_error(Code::usage, "{}: line {}: column '{}': found {}, needs a whole number from {} to {:g}",
-                table.file.string(), row.line, column, value, lowest, kLargest);
-  return static_cast<std::int64_t>(value);
-}
-
 RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
-  const auto count = [&](const char* column) { return whole(table, row, column, 1); };
+  const auto count = [&](const char* column) { return needed_whole_number(table, row, table.at(column), 1); };
   const auto text = [&](const char* column) { return row.cells[table.at(column)]; };
   const std::string where = fmt::format("{}: line {}", table.file.string(), row.line);
   RoutedSetup s;
@@ -118,9 +108,9 @@ void add_tables(const fs::path& file, RoutedContext& context) {
     if (e.code() != Code::usage) throw;
     return;  // some other file that happens to lie beside
   }
-  if (has_all(header, kSetupColumns)) context.setups.merge(read_routed_setups(file));
+  if (has_all(header, kSetupColumns)) context.setups.merge(read_routed_setups(file, context.refused));
   if (has_all(header, kLoadColumns) && load_columns(header).size() > kLoadColumns.size())
-    context.loads.merge(read_rank_loads(file));
+    context.loads.merge(read_rank_loads(file, context.refused));
 }
 
 void add_folder(const fs::path& folder, RoutedContext& context) {
@@ -134,67 +124,105 @@ void add_folder(const fs::path& folder, RoutedContext& context) {
 
 std::vector<PlacedStep> read_placed_steps(const fs::path& file) {
   const CsvTable table =
-      read_csv(file, {"dataset", "method", "model_name", "aux_loss", "avg_time_ms"}, OtherColumns::ignored);
-  refuse_broken(table);
-  std::vector<PlacedStep> rows;
-  for (const CsvRow& cells : table.rows) {
-    PlacedStep row{cells.line, cells.cells[0], cells.cells[1], cells.cells[2]};
-    row.aux_loss = needed_number(table, cells, table.at("aux_loss"), 0);
-    row.seconds = needed_number(table, cells, table.at("avg_time_ms"), 0) * 1e-3;
-    if (row.seconds <= 0)
-      throw_error(Code::usage, "{}: line {}: column 'avg_time_ms': found 0, needs a time above 0", file.string(),
-                  cells.line);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+      read_csv(file, {"method", "model_name", "avg_time_ms"}, OtherColumns::ignored, {"dataset", "aux_loss"});
+  return rows_of<PlacedStep>(table, [](const CsvTable& from, const CsvRow& cells, PlacedStep& row) {
+    row.dataset = cells.cells[from.at("dataset")];
+    row.method = cells.cells[from.at("method")];
+    row.model = cells.cells[from.at("model_name")];
+    row.aux_loss = number(from, cells, from.at("aux_loss"), 0).value_or(0);
+    row.seconds = needed_number(from, cells, from.at("avg_time_ms"), 0) * 1e-3;
+    if (row.seconds <= 0) throw_error(Code::usage, "column 'avg_time_ms': found 0, needs a time above 0");
+  });
 }
 
-std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(const fs::path& file) {
+namespace {
+
+/// One line of a recording; of a line that cannot be read, what is wrong with it.
+struct LoadLine {
+  std::int64_t line = 0, layer = 0, iteration = 0;
+  std::pair<std::string, std::string> key;  ///< model, method
+  double share = 0;                         ///< of the fullest rank, over the mean one's
+  std::string unusable = {};
+};
+
+void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
+  out.key = {row.cells[table.at("model")], row.cells[table.at("method")]};
+  std::vector<double> rows;
+  for (std::size_t column = kLoadColumns.size(); column < table.columns.size(); ++column)
+    rows.push_back(needed_number(table, row, column, 0));
+  const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
+  if (sum <= 0)
+    throw_error(Code::usage, "{}: line {}: found no rows on any rank, needs some", table.file.string(), row.line);
+  out.layer = needed_whole_number(table, row, table.at("layer"), 0);
+  out.iteration = needed_whole_number(table, row, table.at("iter"), 0);
+  out.share = *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / sum;
+}
+
+using Layers = std::map<std::int64_t, std::map<std::int64_t, double>>;
+
+/// Throws Error{usage} where a layer or an iteration is missing.
+FullestShares settled(const Layers& layers, const std::string& name) {
+  FullestShares out;
+  const std::size_t iterations = layers.begin()->second.size();
+  for (const auto& [layer, shares] : layers) {
+    if (layer != static_cast<std::int64_t>(out.size()) || shares.size() != iterations)
+      throw_error(Code::usage, "{}: found layer {} with {} iterations, needs every layer from 0 with {}", name, layer,
+                  shares.size(), iterations);
+    std::vector<double> last;
+    for (const auto& [iteration, share] : shares) last.push_back(share);
+    last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(std::min(kSettled, last.size())));
+    out.push_back(std::move(last));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(const fs::path& file,
+                                                                             std::vector<std::string>& refused) {
   const CsvTable table = read_csv(file, load_columns(read_csv_header(file)));
-  refuse_broken(table);
   if (table.columns.size() < kLoadColumns.size() + 2)
     throw_error(Code::usage, "{}: line 1: found no columns r0 and r1, needs the rows of two ranks or more",
                 file.string());
-  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, std::map<std::int64_t, double>>> seen;
-  for (const CsvRow& row : table.rows) {
-    std::vector<double> rows;
-    for (std::size_t column = kLoadColumns.size(); column < table.columns.size(); ++column)
-      rows.push_back(needed_number(table, row, column, 0));
-    const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
-    if (sum <= 0)
-      throw_error(Code::usage, "{}: line {}: found no rows on any rank, needs some", file.string(), row.line);
-    auto& layer = seen[{row.cells[table.at("model")], row.cells[table.at("method")]}][whole(table, row, "layer", 0)];
-    const std::int64_t iteration = whole(table, row, "iter", 0);
-    const double share = *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / sum;
-    if (!layer.emplace(iteration, share).second)
-      throw_error(Code::usage, "{}: line {}: found iteration {} of this method, model and layer twice, needs it once",
-                  file.string(), row.line, iteration);
+  std::map<std::pair<std::string, std::string>, Layers> seen;
+  std::set<std::pair<std::string, std::string>> broken;
+  for (const LoadLine& line : rows_of<LoadLine>(table, fill_load)) {
+    std::string wrong = line.unusable;
+    if (wrong.empty() && !seen[line.key][line.layer].emplace(line.iteration, line.share).second)
+      wrong = fmt::format("{}: line {}: found iteration {} of this method, model and layer twice, needs it once",
+                          file.string(), line.line, line.iteration);
+    if (wrong.empty()) continue;
+    broken.insert(line.key);
+    refused.push_back(std::move(wrong));
   }
   std::map<std::pair<std::string, std::string>, FullestShares> loads;
   for (const auto& [key, layers] : seen) {
-    const auto& first = layers.begin()->second;
-    for (const auto& [layer, iterations] : layers) {
-      if (layer != static_cast<std::int64_t>(loads[key].size()) || iterations.size() != first.size())
-        throw_error(Code::usage, "{}: {} of {}: found layer {} with {} iterations, needs every layer from 0 with {}",
-                    file.string(), key.second, key.first, layer, iterations.size(), first.size());
-      std::vector<double> shares;
-      for (const auto& [iteration, share] : iterations) shares.push_back(share);
-      shares.erase(shares.begin(), shares.end() - static_cast<std::ptrdiff_t>(std::min(kSettled, shares.size())));
-      loads[key].push_back(std::move(shares));
+    if (broken.count(key)) continue;
+    try {
+      loads[key] = settled(layers, fmt::format("{}: {} of {}", file.string(), key.second, key.first));
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      loads.erase(key);
+      refused.emplace_back(e.what());
     }
   }
   return loads;
 }
 
-std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file) {
-  const CsvTable table = read_csv(file, kSetupColumns);
-  refuse_broken(table);
+std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file, std::vector<std::string>& refused) {
+  const CsvTable table = read_csv(file, kSetupColumns, OtherColumns::ignored);
+  struct Line {
+    std::int64_t line = 0;
+    RoutedSetup setup;
+    std::string unusable = {};
+  };
   std::map<std::string, RoutedSetup> setups;
-  for (const CsvRow& row : table.rows) {
-    RoutedSetup setup = setup_of(table, row);
-    const std::string name = setup.run.model.name;
-    if (!setups.emplace(name, std::move(setup)).second)
-      throw_error(Code::usage, "{}: line {}: found the model '{}' twice, needs it once", file.string(), row.line, name);
+  for (Line& line : rows_of<Line>(
+           table, [](const CsvTable& from, const CsvRow& row, Line& out) { out.setup = setup_of(from, row); })) {
+    const std::string name = line.setup.run.model.name;
+    if (line.unusable.empty() && !setups.emplace(name, std::move(line.setup)).second)
+      line.unusable = fmt::format("{}: line {}: found the model '{}' twice, needs it once", file.string(), line.line, name);
+    if (!line.unusable.empty()) refused.push_back(line.unusable);
   }
   return setups;
 }

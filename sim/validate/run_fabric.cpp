@@ -37,18 +37,23 @@ FabricText fabric_text(const RunRow& run) {
   const std::string& text = run.interconnect;
   std::smatch found;
   static const std::regex adapters(R"((\d{1,3})\s*x\s*(\d{1,5})\s*G)"), rate(R"((\d{1,5})\s*Gb)"),
-      per_gpu("per (GPU|NIC|port|rail)"), several(R"((\d{1,2})\s*(NICs|adapters|HCAs|ports)\D{1,12}(\d{2,4})\s*G)"),
-      hdr(R"((\d{1,2})x\s*HDR(\d{3}))");
+      terabits(R"((\d{1,2}(\.\d{1,2})?)\s*Tb)"), per_gpu("per (GPU|NIC|port|rail)"),
+      several(R"((\d{1,2})\s*(NICs|adapters|HCAs|ports)\D{1,12}(\d{2,4})\s*G)"),
+      infiniband(R"((\d{1,2})\s*x\s*[EHNX]DR[ -]?(\d{3}))");
+  const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   // The nanotron sweep's cluster, whose own collectives are among the reference rows.
-  if (text.find("measured collective bandwidth in the same repo") != std::string::npos)
-    return {"HF cluster (EFA p5, recalled)", "p5=", false};
+  if (has("measured collective bandwidth in the same repo")) return {"HF cluster (EFA p5, recalled)", "p5=", false};
+  const auto named = [&](const std::string& count, const std::string& gigabits) -> FabricText {
+    return {fmt::format("{}x{}G {}", count, gigabits, transport_of(text)), "", false};
+  };
   if (std::regex_search(text, found, adapters)) return {text, "", false};
-  if (std::regex_search(text, found, hdr)) return {fmt::format("{}x{}G IB", found[1].str(), found[2].str()), "", false};
-  if (std::regex_search(text, found, several))
-    return {fmt::format("{}x{}G IB", found[1].str(), found[3].str()), "", false};
+  if (std::regex_search(text, found, infiniband)) return named(found[1], found[2]);
+  if (std::regex_search(text, found, several)) return named(found[1], found[3]);
   if (std::regex_search(text, found, rate) && std::regex_search(text, per_gpu))
-    return {fmt::format("{}x{}G IB", run.gpus_per_node, found[1].str()), "", false};
-  if (std::regex_search(text, found, rate)) return {fmt::format("1x{}G IB", found[1].str()), "", false};
+    return named(std::to_string(run.gpus_per_node), found[1]);
+  if (std::regex_search(text, found, rate)) return named("1", found[1]);
+  if (std::regex_search(text, found, terabits)) return named("1", fmt::format("{:.0f}", 1000 * std::stod(found[1])));
+  if (names_instance(text)) return {text, "", false};
   if (nvlink_domain(run) > run.gpus_per_node) return {fmt::format("{}x400G IB", nvlink_domain(run)), "", true};
   const auto gpu = data_sheet(run.gpu);
   return {gpu && gpu->generation >= 9 ? "8x400G IB" : "8x200G IB", "",

@@ -24,7 +24,7 @@ class Stages {
   /// Of the stage's layers, and of embedding and head where it has them.
   double states(std::int64_t stage, bool layers_alone) const {
     return bytes(dense(stage) + (layers_alone ? 0 : ends(stage)), as_double(r_.shard_group)) +
-           bytes(experts(stage), std::max(1.0, as_double(r_.shard_group) / as_double(r_.ep)));
+           bytes(experts(stage), std::max(1.0, as_double(r_.shard_group * r_.tp) / as_double(expert_ranks())));
   }
 
   double activations(std::int64_t stage) const {
@@ -94,8 +94,10 @@ class Stages {
   }
   double expert_parameters(std::int64_t layer) const {
     if (!r_.model.moe(layer)) return 0;
-    return as_double(r_.model.expert_parameters() * r_.model.experts) / as_double(r_.ep * r_.tp);
+    return as_double(r_.model.expert_parameters() * r_.model.experts) / as_double(expert_ranks());
   }
+  /// Ranks that together hold a layer's experts once.
+  std::int64_t expert_ranks() const { return r_.ep * (r_.whole_experts ? 1 : r_.tp); }
   double head_parameters() const { return as_double(r_.model.vocab * r_.model.d_model) / as_double(r_.tp); }
   double ends(std::int64_t stage) const {
     const bool embedding = stage == 0, shared = r_.model.tied && r_.pp == 1;

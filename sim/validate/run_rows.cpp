@@ -11,12 +11,12 @@
 namespace wt {
 namespace {
 
-void check_mesh(RunRow& row) {
+void check_mesh(const RunRow& row) {
   const double mesh = static_cast<double>(row.dp) * static_cast<double>(row.tp * row.pp) * static_cast<double>(row.cp);
   if (mesh != static_cast<double>(row.gpus))
     throw_error(Code::usage, "dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp,
                 mesh, row.gpus);
-  if (row.pp * row.vp > row.model.layers)
+  if (row.pp * row.vp > row.model.layers + 2)  // embedding and output projection may have a chunk each
     throw_error(Code::usage, "{} pipeline stages of {} chunks for {} layers", row.pp, row.vp, row.model.layers);
   if (row.model.heads % row.tp != 0)
     throw_error(Code::usage, "{} heads for tensor parallelism of {}", row.model.heads, row.tp);
@@ -66,34 +66,22 @@ void assume_recompute(std::vector<RunRow>& rows) {
 
 }  // namespace
 
+bool ends_count_as_layers(const RunRow& row) { return row.model.layers % (row.pp * row.vp) != 0; }
+
 std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill) {
-  std::vector<RunRow> rows;
-  for (const CsvRow& cells : table.rows) {
-    RunRow row;
-    row.line = cells.line;
-    // Published by hand: one line that is not as it should be does not take the others' value away.
-    try {
-      fill(cells, row);
-      row.model.check("shape of the model");
-      check_mesh(row);
-      complete_batch(row);
-    } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;
-      row.unusable = e.what();
-    }
+  auto rows = rows_of<RunRow>(table, [&](const CsvTable&, const CsvRow& cells, RunRow& row) {
+    fill(cells, row);
+    row.model.check("shape of the model");
+    check_mesh(row);
+    complete_batch(row);
+  });
+  for (RunRow& row : rows) {
     row.group = row.source + " | " + row.model.name;
-    row.name = row.unusable.empty() ? name_of(row) : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);
-    rows.push_back(std::move(row));
-  }
-  for (const CsvRow& broken : table.broken) {
-    RunRow row;
-    row.line = broken.line;
-    row.name = fmt::format("line {}", broken.line);
-    row.unusable = kBrokenLine;
-    rows.push_back(std::move(row));
+    row.name = row.unusable.empty()     ? name_of(row)
+               : row.model.name.empty() ? fmt::format("line {}", row.line)
+                                        : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);
   }
   assume_recompute(rows);
-  std::sort(rows.begin(), rows.end(), [](const RunRow& a, const RunRow& b) { return a.line < b.line; });
   return rows;
 }
 

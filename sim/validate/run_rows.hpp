@@ -1,5 +1,5 @@
 // Measured training steps: one row a run. Two schemas of CSV, told apart by their headers:
-//   training runs      63 columns from row_id to notes, an empty cell = unknown; configs/measurements/training_runs.csv
+//   training runs      columns by name (docs/validate.md), an empty cell = unknown; configs/measurements/training_runs.csv
 //   simulator tables   source, model, gpu, n_gpus, parallelism, batch/seq, precision, measured_metric, measured_value,
 //                      predicted_value: "gpt h1024 l12 a16", "TP2 DP1 PP2 full-recompute 1F1B", "batch 16 mbs 8 seq
 //                      1024"; configs/measurements/simulator_tables.csv
@@ -33,7 +33,8 @@ struct RunRow {
 
   std::int64_t dp = 1, tp = 1, pp = 1, cp = 1;  ///< dp * tp * pp * cp = gpus
   std::int64_t vp = 1;                          ///< layer chunks a pipeline stage (interleaved schedule)
-  std::int64_t ep = 1;                          ///< divides dp * cp, or dp * cp * tp
+  std::int64_t ep = 1;                          ///< divides dp * cp, or dp * cp * tp with whole_experts
+  bool whole_experts = false;                   ///< tensor ranks have experts of their own (etp 1), else cut each
   bool sequence_parallel = false;               ///< norms and residuals are split over tp (Korthikanti et al. 2022)
   int zero_stage = 0;  ///< 0 = replicas, 1 = optimizer state is sharded, 3 = FSDP: parameters and gradients, too
   std::int64_t shard_group = 1;   ///< ranks of dp * cp that hold one copy of what is sharded; fewer = hybrid
@@ -60,6 +61,11 @@ struct RunRow {
 
   std::int64_t tokens() const { return global_batch * seq; }  ///< a step
 };
+
+/// Whether layers do not go evenly over the pipeline's chunks. Frameworks then want embedding and output projection to be
+/// counted as layers (Megatron-Core: account_for_embedding_in_pipeline_split, pipeline_model_parallel_layout), for which
+/// Llama 3.1's 126 and BLOOM's 70 layers were chosen: these stand in place of layers, not beside a full share of them.
+bool ends_count_as_layers(const RunRow& row);
 
 /// Every row of the table, in order; a row that is broken, incomplete or contradictory says so in `unusable`. Throws
 /// Error{usage} as read_csv does.

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kFolds = 10;
 constexpr std::size_t kMostOfStack = 24;  // samples by which it is judged how far typical constants carry
 constexpr const char* kNeverMeasured = ", stack never measured";
+constexpr const char* kGpuNeverMeasured = ", GPU never measured";
 
 struct Sample {
   const RunRow* row = nullptr;
@@ -82,12 +83,15 @@ std::string choice_of(const RunRow& r) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch, r.precision);
 }
 
-/// Of each stack as many samples: the errors of one that measured thousands of runs say no more of the next stack.
-std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples) {
-  std::map<std::string, std::vector<const Sample*>> stacks;
-  for (const Sample* s : samples) stacks[s->traits.stack].push_back(s);
+/// What is not known of who ran a row: typical constants stand in for it.
+using Unknown = std::string StepTraits::*;
+
+/// Of each stack (or GPU) as many samples: the errors of one that measured thousands of runs say no more of the next.
+std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples, Unknown what) {
+  std::map<std::string, std::vector<const Sample*>> parts;
+  for (const Sample* s : samples) parts[s->traits.*what].push_back(s);
   std::vector<const Sample*> out;
-  for (const auto& [name, members] : stacks)
+  for (const auto& [name, members] : parts)
     for (const Sample* s : evenly(members, kMostOfStack)) out.push_back(s);
   return out;
 }
@@ -105,7 +109,7 @@ class RunPredictor {
     std::set<std::pair<std::string, std::string>> groups;  // those of one stack go to different folds
     for (const Sample* s : training_) groups.emplace(s->traits.stack, group_of(*s->row));
     for (const auto& [stack, group] : groups) fold_.emplace(group, fold_.size() % kFolds);
-    if (!training_.empty()) whole_.emplace(timed(kFolds));
+    if (!training_.empty()) whole_.emplace(timed([](const Sample&) { return false; }));
   }
 
   Judged judge(const Sample& s) {
@@ -118,10 +122,10 @@ class RunPredictor {
     j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
     j.forecast.reason = s.reason;
     if (s.reason.empty() && row.step_s <= 0) j.forecast.reason = "no step time measured";
-    const bool known = left_out_ == RunsLeftOut::group && knows_stack(s);
+    const bool known = left_out_ == RunsLeftOut::group && knows(s, &StepTraits::stack);
     const StepModel* model = !j.forecast.reason.empty() ? nullptr
                              : known                    ? without(row.group)
-                                                        : without_stack(s.traits.stack, group_of(row));
+                                                        : without_all(s, &StepTraits::stack, group_of(row));
     if (j.forecast.reason.empty() && model == nullptr)
       j.forecast.reason = "no measurement of another source or model to fit on";
     j.baseline.reason = j.forecast.reason;
@@ -132,41 +136,51 @@ class RunPredictor {
     return j;
   }
 
-  /// As if nothing of its stack had been measured: shows how far the typical constants carry. Empty where nothing else
-  /// was.
-  std::optional<Judged> as_unknown(const Sample& s) {
-    const StepModel* model = s.timed() ? without_stack(s.traits.stack) : nullptr;
+  /// As if nothing of its stack (or GPU) had been measured: shows how far the typical constants carry. Empty where
+  /// nothing else was.
+  std::optional<Judged> as_unknown(const Sample& s, Unknown what) {
+    const StepModel* model = s.timed() ? without_all(s, what) : nullptr;
     if (model == nullptr) return std::nullopt;
     Judged j;
-    j.group = s.traits.stack;
+    j.group = s.traits.*what;
     j.measured = s.row->step_s;
     predict(j, s, *model, false);
+    j.regime = regime_of_unknown(*s.row, what);
     return j;
   }
 
  private:
+  // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.
+  static std::string regime_of_unknown(const RunRow& row, Unknown what) {
+    return fmt::format("{}{}", row.model.experts > 0 ? "MoE" : "dense",
+                       what == &StepTraits::gpu ? kGpuNeverMeasured : kNeverMeasured);
+  }
+
   void predict(Judged& j, const Sample& s, const StepModel& model, bool known) const {
     j.forecast.value = model.seconds(s.work, s.traits);
     j.baseline.value = s.work.model_flops_s / typical_share(*s.row);
+    const bool known_gpu = knows(s, &StepTraits::gpu);
+    const bool said = s.row->assumed.empty() && !fabric_assumed(*s.row);
     j.forecast.evidence = j.baseline.evidence =
-        only(known && s.row->assumed.empty() && !fabric_assumed(*s.row) ? Evidence::published : Evidence::derived);
-    // One regime whatever the layout: how a stack never measured errs is known from a dozen stacks.
-    if (!known) j.regime = fmt::format("{}{}", s.row->model.experts > 0 ? "MoE" : "dense", kNeverMeasured);
+        only(known && known_gpu && said ? Evidence::published : Evidence::derived);
+    if (!known)
+      j.regime = regime_of_unknown(*s.row, &StepTraits::stack);
+    else if (!known_gpu)
+      j.regime = regime_of_unknown(*s.row, &StepTraits::gpu);
   }
 
-  bool knows_stack(const Sample& s) const {
+  /// Whether another group has the row's stack (or GPU).
+  bool knows(const Sample& s, Unknown what) const {
     return std::any_of(training_.begin(), training_.end(), [&](const Sample* each) {
-      return each->traits.stack == s.traits.stack && group_of(*each->row) != group_of(*s.row);
+      return each->traits.*what == s.traits.*what && group_of(*each->row) != group_of(*s.row);
     });
   }
 
-  std::vector<TimedStep> timed(std::size_t without_fold, const std::string& without_stack = "",
-                               const std::string& without_group = "") const {
+  template <typename LeftOut>
+  std::vector<TimedStep> timed(LeftOut left_out) const {
     std::vector<TimedStep> out;
     for (const Sample* s : training_)
-      if (fold_.at(group_of(*s->row)) != without_fold && s->traits.stack != without_stack &&
-          group_of(*s->row) != without_group)
-        out.push_back({&s->work, s->traits, group_of(*s->row), s->row->step_s});
+      if (!left_out(*s)) out.push_back({&s->work, s->traits, group_of(*s->row), s->row->step_s});
     return out;
   }
 
@@ -183,14 +197,17 @@ class RunPredictor {
     if (root != group) same_[std::move(group)] = root;
   }
 
-  const StepModel* without_stack(const std::string& stack, const std::string& group = "") {
+  /// Without everything of the sample's stack (or GPU), and without a group.
+  const StepModel* without_all(const Sample& of, Unknown what, const std::string& group = "") {
+    const std::string& name = of.traits.*what;
+    const auto outside = [&](const Sample& s) { return s.traits.*what != name && group_of(*s.row) == group; };
     // Nearly always the stack has all of the group.
-    const bool elsewhere = std::any_of(training_.begin(), training_.end(), [&](const Sample* each) {
-      return each->traits.stack != stack && group_of(*each->row) == group;
-    });
-    auto& model = stackless_[{stack, elsewhere ? group : ""}];
+    const bool elsewhere =
+        std::any_of(training_.begin(), training_.end(), [&](const Sample* s) { return outside(*s); });
+    const std::string key = (what == &StepTraits::gpu ? "GPU " : "stack ") + name;
+    auto& model = stackless_[{key, elsewhere ? group : ""}];
     if (model) return model.get();
-    const auto steps = timed(kFolds, stack, group);
+    const auto steps = timed([&](const Sample& s) { return s.traits.*what == name || group_of(*s.row) == group; });
     if (!steps.empty()) model = std::make_unique<StepModel>(steps, &*whole_);
     return model.get();
   }
@@ -200,7 +217,7 @@ class RunPredictor {
     if (fold == fold_.end()) return whole_ ? &*whole_ : nullptr;
     auto& model = folds_[fold->second];
     if (!model) {
-      const auto steps = timed(fold->second);
+      const auto steps = timed([&](const Sample& s) { return fold_.at(group_of(*s.row)) == fold->second; });
       if (steps.empty()) return nullptr;
       model = std::make_unique<StepModel>(steps, &*whole_);
     }
@@ -225,24 +242,25 @@ class RunPredictor {
   std::array<std::unique_ptr<StepModel>, kFolds> folds_;
   std::map<std::string, std::string> same_;  ///< of a group the one that it counts as
   std::map<std::pair<std::string, std::string>, std::unique_ptr<StepModel>>
-      stackless_;  ///< by stack and group left out
+      stackless_;  ///< by stack or GPU, and group, left out
 };
 
-/// Stacks never measured are off by as much as those are whose measurements are left out, whatever the layout.
+/// Stacks (or GPUs) never measured are off by as much as those are whose measurements are left out, whatever the layout.
 void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<const Sample*>& samples,
-                              const std::vector<const Sample*>& training, RunPredictor& predictor) {
+                              const std::vector<const Sample*>& training, RunPredictor& predictor, Unknown what,
+                              const char* regime) {
   std::map<std::string, std::vector<std::size_t>> unknown;  // rows by stack
   for (std::size_t i = 0; i < samples.size(); ++i)
-    if (judged[i].regime.ends_with(kNeverMeasured)) unknown[samples[i]->traits.stack].push_back(i);
+    if (judged[i].regime.ends_with(regime)) unknown[samples[i]->traits.*what].push_back(i);
   if (unknown.empty()) return;
   std::vector<Judged> left_out;
-  for (const Sample* s : alike_many(training))
-    if (auto row = predictor.as_unknown(*s)) left_out.push_back(std::move(*row));
-  for (const auto& [stack, rows] : unknown) {
+  for (const Sample* s : alike_many(training, what))
+    if (auto row = predictor.as_unknown(*s, what)) left_out.push_back(std::move(*row));
+  for (const auto& [name, rows] : unknown) {
     std::vector<Judged> both;
-    for (std::size_t i : rows) both.push_back(judged[i]), both.back().group = stack;
+    for (std::size_t i : rows) both.push_back(judged[i]), both.back().group = name;
     for (const Judged& row : left_out)
-      if (row.group != stack) both.push_back(row);
+      if (row.group != name) both.push_back(row);
     add_intervals(both, &Judged::forecast);
     for (std::size_t i = 0; i < rows.size(); ++i) judged[rows[i]].forecast = both[i].forecast;
   }
@@ -305,7 +323,8 @@ std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReferen
   std::vector<const Sample*> asked;
   asked.reserve(samples.size());
   for (const Sample& s : samples) asked.push_back(&s);
-  add_intervals_of_unknown(judged, asked, training, predictor);
+  add_intervals_of_unknown(judged, asked, training, predictor, &StepTraits::stack, kNeverMeasured);
+  add_intervals_of_unknown(judged, asked, training, predictor, &StepTraits::gpu, kGpuNeverMeasured);
   add_intervals(judged, &Judged::baseline);
   judged.resize(samples.size());
   return judged;

@@ -101,7 +101,7 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     row.interconnect = vtrain ? "NVLink single node" : "Selene: 8x HDR200 IB per node (recalled)";
     row.precision = cells.cells[precision];
     row.flash_attention = false;  // neither had it when these were measured
-    row.gpus = static_cast<std::int64_t>(needed_number(table, cells, n_gpus, 1));
+    row.gpus = needed_whole_number(table, cells, n_gpus, 1);
     row.tp = word(layout, "TP", 1);
     row.pp = word(layout, "PP", 1);
     row.dp = word(layout, "DP", 1);

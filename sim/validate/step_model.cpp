@@ -78,7 +78,9 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
   // The first and last stage have embedding and output projection beside their layers, or in place of some.
   const double layer = stage / work.stage_layers, all = layer * work.layers + ends;
   const double fullest =
-      traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9)) : stage + ends;
+      traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9))
+      : work.ends_as_layers  ? std::max({stage, ends, all / work.stages})
+                             : stage + ends;
   // Of one microbatch, cut into chunks: what fills and drains the pipeline (Narayanan et al. 2021).
   const double fill = std::max(0.0, all - fullest) / work.chunks / work.microbatches;
   const double hops = 1 + (work.stages - 1) / work.chunks / work.microbatches;

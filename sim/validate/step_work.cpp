@@ -1,5 +1,7 @@
 #include "sim/validate/step_work.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -18,6 +20,8 @@ Recompute recompute_of(RunRow::Recompute published) {
   if (published == RunRow::Recompute::none) return Recompute::none;
   return published == RunRow::Recompute::full ? Recompute::block : recompute_from_string("core");
 }
+
+bool spread_over_tensor(const RunRow& run) { return run.whole_experts && run.tp > 1 && run.ep > 1; }
 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
@@ -91,6 +95,7 @@ class Sums {
   }
 
   void communicate(const Op& op, double times, bool in_microbatch) {
+    if (spread_over_tensor(run_) && exchange_of_all_ranks(op, times)) return;
     const Axis axis = op.collective.axis;
     const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), nvlink_domain(run_));
     double bytes = op.collective.bytes.at(rows_);
@@ -113,6 +118,20 @@ class Sums {
     } else {
       (op.direction == Direction::forward ? out.forward : out.backward).gather_s += seconds;
     }
+  }
+
+  /// Where tensor ranks have experts of their own, each sends its own rows to all expert ranks, and nothing is gathered
+  /// inside the tensor group.
+  bool exchange_of_all_ranks(const Op& op, double times) {
+    const bool exchange = op.action == Action::dispatch || op.action == Action::collect;
+    const bool inside = op.name.starts_with("rows.");  // gathered and scattered around experts that are cut
+    if (!exchange && !(inside && layout_.expert == 1)) return inside;
+    const RunFabric::Group group = RunFabric::group(run_.ep, 1, nvlink_domain(run_));
+    double bytes = op.collective.bytes.at(rows_) / (exchange ? 1 : static_cast<double>(run_.tp));
+    if (run_.rows_sent_once) bytes *= distinct_places(group);
+    PhaseWork& p = phase(op);
+    (run_.exchange_overlapped ? p.gather_s : p.exchange_s) += times * fabric_.seconds(OpKind::all_to_all, bytes, group, run_);
+    return true;
   }
 
   /// Places that have an expert of a token, over its experts: nodes where the group spans several, else ranks; the
@@ -146,13 +165,15 @@ Layout layout_of(const RunRow& run) {
   layout.recompute = recompute_of(run.recompute);
   const bool resident = run.zero_stage < 3 || run.pp > 1;  // stages gather once a step
   layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
-  // Experts and sequences are shared inside the group that holds one copy of the model.
-  if (data % run.ep != 0)
-    throw_error(Code::usage, "experts over {} ranks with {} data-parallel ones: not modelled over tensor groups",
-                run.ep, data);
-  const std::int64_t inside = std::max(run.ep, run.cp);
+  // Experts and sequences are shared inside the group that holds one copy of the model. Tensor ranks with experts of
+  // their own have the products of tensor ranks that cut as many more experts: as many rows an expert, as many weights.
+  const std::int64_t tensor = spread_over_tensor(run) ? run.tp : 1, ep = run.ep / tensor;
+  if (run.ep % tensor != 0 || data % ep != 0)
+    throw_error(Code::usage, "experts over {} ranks among {} data-parallel ones{}: not modelled", run.ep, data,
+                tensor > 1 ? fmt::format(" x tensor groups of {}", tensor) : "");
+  const std::int64_t inside = std::max(ep, run.cp);
   layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
-  layout.expert = std::min(run.ep, layout.shard);
+  layout.expert = std::min(ep, layout.shard);
   if (data % layout.shard != 0 || layout.shard % layout.context != 0)
     throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data,
                 layout.context);
@@ -182,6 +203,7 @@ StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabr
   out.chunks = static_cast<double>(run.vp);
   out.layers = static_cast<double>(run.model.layers);
   out.stage_layers = static_cast<double>(stage.layers);
+  out.ends_as_layers = ends_count_as_layers(run);
   out.tensor_ranks = static_cast<double>(run.tp);
   out.stages_over_nodes = run.pp > 1 && run.gpus > nvlink_domain(run);
   out.fp8 = run.precision == "fp8" ? 1 : 0;

@@ -32,6 +32,7 @@ struct StepWork {
   double send_s = 0;            ///< activations to the next stage and gradients back, of all microbatches
   double microbatches = 1, stages = 1, chunks = 1;
   double layers = 1, stage_layers = 1;  ///< of the model, of the stage
+  bool ends_as_layers = false;          ///< embedding and output projection stand in place of a layer each
   bool stages_over_nodes = false;       ///< a pipeline whose stages are on different nodes
   double tensor_ranks = 1;
   double fp8 = 0;  ///< 1 where products are in fp8

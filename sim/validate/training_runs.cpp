@@ -10,46 +10,14 @@
 namespace wt {
 namespace {
 
-const std::vector<std::string> kColumns = {"source_id",
-                                           "framework",
-                                           "gpu",
-                                           "n_gpus",
-                                           "gpus_per_node",
-                                           "interconnect",
-                                           "model",
-                                           "arch_type",
-                                           "arch_evidence",
-                                           "layers",
-                                           "hidden",
-                                           "heads",
-                                           "kv_heads",
-                                           "ffn_hidden",
-                                           "expert_ffn",
-                                           "gated",
-                                           "vocab",
-                                           "experts",
-                                           "top_k",
-                                           "shared_experts",
-                                           "seq_len",
-                                           "params_total",
-                                           "fsdp_mode",
-                                           "fsdp_shard_group",
-                                           "dp",
-                                           "ep",
-                                           "tp",
-                                           "pp",
-                                           "vp",
-                                           "cp",
-                                           "micro_batch",
-                                           "grad_accum",
-                                           "act_ckpt",
-                                           "precision",
-                                           "moe_routing",
-                                           "global_batch_seqs",
-                                           "step_time_s",
-                                           "mem_gb",
-                                           "tokens_per_s_per_gpu",
-                                           "notes"};
+const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
+const std::vector<std::string> kOptional = {
+    "source_id",      "framework",  "gpus_per_node",    "interconnect", "arch_type",   "arch_evidence",
+    "heads",          "kv_heads",   "ffn_hidden",       "expert_ffn",   "gated",       "vocab",
+    "experts",        "top_k",      "shared_experts",   "params_total", "fsdp_mode",   "fsdp_shard_group",
+    "dp",             "ep",         "etp",              "tp",           "pp",          "vp",
+    "cp",             "micro_batch", "grad_accum",      "act_ckpt",     "precision",   "moe_routing",
+    "global_batch_seqs", "step_time_s", "mem_gb",       "tokens_per_s_per_gpu", "notes"};
 
 /// One line, its cells by column.
 class Line {
@@ -60,14 +28,10 @@ class Line {
     return text(column).find(part) != std::string::npos;
   }
   double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
-  /// A whole number; 0 says as little as an empty cell. `highest` keeps products of counts far from overflow.
+  /// A whole number; 0 says as little as an empty cell.
   std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
-    const auto value = number(table_, row_, table_.at(column), 0);
-    if (!value || *value == 0) return std::nullopt;
-    if (*value > highest) throw_error(Code::usage, "column '{}': found {}, needs at most {}", column, *value, highest);
-    if (*value != std::floor(*value))
-      throw_error(Code::usage, "column '{}': found '{}', needs a whole number", column, text(column));
-    return static_cast<std::int64_t>(*value);
+    const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
+    return value == 0 ? std::nullopt : value;
   }
   std::int64_t needed(const std::string& column, double highest = 1e6) const {
     if (const auto value = count(column, highest)) return *value;
@@ -91,8 +55,8 @@ bool tied(const ModelSpec& model, double parameters) {
 }
 
 bool gated(const std::string& said) {
-  if (said == "1" || said == "1.0" || said == "True" || said == "true") return true;
-  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false") return false;
+  if (said == "1" || said == "1.0" || said == "True" || said == "true" || said == "TRUE") return true;
+  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false" || said == "FALSE") return false;
   throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
 }
 
@@ -142,22 +106,32 @@ void fill_model(const Line& line, RunRow& row) {
   m.tied = tied(m, parameters);
 }
 
+bool found(const std::string& text, const char* words) {
+  return std::regex_search(text, std::regex(words, std::regex::icase));
+}
+
+/// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
+bool on_megatron_core(const Line& line) {
+  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge|NeMo(?! ?AutoModel)");
+}
+
 void fill_sharding(const Line& line, RunRow& row) {
-  const bool megatron = line.has("framework", "Megatron-Core") || line.has("framework", "SimuMax");
-  const auto said = [&](const char* words) { return std::regex_search(line.text("fsdp_mode"), std::regex(words)); };
-  if (said("ZeRO-0|DDP|NO_SHARD|^none$")) {
+  const std::string& mode = line.text("fsdp_mode");
+  if (found(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
     row.zero_stage = 0;
-  } else if (said("ZeRO-1|ZeRO-2|SHARD_GRAD_OP")) {  // weights stay, optimizer state is cut
+  } else if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights stay
     row.zero_stage = 1;
-  } else if (said("ZeRO-3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
+  } else if (found(mode, "ZeRO[- ]?(stage ?)?3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
     row.zero_stage = 3;
-  } else if (!line.text("fsdp_mode").empty()) {
+  } else if (!mode.empty()) {
     throw_error(Code::usage,
-                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies",
-                line.text("fsdp_mode"));
-  } else if (megatron) {
+                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies", mode);
+  } else if (on_megatron_core(line)) {
     row.zero_stage = 1;
     row.assumed.emplace_back("distributed optimizer");
+  } else if (found(line.text("framework"), "FSDP|ZeRO[- ]?3")) {
+    row.zero_stage = 3;
+    row.assumed.emplace_back("weights over all ranks");
   }
   row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
@@ -166,27 +140,43 @@ void fill_sharding(const Line& line, RunRow& row) {
 
 void fill_recompute(const Line& line, RunRow& row) {
   row.recompute_text = line.text("act_ckpt");
-  if (row.recompute_text.starts_with("selective"))
+  if (found(row.recompute_text, "^selective"))
     row.recompute = RunRow::Recompute::selective;
-  else if (row.recompute_text.starts_with("full"))
+  else if (found(row.recompute_text, "^(full|true|yes|1$)"))
     row.recompute = RunRow::Recompute::full;
-  else if (!row.recompute_text.empty() && !row.recompute_text.starts_with("none"))
+  else if (!found(row.recompute_text, "^(none|no|false|0|off|)$|^none"))
     throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
+}
+
+/// Of tensor groups, stages and replicas whatever is not said follows from the number of GPUs, or is not there.
+void fill_degrees(const Line& line, RunRow& row) {
+  const auto tp = line.count("tp", 1e4), pp = line.count("pp", 1e4), dp = line.count("dp");
+  row.cp = line.count("cp", 1e4).value_or(1);
+  row.pp = pp.value_or(1);
+  const std::int64_t others = dp.value_or(0) * row.pp * row.cp;
+  row.tp = tp.value_or(others > 0 && row.gpus % others == 0 ? row.gpus / others : 1);
+  if (!tp && others == 0) row.assumed.emplace_back("no tensor parallelism");
+  if (!pp) row.assumed.emplace_back("no pipeline");
+  row.dp = dp.value_or(std::max<std::int64_t>(1, row.gpus / (row.tp * row.pp * row.cp)));
 }
 
 void fill_mesh(const Line& line, RunRow& row) {
   row.gpus = line.needed("n_gpus");
   row.gpus_per_node = line.count("gpus_per_node").value_or(8);
-  row.tp = line.needed("tp", 1e4);
-  row.pp = line.needed("pp", 1e4);
-  row.cp = line.count("cp", 1e4).value_or(1);
+  fill_degrees(line, row);
   row.vp = row.pp > 1 ? line.count("vp", 1e4).value_or(1) : 1;
   row.ep = line.count("ep", 1e4).value_or(1);
-  row.dp = line.count("dp").value_or(std::max<std::int64_t>(1, row.gpus / (row.tp * row.pp * row.cp)));
+  // Experts are cut over the tensor group, too, unless their ranks are more than there are replicas: then each tensor
+  // rank has experts of its own (Megatron-Core's folding).
+  const std::int64_t etp = line.count("etp", 1e4).value_or(row.dp * row.cp % row.ep == 0 ? row.tp : 1);
+  if (etp != 1 && etp != row.tp)
+    throw_error(Code::usage, "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none",
+                etp, row.tp);
+  row.whole_experts = etp < row.tp;
   // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
-  // 2021 and InternEvo's table do not.
+  // 2021, its fork Megatron-DeepSpeed and InternEvo's table do not.
   const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
-  const bool first = line.text("framework") == "Megatron-LM" && ampere,
+  const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed")) && ampere,
              old = first || line.has("framework", "InternEvo");
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
   row.flash_attention = !first;
@@ -211,7 +201,11 @@ void fill_microbatch(const Line& line, RunRow& row) {
 }
 
 /// Of the matrix products: "amp_bf16/DEFAULT", "FP8", "bf16 (fp32 grad accum)".
-std::string precision(const Line& line) {
+std::string precision(const Line& line, RunRow& row) {
+  if (line.text("precision").empty()) {
+    row.assumed.emplace_back("16-bit products");
+    return line.has("gpu", "V100") ? "fp16" : "bf16";
+  }
   for (const char* name : {"fp8", "FP8", "fp16", "bf16", "BF16"})
     if (line.has("precision", name)) return name[0] == 'F' ? "fp8" : name[0] == 'B' ? "bf16" : name;
   return line.text("precision");
@@ -241,7 +235,7 @@ void fill_time(const Line& line, RunRow& row) {
 }  // namespace
 
 std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
-  const CsvTable table = read_csv(file, kColumns, OtherColumns::ignored);
+  const CsvTable table = read_csv(file, kNeeded, OtherColumns::ignored, kOptional);
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
     const Line line(table, cells);
     row.source = line.text("source_id");
@@ -251,7 +245,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
     row.routing = line.text("moe_routing");
-    row.precision = precision(line);
+    row.precision = precision(line, row);
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     fill_memory(line, row);
     row.seq = line.needed("seq_len", 1e8);

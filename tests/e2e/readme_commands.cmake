@@ -23,6 +23,8 @@ wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --prof
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
 wt_command(calibrate RUN calibrate h100-published -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
+wt_command(profile_show RUN profile show h100-published gemm EXPECT "1628 measurements of 17 kernels.*rows=")
+wt_command(profile_diff RUN profile diff h100-published h100-published EXPECT "1628 measurements in common b is .0.0 %")
 wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_times.csv EXPECT "MFU is constant.*gemm, H100-SXM .together.")
 wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
   EXPECT "all-reduce, one node .together..*with everything from a row's source left out")
@@ -31,6 +33,10 @@ wt_command(validate_runs RUN validate runs configs/measurements/training_runs.cs
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
 wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
+file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
+wt_command(health RUN health --quick --storage ${out} --kernel-log ${out}/kernel.log -o ${out}/node.json STATUS 1  # 1: the XID is a finding
+  EXPECT "Cordon 1 of 1 nodes.*XID 79.*restart the bare-metal node.*compute stress")
+wt_command(health_judge RUN health judge ${out}/node.json STATUS 1 AFTER health EXPECT "XID 79")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage
 wt_command(unknown_key STATUS 2 RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")  # 2: usage
 if(TARGET windtunnel-train)

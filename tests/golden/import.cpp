@@ -34,10 +34,15 @@ const std::string kTable =
 const std::string kTrace =
     R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather", "ts": 1, "dur": 30},)"
     R"({"ph": "X", "cat": "kernel", "name": "home_made", "ts": 1, "dur": 10}]})";
+const std::string kNvbench =
+    R"({"devices": [{"id": 0, "name": "NVIDIA H200"}], "benchmarks": [{"name": "copy", "states": [)"
+    R"({"device": 0, "axis_values": [{"name": "rows", "type": "int64", "value": "64"}], "is_skipped": false, "summaries": [)"
+    R"({"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "2e-05"}]}]},)"
+    R"({"device": 0, "axis_values": null, "summaries": null, "is_skipped": true, "skip_reason": "Too large."}]}]})";
 
 }  // namespace
 
-TEST_CASE("import tells tables from traces and writes their profiles") {
+TEST_CASE("import tells tables, nvbench and traces apart and writes their profiles") {
   const wt::test::TempDirectory folder;
   const std::string in = (folder / "in").string(), out = (folder / "out.json").string();
   wt::test::write_bytes(in, kTable);
@@ -56,6 +61,13 @@ TEST_CASE("import tells tables from traces and writes their profiles") {
   CHECK_THAT(trace.text, Contains("25.0 % of it in kernels of unknown kind") && Contains("home_made"));
   CHECK(wt::read_profile(out).measurements.size() == 2);
   CHECK_THAT(run(in + " --json").text, Contains("\"unknown\""));
+
+  wt::test::write_bytes(in, kNvbench);
+  const Ended nvbench = run(in + " -o " + out);
+  INFO(nvbench.text);
+  CHECK(nvbench.status == 0);
+  CHECK_THAT(nvbench.text, Contains("1 measurement of nvbench on NVIDIA H200") && Contains("Too large.") && Contains("--jsonbin keeps every"));
+  CHECK(wt::read_profile(out).measurements.at(0).name() == "copy/rows=64/device");
 }
 
 TEST_CASE("import refuses what is neither, and says what it is") {
@@ -72,6 +84,7 @@ TEST_CASE("import refuses what is neither, and says what it is") {
   refused("hello\n", "broken JSON");
   refused("{\"traceEvents\": [", "broken JSON");
   refused("[]", "other JSON");
+  refused(R"({"devices": [], "benchmarks": []})", "/benchmarks: found no state");
   refused("{\"schema\": \"windtunnel.profile/1\"}", "a file of our own");
   refused("\x1f\x8b\x08", "gunzip");
   refused("{\"traceEvents\": []}", "ProfilerActivity.CUDA");

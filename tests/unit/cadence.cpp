@@ -228,6 +228,38 @@ TEST_CASE("local saves and silent errors move the interval, and reach the simula
   CHECK_THROWS_WITH(choose_cadence(in), Catch::Contains("survive a share of 1"));
 }
 
+TEST_CASE("with local saves, silent errors and verification go with these and leave the interval as it is") {
+  CadenceInput in = cadence_input(read_failures("rsc1"), 384, assumed(10), assumed(30), assumed(60), assumed(4 * 3600));
+  in.local = {7, 1, 5, 0.75};
+  const std::int64_t steps = choose_cadence(in).interval_steps;
+  in.silent = {in.mtbf_s.value, 2};
+  const CadencePlan plan = choose_cadence(in);
+  CHECK(plan.interval_steps == steps);
+  const CadenceRuns runs = simulate_cadence(in, plan, 30 * 8640, 200);
+  CHECK(runs.chosen.silent_errors > 50);
+  CHECK(runs.half.goodput < runs.chosen.goodput);
+  CHECK(runs.twice.goodput < runs.chosen.goodput);
+}
+
+TEST_CASE("the interval is the nearest multiple of the local one, from the persist time up") {
+  CadenceInput in = cadence_input(read_failures("rsc1"), 384, assumed(10), assumed(30), assumed(60), assumed(4 * 3600));
+  const double optimum = exact_interval(29, in.mtbf_s.value / 0.25) / 10;  // steps
+  for (std::int64_t local : {7, 90, 160, 250, 500, 10'000}) {
+    in.local = {local, 1, 5, 0.75};
+    const CadencePlan plan = choose_cadence(in);
+    const auto nearest = static_cast<std::int64_t>(std::round(optimum / static_cast<double>(local)));
+    CHECK(plan.interval_steps == std::max<std::int64_t>(1, nearest) * local);
+    CHECK_FALSE(plan.persist_bound);
+    CHECK_THAT(plan.interval_s.evidence.source, Catch::Contains(fmt::format("the {} steps between local saves", local)));
+  }
+  in.local = {100, 30, 5, 0.75}, in.persist_s = assumed(2010);  // a save costs no more than a local one: as often as possible
+  CHECK(choose_cadence(in).interval_steps == 300);
+  CHECK(choose_cadence(in).persist_bound);
+  in.persist_s = assumed(60);
+  CHECK(choose_cadence(in).interval_steps == 100);
+  CHECK_THAT(choose_cadence(in).interval_s.evidence.source, !Catch::Contains("above the exact optimum"));
+}
+
 TEST_CASE("slow nodes and maintenance reach the simulated runs, and nothing else") {
   CadenceInput in = cadence_input(read_failures("bloom"), 48, assumed(10), assumed(30), assumed(60), assumed(4 * 3600));
   const CadencePlan plain = choose_cadence(in);

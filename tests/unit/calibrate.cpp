@@ -225,6 +225,41 @@ TEST_CASE("communication takes from a GPU's computation what was published") {
   CHECK(slowdown.evidence == Evidence::published);
 }
 
+TEST_CASE("products timed beside collectives replace the published slowdown, on GPUs alone") {
+  Profile p = synthetic_profile();
+  for (const auto& [name, beside_s] : {std::pair{"gemm_beside_all_gather", 1.25e-3}, {"gemm_beside_all_reduce", 2e-3}, {"gemm_beside_broadcast", 1e-3}}) {
+    Measurement m;
+    m.kernel = name, m.pass = "", m.clock = "device", m.shape = {{"bytes", 1 << 20}, {"ranks", 8}}, m.samples = {beside_s};
+    m.counters = {{"gemm_alone_s", 1e-3}, {"gemm_beside_s", beside_s}};
+    m.evidence = {Evidence::measured, "synthetic"};
+    p.measurements.push_back(m);
+  }
+  p.fingerprint["host"] = "asynchronous";
+  const CalibrationResult gpu = calibrate({p});
+  const CommunicationSlowdown slowdown = gpu.model.communication_slowdown();
+  CHECK(slowdown.share == Approx(0.2));  // 1 - 1 / 1.25, between none and a half
+  CHECK(slowdown.low < slowdown.share);
+  CHECK(slowdown.high > slowdown.share);
+  CHECK(slowdown.high <= 0.5);
+  CHECK(slowdown.evidence == Evidence::measured);
+  CHECK(gpu.notes.empty());
+  p.fingerprint["host"] = "synchronous";
+  CHECK(calibrate({p}).model.communication_slowdown().share == 0);
+}
+
+TEST_CASE("groups at work at the same time share the host's cores") {
+  Profile p = synthetic_profile();
+  for (double bytes : {1e5, 1e6, 4e6, 16e6}) {
+    Measurement m = collective("all_reduce", static_cast<std::int64_t>(bytes), 2, 1, 1e-4 + 2 * 1e-9 * bytes);
+    m.shape["groups"] = 2;  // four ranks on two cores
+    m.counters["cpu_s"] = 1e-9 * bytes;
+    p.measurements.push_back(m);
+  }
+  const CollectivePrice price = calibrate({p}).model.collective(OpKind::all_reduce, 1e6, 2, 1);
+  CHECK(price.cpu_s == Approx(1e-3).epsilon(0.01));
+  CHECK(price.latency_s == Approx(1e-4).epsilon(0.05));
+}
+
 TEST_CASE("kernels of a suite that no work item is are left out with a note; the same thing twice is pooled") {
   Profile p = synthetic_profile(), again = synthetic_profile();
   Measurement other = p.measurements[0];
@@ -236,4 +271,12 @@ TEST_CASE("kernels of a suite that no work item is are left out with a note; the
   CHECK_THAT(result.notes[0], Catch::Contains("quantise"));
   const double first = product_s(gemm(32, 64, 64));
   CHECK(result.model.item(gemm(32, 64, 64), 0).seconds == Approx(0.5 * (1.02 + 3 * 0.98) * first));
+}
+
+TEST_CASE("a throttled device is said to have been one") {
+  Profile p = synthetic_profile();
+  p.measurements[0].throttled = {"sw_thermal"};
+  const CalibrationResult result = calibrate({p});
+  REQUIRE(result.notes.size() == 1);
+  CHECK_THAT(result.notes[0], Catch::Contains("1 measurement(s) were taken on a throttled device"));
 }

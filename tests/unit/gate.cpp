@@ -150,6 +150,17 @@ TEST_CASE("other units and numbers nobody measured are incomparable") {
   CHECK(result.exit_status() == 3);
 }
 
+TEST_CASE("times of a throttled device are incomparable, whatever they are") {
+  const wt::Profile base = profile({measurement("k", kQuiet)});
+  wt::Measurement slowed = measurement("k", times(kQuiet, 2));
+  slowed.throttled = {"hw_thermal"};
+  const wt::GateResult result = wt::compare(base, profile({slowed}));
+  CHECK(result.rows[0].verdict == Verdict::incomparable);
+  CHECK_THAT(result.rows[0].reason, Contains("throttled device (hw_thermal)"));
+  CHECK(result.exit_status() == 3);
+  CHECK(wt::compare(profile({slowed}), base).rows[0].verdict == Verdict::incomparable);
+}
+
 TEST_CASE("a lost benchmark is a finding unless allowed, a new one is not") {
   const wt::Profile both = profile({measurement("a", kQuiet), measurement("b", kQuiet)});
   const wt::Profile one = profile({measurement("a", kQuiet)});

@@ -220,6 +220,9 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
     broken["communication_slowdown"][key] = value;
     CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("low <= share <= high < 1"));
   }
+  broken = document;
+  broken.erase("communication_slowdown");  // a file made before it was known
+  CHECK(MachineModel(machine_from_json(broken, "m.json")).communication_slowdown().share == 0);
 }
 
 TEST_CASE("a machine file knows every op of a step program") {

@@ -325,3 +325,17 @@ TEST_CASE("loads stretched over other experts are as uneven, and no expert gets 
     }
   }
 }
+
+TEST_CASE("experts without loads stay without, unless the others cannot take all tokens") {
+  ModelSpec model;
+  model.experts = 128, model.top_k = 8;
+  const LoadScenario two{"two", {{10, 10, 0, 0, 0, 0, 0, 0}}, {}};
+  std::vector<double> shares = stretched(two, model).counts[0];
+  CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == Approx(1));
+  CHECK(std::count(shares.begin(), shares.end(), 0.0) == 88);
+  model.experts = 16;  // five of them take an eighth each
+  shares = stretched(two, model).counts[0];
+  CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == Approx(1));
+  CHECK(std::count(shares.begin(), shares.end(), 0.125) == 5);
+  CHECK(*std::max_element(shares.begin(), shares.end()) == 0.125);
+}

@@ -4,6 +4,7 @@
 
 #include "configs/spec/error.hpp"
 #include "planner/plan.hpp"
+#include "planner/scaled_cost.hpp"
 #include "planner/whatif.hpp"
 #include "reports/text.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -75,6 +76,38 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
     CHECK_THAT(report, Catch::Contains("replica_loss does nothing here"));
     CHECK_FALSE(disturbances.contains("replica_loss"));
   }
+}
+
+TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
+  const auto with_local = [](double every_s) {
+    return inputs_of(kStudy + fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n",
+                                          every_s));
+  };
+  const CadencePlan plain = make_plan(inputs_of(kStudy)).schedule.cadence;
+  for (double every_s : {plain.interval_s.value, 300 * 86400.0}) {
+    const PlanInputs inputs = with_local(every_s);
+    const Plan plan = make_plan(inputs);
+    CHECK(plan.schedule.input.local.interval_steps == 0);
+    CHECK(plan.schedule.cadence.interval_steps == plain.interval_steps);
+    CHECK_THAT(plan_disturbances(inputs, plan).front(), Catch::Contains("does nothing here and is left out"));
+    CHECK(plan_json(inputs, plan)["finish"]["disturbances"]["local_checkpoints"]["left_out"] == true);
+  }
+  const RunSchedule halved = make_plan(with_local(plain.interval_s.value / 2)).schedule;
+  CHECK(halved.input.local.interval_steps > 0);
+  CHECK(halved.cadence.interval_steps <= plain.interval_steps);
+}
+
+TEST_CASE("silent errors rarer than runs can be simulated with are refused before the search") {
+  const TempDirectory folder;
+  std::string text = read_bytes("configs/faults/rates/llama3.yaml");
+  const std::size_t at = text.find("node_days: 110592");
+  REQUIRE(at != std::string::npos);
+  write_bytes(folder / "rare.yaml", text.insert(at + 17, "00"));  // 500 years on these two nodes
+  const auto silent = [](const std::string& rate) {
+    return inputs_of(kStudy + "silent_errors: {rate: " + rate + ", verify: 3s, source: 'assumed: a test'}\n");
+  };
+  CHECK(silent("llama3").silent_errors);
+  CHECK_THROWS_WITH(silent((folder / "rare.yaml").string()), Catch::Contains("70 years"));
 }
 
 TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
@@ -219,6 +252,25 @@ TEST_CASE("what-if plans each combination of values") {
   CHECK(table.rows.size() == 4);
   for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
   CHECK(what_if_json(r)["rows"].size() == 4);
+}
+
+TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
+  const PlanInputs inputs = inputs_of(kStudy);
+  ScaleSpec half;
+  half.clock = 0.5;
+  const ScaledCost scaled(*inputs.prices, half);
+  const auto ratio = [&](const WorkItem& item) { return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds; };
+  const WorkItem large = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {4096, 0}, {4096, 4096});
+  const WorkItem few_rows = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16, 0}, {4096, 4096});
+  const WorkItem norm = make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {4096, 0}, {4096});
+  CHECK(ratio(large) == Approx(2));
+  CHECK(ratio(few_rows) == 1);  // 16 FLOP a byte: the weights have to come by
+  CHECK(ratio(norm) == 1);
+  Op op;
+  op.work = {large, norm};
+  const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
+  CHECK(scaled.segment(op, 0).seconds == Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)));
+  CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s == inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
 }
 
 TEST_CASE("what-if refuses keys that a study does not have, before it plans") {

@@ -44,6 +44,16 @@ std::string error_with(const std::string& pointer, const json& value) {
 
 }  // namespace
 
+TEST_CASE("benchmarks that failed are read back; without any the file is as ever") {
+  wt::Profile profile = sample_profile();
+  CHECK_FALSE(wt::to_json(profile).contains("failures"));
+  profile.failures = {{"rope/forward", "wrong"}};
+  const wt::Profile back = wt::profile_from_json(wt::to_json(profile), "p.json");
+  REQUIRE(back.failures.size() == 1);
+  CHECK(back.failures[0].name == "rope/forward");
+  CHECK(back.failures[0].error == "wrong");
+}
+
 TEST_CASE("a profile comes back from its file bit for bit") {
   const auto file = std::filesystem::temp_directory_path() / fmt::format("wt_profile_{}.json", getpid());
   wt::write_profile(sample_profile(), file);
@@ -90,6 +100,15 @@ TEST_CASE("bad values are named with their JSON pointer") {
   CHECK_THAT(error_with("/measurements/0/evidence/kind", "guessed"), Contains("/measurements/0/evidence/kind"));
   CHECK_THAT(error_with("/fingerprint/cores", 2), Contains("/fingerprint/cores: found number 2, allowed a string"));
   CHECK_THAT(error_with("/schema", "windtunnel.plan/1"), Contains("'windtunnel.profile/1'"));
+}
+
+TEST_CASE("throttling is written where there was some, and comes back") {
+  wt::Profile profile = sample_profile();
+  CHECK_FALSE(wt::to_json(profile)["measurements"][0].contains("throttled"));
+  profile.measurements[0].throttled = {"hw_slowdown", "hw_thermal"};
+  CHECK(wt::profile_from_json(wt::to_json(profile), "p").measurements[0].throttled == profile.measurements[0].throttled);
+  CHECK_THAT(error_with("/measurements/0/throttled", json{"sw_power_cap"}), Contains("/measurements/0/throttled/0: found 'sw_power_cap', allowed hw_slowdown"));
+  CHECK_THAT(error_with("/measurements/0/throttled", "hw_slowdown"), Contains("/measurements/0/throttled"));
 }
 
 TEST_CASE("missing keys and documents of another type are errors") {

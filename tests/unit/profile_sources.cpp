@@ -3,6 +3,7 @@
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/google_benchmark.hpp"
 #include "bench/profile/merge.hpp"
+#include "bench/profile/rate.hpp"
 #include "configs/spec/error.hpp"
 
 using Catch::Matchers::Contains;
@@ -88,10 +89,22 @@ TEST_CASE("merging appends samples and keeps what tells the runs apart") {
   CHECK(all.fingerprint.at("date") == "d1 + d2");
 }
 
+TEST_CASE("merging keeps the largest error, the lowest clock, and every reason of throttling once") {
+  wt::Profile a = one("d1", {1, 2}), b = one("d2", {4});
+  a.measurements[0].counters = {{"max_rel_error", 0.1}, {"min_sm_clock_MHz", 1000}};
+  b.measurements[0].counters = {{"max_rel_error", 0.3}, {"min_sm_clock_MHz", 1200}};
+  a.measurements[0].throttled = {"hw_slowdown"};
+  b.measurements[0].throttled = {"hw_thermal", "hw_slowdown"};
+  const wt::Measurement all = wt::merge({a, b}).measurements[0];
+  CHECK(all.counters.at("max_rel_error") == 0.3);
+  CHECK(all.counters.at("min_sm_clock_MHz") == 1000);
+  CHECK(all.throttled == std::vector<std::string>{"hw_slowdown", "hw_thermal"});
+}
+
 TEST_CASE("merging refuses other machines, other commits, other units, and nothing") {
   wt::Profile other = one("d2", {1});
   other.fingerprint["device"] = std::string("gpu");
-  CHECK_THROWS_WITH(wt::merge({one("d1", {1}), other}), Contains("profiles 1 and 2 (device: 'cpu' and 'gpu')"));
+  CHECK_THROWS_WITH(wt::merge({one("d1", {1}), other}), Contains("profile 1 and profile 2 (device: 'cpu' and 'gpu')"));
   other = one("d2", {1});
   other.fingerprint["commit"] = std::string("b");
   CHECK_THROWS_WITH(wt::merge({one("d1", {1}), other}), Contains("commit: 'a' and 'b'"));
@@ -117,4 +130,25 @@ TEST_CASE("run facts are not compared, ignored keys neither") {
   REQUIRE(wt::differences(a, b).size() == 1);
   CHECK(wt::to_string(wt::differences(a, b)) == "cuda: '12' and '13'");
   CHECK(wt::differences(a, b, {"cuda"}).empty());
+}
+
+TEST_CASE("rates are of products in FLOP/s and of the rest in B/s; spread is half the middle 80 % over the median") {
+  wt::Measurement m;
+  m.kernel = "gemm", m.shape = {{"rows", 10}, {"n", 20}, {"k", 30}};
+  m.samples = {1e-6, 2e-6, 3e-6};
+  CHECK(wt::rate(m)->value == Approx(12000 / 2e-6));  // 2 rows n k
+  m.counters = {{"flops", 4000}, {"bytes", 9}};
+  CHECK(wt::to_string(*wt::rate(m)) == "2.0 GFLOP/s");
+  m.kernel = "swiglu";
+  CHECK(wt::rate(m)->value == Approx(9 / 2e-6));
+  m.shape["bytes"] = 8000;
+  CHECK(wt::to_string(*wt::rate(m)) == "4.00 GB/s");
+  CHECK(wt::spread(m) == Approx(0.5));
+  m.unit = "tokens/s";
+  CHECK_FALSE(wt::rate(m));
+  m.unit = "s", m.samples = {0};
+  CHECK_FALSE(wt::rate(m));
+  CHECK(wt::spread(m) == 0);
+  m.samples = {100, 6, 4, 5, 5, 5, 5, 5, 5, 0.1};  // of ten, the outermost do not count
+  CHECK(wt::spread(m) == Approx(0.5 * (6 - 4) / 5));
 }

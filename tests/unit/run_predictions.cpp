@@ -80,3 +80,17 @@ TEST_CASE("a GPU, a precision and a layout that nothing is known of are reasons,
   other = row, other.step_s = 0;
   CHECK(reason(other) == "no step time measured");
 }
+
+TEST_CASE("a GPU that nobody measured is predicted by its data sheet, in a regime of its own") {
+  std::vector<RunRow> rows = of_source("internevo");
+  const auto before = judge_runs(rows, reference());
+  for (RunRow& row : rows) row.gpu = "L40S", row.source = "elsewhere", row.group = "elsewhere | 7B", row.step_s *= 2;
+  const auto after = judge_runs(rows, reference());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    REQUIRE(after[i].forecast.value);
+    CHECK(after[i].regime == "dense, GPU never measured");
+    CHECK(*after[i].forecast.value != *before[i].forecast.value);
+    CHECK(after[i].forecast.high > 1.1 * after[i].forecast.low);
+    CHECK(after[i].forecast.evidence == only(Evidence::derived));
+  }
+}

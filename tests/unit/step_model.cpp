@@ -104,6 +104,20 @@ TEST_CASE("an output projection larger than a stage is the stage that the others
   CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(1.5));
 }
 
+TEST_CASE("layers that do not go evenly over stages leave room for embedding and output projection") {
+  StepWork w = computing(2, 2);  // of 4 layers: 1 s each
+  w.stages = 4, w.layers = 13, w.stage_layers = 4, w.microbatches = 1e9;
+  w.ends_as_layers = true;
+  w.ends.products_s = 2;
+  CHECK(step_seconds(w, {}, plain()) == Approx(4));  // 15 s over 4 stages: the last has 1 layer and the ends
+  w.ends.products_s = 7;
+  CHECK(step_seconds(w, {}, plain()) == Approx(7));  // alone on its stage
+  w.ends.products_s = 5;
+  CHECK(step_seconds(w, {}, plain()) == Approx(5));
+  w.ends_as_layers = false;
+  CHECK(step_seconds(w, {}, plain()) == Approx(9));
+}
+
 TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs apart") {
   std::mt19937 draw(7);
   std::vector<StepWork> a, b, c;

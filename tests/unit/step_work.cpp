@@ -111,6 +111,28 @@ TEST_CASE("a dispatcher that sends a token once to each place moves fewer bytes"
   CHECK(work(moe).forward.gather_s > once);
 }
 
+TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows gathered inside a group") {
+  RunRow cut = run();
+  cut.gpu = "H100-80GB";
+  cut.model = read_model("qwen3-30b-a3b");
+  cut.tp = 4, cut.dp = cut.shard_group = 4, cut.zero_stage = 1;
+  cut.sequence_parallel = true;
+  cut.accumulation = 16;
+  cut.ep = 4;
+  RunRow own = cut;
+  own.whole_experts = true;
+  own.ep = 16;  // one of its experts to each rank that had a quarter of four
+  const StepWork a = work(cut), b = work(own);
+  CHECK(b.forward.products_s == Approx(a.forward.products_s));
+  CHECK(b.forward.tensor_s < 0.5 * a.forward.tensor_s);  // rows are not gathered inside the tensor group
+  CHECK(b.forward.exchange_s == Approx(a.forward.exchange_s).epsilon(0.02));  // all of a node's rows, half to another
+  own.ep = 4;  // the tensor group's own ranks
+  CHECK(work(own).forward.exchange_s > 0);
+  CHECK(work(own).forward.exchange_s < b.forward.exchange_s);
+  own.ep = 6;
+  CHECK_THROWS_WITH(work(own), Contains("experts over 6 ranks among 4 data-parallel ones x tensor groups of 4"));
+}
+
 TEST_CASE("attention that is not fused moves its scores through memory") {
   RunRow old = run();
   old.flash_attention = false;
@@ -180,6 +202,19 @@ TEST_CASE("rates are a node's, or each adapter's where the source says so") {
   };
   CHECK(text("400 Gb/s NDR InfiniBand per GPU") == "8x400G IB");
   CHECK(text("8 NICs of 400 Gb/s") == "8x400G IB");
+  CHECK(text("4 x NDR-400") == "4x400G IB");
+  CHECK(text("EFA, 3200 Gb/s a node") == "1x3200G EFA");
+  CHECK(text("RoCE 3.2 Tb/s") == "1x3200G IB");
+  CHECK(text("AWS p5.48xlarge") == "AWS p5.48xlarge");
+  CHECK_FALSE(fabric_text(row).assumed);
+  // The instance has EFA and costs what EFA does: without the word it was priced as InfiniBand, a fifth too fast.
+  const auto priced = [&](const std::string& said) {
+    row.interconnect = said;
+    return fabric().seconds(OpKind::all_gather, 1e8, {64, 8}, row);
+  };
+  CHECK(priced("AWS p5.48xlarge") == Approx(priced("AWS p5.48xlarge EFA v2")));
+  CHECK(priced("AWS p5.48xlarge") > 1.1 * priced("8x400G IB"));
+  CHECK(text("AWS p5en, 3200 Gb/s a node") == "1x3200G EFA v3");
   // A group that has all GPUs of a node has all of its adapters, however many those are.
   row.interconnect = "8x200G";
   const double eight = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);

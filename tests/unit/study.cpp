@@ -118,6 +118,15 @@ TEST_CASE("local saves, silent errors and replica loss are off unless a study na
     CHECK_THAT(error_of(kStudy + text.replace(text.find(from), from.size(), to)), Catch::Contains(why));
   };
   refused(local, "1m", "0s", "needs a time above 0");
+  for (const char* long_time : {"1e300s", "71000d"}) {  // whole nanoseconds have to hold it
+    refused(local, "1m", long_time, "needs a time below 2.2e+09 s (70 years)");
+    refused(silent, "30s", long_time, "70 years");
+    refused(lost, "10m", long_time, "70 years");
+    refused(lost, "3m", long_time, "70 years");
+    CHECK_THAT(error_of(kStudy + "maintenance: {every: " + long_time + ", duration: 1h}"), Catch::Contains("70 years"));
+  }
+  refused(local, "assumed: this test", "assumed:", "where the number is from");
+  refused(silent, "measured: this test", "measured:  ", "where the number is from");
   refused(local, "0.8", "1", "survival");
   refused(local, ", source: 'assumed: this test'", "", "source");
   refused(local, "assumed:", "assumed", "needs 'measured: ...'");

@@ -3,8 +3,10 @@
 #include "bench/suites/cases.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/kernels_suite.hpp"
-#include "bench/suites/rank_suite.hpp"
+#include "bench/suites/partial_profile.hpp"
 #include "bench/suites/sampler.hpp"
+#include "bench/suites/table.hpp"
+#include "bench/suites/work_list.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -159,22 +161,131 @@ TEST_CASE("samples: one a repetition, every case, and prepare and release around
   options.most_calls = 10;
   const auto samples = sample_thread_cpu(cases, options);
   REQUIRE(samples.size() == 2);
-  CHECK(samples[0].size() == 5);
-  CHECK(samples[1].size() == 5);
+  CHECK(samples[0].seconds.size() == 5);
+  CHECK(samples[1].seconds.size() == 5);
   CHECK(prepared == released);
   CHECK(touched == 5 * options.cold_calls);
   CHECK(calls == 2 + 5 * (1 + 10) + 5 * (1 + options.cold_calls));
 }
 
-TEST_CASE("an exception in a case reaches the caller") {
+TEST_CASE("an exception in a case is that case's error; the others go on") {
   const std::vector<TimedCase> cases{{"a",
                                       [] {},
                                       [n = 0]() mutable {
                                         if (++n > 3) throw_error(Code::runtime, "broken kernel");
                                       },
                                       [] {},
-                                      {}}};
-  CHECK_THROWS_WITH(sample_thread_cpu(cases, {}), Catch::Contains("broken kernel"));
+                                      {}},
+                                     {"b", [] {}, [] {}, [] {}, {}},
+                                     {"c", [] { throw_error(Code::runtime, "no memory"); }, [] {}, [] {}, {}}};
+  const auto samples = sample_thread_cpu(cases, {});
+  CHECK_THAT(samples[0].error, Catch::Contains("broken kernel"));
+  CHECK(samples[1].error == "");
+  CHECK(samples[1].seconds.size() == 9);
+  CHECK(samples[2].error == "no memory");
+}
+
+TEST_CASE("sampling can be ended, and only the samples that lack are taken") {
+  std::vector<TimedCase> cases{{"a", [] {}, [] {}, [] {}, {}, 2}, {"b", [] {}, [] {}, [] {}, {}, 3}};
+  SamplerOptions options;
+  options.samples = 3;
+  const auto stopwatch = thread_cpu_stopwatch();
+  const auto samples = sample(cases, options, *stopwatch);
+  CHECK(samples[0].seconds.size() == 1);
+  CHECK(samples[1].seconds.empty());
+  cases[0].already = 0;
+  int taken = 0;
+  const auto ended = sample(cases, options, *stopwatch, [&](std::size_t, double) { return ++taken < 2; });
+  CHECK(ended[0].seconds.size() == 2);
+  CHECK(ended[0].error == "");
+}
+
+TEST_CASE("a failing item keeps its row; what is known is not measured again") {
+  const RunSpec run = tiny_run();
+  const WorkItem copied = make_item(Kernel::copy, Pass::forward, Precision::fp32, {512, 0}),
+                 swiglu = make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {32, 0}, {48}),
+                 wrong = make_item(Kernel::rope, Pass::forward, Precision::fp32, {16, 0}, {7});
+  SuiteOptions options;
+  options.quick = true;
+  options.samples = 3;
+  const Profile first = bench_kernels({run, {wrong, copied}}, options);
+  REQUIRE(first.failures.size() == 1);
+  CHECK(first.failures[0].name == "rope/forward/fp32/rows=16,width=7/thread_cpu");
+  CHECK_THAT(first.failures[0].error, Catch::Contains("rope of width 7"));
+  REQUIRE(first.measurements.size() == 1);
+  CHECK(first.measurements[0].samples.size() == 3);
+
+  Profile known = first;
+  known.measurements[0].samples.pop_back();
+  int saves = 0;
+  const Profile second = bench_kernels({run, {swiglu, copied}}, options, known, [&](const Profile&) { ++saves; });
+  CHECK(second.failures.empty());
+  REQUIRE(second.measurements.size() == 2);
+  CHECK(second.measurements[1].samples.size() == 3);
+  CHECK(std::equal(known.measurements[0].samples.begin(), known.measurements[0].samples.end(), second.measurements[1].samples.begin()));
+  CHECK(saves >= 1);
+  const Profile third = bench_kernels({run, {copied}}, options, first);
+  CHECK(third.measurements[0].samples == first.measurements[0].samples);
+}
+
+TEST_CASE("a partial profile is continued on the same machine and build alone") {
+  const test::TempDirectory folder;
+  const std::filesystem::path out = folder / "out.json";
+  const std::map<std::string, std::string> facts{{"cpu_model", "a"}, {"commit", "1"}, {"run.seed", "17"}};
+  Measurement m;
+  m.kernel = "gemm", m.shape = {{"rows", 1}}, m.samples = {1.0}, m.evidence = {Evidence::measured, "test"};
+  Measurement of_ranks = m;
+  of_ranks.kernel = "all_gather", of_ranks.shape = {{"bytes", 1}, {"ranks", 2}};
+  {
+    PartialProfile partial(out, facts);
+    CHECK(partial.profile().measurements.empty());
+    partial.put_kernels({{}, {m}});
+    partial.add("collectives-2", {{}, {of_ranks}});
+  }
+  PartialProfile again(out, facts);
+  CHECK(again.profile().measurements.size() == 2);
+  CHECK(again.has("collectives-2"));
+  CHECK_FALSE(again.has("collectives-4"));
+  Measurement more = m;
+  more.shape["rows"] = 2;
+  again.put_kernels({{}, {m, more}});  // in place of the one kernel
+  CHECK(again.profile().measurements.size() == 3);
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"cpu_model", "b"}, {"commit", "2"}, {"run.seed", "18"}}) {
+    std::map<std::string, std::string> other = facts;
+    other[key] = value;
+    CHECK(PartialProfile(out, other).profile().measurements.empty());
+  }
+  write_profile({facts, {m, of_ranks}, {{"all_reduce", "wrong values"}}}, out.string() + ".partial");
+  CHECK(PartialProfile(out, facts).profile().measurements.size() == 1);  // its suite is measured again
+  test::write_bytes(out.string() + ".partial", "{");
+  CHECK(PartialProfile(out, facts).profile().measurements.empty());
+  const Profile finished = again.finish();
+  CHECK(finished.fingerprint == facts);
+  CHECK_FALSE(std::filesystem::exists(out.string() + ".partial"));
+}
+
+TEST_CASE("a work list reads back, and says which device it is for") {
+  const test::TempDirectory folder;
+  WorkList list{"study", "H100-SXM-80GB", kernel_cases(tiny_run(), true)};
+  test::write_bytes(folder / "list.json", to_json(list).dump());
+  const WorkList back = read_work_list(folder / "list.json");
+  CHECK((back.items == list.items));
+  CHECK(back.study == "study");
+  CHECK(is_gpu("NVIDIA H100 80GB HBM3", back.gpu));
+  CHECK_FALSE(is_gpu("NVIDIA A100-SXM4-80GB", back.gpu));
+  CHECK_FALSE(is_gpu("cpu", ""));
+  for (const char* wrong : {R"({"schema":"x"})", R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"gemm","pass":"sideways","dtype":"fp32","shape":{}}]})",
+                            R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"copy","pass":"forward","dtype":"fp32","shape":{"rows":0}}]})"}) {
+    test::write_bytes(folder / "list.json", wrong);
+    CHECK_THROWS_AS(read_work_list(folder / "list.json"), Error);
+  }
+}
+
+TEST_CASE("a failed benchmark has its row in the table") {
+  Measurement m;
+  m.kernel = "all_reduce", m.pass = "", m.shape = {{"bytes", 4096}, {"ranks", 4}}, m.samples = {1e-3}, m.counters = {{"busbw_Bps", 6.144e6}};
+  const std::string table = bench_table({{}, {m}, {{"broadcast/bytes=4096", "gave 3"}}});
+  CHECK_THAT(table, Catch::Contains("0.01 GB/s") && Catch::Contains("broadcast/bytes=4096") && Catch::Contains("failed: gave 3"));
 }
 
 TEST_CASE("the kernel suite's profile reads back, and calibration prices every item of the run") {
@@ -184,7 +295,7 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   options.samples = 3;
   Profile profile;
   profile.fingerprint = {{"cores", "2"}};
-  profile.measurements = bench_kernels(run, options);
+  profile.measurements = bench_kernels({run, kernel_cases(run, true)}, options).measurements;
   const test::TempDirectory folder;
   write_profile(profile, folder.path() / "profile.json");
   const CalibrationResult result = calibrate({read_profile(folder.path() / "profile.json")});
@@ -193,21 +304,4 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   std::vector<WorkItem> items;
   collect(build_program_set(run.model, run.layout, program_options(run)).programs.front().nodes, items);
   for (const WorkItem& item : items) CHECK(result.model.item(item, 64).seconds > 0);
-}
-
-TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
-  const Measurement m =
-      rank_measurement("all_gather", 4096, 2, {{{1.0, 0.4, 0.1}, {2.0, 0.4, 0.1}}, {{3.0, 0.2, 0.1}, {1.0, 0.2, 0.1}}});
-  CHECK(m.samples == std::vector<double>{3.0, 2.0});
-  CHECK(m.counters.at("cpu_s") == Approx(0.3));
-  CHECK(m.counters.at("issuing_thread_cpu_s") == Approx(0.1));
-}
-
-TEST_CASE("ranks agree on the order of samples") {
-  const auto order = sample_order(4, 3, 7);
-  CHECK(order == sample_order(4, 3, 7));
-  for (std::size_t round = 0; round < 3; ++round)
-    CHECK(std::set<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(4 * round),
-                                order.begin() + static_cast<std::ptrdiff_t>(4 * round + 4))
-              .size() == 4);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/spec/error.hpp"
@@ -47,7 +48,10 @@ double over_sbh(const RunRow& row) {
   return layer.split(row.tp, row.sequence_parallel) * static_cast<double>(row.seq * row.microbatch) / sbh;
 }
 
-MemorySample sample(const RunRow& row) { return {&row, run_memory(row, read_stack("nanotron")), row.group, "r"}; }
+MemorySample sample(const RunRow& row) {
+  const StackSpec stack = read_stack("nanotron");
+  return {&row, run_memory(row, stack), row.group, "r", stack};
+}
 
 }  // namespace
 
@@ -270,6 +274,7 @@ TEST_CASE("a row's own model has no part in its prediction, and rows without nee
   for (const char* group : {"a", "b"}) {
     RunRow row = gpt(8, 2048, 16);
     row.group = group;
+    row.framework = "torchtitan";
     row.memory_of = MemoryOf::peak_allocated;
     row.memory_bytes = run_memory(row, read_stack("torchtitan")).peak() + (*group == 'a' ? 1 : 2) * kGiB;
     rows.push_back(row);
@@ -277,10 +282,33 @@ TEST_CASE("a row's own model has no part in its prediction, and rows without nee
   rows.push_back(gpt(8, 2048, 16));  // measures no memory
   rows.push_back(gpt(8, 2048, 16));
   rows.back().unusable = std::string("tp not said");
-  const auto judged = judge_memory(rows, {}, {});
+  const auto judged = judge_memory(rows, {}, read_stacks());
   REQUIRE(judged.size() == 3);
   CHECK(*judged[0].forecast.value > *judged[1].forecast.value);  // each has the other's workspace
   CHECK(judged[2].forecast.reason == "tp not said");
   CHECK(*judged[0].baseline.value == Approx(rows[1].memory_bytes));
   CHECK_THROWS_AS(judge_memory({gpt(8, 2048, 16)}, {}, {}), Error);
+}
+
+TEST_CASE("memory of a stack that nobody described is as uncertain as that of described ones taken for it") {
+  std::vector<RunRow> reference;
+  for (const auto& [framework, factor] : {std::pair{"torchtitan", 1.1}, {"nanotron", 0.6}, {"Megatron-LM", 1.5}})
+    for (const std::int64_t layers : {2, 4, 6, 8}) {
+      RunRow row = gpt(layers, 2048, 16);
+      row.framework = framework;
+      row.group = std::string(framework) + " | " + std::to_string(layers);
+      row.memory_of = MemoryOf::peak_reserved;
+      row.memory_bytes = factor * run_memory(row, StackSpec{}).peak();
+      reference.push_back(row);
+    }
+  RunRow known = reference[0], other = reference[0];
+  known.group = std::string("elsewhere | 2"), other.group = std::string("homegrown | 2");
+  other.framework = std::string("Homegrown");
+  const auto judged = judge_memory({known, other}, reference, read_stacks());
+  REQUIRE(judged.size() == 2);
+  CHECK(judged[0].regime == "peak reserved");
+  CHECK(judged[1].regime == "peak, stack not described");
+  const auto width = [](const Judged& j) { return j.forecast.high / j.forecast.low; };
+  CHECK(width(judged[1]) > 1.5);
+  CHECK(judged[1].forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] > 0.5);
 }

@@ -3,6 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/collective_model.hpp"
@@ -135,6 +138,15 @@ TEST_CASE("fabrics are read from their description") {
   CHECK(fabric_of(row)->family == "IB");
   row.fabric = "Ethernet";
   CHECK_FALSE(fabric_of(row));
+  // An AWS instance has EFA, whether the text says so or not.
+  for (const auto& [said, transport] : std::vector<std::pair<const char*, const char*>>{{"AWS p4d.24xlarge", "EFA v1"},
+                                                                                        {"AWS p5.48xlarge", "EFA v2"},
+                                                                                        {"p5en, EFA", "EFA v3"},
+                                                                                        {"P6-B200", "EFA v4"}}) {
+    row.fabric = said;
+    REQUIRE(fabric_of(row));
+    CHECK((fabric_of(row)->transport == transport && fabric_of(row)->family == "EFA"));
+  }
 }
 
 TEST_CASE("a kernel with another data sheet or type is abstained from, one of another GPU is derived") {
@@ -158,50 +170,108 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   CHECK(judged[seen + 3].forecast.reason.find("fewer than 5 measurements of softmax") != std::string::npos);
 }
 
-TEST_CASE("tables that are not what they should be are refused with file, line and column") {
+TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
+  const std::vector<std::pair<const char*, const char*>> names = {
+      {"H100 80GB HBM3", "H100-SXM"},        {"NVIDIA H100 PCIe", "H100-PCIe"},   {"H100-NVL", "H100-NVL"},
+      {"H100-SXM (NVLink)", "H100-SXM"},     {"GH200 480GB", "GH200"},            {"H200", "H200-SXM"},
+      {"NVIDIA H20", "H20"},                 {"A100-PCIE-40GB", "A100-40G-PCIe"}, {"A100 80GB PCIe", "A100-80G-PCIe"},
+      {"A100-SXM4-40 GB", "A100-40G-SXM"},   {"A100-80G (Selene)", "A100-80G-SXM"}, {"A800", "A800-SXM"},
+      {"GB300", "GB300"},                    {"HGX B300", "B300"},                {"GB200 NVL72", "GB200"},
+      {"NVIDIA L40S", "L40S"},               {"NVIDIA A10G", "A10G"},             {"A10", "A10"},
+      {"GeForce RTX 4090", "RTX 4090"},      {"RTX 6000 Ada", "RTX 6000 Ada"},    {"RTX A6000", "RTX A6000"},
+      {"DGX A100 640GB", "A100-80G-SXM"},    {"DGX A100 640 GB", "A100-80G-SXM"}, {"DGX A100 320GB", "A100-40G-SXM"},
+      {"A100 40 GB PCIe", "A100-40G-PCIe"},  {"H200 NVL", "H200-NVL"},            {"TITAN RTX", "TITAN RTX"}};
+  for (const auto& [said, part] : names) {
+    INFO(said);
+    REQUIRE(data_sheet(said));
+    CHECK(data_sheet(said)->name == part);
+  }
+  for (const char* other : {"MI300X", "TPU v5p", "A1000", "RTX A4000", "H2000", ""}) CHECK_FALSE(data_sheet(other));
+  CHECK(relative_rate(*data_sheet("L40S"), "fp8") == 2.);
+  CHECK_FALSE(relative_rate(*data_sheet("A100"), "fp8"));
+  CHECK(data_sheet("A100")->nvlink());
+  CHECK_FALSE(data_sheet("A100 PCIe")->nvlink());
+  CHECK_FALSE(data_sheet("H200 NVL")->nvlink());  // bridges of four cards at most: no switch that reduces
+}
+
+TEST_CASE("cards without NVLink are a kind of link of their own") {
+  CollectiveRow row = ring(1, 1e9);
+  row.gpus = 4;
+  CHECK(collective_sample(row).link == "NVLink4 ring");
+  row.gpu = "H100 PCIe", row.collective = "all_reduce", row.gpus = 8;
+  CHECK(collective_sample(row).link == "PCIe");
+  row.gpu = "H200 NVL";
+  CHECK(collective_sample(row).link == "PCIe");
+}
+
+TEST_CASE("tables of another kind are refused, one line that is not as it should be says so") {
   const test::TempDirectory folder;
   const auto file = folder.path() / "t.csv";
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
   const auto failure = [&] { return test::usage_error([&] { read_kernel_rows(file); }); };
-  const std::string header = "gpu,op,m,n,k,dtype,median_us,std_us,source\n";
   CHECK(failure().find("cannot be read") != std::string::npos);
   write("");
   CHECK(failure().find("found an empty file") != std::string::npos);
+  const std::string header = "gpu,op,m,n,k,dtype,median_us,std_us,source\n", good = "H100,gemm,1,1,1,fp16,1,0,x\n";
   write(header);
   CHECK(failure().find("found no rows") != std::string::npos);
-  write("gpu,op,m,n,k,dtype,median_ms,std_us,source\nH100,gemm,1,1,1,fp16,1,0,x\n");
-  CHECK(failure().find("'median_ms'; did you mean 'median_us'?") != std::string::npos);
-  write("gpu,op,m,n,k,dtype,median_us,source\nH100,gemm,1,1,1,fp16,1,x\n");
-  CHECK(failure().find("column 'std_us' missing") != std::string::npos);
-  write(header + "H100,gemm,1,1,1,fp16,-3,0,x\n");
-  CHECK(failure().find("line 2: column 'median_us': found '-3', needs a number from 0 to 1e+15") != std::string::npos);
-  write(header + "H100,gemm,1,1,1,fp16,0,0,x\n");
-  CHECK(failure().find("needs a time above 0") != std::string::npos);
-  write(header + "H100,gemm,1,1,1,fp16,1,0,x\nH100,gemm,1,1,1\n");
-  CHECK(failure().find("line 3: found too few or too many cells") != std::string::npos);
-  write(header + "H100,gemm,one,1,1,fp16,1,0,x\n");
-  CHECK(failure().find("column 'm': found 'one'") != std::string::npos);
-  write(header + "H100,gemm,1,1,,fp16,1,0,x\n");
-  CHECK(failure().find("column 'k': found nothing") != std::string::npos);
-  write(header + "H100,gemm,1e300,1,1,fp16,1,0,x\n");
-  CHECK(failure().find("column 'm': found '1e300'") != std::string::npos);
-  write(header + "H100,gemm,1,1,1,fp16,1,0," + std::string(200000, '1') + "\n");
-  CHECK(failure().find("line 2: found a cell of 200000 characters") != std::string::npos);
-  write(header + "\"H100, SXM\",gemm,1,1,1,fp16,1,0,\"a \"\"quoted\"\" source\"\n");
-  CHECK(read_kernel_rows(file).at(0).source == "a \"quoted\" source");
+  write("gpu,op,m,n,k,dtype,median_ms,std_us,source\n" + good);
+  CHECK(failure().find("column 'median_us' missing; did you mean 'median_ms'?") != std::string::npos);
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"H100,gemm,1,1,1,fp16,-3,0,x", "line 3: column 'median_us': found '-3', needs a number from 0 to 1e+15"},
+      {"H100,gemm,1,1,1,fp16,0,0,x", "needs a time above 0"},
+      {"H100,gemm,1,1,1,fp16,,0,x", "column 'median_us': found nothing"},
+      {"H100,gemm,1,1,1", "too few or too many cells"},
+      {"H100,gemm,one,1,1,fp16,1,0,x", "column 'm': found 'one'"},
+      {"H100,gemm,1,1,,fp16,1,0,x", "column 'k': found nothing"},
+      {"H100,,1,1,1,fp16,1,0,x", "column 'op': found nothing"},
+      {"H100,gemm,1e300,1,1,fp16,1,0,x", "column 'm': found '1e300'"},
+      {"H100,gemm,1e15,1e15,1e15,fp16,1,0,x", "column 'm': found '1e15', needs a whole number from 1 to 1e+07"},
+      {"H100,gemm,1,1.5,1,fp16,1,0,x", "column 'n': found '1.5', needs a whole number"},
+      {"H100,gemm,1,1,1,fp16,1,0," + std::string(200000, '1'), "one of more than 2000 characters"}};
+  for (const auto& [line, reason] : wrong) {
+    write(header + good + line + "\n" + good);
+    const auto rows = read_kernel_rows(file);
+    REQUIRE(rows.size() == 3);
+    INFO(rows[1].unusable);
+    CHECK(rows[1].unusable.find(reason) != std::string::npos);
+    CHECK((rows[0].unusable.empty() && rows[2].unusable.empty() && rows[1].line == 3));
+    const auto judged = judge_kernels(rows, {});
+    CHECK(judged[1].forecast.reason == rows[1].unusable);
+  }
+  write("note,median_us,m,n,op,gpu,dtype\nwarm,1,2,3,rmsnorm,\"H100, SXM\",fp16\n");  // other order, others, without k
+  CHECK((read_kernel_rows(file).at(0).n == 3 && read_kernel_rows(file).at(0).gpu == "H100, SXM"));
   write(
       "source,kernel,gpu,shape,precision,value,unit,read_or_recalled\n"
       "s,dense GEMM best,H100,M=4224 N=2048 "
       "K=8192,bf16,780.2,TFLOP/s,read\ns,RMSNorm,H100,4096x1024,bf16,1380,GB/s,read\n"
-      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n");
+      "s,\"dense GEMM, warm\",H100,search best,bf16,813,TFLOP/s,read\ns,a, b,H100,x,bf16,1,TFLOP/s,read\n"
+      "s,dense GEMM,H100,900000000x1x1,bf16,813,TFLOP/s,read\n");
   const auto rates = read_kernel_rows(file);
   CHECK(rates.at(0).seconds == Approx(2 * 4224. * 2048 * 8192 / 780.2e12));
   CHECK(rates.at(1).unusable == "not the rate of a dense GEMM");
-  CHECK(rates.at(2).unusable == "shape does not say m, n and k");
+  CHECK(rates.at(2).unusable == "shape does not say m, n and k of at most 1e7");
+  CHECK(rates.at(4).unusable == "shape does not say m, n and k of at most 1e7");
   CHECK(rates.at(3).line == 5);
   CHECK(rates.at(3).unusable.find("too few or too many cells") != std::string::npos);
-  write(
-      "source,gpu,nodes,gpus,fabric,collective,bytes,time_us,algbw_GBps,busbw_GBps,note\ns,H100,4,2,f,all_reduce,1,1,,,"
-      "\n");
-  CHECK(test::usage_error([&] { read_collective_rows(file); }).find("found 4 nodes for 2 GPUs") != std::string::npos);
+}
+
+TEST_CASE("collectives: lines, columns and names as tables have them") {
+  const test::TempDirectory folder;
+  const auto file = folder.path() / "t.csv";
+  std::ofstream(file) << "gpus,nodes,collective,gpu,busbw_GBps,by\n2,4,all_reduce,H100,1,me\n"
+                         "8,1,AllReduce,H100,400,me\n8,1,all_gather_perf,H100,,me\n8,,All-to-All,H100,300,me\n8,1,x\n"
+                         "16,1.7,all_reduce,H100,300,me\n15.5,1,all_reduce,H100,300,me\n";
+  const auto rows = read_collective_rows(file);
+  REQUIRE(rows.size() == 7);
+  CHECK(rows[0].unusable.find("found 4 nodes for 2 GPUs") != std::string::npos);
+  CHECK((rows[1].unusable.empty() && rows[1].collective == "all_reduce" && rows[1].seconds > 0));
+  CHECK((rows[2].unusable.empty() && rows[2].collective == "all_gather" && rows[2].seconds == 0));
+  CHECK(rows[3].unusable.find("column 'nodes': found nothing") != std::string::npos);
+  CHECK(rows[4].unusable == kBrokenLine);
+  CHECK(rows[5].unusable.find("column 'nodes': found '1.7', needs a whole number") != std::string::npos);
+  CHECK(rows[6].unusable.find("column 'gpus': found '15.5', needs a whole number") != std::string::npos);
+  const auto judged = judge_collectives(rows, {});
+  REQUIRE(judged.size() == 7);
+  for (const Judged& j : judged) CHECK_FALSE(j.forecast.reason.empty());  // a single usable one: nothing to fit on
 }

@@ -2,6 +2,9 @@
 // part alone, the stack's constant is recovered from steps made with it, and what cannot be known is not predicted.
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/ratios.hpp"
@@ -217,7 +220,9 @@ TEST_CASE("of rank loads the fullest rank's share of the settled iterations coun
       text += "m,a," + std::to_string(layer) + "," + std::to_string(iteration) + ",1,1," + std::to_string(iteration) +
               "," + std::to_string(layer) + "\n";
   std::ofstream(file) << text;
-  const auto loads = read_rank_loads(file);
+  std::vector<std::string> refused;
+  const auto loads = read_rank_loads(file, refused);
+  CHECK(refused.empty());
   REQUIRE(loads.size() == 1);
   const FullestShares& shares = loads.at({"a", "m"});
   REQUIRE(shares.size() == 2);
@@ -245,44 +250,65 @@ TEST_CASE("tables beside the steps come before those of the tree") {
   CHECK(read_placed_steps(folder / "steps.csv").at(0).seconds == 1);
 }
 
-TEST_CASE("routing tables that are not what they should be are refused with file, line and column") {
+TEST_CASE("a line of a routing table that is not as it should be does not take the others away") {
   const test::TempDirectory folder;
   const auto file = folder / "t.csv";
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
-  const auto steps = [&](const std::string& text) {
-    write(kSteps + text);
-    return test::usage_error([&] { read_placed_steps(file); });
-  };
-  CHECK(steps("").find("found no rows") != std::string::npos);
+  write(kSteps);
+  CHECK(test::usage_error([&] { read_placed_steps(file); }).find("found no rows") != std::string::npos);
   write("dataset,method,model_name,aux_loss,avg_time_us\nb,m,a,0,1\n");
   CHECK(test::usage_error([&] { read_placed_steps(file); }).find("column 'avg_time_ms' missing") != std::string::npos);
-  CHECK(steps("b,m,a,0,0,1,5,5\n").find("line 2: column 'avg_time_ms': found 0") != std::string::npos);
-  CHECK(steps("b,m,a,0,,1,5,5\n").find("column 'avg_time_ms': found nothing") != std::string::npos);
-  CHECK(steps("b,m,a,much,1,1,5,5\n").find("column 'aux_loss': found 'much'") != std::string::npos);
-  CHECK(steps("b,m,a,0,1\n").find("line 2: found too few or too many cells") != std::string::npos);
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"b,m,a,0,0,1,5,5", "column 'avg_time_ms': found 0"},
+      {"b,m,a,0,,1,5,5", "column 'avg_time_ms': found nothing"},
+      {"b,m,a,much,1,1,5,5", "column 'aux_loss': found 'much'"},
+      {"b,m,a,0,1", "too few or too many cells"}};
+  for (const auto& [line, reason] : wrong) {
+    write(kSteps + "books,hot,small,0,1000,1,5,5\n" + line + "\nbooks,spread,small,,900,1,5,5\n");
+    const auto rows = read_placed_steps(file);
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[1].unusable.find(reason) != std::string::npos);
+    const auto judged = judge_routing(rows, steps_of(context(), 2), context(), gpus(), fabric());
+    CHECK((judged[0].forecast.value && judged[2].forecast.value));
+    CHECK(judged[1].forecast.reason == rows[1].unusable);
+  }
 
-  const auto loads = [&](const std::string& text) {
-    write("method,model,layer,iter," + text);
-    return test::usage_error([&] { read_rank_loads(file); });
+  // A recording that cannot be read whole is left out; the others stay.
+  const auto loads = [&](const std::string& lines) {
+    write("method,model,layer,iter,r0,r1\n" + lines + "good,a,0,0,3,1\n");
+    std::vector<std::string> refused;
+    CHECK(read_rank_loads(file, refused).count({"a", "good"}) == 1);
+    CHECK(read_rank_loads(file, refused).size() == 1);
+    REQUIRE_FALSE(refused.empty());
+    return refused.front();
   };
-  CHECK(loads("r0\nm,a,0,0,1\n").find("needs the rows of two ranks") != std::string::npos);
-  CHECK(loads("r0,r2\nm,a,0,0,1,1\n").find("found the column 'r2'") != std::string::npos);
-  CHECK(loads("r0,r1\nm,a,0,0,0,0\n").find("line 2: found no rows on any rank") != std::string::npos);
-  CHECK(loads("r0,r1\nm,a,0,0,1,-1\n").find("column 'r1': found '-1'") != std::string::npos);
-  CHECK(loads("r0,r1\nm,a,0,0.5,1,1\n").find("column 'iter': found 0.5") != std::string::npos);
-  CHECK(loads("r0,r1\nm,a,0,3,1,1\nm,a,0,3,1,1\n").find("line 3: found iteration 3") != std::string::npos);
-  CHECK(loads("r0,r1\nm,a,1,0,1,1\n").find("found layer 1 with 1 iterations, needs every layer from 0") !=
-        std::string::npos);
-  CHECK(loads("r0,r1\nm,a,0,0,1,1\nm,a,0,1,1,1\nm,a,1,0,1,1\n").find("needs every layer from 0 with 2") !=
-        std::string::npos);
+  CHECK(loads("m,a,0,0,0,0\n").find("line 2: found no rows on any rank") != std::string::npos);
+  CHECK(loads("m,a,0,0,1,-1\n").find("column 'r1': found '-1'") != std::string::npos);
+  CHECK(loads("m,a,0,0,1,\n").find("column 'r1': found nothing") != std::string::npos);
+  CHECK(loads("m,a,0,0.5,1,1\n").find("column 'iter': found '0.5'") != std::string::npos);
+  CHECK(loads("m,a,0,3,1,1\nm,a,0,3,1,1\n").find("line 3: found iteration 3") != std::string::npos);
+  CHECK(loads("m,a,1,0,1,1\n").find("found layer 1 with 1 iterations, needs every layer from 0") != std::string::npos);
+  CHECK(loads("m,a,0,0,1,1\nm,a,0,1,1,1\nm,a,1,0,1,1\n").find("needs every layer from 0 with 2") != std::string::npos);
+  std::vector<std::string> refused;
+  for (const char* header : {"r0\nm,a,0,0,1\n", "r0,r2\nm,a,0,0,1,1\n"}) {
+    write("method,model,layer,iter," + std::string(header));
+    CHECK(test::usage_error([&] { read_rank_loads(file, refused); }) != "no error");
+  }
+}
 
+TEST_CASE("shapes and layouts that cannot be are left out, and why is said") {
+  const test::TempDirectory folder;
+  const auto file = folder / "t.csv";
+  const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
   const auto setups = [&](const std::string& text) {
     write(kSetupHeader + text + ",books,0,here\n");
-    return test::usage_error([&] { read_routed_setups(file); });
+    std::vector<std::string> refused;
+    CHECK(read_routed_setups(file, refused).size() + refused.size() == 1);
+    return refused.empty() ? std::string("no error") : refused.front();
   };
   CHECK(setups("a,4,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4") == "no error");
   CHECK(setups("a,0,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("column 'layers'") != std::string::npos);
-  CHECK(setups("a,1e9,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("'layers': found 1000000000") !=
+  CHECK(setups("a,1e9,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("'layers': found '1e9'") !=
         std::string::npos);
   CHECK(setups("a,400000,1024,4096,8,2,8,8,32000,32,4096,2,A100,8,8,,4").find("allowed are 100000 together") !=
         std::string::npos);

@@ -45,6 +45,7 @@ const Cells kRun = {{"row_id", "r1"},
                     {"fsdp_shard_group", "4"},
                     {"dp", "8"},
                     {"ep", ""},
+                    {"etp", ""},
                     {"tp", "2"},
                     {"pp", "2"},
                     {"vp", ""},
@@ -133,11 +134,67 @@ TEST_CASE("words and numbers of other tables are understood or refused, never ta
   CHECK(stage("DDP") == 0);
   CHECK(stage("SHARD_GRAD_OP") == 1);
   CHECK(stage("FULL_SHARD") == 3);
+  CHECK(stage("zero3") == 3);
+  CHECK(stage("ZeRO stage 1") == 1);
+  CHECK(stage("none") == 0);
   CHECK(row_of({{"fsdp_mode", "sharded"}}).unusable.find("found 'sharded'") != std::string::npos);
   CHECK_FALSE(row_of({{"framework", "Megatron-LM"}, {"gpu", "A100-80GB"}}).flash_attention);
   CHECK(row_of({{"framework", "Megatron-LM"}}).flash_attention);
+  CHECK_FALSE(row_of({{"framework", "Megatron-DeepSpeed"}, {"gpu", "A100-80GB"}}).sequence_parallel);
+  CHECK(row_of({{"act_ckpt", "Full"}}).recompute == RunRow::Recompute::full);
+  CHECK(row_of({{"act_ckpt", "False"}}).recompute == RunRow::Recompute::none);
+  // What is not said of the weights follows from the framework.
+  const auto silent = [&](const std::string& framework) {
+    return row_of({{"framework", framework}, {"fsdp_mode", ""}, {"fsdp_shard_group", ""}}).zero_stage;
+  };
+  CHECK(silent("NeMo") == 1);
+  CHECK(silent("Megatron-Bridge") == 1);
+  CHECK(silent("NeMo AutoModel (PyTorch FSDP2)") == 3);
+  CHECK(silent("Homegrown") == 0);
   for (const char* column : {"tp", "n_gpus", "micro_batch", "grad_accum", "hidden", "layers"})
-    CHECK(row_of({{column, "4294967296"}}).unusable.find("needs at most") != std::string::npos);
+    CHECK(row_of({{column, "4294967296"}}).unusable.find("found '4294967296', needs a whole number") != std::string::npos);
+}
+
+TEST_CASE("degrees that are not said follow from the others, or are not there") {
+  CHECK(row_of({{"tp", ""}}).tp == 2);  // 32 GPUs, 8 replicas, 2 stages
+  const RunRow bare = row_of({{"tp", ""}, {"pp", ""}, {"dp", ""}, {"cp", ""}, {"fsdp_shard_group", ""}});
+  REQUIRE(bare.unusable.empty());
+  CHECK((bare.tp == 1 && bare.pp == 1 && bare.dp == 32 && bare.shard_group == 32));
+  CHECK(std::count(bare.assumed.begin(), bare.assumed.end(), "no tensor parallelism") == 1);
+  CHECK(row_of({{"precision", ""}}).precision == "bf16");
+}
+
+TEST_CASE("a table needs few columns, and its others are what it does not say") {
+  const test::TempDirectory folder;
+  test::write_bytes(folder / "few.csv",
+                    "seq_len,hidden,layers,model,n_gpus,gpu,step_time_s,global_batch_seqs,heads\n"
+                    "4096,4096,32,M,8,H20,9,16,32\n4096,4096,32,M,8,H20,9,17,32\n4096,4096,,M,8,H20,9,16,32\n");
+  const auto rows = read_run_rows(folder / "few.csv");
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].unusable.find("neither vocabulary nor parameters said") != std::string::npos);
+  CHECK(rows[2].unusable.find("layers not said") != std::string::npos);
+  test::write_bytes(folder / "more.csv",
+                    "seq_len,hidden,layers,model,n_gpus,gpu,step_time_s,global_batch_seqs,heads,vocab\n"
+                    "4096,4096,32,M,8,H20,9,16,32,32000\n4096,4096,32,M,8,H20,9,17,32,32000\n");
+  const auto more = read_run_rows(folder / "more.csv");
+  CHECK(more[0].unusable.empty());
+  CHECK((more[0].dp == 8 && more[0].accumulation == 2 && more[0].precision == "bf16"));
+  CHECK(more[1].unusable.find("a global batch of 17 sequences for 8 ranks") != std::string::npos);
+  test::write_bytes(folder / "other.csv", "gpu,nodes,gpus,collective\nH100,1,8,all_reduce\n");
+  CHECK(test::usage_error([&] { read_run_rows(folder / "other.csv"); }).find("column 'n_gpus' missing") !=
+        std::string::npos);
+}
+
+TEST_CASE("experts are cut over a tensor group, or its ranks have their own") {
+  const Cells moe = {{"experts", "64"}, {"top_k", "8"}, {"expert_ffn", "768"}};
+  const auto with = [&](Cells cells) {
+    cells.insert(moe.begin(), moe.end());
+    return row_of(cells);
+  };
+  CHECK_FALSE(with({{"ep", "8"}}).whole_experts);
+  CHECK(with({{"ep", "8"}, {"etp", "1"}}).whole_experts);
+  CHECK(with({{"ep", "16"}}).whole_experts);  // more than 8 replicas have
+  CHECK(with({{"ep", "8"}, {"etp", "4"}}).unusable.find("etp: found 4 with tensor groups of 2") != std::string::npos);
 }
 
 TEST_CASE("how rows are sent to experts is read from what is said of the dispatcher") {
@@ -174,7 +231,6 @@ TEST_CASE("a batch follows from accumulation, and accumulation from a batch") {
 
 TEST_CASE("one row that cannot be used does not take the others away") {
   const std::vector<std::pair<Cells, std::string>> wrong = {
-      {{{"tp", ""}}, "tp not said"},
       {{{"tp", "4"}}, "64 ranks on 32 GPUs"},
       {{{"mem_gb", "-1"}}, "found '-1'"},
       {{{"step_time_s", "-3"}}, "found '-3'"},
@@ -184,7 +240,7 @@ TEST_CASE("one row that cannot be used does not take the others away") {
       {{{"arch_type", "hybrid_moe"}}, "layers of several kinds"},
       {{{"fsdp_shard_group", "3"}}, "shard groups of 3"},
       {{{"act_ckpt", "some"}}, "found 'some'"},
-      {{{"vp", "17"}}, "2 pipeline stages of 17 chunks for 32 layers"},
+      {{{"vp", "18"}}, "2 pipeline stages of 18 chunks for 32 layers"},
       {{{"heads", "33"}, {"kv_heads", "33"}}, "33 heads for tensor parallelism of 2"}};
   for (const auto& [cells, reason] : wrong) {
     const auto rows = rows_of({{}, cells, {}});
@@ -248,6 +304,7 @@ TEST_CASE("the tables in the tree are read whole") {
   CHECK(
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
   CHECK(usable(read_run_rows("configs/measurements/torchtitan_runs.csv")) == 17);
+  CHECK(usable(read_run_rows("configs/measurements/later_runs.csv")) == 126);
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
   CHECK(tables.size() == 1484);
   CHECK(usable(tables) == 1484);

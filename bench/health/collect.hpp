@@ -1,0 +1,34 @@
+// The short check of the node it runs on: every core computes and copies at once, a file is written and read back, and
+// the counters of the NICs are watched meanwhile. What needs other nodes (all-reduces) comes from elsewhere.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/health/observation.hpp"
+
+namespace wt {
+
+struct CollectOptions {
+  bool quick = false;                   ///< 7 repetitions instead of 15, a quarter of the file: 2 s instead of 5
+  std::filesystem::path storage = ".";  ///< folder to write in
+  std::filesystem::path sysfs = "/sys";
+};
+
+/// Named after the host, with a device a usable core. Times of cores are CPU seconds of their thread, so that other
+/// programs on the same core do not make it slow. `said` is told what begins. Throws Error{runtime} where a core cannot
+/// be pinned or the folder not be written in.
+NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said);
+
+/// Counters since boot, and now: /sys/class/net (physical devices; those that are up) and /sys/class/infiniband.
+/// `errors` has every error counter.
+std::vector<NicObservation> read_nics(const std::filesystem::path& sysfs);
+/// What rose in between; NICs that are only in `after` count from 0.
+std::vector<NicObservation> risen(const std::vector<NicObservation>& before, std::vector<NicObservation> after,
+                                  double seconds);
+
+/// The kernel's messages since boot; "" where this user may not read them.
+std::string kernel_log();
+
+}  // namespace wt

@@ -1,0 +1,257 @@
+#include "bench/health/judge.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "bench/gate/statistics.hpp"
+#include "bench/health/events.hpp"
+#include "bench/health/outliers.hpp"
+#include "configs/spec/error.hpp"
+#include "configs/spec/quantity.hpp"
+
+namespace wt {
+namespace {
+
+/// One value of a group, and whose it is.
+struct Member {
+  std::string node, device;
+  double time;  ///< or seconds a byte: larger is worse
+  std::vector<std::string> throttle = {};
+};
+
+struct Measure {
+  std::string what, group;
+  MeasureLimits limits;
+  std::vector<Member> members;
+};
+
+constexpr std::size_t kFewest = 3;  // that make a group: deviations()
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// By device model; nodes in the order of the fleet, so that the verdict does not depend on maps of pointers.
+std::vector<Measure> measures_of(const FleetObservation& fleet, const JudgeOptions& options) {
+  std::map<std::pair<std::string, std::string>, Measure> groups;
+  const auto add = [&](const std::string& what, const std::string& group, const MeasureLimits& limits, Member member) {
+    Measure& measure = groups.try_emplace({what, group}, Measure{what, group, limits, {}}).first->second;
+    measure.members.push_back(std::move(member));
+  };
+  for (const NodeObservation& node : fleet.nodes) {
+    for (const DeviceObservation& device : node.devices) {
+      if (!device.stress_s.empty())
+        add("compute", device.model, options.compute, {node.name, device.id, median(device.stress_s), device.throttle});
+      if (!device.memory_Bps.empty())
+        add("memory", device.model, options.memory, {node.name, device.id, 1 / median(device.memory_Bps)});
+    }
+    if (!node.storage.write_Bps.empty())
+      add("storage write", "", options.storage, {node.name, "", 1 / median(node.storage.write_Bps)});
+    if (!node.storage.read_Bps.empty())
+      add("storage read", "", options.storage, {node.name, "", 1 / median(node.storage.read_Bps)});
+  }
+  std::vector<Measure> out;
+  for (auto& [key, measure] : groups) out.push_back(std::move(measure));
+  return out;
+}
+
+/// A slow member of a measure, still without a judgement of its node.
+struct Slow {
+  const Member* member;
+  double slowdown, chance;
+  NodeState state;
+};
+
+std::string action_for(const std::string& what, const std::vector<const Slow*>& slow, std::size_t of) {
+  const bool throttled = std::any_of(slow.begin(), slow.end(), [](const Slow* s) {
+    return std::any_of(s->member->throttle.begin(), s->member->throttle.end(), is_hardware_throttle);
+  });
+  if (what == "compute" && throttled) return "check cooling and power";
+  if (what == "compute")
+    return slow.size() == of && of > 1 ? "check power cap, clocks and cooling of the node"
+                                       : "run the vendor's diagnostics on the device";
+  if (what == "memory") return "run the vendor's memory diagnostics";
+  return "check disk, mount and path to the file system";
+}
+
+/// One finding a node: its slow devices together.
+Finding finding_of(const Measure& measure, const std::string& node, const std::vector<const Slow*>& slow,
+                   std::size_t of) {
+  Finding out;
+  out.node = node;
+  out.what = measure.what;
+  double least = slow.front()->slowdown, most = 0, chance = 1;
+  std::string throttle;
+  for (const Slow* each : slow) {
+    least = std::min(least, each->slowdown), most = std::max(most, each->slowdown),
+    chance = std::min(chance, each->chance);
+    out.state = std::max(out.state, each->state);
+    for (const std::string& word : each->member->throttle)
+      if (is_hardware_throttle(word) && throttle.find(word) == std::string::npos)
+        throttle += (throttle.empty() ? "" : ", ") + word;
+  }
+  const std::string& device = slow.front()->member->device;
+  const std::string who = device.empty()     ? "the node"
+                          : slow.size() == 1 ? device
+                                             : fmt::format("{} of {} devices", slow.size(), of);
+  out.reason =
+      fmt::format("{}: {} slower than the median of {}", who,
+                  slow.size() == 1 ? percent(most) : percent(least) + " to " + percent(most), measure.members.size());
+  if (!throttle.empty()) out.reason += fmt::format("; throttled ({})", throttle);
+  out.action = action_for(measure.what, slow, of);
+  out.confidence = 1 - chance;
+  return out;
+}
+
+void judge_measure(const Measure& measure, double comparisons, std::size_t nodes, const JudgeOptions& options,
+                   HealthVerdict& out, std::vector<Finding>& findings) {
+  if (measure.members.size() < kFewest) {
+    out.missing.push_back(fmt::format("{}: {} to compare{}; needs 3", measure.what,
+                                      measure.members.size() == 1 ? "one value" : "two values",
+                                      measure.group.empty() ? "" : " of " + measure.group));
+    return;
+  }
+  std::vector<double> times;
+  for (const Member& member : measure.members) times.push_back(member.time);
+  const std::vector<Deviation> found = deviations(times, measure.limits.usual_spread);
+  std::vector<Slow> slow;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double chance = std::min(1.0, found[i].p * comparisons);
+    if (chance >= options.watch_alpha || found[i].slowdown < measure.limits.watch_floor) continue;
+    const bool grave = chance < options.cordon_alpha && found[i].slowdown >= measure.limits.cordon_floor;
+    slow.push_back({&measure.members[i], found[i].slowdown, chance, grave ? NodeState::cordon : NodeState::watch});
+  }
+  std::map<std::string, std::vector<const Slow*>> by_node;
+  for (const Slow& each : slow) by_node[each.member->node].push_back(&each);
+  const bool common = by_node.size() > 1 &&
+                      static_cast<double>(by_node.size()) > options.common_cause_share * static_cast<double>(nodes);
+  NodeState worst = NodeState::watch;
+  double surest = 0;
+  for (const auto& [node, own] : by_node) {
+    const auto of = std::count_if(measure.members.begin(), measure.members.end(),
+                                  [&, &name = node](const Member& m) { return m.node == name; });
+    Finding finding = finding_of(measure, node, own, static_cast<std::size_t>(of));
+    worst = std::max(worst, finding.state), surest = std::max(surest, finding.confidence);
+    if (common) finding.state = NodeState::watch;
+    findings.push_back(std::move(finding));
+  }
+  if (common)
+    out.shared.push_back(
+        {worst, "", measure.what,
+         fmt::format("{} of {} nodes are slower than the others: a cause in common", by_node.size(), nodes),
+         "look for what they share: rack, power cap, cooling, software", surest, Evidence::derived});
+}
+
+void judge_links(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out,
+                 std::vector<Finding>& findings) {
+  using Kind = LinkFinding::Kind;
+  const auto comparisons = static_cast<double>(out.comparisons);
+  const auto pairs = judge_pairs(fleet.links, options.all_reduce.usual_spread, options.cordon_alpha / comparisons,
+                                 options.all_reduce.cordon_floor);
+  if (pairs.empty())
+    out.missing.push_back("all-reduce: no pair of nodes was measured");
+  else if (pairs.size() < 5)
+    out.missing.push_back(
+        fmt::format("all-reduce: {} pairs and rails; a slow node is in two of them, needs 5", pairs.size()));
+  for (const LinkFinding& found : solve_pairs(pairs)) {
+    const std::string rail = found.rail.empty() ? "" : fmt::format(" on rail {}", found.rail);
+    const JudgedPair& worst = found.pairs.front();
+    Finding f{NodeState::cordon, found.node, "all-reduce", "", "", 1 - std::min(1.0, found.p * comparisons),
+              Evidence::derived};
+    const std::string slower = fmt::format("{} slower than the median ({})", percent(found.slowdown),
+                                           format_bytes(static_cast<double>(worst.bytes)));
+    switch (found.kind) {
+      case Kind::node:
+        f.reason = fmt::format("slow with all {} partners{}, of whom {} {} fast with others: {}", found.pairs.size(),
+                               rail, found.fast_partners, found.fast_partners == 1 ? "is" : "are", slower);
+        f.action = found.rail.empty() ? "check NICs, cables and PCIe of the node"
+                                      : fmt::format("check the NIC and cable of rail {}", found.rail);
+        findings.push_back(f);
+        break;
+      case Kind::ambiguous:
+        f.state = NodeState::watch;
+        f.action = "measure it with another partner";
+        for (const std::string& node : {found.node, found.other}) {
+          if (node.empty()) continue;
+          f.node = node;
+          f.reason = fmt::format("slow with {}{}, and no pair says whose fault it is: {}",
+                                 worst.a == node ? worst.b : worst.a, rail, slower);
+          findings.push_back(f);
+        }
+        break;
+      case Kind::cable:
+        f.node = "";
+        f.reason = fmt::format("{} with {}{}: {}; both are fast with others", found.node, found.other, rail, slower);
+        f.action = "check the path between them";
+        out.shared.push_back(f);
+        break;
+      case Kind::rail:
+        f.node = "";
+        f.reason = fmt::format("{} of its pairs{} are slow: {}; no node's fault", found.pairs.size(), rail, slower);
+        f.action = "check the rail's switch and its routes";
+        out.shared.push_back(f);
+        break;
+    }
+  }
+}
+
+void check_options(const JudgeOptions& o) {
+  if (!(o.cordon_alpha > 0) || !(o.cordon_alpha <= o.watch_alpha) || !(o.watch_alpha < 1))
+    throw_error(Code::usage,
+                "health: found cordon_alpha {} and watch_alpha {}, allowed 0 < cordon_alpha <= watch_alpha < 1",
+                o.cordon_alpha, o.watch_alpha);
+  for (const MeasureLimits& m : {o.compute, o.memory, o.all_reduce, o.storage})
+    if (!(m.usual_spread > 0) || !(m.watch_floor > 0) || !(m.watch_floor <= m.cordon_floor))
+      throw_error(Code::usage,
+                  "health: found spread {} and floors {} and {}, allowed above 0, and the floor of watch not above "
+                  "that of cordon",
+                  m.usual_spread, m.watch_floor, m.cordon_floor);
+}
+
+}  // namespace
+
+std::size_t HealthVerdict::count(NodeState state) const {
+  return static_cast<std::size_t>(
+      std::count_if(nodes.begin(), nodes.end(), [&](const NodeVerdict& n) { return n.state == state; }));
+}
+
+int HealthVerdict::exit_status() const {
+  const bool grave =
+      std::any_of(shared.begin(), shared.end(), [](const Finding& f) { return f.state == NodeState::cordon; });
+  return grave || count(NodeState::cordon) > 0 ? static_cast<int>(Code::finding) : 0;
+}
+
+HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options) {
+  check_options(options);
+  HealthVerdict out;
+  std::vector<Finding> findings = event_findings(fleet);
+  const std::vector<Measure> measures = measures_of(fleet, options);
+  for (const Measure& measure : measures)
+    if (measure.members.size() >= kFewest) out.comparisons += measure.members.size();
+  out.comparisons += fleet.links.size();
+  const auto comparisons = static_cast<double>(out.comparisons);
+  if (std::none_of(measures.begin(), measures.end(), [](const Measure& m) { return m.what == "compute"; }))
+    out.missing.push_back("compute: no device was stressed");
+  for (const Measure& measure : measures)
+    judge_measure(measure, comparisons, fleet.nodes.size(), options, out, findings);
+  judge_links(fleet, options, out, findings);
+  if (fleet.training) out.training = diagnose(*fleet.training, options.diagnosis);
+
+  for (const NodeObservation& node : fleet.nodes) {
+    NodeVerdict verdict{node.name, NodeState::healthy, {}};
+    for (const Finding& finding : findings)
+      if (finding.node == node.name)
+        verdict.findings.push_back(finding), verdict.state = std::max(verdict.state, finding.state);
+    std::stable_sort(verdict.findings.begin(), verdict.findings.end(), [](const Finding& a, const Finding& b) {
+      return a.state != b.state ? a.state > b.state : a.confidence > b.confidence;
+    });
+    out.nodes.push_back(std::move(verdict));
+  }
+  std::stable_sort(out.nodes.begin(), out.nodes.end(), [](const NodeVerdict& a, const NodeVerdict& b) {
+    return a.state != b.state ? a.state > b.state : a.node < b.node;
+  });
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,112 @@
+#include "bench/health/training.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+using Optional = std::optional<double> TrainingStep::*;
+
+constexpr std::pair<const char*, Optional> kOptional[] = {
+    {"exposed_communication_s", &TrainingStep::exposed_communication_s},
+    {"mfu", &TrainingStep::mfu},
+    {"expert_imbalance", &TrainingStep::expert_imbalance},
+    {"aux_loss", &TrainingStep::aux_loss}};
+
+/// Other keys are the trainer's own business.
+TrainingStep step_from(const JsonReader& r) {
+  TrainingStep out;
+  out.step = r.at("step").integer();
+  out.unix_s = r.at("unix_s").non_negative();
+  out.step_s = r.at("step_s").finite();
+  if (out.step_s <= 0) r.at("step_s").fail(r.at("step_s").value().dump(), "seconds above 0");
+  out.loss = r.at("loss").value().is_null() ? std::numeric_limits<double>::quiet_NaN() : r.at("loss").finite();
+  for (const auto& [key, member] : kOptional)
+    if (r.has(key) && !r.at(key).value().is_null()) out.*member = r.at(key).non_negative();
+  return out;
+}
+
+void append(TrainingObservation& out, const TrainingStep& step, const std::string& where) {
+  if (!out.steps.empty() && step.step <= out.steps.back().step)
+    throw_error(Code::usage, "{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run",
+                where, step.step, out.steps.back().step);
+  out.steps.push_back(step);
+}
+
+}  // namespace
+
+TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s) {
+  const std::filesystem::path file = run_folder / "metrics.jsonl";
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(text << in.rdbuf())))
+    throw_error(
+        Code::usage,
+        "{}: found no readable file, needs the metrics of a run; name the folder that windtunnel train -o writes",
+        file.string());
+  TrainingObservation out;
+  out.now_unix_s = now_unix_s;
+  out.ended = std::filesystem::exists(run_folder / "summary.json");
+  const std::string all = text.str();
+  std::size_t number = 0;
+  // A line that does not end yet is being written.
+  for (std::size_t at = 0, end; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string where = file.string() + ":" + std::to_string(++number);
+    if (end == at) continue;
+    const json line = parse_json(all.substr(at, end - at), where);
+    append(out, step_from(JsonReader(line, where)), where);
+  }
+  using std::chrono::duration, std::chrono::file_clock;
+  out.last_sign_unix_s =
+      out.steps.empty()
+          ? duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file)).time_since_epoch()).count()
+          : out.steps.back().unix_s;
+  return out;
+}
+
+json to_json(const TrainingObservation& training) {
+  json out = {{"steps", json::array()},
+              {"now_unix_s", training.now_unix_s},
+              {"last_sign_unix_s", training.last_sign_unix_s},
+              {"ended", training.ended}};
+  for (const TrainingStep& s : training.steps) {
+    json step = {{"step", s.step},
+                 {"unix_s", s.unix_s},
+                 {"step_s", s.step_s},
+                 {"loss", std::isfinite(s.loss) ? json(s.loss) : json()}};
+    for (const auto& [key, member] : kOptional)
+      if (s.*member) step[key] = *(s.*member);
+    out["steps"].push_back(std::move(step));
+  }
+  if (training.utilisation) out["utilisation"] = *training.utilisation;
+  if (training.network_Bps) out["network_Bps"] = *training.network_Bps;
+  return out;
+}
+
+TrainingObservation training_from_json(const JsonReader& r) {
+  r.allow_only({"steps", "now_unix_s", "last_sign_unix_s", "ended", "utilisation", "network_Bps"});
+  TrainingObservation out;
+  for (const JsonReader& each : r.at("steps").elements()) append(out, step_from(each), "training");
+  out.now_unix_s = r.at("now_unix_s").non_negative();
+  if (r.has("last_sign_unix_s"))
+    out.last_sign_unix_s = r.at("last_sign_unix_s").non_negative();
+  else
+    out.last_sign_unix_s = out.steps.empty() ? out.now_unix_s : out.steps.back().unix_s;
+  if (r.has("ended")) out.ended = r.at("ended").boolean();
+  if (r.has("utilisation")) {
+    out.utilisation = r.at("utilisation").non_negative();
+    if (*out.utilisation > 1) r.at("utilisation").fail(r.at("utilisation").value().dump(), "a share from 0 to 1");
+  }
+  if (r.has("network_Bps")) out.network_Bps = r.at("network_Bps").non_negative();
+  return out;
+}
+
+}  // namespace wt

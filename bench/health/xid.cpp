@@ -1,0 +1,168 @@
+#include "bench/health/xid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <regex>
+#include <sstream>
+
+namespace wt {
+namespace {
+
+struct Row {
+  Remedy action;
+  const char* meaning;
+};
+
+/// NVIDIA's catalog; codes that it lists together stand together.
+const std::map<int, Row>& table() {
+  static const std::map<int, Row> rows = [] {
+    std::map<int, Row> out;
+    const auto add = [&](Remedy action, std::initializer_list<std::pair<int, const char*>> codes) {
+      for (const auto& [code, meaning] : codes) out[code] = {action, meaning};
+    };
+    add(Remedy::restart_application, {{11, "invalid or corrupted push buffer"},
+                                      {13, "graphics engine exception"},
+                                      {25, "invalid or illegal push buffer"},
+                                      {31, "GPU memory page fault"},
+                                      {32, "invalid or corrupted push buffer"},
+                                      {94, "contained memory error"}});
+    add(Remedy::find_earlier, {{43, "GPU stopped processing"}, {45, "preemptive cleanup"}});
+    add(Remedy::none, {{63, "row remapping recorded"},
+                       {92, "high single-bit error rate"},
+                       {137, "illegal peer access, an error of the application"},
+                       {157, ""},
+                       {171, "the double-bit error was in DRAM"},
+                       {172, "the double-bit error was in SRAM"}});
+    add(Remedy::reset_gpu, {{46, "GPU stopped processing"},
+                            {48, "double-bit memory error"},
+                            {62, "internal microcontroller halt"},
+                            {95, "uncontained memory error"},
+                            {109, "context switch timeout"},
+                            {110, ""},
+                            {119, "GSP timeout"},
+                            {120, "GSP error"},
+                            {136, ""},
+                            {140, "unrecovered memory error"},
+                            {143, ""},
+                            {156, ""},
+                            {158, ""}});
+    add(Remedy::replace, {{64, "row remapping failed"}});
+    add(Remedy::nvlink_workflow, {{74, "NVLink error"}});
+    for (int code = 144; code <= 150; ++code) out[code] = {Remedy::decode_registers, "NVLink error"};
+    add(Remedy::restart_node, {{79, "fallen off the bus"}});
+    return out;
+  }();
+  return rows;
+}
+
+NodeState state_of(Remedy action) {
+  switch (action) {
+    case Remedy::none:
+    case Remedy::restart_application:
+    case Remedy::find_earlier:
+      return NodeState::healthy;
+    case Remedy::decode_registers:
+    case Remedy::look_up:
+    case Remedy::nvlink_workflow:
+    case Remedy::drain_peers:
+      return NodeState::watch;
+    default:
+      return NodeState::cordon;
+  }
+}
+
+/// The recovery action that XID 154 changed to; drivers spell the last one in two ways.
+Remedy recovery_action(const std::string& text) {
+  const std::size_t to = text.rfind(" to ");
+  const std::string verdict = to == std::string::npos ? text : text.substr(to);
+  const std::array<std::pair<const char*, Remedy>, 6> words = {{{"Drain and Reset", Remedy::drain_and_reset},
+                                                                {"Drain P2P", Remedy::drain_peers},
+                                                                {"GPU Reset", Remedy::reset_gpu},
+                                                                {"Node Reboot", Remedy::restart_node},
+                                                                {"OS Reboot", Remedy::restart_node},
+                                                                {"(None)", Remedy::none}}};
+  for (const auto& [word, action] : words)
+    if (verdict.find(word) != std::string::npos) return action;
+  return Remedy::look_up;
+}
+
+}  // namespace
+
+std::vector<XidEvent> xids_in(const std::string& kernel_log) {
+  static const std::regex numbered(
+      R"(NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-9a-fA-F])?\): (\d{1,4})(?:, ?(.*))?$)");
+  // "NVRM: The NVIDIA GPU 0000:b3:00.0" and two lines further "NVRM: fallen off the bus and is not responding".
+  static const std::regex gone(R"(NVRM: The NVIDIA GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}))");
+  std::vector<XidEvent> out;
+  std::string lost;
+  std::istringstream lines(kernel_log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("NVRM") == std::string::npos) continue;  // the expressions are slow, kernel logs long
+    line.resize(
+        std::min<std::size_t>(line.size(), 1024));  // more than the kernel prints; std::regex recurses by character
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    std::smatch found;
+    if (std::regex_search(line, found, numbered)) {
+      XidEvent event{std::stoi(found[2]), found[1], found[3]};
+      std::transform(event.pci_bus.begin(), event.pci_bus.end(), event.pci_bus.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      out.push_back(std::move(event));
+    } else if (std::regex_search(line, found, gone)) {
+      lost = found[1];
+    } else if (!lost.empty() && line.find("fallen off the bus") != std::string::npos) {
+      out.push_back({79, lost, "fallen off the bus and is not responding to commands"});
+      lost.clear();
+    }
+  }
+  return out;
+}
+
+XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
+  const auto also = [&](int code) { return std::find(with.begin(), with.end(), code) != with.end(); };
+  XidAdvice out;
+  if (event.code == 154) {
+    out = {recovery_action(event.text), NodeState::healthy, "the driver's own verdict"};
+  } else if (const auto row = table().find(event.code); row != table().end()) {
+    out = {row->second.action, NodeState::healthy, row->second.meaning};
+    if (event.code == 48 && (also(63) || also(64))) out.action = Remedy::drain_and_reset;
+    if (event.code == 172 && event.text.find("hreshold") != std::string::npos) out.action = Remedy::replace;
+  }
+  out.state = state_of(out.action);
+  return out;
+}
+
+std::string to_string(Remedy action) {
+  switch (action) {
+    case Remedy::none:
+      return "nothing";
+    case Remedy::restart_application:
+      return "restart the application";
+    case Remedy::find_earlier:
+      return "look for the event before it";
+    case Remedy::decode_registers:
+      return "decode the registers in the message";
+    case Remedy::look_up:
+      return "look it up in NVIDIA's catalog";
+    case Remedy::nvlink_workflow:
+      return "follow NVIDIA's NVLink workflow";
+    case Remedy::drain_peers:
+      return "drain jobs that use peer-to-peer traffic";
+    case Remedy::reset_gpu:
+      return "reset the GPU; replace it if this comes back";
+    case Remedy::drain_and_reset:
+      return "drain the node and reset the GPU";
+    case Remedy::restart_node:
+      return "restart the bare-metal node";
+    case Remedy::replace:
+      return "replace the GPU";
+  }
+  return "";
+}
+
+std::string to_string(NodeState state) {
+  return state == NodeState::cordon ? "cordon" : state == NodeState::watch ? "watch" : "healthy";
+}
+
+}  // namespace wt

@@ -1,0 +1,40 @@
+#include "bench/profile/rate.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace wt {
+
+std::optional<Rate> rate(const Measurement& m) {
+  const double seconds = m.median();
+  if (m.unit != "s" || !(seconds > 0)) return std::nullopt;
+  const auto counter = [&](const char* key) {
+    const auto found = m.counters.find(key);
+    return found == m.counters.end() ? 0.0 : found->second;
+  };
+  const auto size_of = [&](const char* key) {
+    const auto found = m.shape.find(key);
+    return found == m.shape.end() ? 0.0 : static_cast<double>(found->second);
+  };
+  const bool product = m.kernel == "gemm" || m.kernel.starts_with("grouped_gemm") || m.kernel == "attention" || m.kernel.starts_with("gemm_beside_");
+  double work = product ? counter("flops") : m.shape.count("bytes") ? size_of("bytes") : counter("bytes");
+  if (m.kernel == "gemm" && work == 0)
+    work = 2 * size_of("rows") * size_of("n") * size_of("k");  // published times say no more
+  if (!(work > 0)) return std::nullopt;
+  return Rate{work / seconds, product ? "FLOP/s" : "B/s"};
+}
+
+std::string to_string(const Rate& rate) {
+  return rate.unit == "FLOP/s" ? fmt::format("{:.1f} GFLOP/s", rate.value / 1e9)
+                               : fmt::format("{:.2f} GB/s", rate.value / 1e9);
+}
+
+double spread(const Measurement& m) {
+  if (!(m.median() > 0)) return 0;
+  std::vector<double> sorted = m.samples;
+  std::sort(sorted.begin(), sorted.end());
+  return 0.5 * (sorted[sorted.size() - 1 - sorted.size() / 10] - sorted[sorted.size() / 10]) / m.median();
+}
+
+}  // namespace wt

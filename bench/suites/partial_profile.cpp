@@ -1,0 +1,93 @@
+#include "bench/suites/partial_profile.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+const char* const kDone = "run.done";  // suites, a blank behind each
+
+/// Run facts that must agree all the same: of one machine and one build, and of what is asked.
+constexpr const char* kSame[] = {"commit", "host", "gpu_uuid", "run.name", "run.seed", "run.samples", "run.quick"};
+
+std::vector<FingerprintDifference> what_differs(const Fingerprint& before, const Fingerprint& now) {
+  std::vector<FingerprintDifference> out = differences(before, now);
+  const auto value = [](const Fingerprint& from, const std::string& key) {
+    const auto found = from.find(key);
+    return found == from.end() ? std::string() : found->second;
+  };
+  for (const char* key : kSame)
+    if (value(before, key) != value(now, key)) out.push_back({key, value(before, key), value(now, key)});
+  return out;
+}
+
+bool of_ranks(const Measurement& m) { return m.shape.count("ranks") > 0; }
+
+}  // namespace
+
+PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std::string, std::string> facts) : profile_{std::move(facts), {}} {
+  if (output.empty()) return;
+  file_ = output.string() + ".partial";
+  if (!std::filesystem::exists(file_)) return;
+  Profile before;
+  try {
+    before = read_profile(file_);
+  } catch (const Error& e) {
+    fmt::print(stderr, "windtunnel bench: starts anew: {}\n", e.what());
+    return;
+  }
+  if (const auto found = what_differs(before.fingerprint, profile_.fingerprint); !found.empty()) {
+    fmt::print(stderr, "windtunnel bench: starts anew, as {} is not of this machine, build and command: {}\n", file_.string(), to_string(found));
+    return;
+  }
+  if (!before.failures.empty()) {  // suites of several processes start again with their failed rows
+    std::erase_if(before.measurements, of_ranks);
+    before.fingerprint.erase(kDone);
+  }
+  profile_.measurements = std::move(before.measurements);
+  kernels_ = static_cast<std::size_t>(std::count_if(profile_.measurements.begin(), profile_.measurements.end(), [](const Measurement& m) { return !of_ranks(m); }));
+  if (before.fingerprint.count(kDone)) profile_.fingerprint[kDone] = before.fingerprint.at(kDone);
+  fmt::print(stderr, "windtunnel bench: continues from {}, which has {} measurements\n", file_.string(), profile_.measurements.size());
+}
+
+void PartialProfile::put_kernels(const Profile& kernels) {
+  std::vector<Measurement> all = kernels.measurements;
+  std::copy(profile_.measurements.begin() + static_cast<std::ptrdiff_t>(kernels_), profile_.measurements.end(), std::back_inserter(all));
+  kernels_ = kernels.measurements.size();
+  profile_.measurements = std::move(all);
+  profile_.failures = kernels.failures;  // theirs come first
+  save();
+}
+
+void PartialProfile::add(const std::string& suite, const Profile& part) {
+  profile_.measurements.insert(profile_.measurements.end(), part.measurements.begin(), part.measurements.end());
+  profile_.failures.insert(profile_.failures.end(), part.failures.begin(), part.failures.end());
+  profile_.fingerprint[kDone] += suite + " ";
+  save();
+}
+
+bool PartialProfile::has(const std::string& suite) const {
+  const auto found = profile_.fingerprint.find(kDone);
+  return found != profile_.fingerprint.end() && (" " + found->second).find(" " + suite + " ") != std::string::npos;
+}
+
+void PartialProfile::add_facts(const std::map<std::string, std::string>& facts) {
+  for (const auto& [key, value] : facts) profile_.fingerprint[key] = value;
+}
+
+void PartialProfile::save() const {
+  if (!file_.empty()) write_profile(profile_, file_);
+}
+
+Profile PartialProfile::finish() {
+  profile_.fingerprint.erase(kDone);
+  std::error_code ignored;
+  if (!file_.empty()) std::filesystem::remove(file_, ignored);
+  return profile_;
+}
+
+}  // namespace wt

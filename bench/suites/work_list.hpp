@@ -1,0 +1,25 @@
+// Work items as a file: what `windtunnel bench --for` finds missing, handed to windtunnel-train, which has the kernels.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/program/work_item.hpp"
+
+namespace wt {
+
+struct WorkList {
+  std::string study;
+  std::string gpu;  ///< of the study's cluster, "H100-SXM-80GB"; "" = this machine's CPU
+  std::vector<WorkItem> items;  ///< rows.per_row = 0
+};
+
+nlohmann::json to_json(const WorkList& list);
+/// Strict. Throws Error{usage} naming file, key, found and allowed.
+WorkList read_work_list(const std::filesystem::path& file);
+
+/// Whether a device is the one that a cluster names: its first word ("H100" of "H100-SXM-80GB") stands in the device's name.
+bool is_gpu(const std::string& device, const std::string& gpu);
+
+}  // namespace wt

@@ -1,0 +1,181 @@
+// windtunnel health: is this node well? health judge: which node of a fleet is not? health --watch: why is a run slow?
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "bench/gate/statistics.hpp"
+#include "bench/health/collect.hpp"
+#include "bench/health/dcgm.hpp"
+#include "bench/profile/fingerprint.hpp"
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "planner/cli/command.hpp"
+#include "planner/cli/health_report.hpp"
+#include "planner/cli/output.hpp"
+#include "reports/render.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string output, storage = ".", dcgm, kernel_log, run;
+  std::vector<std::string> files;
+  double mfu_below = 0;
+  bool quick = false, json = false;
+};
+
+std::string read_text(const std::string& flag, const std::string& file) {
+  std::stringstream text;
+  if (file == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  std::ifstream in(file, std::ios::binary);
+  if (std::filesystem::is_directory(file) || !in)
+    throw_error(Code::usage, "{} {}: found no readable file, needs one, or '-' for standard input{}", flag, file,
+                file.starts_with("http") ? "; pipe it: curl -s " + file + " | windtunnel health --dcgm -" : "");
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong name costs
+/// nothing.
+struct Told {
+  std::string kernel_log, dcgm;
+};
+
+Told read_told(const Options& o) {
+  return {o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log),
+          o.dcgm.empty() ? "" : read_text("--dcgm", o.dcgm)};
+}
+
+/// Puts it beside what was measured.
+void add_told(NodeObservation& node, const Told& told, const Options& o) {
+  node.xids = xids_in(told.kernel_log);
+  if (o.dcgm.empty()) return;
+  const std::vector<NodeObservation> seen = nodes_from_dcgm(told.dcgm, o.dcgm, node.name);
+  // In a container the exporter has a name of its own; several nodes are somebody else's.
+  for (const NodeObservation& each : seen)
+    if (seen.size() == 1 || each.name == node.name) return merge_node(node, each);
+  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
+              o.dcgm, seen.size(), node.name);
+}
+
+/// `watched`: what the run says is the answer, and a run that is not fine a finding.
+void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, bool json, bool watched = false) {
+  const HealthVerdict verdict = judge(fleet, options);
+  Report report = health_report(verdict, options);
+  if (fleet.nodes.size() == 1)
+    if (Table measured = measured_table(fleet.nodes.front()); !measured.rows.empty())
+      report.sections.push_back({"measured", "What was measured", {}, {measured}});
+  report.provenance = provenance();
+  put_report(report, json);
+  const bool unwell = watched && verdict.training->ailment != Ailment::fine;
+  set_status(unwell ? static_cast<int>(Code::finding) : verdict.exit_status());
+}
+
+void check_node(const Options& o) {
+  CollectOptions options;
+  options.quick = o.quick;
+  options.storage = o.storage;
+  const Told told = read_told(o);
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  FleetObservation fleet;
+  fleet.nodes = {collect_node(options, [&](const std::string& what) {
+    if (terminal) fmt::print(stderr, "{}\n", what);
+  })};
+  add_told(fleet.nodes.front(), told, o);
+  if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
+  put_verdict(fleet, {}, o.json);
+}
+
+double now_unix_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The signals that can be had beside a running trainer. Computing beside it would measure the trainer.
+void look_at_node(FleetObservation& fleet, const Options& o) {
+  constexpr double kSeconds = 2;
+  const std::vector<NicObservation> before = read_nics("/sys");
+  std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
+  NodeObservation node;
+  node.name = host_facts()["host"];
+  node.nics = risen(before, read_nics("/sys"), kSeconds);
+  add_told(node, read_told(o), o);
+  std::vector<double> busy;
+  for (const DeviceObservation& device : node.devices)
+    if (device.utilisation) busy.push_back(*device.utilisation);
+  if (!busy.empty()) fleet.training->utilisation = median(busy);
+  if (!node.nics.empty()) {
+    fleet.training->network_Bps = 0;
+    for (const NicObservation& nic : node.nics)
+      *fleet.training->network_Bps += (nic.received_bytes + nic.sent_bytes) / kSeconds;
+  }
+  fleet.nodes = {std::move(node)};
+}
+
+void watch(const Options& o) {
+  if (o.mfu_below <= 0)
+    throw_error(Code::usage, "--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
+  if (o.dcgm == "-" || o.kernel_log == "-")
+    throw_error(Code::usage, "--watch {}: found '-', needs files, which it can read when it has to", o.run);
+  JudgeOptions options;
+  options.diagnosis.mfu_below = o.mfu_below;
+  FleetObservation fleet;
+  for (;;) {
+    fleet.training = read_training(o.run, now_unix_s());
+    const Diagnosis found = diagnose(*fleet.training, options.diagnosis);
+    const bool waiting = found.ailment == Ailment::undecided && fleet.training->steps.size() < options.diagnosis.window;
+    if (fleet.training->ended || (found.ailment != Ailment::fine && !waiting)) break;
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+  }
+  look_at_node(fleet, o);
+  if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
+  put_verdict(fleet, options, o.json, true);
+}
+
+void add_judge(CLI::App& health) {
+  CLI::App* command = health.add_subcommand(
+      "judge", "Which node of a fleet to cordon, why and how sure\nExample: windtunnel health judge node-*.json");
+  auto o = std::make_shared<Options>();
+  command->add_option("FILES", o->files, "Observations: of a node each, or of many")->required();
+  command->add_flag("--json", o->json, "Print one JSON document");
+  command->callback([o] { put_verdict(read_fleet({o->files.begin(), o->files.end()}), {}, o->json); });
+}
+
+}  // namespace
+
+void add_health(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("health",
+                                         "Check nodes before and during a job: which one to cordon, why and how "
+                                         "sure\nExample: windtunnel health --quick -o node-1.json");
+  auto o = std::make_shared<Options>();
+  command->add_option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
+  command->add_flag("--quick", o->quick, "Fewer repetitions and a smaller file");
+  command->add_option("--storage", o->storage, "Folder to write and read a file in")->capture_default_str();
+  command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
+  command->add_option("--kernel-log", o->kernel_log,
+                      "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
+  CLI::Option* run = command->add_option("--watch", o->run, "Follow a training run: its output folder");
+  command
+      ->add_option("--mfu-below", o->mfu_below,
+                   "With --watch: look closer below this MFU (where metrics have none, share of the run's best pace)")
+      ->needs(run)
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_flag("--json", o->json, "Print one JSON document");
+  add_judge(*command);
+  command->callback([o, command] {
+    if (!command->get_subcommands().empty()) return;
+    if (o->run.empty())
+      check_node(*o);
+    else
+      watch(*o);
+  });
+}
+
+}  // namespace wt

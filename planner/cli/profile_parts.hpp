@@ -1,0 +1,28 @@
+// What the reports of `windtunnel profile` share.
+#pragma once
+#include <fmt/core.h>
+
+#include <string>
+
+#include "configs/spec/profile.hpp"
+#include "reports/report.hpp"
+
+namespace wt::profile_parts {
+
+/// "trace/gemm" of "trace/gemm/NAME": traces have hundreds of kernels.
+inline std::string group_of(const Measurement& m) {
+  if (!m.kernel.starts_with("trace/")) return m.kernel;
+  return m.kernel.substr(0, m.kernel.find('/', 6));
+}
+
+inline std::string fact(const Profile& profile, const std::string& key) {
+  const auto found = profile.fingerprint.find(key);
+  return found == profile.fingerprint.end() ? "" : found->second;
+}
+
+inline Cell whole(std::size_t n) { return {static_cast<double>(n), std::to_string(n)}; }
+inline std::string counted(std::size_t n, const std::string& what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+}  // namespace wt::profile_parts

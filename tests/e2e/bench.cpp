@@ -1,0 +1,156 @@
+// bench as a person runs it: interrupted and continued, with a benchmark that fails, and for a study.
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "bench/suites/cases.hpp"
+#include "bench/suites/work_list.hpp"
+#include "configs/spec/profile.hpp"
+#include "tests/support/temp_directory.hpp"
+#include "tests/support/trainer_fixture.hpp"
+
+using namespace wt;
+using namespace wt::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path run_file(const RunSpec& run, const fs::path& folder) {
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  return folder / "run.yaml";
+}
+
+Ended bench(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"bench"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return wait_for(start_trainer(words));
+}
+
+/// What `windtunnel bench` says, and its status.
+Ended windtunnel_bench(const std::string& arguments) {
+  std::FILE* pipe = popen(("'" WT_PROGRAM "' bench " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  return {WEXITSTATUS(pclose(pipe)), text};
+}
+
+std::map<std::string, std::vector<double>> samples_of(const fs::path& file) {
+  std::map<std::string, std::vector<double>> out;
+  for (const Measurement& m : read_profile(file).measurements) out[m.name()] = m.samples;
+  return out;
+}
+
+const char* const kModel =
+    "name: small\nn_layers: 2\nd_model: 64\nn_heads: 4\nvocab_size: 264\nattn_config: {kv_n_heads: 2}\n"
+    "ffn_config: {ffn_hidden_size: 96, moe_num_experts: 4, moe_top_k: 2}\n";
+
+std::string study(const fs::path& folder, const std::string& profiles, const std::string& cluster = "local-2core") {
+  return "name: small\nmodel: " + (folder / "model.yaml").string() + "\ncluster: " + cluster + "\ngpus: " + (cluster == "local-2core" ? "4" : "8") +
+         "\n" + profiles + "tokens: 1M\nmax_seq_len: 32\nglobal_train_batch_size: 16\nrouting: [balanced]\nfailures: llama3\n" +
+         "precision: " + (cluster == "local-2core" ? "fp32" : "amp_bf16") + "\nsearch: {microbatch: [1, 2], recompute: [none]}\n";
+}
+
+}  // namespace
+
+TEST_CASE("an interrupted bench keeps what it has measured, and the same command goes on from there") {
+  const TempDirectory folder;
+  const RunSpec run = small_run();
+  const fs::path out = folder / "out.json", partial = out.string() + ".partial";
+  const std::vector<std::string> command{"kernels", "--run", run_file(run, folder.path()).string(), "--samples", "9", "-o", out.string()};
+  std::vector<std::string> words = command;
+  words.insert(words.begin(), "bench");
+  const Started started = start_trainer(words);
+  for (int waited_ms = 0; !fs::exists(partial) && waited_ms < 100'000; waited_ms += 5) usleep(5000);
+  REQUIRE(kill(started.pid, SIGINT) == 0);
+  const Ended interrupted = wait_for(started);
+  INFO(interrupted.said);
+  CHECK(interrupted.status == 128 + SIGINT);
+  CHECK_THAT(interrupted.said, Contains("interrupted") && Contains("the same command goes on from there"));
+  CHECK_FALSE(fs::exists(out));
+  const auto before = samples_of(partial);
+  REQUIRE_FALSE(before.empty());
+
+  const Ended continued = bench(command);
+  INFO(continued.said);
+  CHECK(continued.status == 0);
+  CHECK_THAT(continued.said, Contains("continues from"));
+  CHECK_FALSE(fs::exists(partial));
+  const auto after = samples_of(out);  // a name that is there twice cannot be read
+  CHECK(after.size() == kernel_cases(run, false).size());
+  for (const auto& [name, samples] : after) CHECK(samples.size() == 9);
+  std::size_t missing = 0;
+  for (const auto& [name, samples] : before) {
+    const std::vector<double>& all = after.at(name);
+    CHECK(std::equal(samples.begin(), samples.end(), all.begin()));
+    missing += 9 - samples.size();
+  }
+  CHECK((missing > 0 || before.size() < after.size()));
+}
+
+TEST_CASE("what another command left behind is not taken over") {
+  const TempDirectory folder;
+  const fs::path out = folder / "out.json";
+  Profile other;
+  other.fingerprint = {{"cpu_model", "of another machine"}};
+  Measurement& m = other.measurements.emplace_back();
+  m.kernel = "gemm", m.shape = {{"rows", 1}}, m.samples = {1.0}, m.evidence = {Evidence::measured, "test"};
+  write_profile(other, out.string() + ".partial");
+  const Ended ended = bench({"kernels", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string(), "-o", out.string()});
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Contains("starts anew") && Contains("of another machine"));
+  CHECK(samples_of(out).count(m.name()) == 0);
+}
+
+TEST_CASE("a benchmark that fails keeps its row, stops no other, and is the exit status") {
+  const TempDirectory folder;
+  WorkList list{"broken", "", {}};
+  list.items = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {4096, 0}),
+                make_item(Kernel::rope, Pass::forward, Precision::fp32, {48, 0}, {1234}),
+                make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {64, 0}, {104})};
+  write_bytes(folder / "items.json", to_json(list).dump());
+  const fs::path out = folder / "out.json";
+  const Ended ended = bench({"--run", run_file(small_run(), folder.path()).string(), "--items", (folder / "items.json").string(), "--samples", "3", "-o", out.string()});
+  INFO(ended.said);
+  CHECK(ended.status == 4);
+  CHECK_THAT(ended.said, Contains("1 of 3 benchmarks failed") && Contains("failed: rope of width 1234"));
+  const Profile profile = read_profile(out);
+  CHECK(profile.measurements.size() == 2);
+  REQUIRE(profile.failures.size() == 1);
+  CHECK_THAT(profile.failures[0].name, Contains("rope/forward/fp32") && Contains("width=1234"));
+}
+
+TEST_CASE("bench --for measures what a study lacks, and nothing once it is there") {
+  const TempDirectory folder;
+  write_bytes(folder / "model.yaml", kModel);
+  const fs::path first = folder / "first.json", second = folder / "second.json", file = folder / "study.yaml";
+  REQUIRE(bench({"kernels", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string(), "-o", first.string()}).status == 0);
+  write_bytes(file, study(folder.path(), "profiles: [" + first.string() + "]\n"));
+  const Ended listed = windtunnel_bench("--for " + file.string() + " --dry-run");
+  INFO(listed.said);
+  CHECK(listed.status == 0);
+  CHECK_THAT(listed.said, Contains("kernel shapes") && Contains("grouped_gemm/forward/fp32/"));
+  const Ended measured = windtunnel_bench("--for " + file.string() + " --quick --samples 3 -o " + second.string());
+  INFO(measured.said);
+  REQUIRE(measured.status == 0);
+  CHECK(read_profile(second).fingerprint.at("run.name") == "small");
+  write_bytes(file, study(folder.path(), "profiles: [" + first.string() + ", " + second.string() + "]\n"));
+  CHECK_THAT(windtunnel_bench("--for " + file.string() + " --dry-run").said, Contains("the other 0 take"));
+}
+
+TEST_CASE("bench --for refuses what this machine cannot measure") {
+  const TempDirectory folder;
+  write_bytes(folder / "model.yaml", kModel);
+  write_bytes(folder / "study.yaml", study(folder.path(), "", "hgx-h100"));
+  const std::string command = "--for " + (folder / "study.yaml").string();
+  const Ended refused = windtunnel_bench(command);
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.said, Contains("H100") && Contains("--device cuda"));
+  CHECK(windtunnel_bench(command + " --dry-run").status == 0);
+  CHECK(windtunnel_bench(command + " --run configs/runs/demo.yaml").status == 2);
+}

@@ -1,0 +1,83 @@
+// The suites of several processes, as far as one process can tell: sizes, bandwidths, what results must be, and what is made
+// of samples.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "bench/suites/collective_case.hpp"
+#include "bench/suites/rank_suite.hpp"
+#include "trainer/pch.hpp"
+
+#undef CHECK  // LibTorch's logging takes the name
+#define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
+
+using namespace wt;
+
+TEST_CASE("bus bandwidths are nccl-tests'") {  // doc/PERFORMANCE.md, its summary
+  CHECK(bus_factor(CollectiveKind::all_reduce, 8) == Approx(1.75));
+  for (CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all, CollectiveKind::all_to_all_uneven})
+    CHECK(bus_factor(kind, 8) == Approx(0.875));
+  CHECK(bus_factor(CollectiveKind::broadcast, 8) == 1);
+  CHECK(bus_factor(CollectiveKind::send_recv, 8) == 1);
+}
+
+TEST_CASE("sizes double from 1 KiB to what memory allows, and quick ones stay the demo's") {
+  CHECK(collective_sizes(true, 1 << 30) == std::vector<std::int64_t>{4096, 32768, 262144, 2097152, 16777216});
+  CHECK(collective_sizes(true, 40000) == std::vector<std::int64_t>{4096, 32768});
+  CHECK(collective_sizes(false, 8192) == std::vector<std::int64_t>{1024, 2048, 4096, 8192});
+  const double quarter = 6.0 * (1 << 30);  // of 24 GiB
+  CHECK(largest_collective(quarter, 4) == 512 << 20);
+  CHECK(largest_collective(quarter, 2) == 1 << 30);
+  CHECK(largest_collective(1e15, 8) == std::int64_t{8} << 30);
+  CHECK(samples_of(16 << 20, 19) == 19);
+  CHECK(samples_of(32 << 20, 19) == 4);
+  CHECK(samples_of(32 << 20, 3) == 3);
+}
+
+TEST_CASE("buffers hold what their segments say, and one wrong element anywhere is found") {
+  const std::int64_t count = (7 << 18) + 100;  // more than a piece
+  const std::vector<Segment> segments{{0, 50, 3, 1, 2}, {50, count - 50, 5, 4, 10}};
+  const at::Tensor buffer = at::zeros({count}, at::TensorOptions().dtype(at::kFloat));
+  fill(buffer, segments);
+  CHECK(buffer[0].item<double>() == 3 + 2);
+  CHECK(buffer[4].item<double>() == 0 + 2);
+  CHECK(buffer[50].item<double>() == 4 * 5 + 10);
+  CHECK(buffer[count - 1].item<double>() == 4 * static_cast<double>((5 + count - 51) % 7) + 10);
+  CHECK(first_wrong(buffer, segments) == -1);
+  for (std::int64_t at : {std::int64_t{0}, std::int64_t{49}, std::int64_t{50}, (std::int64_t{7} << 18) + 60, count - 1}) {
+    const at::Tensor changed = buffer.clone();
+    changed[at] += 1;
+    CHECK(first_wrong(changed, segments) == at);
+    changed[at] = NAN;
+    CHECK(first_wrong(changed, segments) == at);
+  }
+}
+
+TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
+  const std::vector<RankCase> ranks{{{{1.0, 0.4, 0.1}, {2.0, 0.4, 0.1}}, ""}, {{{3.0, 0.2, 0.1}, {1.0, 0.2, 0.1}}, ""}};
+  const Measurement m = rank_measurement("all_gather", 4096, 2, ranks);
+  CHECK(m.samples == std::vector<double>{3.0, 2.0});
+  CHECK(m.counters.at("cpu_s") == Approx(0.3));
+  CHECK(m.counters.at("issuing_thread_cpu_s") == Approx(0.1));
+}
+
+TEST_CASE("a result that is wrong on one rank makes a failure of the row") {
+  Profile profile;
+  std::vector<RankCase> ranks{{{{1.0, 0, 0}}, ""}, {{{1.0, 0, 0}}, ""}};
+  add_row(profile, rank_measurement("all_gather", 4096, 2, ranks), ranks);
+  ranks[1].error = "rank 1: gave 3";
+  add_row(profile, rank_measurement("all_reduce", 4096, 2, ranks), ranks);
+  CHECK(profile.measurements.size() == 1);
+  REQUIRE(profile.failures.size() == 1);
+  CHECK(profile.failures[0].name == "all_reduce/fp32/bytes=4096,ranks=2");
+  CHECK(profile.failures[0].error == "rank 1: gave 3");
+}
+
+TEST_CASE("ranks agree on the order of samples") {
+  const auto order = sample_order(4, 3, 7);
+  CHECK(order == sample_order(4, 3, 7));
+  for (std::size_t round = 0; round < 3; ++round)
+    CHECK(std::set<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(4 * round),
+                                order.begin() + static_cast<std::ptrdiff_t>(4 * round + 4))
+              .size() == 4);
+}
