@@ -9,7 +9,13 @@ typedef uint8_t VecB __attribute__((vector_size(kLanes)));
 WT_INLINE VecU bytes_of(const uint8_t* p, Full) {
   VecB bytes;
   memcpy(&bytes, p, sizeof bytes);
+#if defined(__AVX512F__)  // one instruction for several of the compiler's, as in vec.hpp
+  return (VecU)_mm512_maskz_cvtepu8_epi32(0xffff, (__m128i)bytes);
+#elif defined(__AVX2__)
+  return (VecU)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)&bytes));
+#else
   return __builtin_convertvector(bytes, VecU);
+#endif
 }
 WT_INLINE VecU bytes_of(const uint8_t* p, Tail tail) {
   uint8_t lanes[kLanes] = {};
@@ -17,7 +23,11 @@ WT_INLINE VecU bytes_of(const uint8_t* p, Tail tail) {
   return bytes_of(lanes, Full{});
 }
 WT_INLINE void store_bytes(uint8_t* p, VecU code, Full) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)code);
+#else
   const VecB bytes = __builtin_convertvector(code, VecB);
+#endif
   memcpy(p, &bytes, sizeof bytes);
 }
 WT_INLINE void store_bytes(uint8_t* p, VecU code, Tail tail) {
@@ -61,16 +71,16 @@ WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scales
       const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock;
       const E* from = x + t * D + at;
       uint8_t* to = q + t * D + at;
-      Vec largest = {};
-      VecI infinite = {};
+      VecI largest = {};  // magnitudes are in the order of their bits, infinity and NaN above all
       for_blocks(n, [&](int64_t i, auto part) WT_LAMBDA {
-        const Vec a = magnitude(load(from + i, part));
-        largest = max(a, largest);
-        infinite |= !(a <= 3.402823466e38f);
+        const VecI a = (VecI)magnitude(load(from + i, part));
+        largest = a > largest ? a : largest;
       });
-      bool finite = true;
-      for (int64_t lane = 0; lane < kLanes; ++lane) finite = finite && infinite[lane] == 0;
-      const float top = max_lanes(largest);
+      int32_t top_bits = 0;
+      for (int64_t lane = 0; lane < kLanes; ++lane) top_bits = largest[lane] > top_bits ? largest[lane] : top_bits;
+      const bool finite = top_bits < 0x7f800000;
+      float top;
+      memcpy(&top, &top_bits, sizeof top);
       if (!finite || top < kQuantizeZero) {
         *scale = finite ? 0.0f : __builtin_nanf("");
         memset(to, 0, static_cast<size_t>(n));

@@ -191,7 +191,25 @@ inline void for_each_row(int64_t rows, int64_t row_bytes, Body body) {
   run_rows(rows, row_bytes, run, &body);
 }
 
-WT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
+// b where either is NaN: what the instructions do, of which the compiler makes two.
+WT_INLINE Vec max(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+WT_INLINE Vec min(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return a < b ? a : b;
+#endif
+}
 /// Lanes beyond the tail become `fill`.
 WT_INLINE Vec masked(Vec v, Full, float) { return v; }
 WT_INLINE Vec masked(Vec v, Tail tail, float fill) {
@@ -222,11 +240,9 @@ WT_INLINE float max_lanes(Vec v) {
 /// infinity beyond fp32's range, NaN for NaN. x = n ln2 + r, |r| <= ln2/2; e^r by its Taylor series to r^7 (remainder
 /// 5e-9).
 WT_INLINE Vec exp(Vec x) {
-  x = x > 89.0f ? splat(89.0f) : x;
-  x = x < -105.0f ? splat(-105.0f) : x;
+  x = max(splat(-105.0f), min(splat(89.0f), x));
   const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
   const Vec shifted = x * 1.44269504f + magic;
-  const VecI n = (VecI)shifted - (VecI)magic;
   const Vec nf = shifted - magic;
   const Vec r = (x - nf * 0.693359375f) - nf * -2.12194440e-4f;  // ln2 in two parts, the first exact in 9 bits
   Vec p = splat(1.0f / 5040);
@@ -237,8 +253,12 @@ WT_INLINE Vec exp(Vec x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const VecI half = n >> 1;  // 2^n in two factors, for n reaches 128 and -151
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)nf);
+#else
+  const VecI n = (VecI)shifted - (VecI)magic, half = n >> 1;  // 2^n in two factors, for n reaches 128 and -151
   return p * (Vec)((half + 127) << 23) * (Vec)((n - half + 127) << 23);
+#endif
 }
 
 WT_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
