@@ -33,11 +33,11 @@ struct Backend {
                            void* k, void* v);
   WtStatus (*rope_backward)(void* handle, const void* dq, const void* dk, const void* dv, const float* cos,
                             const float* sin, RopeShape shape, void* dqkv);
-  WtStatus (*router_forward)(void* handle, const float* logits, int64_t T, int64_t E, int64_t k, bool normalize,
-                             float* probs, float* weights, int64_t* index, int64_t* counts);
-  WtStatus (*router_backward)(void* handle, const float* dweights, const float* probs, const int64_t* index,
-                              const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
-                              bool normalize, float* dlogits);
+  WtStatus (*router_forward)(void* handle, WtRouterSpec spec, const float* logits, const float* bias, int64_t* index,
+                             float* scores, float* weights, int64_t* counts, double* share_sums, double* lse_squares);
+  WtStatus (*router_backward)(void* handle, WtRouterSpec spec, const float* dweights, const float* scores,
+                              const int64_t* index, const float* dshare_sums, const float* logits, float dlse_squares,
+                              float* dlogits);
   WtStatus (*sort_by_expert)(void* handle, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                              int64_t* order, int64_t* inverse, int64_t* slot_counts);
   /// y[j] = x[index[j] / divisor]: gather (divisor 1) and permute (divisor k) alike.
@@ -64,6 +64,9 @@ struct Backend {
 inline constexpr int64_t kIgnoredTarget = -100;   // the value that PyTorch ignores by default
 inline constexpr int64_t kQuantizeBlock = WT_QUANTIZE_BLOCK;
 inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: below, 127 / max could overflow, and nothing is lost
+inline constexpr float kRouterTiny = 1e-20f;                // what torchtitan adds to a sum that may be zero
+inline constexpr int32_t kRouterExcluded = INT32_MIN;       // below the order key of every number
+inline constexpr int64_t kMaxCudaRouterExperts = 1024;      // 32 registers a lane
 inline constexpr int64_t kMaxGroups = 1024;       // of a grouped GEMM: its schedule in shared memory, 8 KiB
 inline constexpr int64_t kMaxCudaExperts = 8192;  // per-expert int counters of a sorting block: 32 KiB of shared memory
 

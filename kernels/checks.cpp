@@ -95,6 +95,13 @@ Checks& Checks::at_most(const char* name, int64_t value, const char* bound_name,
   return *this;
 }
 
+Checks& Checks::divides(const char* name, int64_t value, const char* of_name, int64_t of) {
+  if (status_ == WT_OK && (value < 1 || of % value != 0))
+    status_ = fail(WT_INVALID_ARGUMENT, "%s: %s is %lld; allowed divisors of %s = %lld; check the caller's shapes",
+                   function_, name, wide(value), of_name, wide(of));
+  return *this;
+}
+
 Checks& Checks::fraction(const char* name, double value) {
   if (status_ == WT_OK && !(value >= 0 && value < 1))
     status_ = fail(WT_INVALID_ARGUMENT, "%s: %s is %g; allowed from 0 to below 1; set it so", function_, name, value);

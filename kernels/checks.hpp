@@ -11,6 +11,7 @@ class Checks {
   Checks& size(const char* name, int64_t value, int64_t least);
   Checks& even(const char* name, int64_t value);
   Checks& at_most(const char* name, int64_t value, const char* bound_name, int64_t bound);
+  Checks& divides(const char* name, int64_t value, const char* of_name, int64_t of);  ///< value from 1, of a multiple
   Checks& fraction(const char* name, double value);  ///< in [0, 1)
   /// Not null unless rows * columns is zero.
   Checks& array(const char* name, const void* pointer, int64_t rows, int64_t columns = 1);

@@ -7,6 +7,18 @@ using namespace wt::kernels;
 
 namespace {
 
+Checks router_checks(const char* function, WtStream stream, const WtRouterSpec& spec) {
+  Checks check(function, stream, WT_FP32);
+  check.size("T", spec.T, 0).size("E", spec.E, 1).size("k", spec.k, 1).divides("sequence", spec.sequence, "T", spec.T);
+  check.size("score", spec.score, WT_SOFTMAX).at_most("score", spec.score, "WT_SIGMOID", WT_SIGMOID);
+  check.divides("groups", spec.groups, "E", spec.E).size("top_groups", spec.top_groups, 1);
+  check.at_most("top_groups", spec.top_groups, "groups", spec.groups);
+  check.size("group_best", spec.group_best, 1).at_most("group_best", spec.group_best, "the best two", 2);
+  if (!check.done(1)) check.at_most("k", spec.k, "experts of top_groups", spec.top_groups * (spec.E / spec.groups));
+  if (stream.device >= 0) check.at_most("E", spec.E, "the CUDA limit", kMaxCudaRouterExperts);
+  return check;
+}
+
 constexpr int64_t kInt32Max = 2147483647;
 
 /// a, b and out are checked by the names that the form gives them.
@@ -84,26 +96,27 @@ WtStatus wt_rope_split_backward(WtStream stream, WtDtype dtype, const void* dq, 
   return check.backend().rope_backward(stream.handle, dq, dk, dv, cos, sin, {B, S, H, KV, hd}, dqkv);
 }
 
-WtStatus wt_router_forward(WtStream stream, const float* logits, int64_t T, int64_t E, int64_t k, int normalize,
-                           float* probs, float* weights, int64_t* index, int64_t* counts) {
-  Checks check("wt_router_forward", stream, WT_FP32);
-  check.size("T", T, 0).size("E", E, 1).size("k", k, 1).at_most("k", k, "E", E);
-  check.array("logits", logits, T, E).array("probs", probs, T, E).array("weights", weights, T, k);
-  check.array("index", index, T, k).array("counts", counts, E);
-  if (check.done(1)) return check.status();  // with no tokens, counts still become zero
-  return check.backend().router_forward(stream.handle, logits, T, E, k, normalize != 0, probs, weights, index, counts);
+WtStatus wt_router_forward(WtStream stream, WtRouterSpec spec, const float* logits, const float* bias, int64_t* index,
+                           float* scores, float* weights, int64_t* counts, double* share_sums, double* lse_squares) {
+  Checks check = router_checks("wt_router_forward", stream, spec);
+  check.array("logits", logits, spec.T, spec.E).array("scores", scores, spec.T, spec.E);
+  check.array("index", index, spec.T, spec.k).array("weights", weights, spec.T, spec.k);
+  if (spec.given) check.index("index", index, spec.T * spec.k, spec.E);
+  if (check.done(spec.T)) return check.status();
+  return check.backend().router_forward(stream.handle, spec, logits, bias, index, scores, weights, counts, share_sums,
+                                        lse_squares);
 }
 
-WtStatus wt_router_backward(WtStream stream, const float* dweights, const float* probs, const int64_t* index,
-                            const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
-                            int normalize, float* dlogits) {
-  Checks check("wt_router_backward", stream, WT_FP32);
-  check.size("T", T, 0).size("E", E, 1).size("k", k, 1).at_most("k", k, "E", E);
-  check.array("dweights", dweights, T, k).array("probs", probs, T, E).array("weights", weights, T, k);
-  check.array("dlogits", dlogits, T, E).index("index", index, T * k, E);
-  if (check.done(T)) return check.status();
-  return check.backend().router_backward(stream.handle, dweights, probs, index, weights, daux_dprobs, T, E, k,
-                                         normalize != 0, dlogits);
+WtStatus wt_router_backward(WtStream stream, WtRouterSpec spec, const float* dweights, const float* scores,
+                            const int64_t* index, const float* dshare_sums, const float* logits, float dlse_squares,
+                            float* dlogits) {
+  Checks check = router_checks("wt_router_backward", stream, spec);
+  check.array("dweights", dweights, spec.T, spec.k).array("scores", scores, spec.T, spec.E);
+  if (dlse_squares != 0) check.array("logits", logits, spec.T, spec.E);
+  check.array("dlogits", dlogits, spec.T, spec.E).index("index", index, spec.T * spec.k, spec.E);
+  if (check.done(spec.T)) return check.status();
+  return check.backend().router_backward(stream.handle, spec, dweights, scores, index, dshare_sums, logits,
+                                         dlse_squares, dlogits);
 }
 
 WtStatus wt_sort_by_expert(WtStream stream, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,

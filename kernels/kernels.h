@@ -1,5 +1,5 @@
-// The kernels that a mixture-of-experts layer needs beyond library GEMMs, as one C API on raw pointers: on the CPU (one
-// thread, vectorised, chosen by instruction set at run time) and on CUDA devices (asynchronous on the given stream).
+// The kernels that a mixture-of-experts layer needs beyond library GEMMs, as one C API on raw pointers: on the CPU
+// (vectorised, chosen by instruction set at run time; one thread unless more are set) and on CUDA devices (asynchronous on the given stream).
 //
 // Promises. Activations are fp32 or bf16 (`dtype`); arithmetic is fp32; bf16 results round to nearest even. The same
 // arguments on the same device (and CPU instruction set) give the same bits: no floating-point atomics anywhere. All
@@ -43,6 +43,10 @@ const char* wt_kernel_isa(void);
 /// Not to be called while another thread is inside a kernel.
 WtStatus wt_kernel_set_isa(const char* name);
 
+/// Threads that one call may use on the CPU, for the whole process; 1 at first, because the ranks of one machine share its
+/// cores. The results have the same bits for any number.
+WtStatus wt_kernel_set_threads(int threads);
+
 // RMSNorm.
 /// rstd[t] = 1 / sqrt(mean_d x[t,d]^2 + eps);  y[t,d] = x[t,d] * rstd[t] * gain[d].
 /// x, y (T,D) dtype; gain (D) dtype; rstd (T) fp32.
@@ -68,18 +72,35 @@ WtStatus wt_rope_split_backward(WtStream stream, WtDtype dtype, const void* dq, 
                                 int64_t hd, void* dqkv);
 
 // Router.
-/// probs[t] = softmax(logits[t]) over all experts; index[t] = the k largest of probs[t] in falling order, ties to the
-/// lowest expert; weights[t,c] = probs[t,index[t,c]], divided by their sum over c if normalize; counts[e] = rows that
-/// chose e (overwritten). logits, probs (T,E) fp32; weights (T,k) fp32; index (T,k); counts (E). 1 <= k <= E. A row with
-/// a NaN gets NaN probabilities and experts 0..k-1.
-WtStatus wt_router_forward(WtStream stream, const float* logits, int64_t T, int64_t E, int64_t k, int normalize,
-                           float* probs, float* weights, int64_t* index, int64_t* counts);
-/// dp[t,e] = daux_dprobs[t,e] (0 if null), and on the chosen experts plus dweights[t,c], or with normalize plus
-/// (dweights[t,c] - sum_j dweights[t,j] weights[t,j]) / sum_j probs[t,index[t,j]];
-/// dlogits[t,e] = probs[t,e] * (dp[t,e] - sum_f probs[t,f] dp[t,f]). dlogits (T,E) fp32, may be daux_dprobs.
-WtStatus wt_router_backward(WtStream stream, const float* dweights, const float* probs, const int64_t* index,
-                            const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
-                            int normalize, float* dlogits);
+typedef enum { WT_SOFTMAX = 0, WT_SIGMOID = 1 } WtRouterScore;
+
+/// How tokens choose their experts. S = T / sequence sequences; experts are in `groups` equal runs.
+typedef struct {
+  int64_t T, E, k;      ///< 1 <= k <= experts of top_groups groups
+  int64_t sequence;     ///< tokens of a sequence, over which the statistics are summed; divides T
+  WtRouterScore score;  ///< what a logit becomes: softmax over all experts, or its sigmoid
+  int64_t groups;       ///< divides E; 1 = no groups
+  int64_t top_groups;   ///< experts of this many groups can be chosen
+  int group_best;       ///< a group is worth the sum of its this many best: 1 (DeepSeek-V2) or 2 (DeepSeek-V3)
+  int normalize;        ///< divide the weights by their sum
+  float scale;          ///< of the weights, after that
+  int given;            ///< index is an input: routing that is forced, or was chosen before
+} WtRouterSpec;
+
+/// scores[t] = softmax(logits[t]) or sigmoid(logits[t]); index[t] = the k largest of scores[t] + bias in falling order,
+/// of the best groups alone; weights[t,c] = scale * scores[t,index[t,c]], divided by their sum over c + 1e-20 if normalize.
+/// Ties go to the lowest expert and group; a NaN counts as larger than any number, so that it shows in the weights.
+/// For the balancing losses, of every sequence: counts[s,e] = rows that chose e; share_sums[s,e] = sum of scores[t,e], with
+/// sigmoid of scores[t,e] / (sum over e + 1e-20) (DeepSeek-V3 report, eq. 18); lse_squares[s] = sum of
+/// log(sum_e exp(logits[t,e]))^2. Overwritten; each may be null. logits, scores (T,E) fp32; bias (E) fp32 or null; weights
+/// (T,k) fp32; index (T,k); counts, share_sums (S,E); lse_squares (S). At most 1024 experts on CUDA.
+WtStatus wt_router_forward(WtStream stream, WtRouterSpec spec, const float* logits, const float* bias, int64_t* index,
+                           float* scores, float* weights, int64_t* counts, double* share_sums, double* lse_squares);
+/// The gradient of sum(dweights * weights) + sum(dshare_sums * share_sums) + dlse_squares * sum(lse_squares).
+/// dweights (T,k), dshare_sums (S,E) or null, logits (T,E), null unless dlse_squares is not zero, dlogits (T,E): fp32.
+WtStatus wt_router_backward(WtStream stream, WtRouterSpec spec, const float* dweights, const float* scores,
+                            const int64_t* index, const float* dshare_sums, const float* logits, float dlse_squares,
+                            float* dlogits);
 
 // Permute, gather, combine.
 /// Stable counting sort of n routed rows by slot_of_expert[index[i]] (by index[i] if slot_of_expert is null).

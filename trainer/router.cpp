@@ -1,7 +1,6 @@
 #include "trainer/router.hpp"
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 
@@ -21,29 +20,14 @@ void check(WtStatus status) {
   if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
 }
 
-/// What the fused kernel does: softmax, the k best, weights as they are or divided by their sum.
-bool plain(const RouterSpec& spec, const Tensor& bias) {
-  return spec.score == RouterSpec::Score::softmax && spec.groups == 1 && spec.scale == 1.0 && spec.capacity_factor == 0 &&
-         spec.forced == RouterSpec::Forced::none && !bias.defined();
-}
-
-/// Rows of every sequence that chose each expert, (sequences, E) fp32.
-Tensor counts_of(const Tensor& index, std::int64_t experts, std::int64_t seq) {
-  const std::int64_t sequences = index.size(0) / seq, k = index.size(1);
-  if (!index.is_cpu())  // a scatter would add in any order, which deterministic algorithms forbid
-    return index.view({sequences, seq * k, 1}).eq(at::arange(experts, index.options())).sum(1, false, at::kFloat);
-  Tensor out = at::zeros({sequences, experts}, at::kFloat);
-  const std::int64_t* chosen = index.data_ptr<std::int64_t>();
-  for (std::int64_t s = 0; s < sequences; ++s)
-    for (std::int64_t i = s * seq * k; i < (s + 1) * seq * k; ++i) out.data_ptr<float>()[s * experts + chosen[i]] += 1.0f;
+WtRouterSpec kernel_spec(const RouterSpec& spec, std::int64_t tokens, std::int64_t experts, std::int64_t k, std::int64_t sequence, bool given) {
+  WtRouterSpec out{};
+  out.T = tokens, out.E = experts, out.k = k, out.sequence = sequence, out.given = given;
+  out.score = spec.score == RouterSpec::Score::softmax ? WT_SOFTMAX : WT_SIGMOID;
+  out.groups = spec.groups, out.top_groups = spec.top_groups;
+  out.group_best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : 2;
+  out.normalize = spec.normalize, out.scale = static_cast<float>(spec.scale);
   return out;
-}
-
-/// Gradient of the load-balancing loss with respect to the scores it is made of: rows of the sequence that chose the expert.
-Tensor aux_gradient(const Tensor& sequence_counts, const RouterLossScale& scale) {
-  const Tensor rows = sequence_counts * static_cast<float>(scale.aux);
-  // repeat_interleave copies; a single expanded sequence would be a view that backward writes through.
-  return rows.repeat_interleave(scale.seq, 0);
 }
 
 /// Experts by turns, or k different ones a token by Zipf's law (Gumbel noise on log weights, the same in every call).
@@ -59,21 +43,6 @@ Tensor forced_choice(const RouterSpec& spec, std::int64_t tokens, std::int64_t e
   return std::get<1>(noisy.topk(k, 1)).to(device);
 }
 
-/// The k best of (scores + bias), of the best groups alone; ties go to the lowest expert.
-Tensor best_experts(const Tensor& scores, std::int64_t k, const RouterSpec& spec, const Tensor& bias) {
-  const std::int64_t tokens = scores.size(0), experts = scores.size(1), per_group = experts / spec.groups;
-  Tensor judged = bias.defined() ? scores + bias : scores;
-  if (spec.groups > 1) {
-    const Tensor grouped = judged.view({tokens, spec.groups, per_group});
-    const std::int64_t counted = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, per_group);
-    const Tensor worth = std::get<0>(grouped.topk(counted, 2)).sum(2);
-    const Tensor kept = std::get<1>(worth.sort(true, 1, true)).narrow(1, 0, spec.top_groups);
-    const Tensor closed = at::ones({tokens, spec.groups}, scores.options().dtype(at::kBool)).scatter_(1, kept, false);
-    judged = grouped.masked_fill(closed.unsqueeze(2), -std::numeric_limits<float>::infinity()).view({tokens, experts});
-  }
-  return std::get<1>(judged.sort(true, 1, true)).narrow(1, 0, k).contiguous();
-}
-
 /// (T, k) 1 for rows that their expert still takes, in the order of tokens; undefined where nothing is dropped.
 Tensor taken_rows(const Tensor& index, std::int64_t experts, double capacity_factor) {
   if (capacity_factor == 0) return {};
@@ -85,58 +54,40 @@ Tensor taken_rows(const Tensor& index, std::int64_t experts, double capacity_fac
   return (inverse - first.index_select(0, index.view({-1}))).lt(capacity).to(at::kFloat).view(index.sizes());
 }
 
-Tensor scores_of(const Tensor& logits, const RouterSpec& spec) {
-  return spec.score == RouterSpec::Score::softmax ? logits.softmax(1) : logits.sigmoid();
-}
-/// What the load-balancing loss sums.
-Tensor shares_of(const Tensor& scores, const RouterSpec& spec) {
-  return spec.score == RouterSpec::Score::softmax ? scores : scores / scores.sum(1, true);
-}
-
-constexpr double kTiny = 1e-20;  ///< torchtitan's guard against a sum of zero
-
-Tensor weights_of(const Tensor& scores, const Tensor& index, const RouterSpec& spec) {
-  Tensor weights = scores.gather(1, index);
-  if (spec.normalize) weights = weights / (weights.sum(1, true) + kTiny);
-  if (spec.scale != 1.0) weights = weights * spec.scale;
-  if (const Tensor taken = taken_rows(index, scores.size(1), spec.capacity_factor); taken.defined()) weights = weights * taken;
-  return weights;
-}
-
 struct Route : torch::autograd::Function<Route> {
   static Tensor forward(AutogradContext* ctx, const Tensor& logits, std::int64_t top_k, const RouterSpec* spec,
                         const RouterLossScale* scale, const Tensor* bias_or_none, RouterChoice* choice, RouterLoss* loss) {
     const Tensor& bias = *bias_or_none;
-    const std::int64_t tokens = logits.size(0), experts = logits.size(1);
-    const bool fused = plain(*spec, bias), decided = choice->index.defined(), forced = !decided && choice->forced.defined();
-    Tensor scores, weights, index;
-    if (fused) {
-      scores = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options());
-      index = at::empty({tokens, top_k}, logits.options().dtype(at::kLong));
-      Tensor counts = at::empty({experts}, index.options());
-      check(wt_router_forward(stream_of(logits), logits.data_ptr<float>(), tokens, experts, top_k, spec->normalize ? 1 : 0,
-                              scores.data_ptr<float>(), weights.data_ptr<float>(), index.data_ptr<std::int64_t>(),
-                              counts.data_ptr<std::int64_t>()));
-    } else {
-      scores = scores_of(logits, *spec);
-      if (!decided && !forced) index = spec->forced == RouterSpec::Forced::none ? best_experts(scores, top_k, *spec, bias) : forced_choice(*spec, tokens, experts, top_k, logits.device());
+    const std::int64_t tokens = logits.size(0), experts = logits.size(1), sequences = tokens / scale->seq;
+    const bool decided = choice->index.defined();  // recompute: the saved choice decides
+    Tensor index;
+    if (decided) index = choice->index;
+    else if (choice->forced.defined()) index = choice->forced.clone(), choice->forced.reset();  // into counted memory
+    else if (spec->forced != RouterSpec::Forced::none) index = forced_choice(*spec, tokens, experts, top_k, logits.device());
+    const bool given = index.defined();
+    if (!given) index = at::empty({tokens, top_k}, logits.options().dtype(at::kLong));
+    Tensor scores = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options()), counts, share_sums, lse_squares;
+    if (!decided) {
+      counts = at::empty({sequences, experts}, index.options());
+      share_sums = at::empty({sequences, experts}, logits.options().dtype(at::kDouble));
+      if (scale->z > 0) lse_squares = at::empty({sequences}, share_sums.options());
     }
-    if (decided) index = choice->index;  // recompute: the saved choice decides
-    if (forced) index = choice->forced.clone(), choice->forced.reset();  // into counted memory
-    if (decided || forced || !fused) weights = weights_of(scores, index, *spec);
+    check(wt_router_forward(stream_of(logits), kernel_spec(*spec, tokens, experts, top_k, scale->seq, given), logits.data_ptr<float>(),
+                            bias.defined() ? bias.data_ptr<float>() : nullptr, index.data_ptr<std::int64_t>(), scores.data_ptr<float>(),
+                            weights.data_ptr<float>(), counts.defined() ? counts.data_ptr<std::int64_t>() : nullptr,
+                            share_sums.defined() ? share_sums.data_ptr<double>() : nullptr,
+                            lse_squares.defined() ? lse_squares.data_ptr<double>() : nullptr));
+    if (const Tensor taken = taken_rows(index, experts, spec->capacity_factor); taken.defined()) weights *= taken;
     if (!decided) {
       choice->index = index;
-      choice->sequence_counts = counts_of(index, experts, scale->seq);
-      choice->expert_counts = choice->sequence_counts.sum(0).to(at::kLong);
-      if (scale->whole_sequences)
-        add_loss(loss->aux, (aux_gradient(choice->sequence_counts, *scale) * shares_of(scores, *spec)).sum(at::kDouble));
-      else
-        choice->score_sums = shares_of(scores, *spec).view({-1, scale->seq, experts}).sum(1);
-      if (scale->z > 0) add_loss(loss->z, logits.logsumexp(1).square().sum(at::kDouble) * scale->z);
+      choice->sequence_counts = counts.to(at::kFloat);
+      choice->expert_counts = counts.sum(0);
+      if (scale->whole_sequences) add_loss(loss->aux, (counts * share_sums).sum() * scale->aux);
+      else choice->score_sums = share_sums;
+      if (scale->z > 0) add_loss(loss->z, lse_squares.sum() * scale->z);
     }
-    ctx->save_for_backward({scores, index, weights, scale->z > 0 ? logits : Tensor()});
+    ctx->save_for_backward({scores, index, scale->z > 0 ? logits : Tensor()});
     ctx->saved_data["spec"] = reinterpret_cast<std::int64_t>(spec);
-    ctx->saved_data["fused"] = fused;
     ctx->saved_data["aux"] = scale->aux;
     ctx->saved_data["z"] = scale->z;
     ctx->saved_data["seq"] = scale->seq;
@@ -146,46 +97,17 @@ struct Route : torch::autograd::Function<Route> {
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor &scores = saved[0], &index = saved[1], &weights = saved[2];
+    const Tensor &scores = saved[0], &index = saved[1], &logits = saved[2];
     const auto& spec = *reinterpret_cast<const RouterSpec*>(ctx->saved_data["spec"].toInt());
-    RouterLossScale scale;
-    scale.aux = ctx->saved_data["aux"].toDouble();
-    scale.z = ctx->saved_data["z"].toDouble();
-    scale.seq = ctx->saved_data["seq"].toInt();
-    const Tensor dweights = gradients[0].contiguous();
-    Tensor out = aux_gradient(ctx->saved_data["counts"].toTensor(), scale);
-    if (ctx->saved_data["fused"].toBool()) {
-      check(wt_router_backward(stream_of(dweights), dweights.data_ptr<float>(), scores.data_ptr<float>(),
-                               index.data_ptr<std::int64_t>(), weights.data_ptr<float>(), out.data_ptr<float>(), scores.size(0),
-                               scores.size(1), index.size(1), spec.normalize ? 1 : 0, out.data_ptr<float>()));
-    } else {
-      out = through_scores(scores, through_shares(scores, out, spec) + through_weights(scores, index, dweights, spec), spec);
-    }
-    if (scale.z > 0) {
-      const Tensor probabilities = spec.score == RouterSpec::Score::softmax ? scores : saved[3].softmax(1);
-      out += probabilities * (2.0 * scale.z * saved[3].logsumexp(1, true));
-    }
-    return {out, Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
-  }
-
-  /// Gradient of the scores from that of the chosen weights, (T, E).
-  static Tensor through_weights(const Tensor& scores, const Tensor& index, Tensor dweights, const RouterSpec& spec) {
+    Tensor dweights = gradients[0].contiguous();
     if (const Tensor taken = taken_rows(index, scores.size(1), spec.capacity_factor); taken.defined()) dweights = dweights * taken;
-    if (spec.scale != 1.0) dweights = dweights * spec.scale;
-    if (spec.normalize) {
-      const Tensor chosen = scores.gather(1, index), total = chosen.sum(1, true) + kTiny;
-      dweights = (dweights - (dweights * chosen).sum(1, true) / total) / total;
-    }
-    return at::zeros_like(scores).scatter_(1, index, dweights);
-  }
-  static Tensor through_shares(const Tensor& scores, const Tensor& dshares, const RouterSpec& spec) {
-    if (spec.score == RouterSpec::Score::softmax) return dshares;
-    const Tensor total = scores.sum(1, true);
-    return (dshares - (dshares * scores).sum(1, true) / total) / total;
-  }
-  static Tensor through_scores(const Tensor& scores, const Tensor& dscores, const RouterSpec& spec) {
-    if (spec.score == RouterSpec::Score::sigmoid) return dscores * scores * (1 - scores);
-    return scores * (dscores - (dscores * scores).sum(1, true));
+    const Tensor dshare_sums = ctx->saved_data["counts"].toTensor() * static_cast<float>(ctx->saved_data["aux"].toDouble());
+    Tensor out = at::empty_like(scores);
+    check(wt_router_backward(stream_of(dweights), kernel_spec(spec, scores.size(0), scores.size(1), index.size(1), ctx->saved_data["seq"].toInt(), true),
+                             dweights.data_ptr<float>(), scores.data_ptr<float>(), index.data_ptr<std::int64_t>(), dshare_sums.data_ptr<float>(),
+                             logits.defined() ? logits.data_ptr<float>() : nullptr, static_cast<float>(ctx->saved_data["z"].toDouble()),
+                             out.data_ptr<float>()));
+    return {out, Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 

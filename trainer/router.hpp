@@ -17,7 +17,7 @@ struct RouterChoice {
   at::Tensor expert_counts;    ///< (E) int64 rows per logical expert
   at::Tensor slot_counts;      ///< (slots) int64 rows per slot
   at::Tensor sequence_counts;  ///< (sequences, E) fp32 rows per expert; summed over the context group before backward
-  at::Tensor score_sums;       ///< (sequences, E) fp32 sums of what the load-balancing loss sums, under context parallelism
+  at::Tensor score_sums;       ///< (sequences, E) fp64 sums of what the load-balancing loss sums, under context parallelism
 };
 
 /// Weights of the balancing losses, already divided by what they are averaged over.

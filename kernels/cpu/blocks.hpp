@@ -9,7 +9,13 @@ typedef uint8_t VecB __attribute__((vector_size(kLanes)));
 WT_INLINE VecU bytes_of(const uint8_t* p, Full) {
   VecB bytes;
   memcpy(&bytes, p, sizeof bytes);
+#if defined(__AVX512F__)  // one instruction for several of the compiler's, as in vec.hpp
+  return (VecU)_mm512_maskz_cvtepu8_epi32(0xffff, (__m128i)bytes);
+#elif defined(__AVX2__)
+  return (VecU)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)&bytes));
+#else
   return __builtin_convertvector(bytes, VecU);
+#endif
 }
 WT_INLINE VecU bytes_of(const uint8_t* p, Tail tail) {
   uint8_t lanes[kLanes] = {};
@@ -17,7 +23,11 @@ WT_INLINE VecU bytes_of(const uint8_t* p, Tail tail) {
   return bytes_of(lanes, Full{});
 }
 WT_INLINE void store_bytes(uint8_t* p, VecU code, Full) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)code);
+#else
   const VecB bytes = __builtin_convertvector(code, VecB);
+#endif
   memcpy(p, &bytes, sizeof bytes);
 }
 WT_INLINE void store_bytes(uint8_t* p, VecU code, Tail tail) {
@@ -27,6 +37,8 @@ WT_INLINE void store_bytes(uint8_t* p, VecU code, Tail tail) {
 }
 
 WT_INLINE Vec magnitude(Vec v) { return (Vec)((VecU)v & 0x7fffffffu); }
+
+WT_INLINE int64_t blocks_of(int64_t D) { return (D + kQuantizeBlock - 1) / kQuantizeBlock; }
 
 struct Int8 {
   static constexpr float kLargest = 127;
@@ -52,22 +64,23 @@ struct Fp8 {
 };
 
 template <class E, class Code>
-WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scale) {
-  for (int64_t t = 0; t < T; ++t) {
+WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scales) {
+  for_each_row(T, D * static_cast<int64_t>(sizeof(E) + 1), [=](int64_t t) {
+    float* scale = scales + t * blocks_of(D);
     for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
       const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock;
       const E* from = x + t * D + at;
       uint8_t* to = q + t * D + at;
-      Vec largest = {};
-      VecI infinite = {};
+      VecI largest = {};  // magnitudes are in the order of their bits, infinity and NaN above all
       for_blocks(n, [&](int64_t i, auto part) WT_LAMBDA {
-        const Vec a = magnitude(load(from + i, part));
-        largest = max(a, largest);
-        infinite |= !(a <= 3.402823466e38f);
+        const VecI a = (VecI)magnitude(load(from + i, part));
+        largest = a > largest ? a : largest;
       });
-      bool finite = true;
-      for (int64_t lane = 0; lane < kLanes; ++lane) finite = finite && infinite[lane] == 0;
-      const float top = max_lanes(largest);
+      int32_t top_bits = 0;
+      for (int64_t lane = 0; lane < kLanes; ++lane) top_bits = largest[lane] > top_bits ? largest[lane] : top_bits;
+      const bool finite = top_bits < 0x7f800000;
+      float top;
+      memcpy(&top, &top_bits, sizeof top);
       if (!finite || top < kQuantizeZero) {
         *scale = finite ? 0.0f : __builtin_nanf("");
         memset(to, 0, static_cast<size_t>(n));
@@ -78,19 +91,21 @@ WtStatus quantize_as(const E* x, int64_t T, int64_t D, uint8_t* q, float* scale)
       for_blocks(n, [&](int64_t i, auto part)
                         WT_LAMBDA { store_bytes(to + i, Code::encode(load(from + i, part) * inverse), part); });
     }
-  }
+  });
   return WT_OK;
 }
 
 template <class E, class Code>
-WtStatus dequantize_as(const uint8_t* q, const float* scale, int64_t T, int64_t D, E* x) {
-  for (int64_t t = 0; t < T; ++t) {
+WtStatus dequantize_as(const uint8_t* q, const float* scales, int64_t T, int64_t D, E* x) {
+  const bool streamed = streams<E>(x, T, D);
+  for_each_row(T, D * static_cast<int64_t>(sizeof(E) + 1), [=](int64_t t) {
+    const float* scale = scales + t * blocks_of(D);
     for (int64_t at = 0; at < D; at += kQuantizeBlock, ++scale) {
       const int64_t n = D - at < kQuantizeBlock ? D - at : kQuantizeBlock, from = t * D + at;
       for_blocks(n, [&](int64_t i, auto part)
-                        WT_LAMBDA { store(x + from + i, Code::decode(bytes_of(q + from + i, part)) * *scale, part); });
+                        WT_LAMBDA { put(x + from + i, Code::decode(bytes_of(q + from + i, part)) * *scale, part, streamed); });
     }
-  }
+  });
   return WT_OK;
 }
 

@@ -8,7 +8,8 @@ template <class E>
 WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps, int64_t T, int64_t D, void* y_TD,
                          float* rstd_T) {
   const E* gain = static_cast<const E*>(gain_D);
-  for (int64_t t = 0; t < T; ++t) {
+  const bool streamed = y_TD != x_TD && streams<E>(y_TD, T, D);
+  for_each_row(T, 2 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
     const E* x = static_cast<const E*>(x_TD) + t * D;
     E* y = static_cast<E*>(y_TD) + t * D;
     Vec squares = {};
@@ -19,8 +20,8 @@ WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps,
     const float rstd = 1.0f / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(D) + eps);
     rstd_T[t] = rstd;
     for_blocks(D, [&](int64_t i, auto part)
-                      WT_LAMBDA { store(y + i, load(x + i, part) * rstd * load(gain + i, part), part); });
-  }
+                      WT_LAMBDA { put(y + i, load(x + i, part) * rstd * load(gain + i, part), part, streamed); });
+  });
   return WT_OK;
 }
 
@@ -28,6 +29,7 @@ template <class E>
 WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void* gain_D, const float* rstd_T,
                           int64_t T, int64_t D, void* dx_TD, float* dgain) {
   const E* gain = static_cast<const E*>(gain_D);
+  const bool streamed = dx_TD != dy_TD && streams<E>(dx_TD, T, D);
   for (int64_t t = 0; t < T; ++t) {
     const E* x = static_cast<const E*>(x_TD) + t * D;
     const E* dy = static_cast<const E*>(dy_TD) + t * D;
@@ -42,9 +44,10 @@ WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void
     const float slope = rstd * rstd * rstd * (sum_lanes(dot) / static_cast<float>(D));
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
       const Vec h = load(dy + i, part) * load(gain + i, part);
-      store(dx + i, h * rstd - load(x + i, part) * slope, part);
+      put(dx + i, h * rstd - load(x + i, part) * slope, part, streamed);
     });
   }
+  end_streams();
   return WT_OK;
 }
 

@@ -8,9 +8,12 @@
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>  // its functions are all forced inline: none can be the copy that the linker keeps
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 #include "kernels/backend.hpp"
+#include "kernels/threads.hpp"
 
 #define WT_INLINE inline __attribute__((always_inline))  // vectors passed by value must never meet a real call's ABI
 #define WT_LAMBDA mutable __attribute__((always_inline))
@@ -119,7 +122,94 @@ WT_INLINE void for_blocks(int64_t n, Body body) {
   if (i < n) body(i, Tail{n - i});
 }
 
-WT_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
+// Stores that bypass the caches. A plain store first reads the line that it overwrites: a third of what SwiGLU moves.
+WT_INLINE void stream(float* p, Vec v) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(p, (__m512)v);
+#elif defined(__AVX2__)
+  _mm256_stream_ps(p, (__m256)v);
+#elif defined(__SSE2__)
+  _mm_stream_ps(p, (__m128)v);
+#else
+  store(p, v);
+#endif
+}
+WT_INLINE void stream(Bf16* p, Vec v) {
+  Bf16 half[kLanes];
+  store(half, v);
+#if defined(__AVX512F__)
+  __m256i bits;
+  memcpy(&bits, half, sizeof bits);
+  _mm256_stream_si256((__m256i*)p, bits);
+#elif defined(__AVX2__)
+  __m128i bits;
+  memcpy(&bits, half, sizeof bits);
+  _mm_stream_si128((__m128i*)p, bits);
+#elif defined(__SSE2__)
+  long long bits;
+  memcpy(&bits, half, sizeof bits);
+  _mm_stream_si64((long long*)p, bits);
+#else
+  store(p, v);
+#endif
+}
+
+/// Whether an output (rows, D) is better written past the caches: it does not fit them, and has the alignment. Not for
+/// outputs that overwrite an input, whose lines are there.
+template <class E>
+WT_INLINE bool streams(const void* out, int64_t rows, int64_t D) {
+  constexpr int64_t kLarger = 32 << 20;  // than the last cache's share of a core or two
+  const int64_t row_bytes = D * static_cast<int64_t>(sizeof(E));
+  return rows * row_bytes >= kLarger && row_bytes % 64 == 0 && reinterpret_cast<uintptr_t>(out) % 64 == 0;
+}
+template <class E>
+WT_INLINE void put(E* p, Vec v, Full part, bool streamed) {
+  if (streamed)
+    stream(p, v);
+  else
+    store(p, v, part);
+}
+template <class E>
+WT_INLINE void put(E* p, Vec v, Tail part, bool) {
+  store(p, v, part);
+}
+/// Other cores see what was streamed only after this.
+WT_INLINE void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+/// body(row) for every row, by several threads as run_rows() says.
+template <class Body>
+inline void for_each_row(int64_t rows, int64_t row_bytes, Body body) {
+  const auto run = [](void* context, int64_t begin, int64_t end) {
+    const Body& one = *static_cast<const Body*>(context);
+    for (int64_t row = begin; row < end; ++row) one(row);
+    end_streams();
+  };
+  run_rows(rows, row_bytes, run, &body);
+}
+
+// b where either is NaN: what the instructions do, of which the compiler makes two.
+WT_INLINE Vec max(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+WT_INLINE Vec min(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return a < b ? a : b;
+#endif
+}
 /// Lanes beyond the tail become `fill`.
 WT_INLINE Vec masked(Vec v, Full, float) { return v; }
 WT_INLINE Vec masked(Vec v, Tail tail, float fill) {
@@ -150,11 +240,9 @@ WT_INLINE float max_lanes(Vec v) {
 /// infinity beyond fp32's range, NaN for NaN. x = n ln2 + r, |r| <= ln2/2; e^r by its Taylor series to r^7 (remainder
 /// 5e-9).
 WT_INLINE Vec exp(Vec x) {
-  x = x > 89.0f ? splat(89.0f) : x;
-  x = x < -105.0f ? splat(-105.0f) : x;
+  x = max(splat(-105.0f), min(splat(89.0f), x));
   const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: adding it leaves the nearest integer in the low mantissa bits
   const Vec shifted = x * 1.44269504f + magic;
-  const VecI n = (VecI)shifted - (VecI)magic;
   const Vec nf = shifted - magic;
   const Vec r = (x - nf * 0.693359375f) - nf * -2.12194440e-4f;  // ln2 in two parts, the first exact in 9 bits
   Vec p = splat(1.0f / 5040);
@@ -165,8 +253,12 @@ WT_INLINE Vec exp(Vec x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const VecI half = n >> 1;  // 2^n in two factors, for n reaches 128 and -151
+#if defined(__AVX512F__)
+  return (Vec)_mm512_maskz_scalef_ps(0xffff, (__m512)p, (__m512)nf);
+#else
+  const VecI n = (VecI)shifted - (VecI)magic, half = n >> 1;  // 2^n in two factors, for n reaches 128 and -151
   return p * (Vec)((half + 127) << 23) * (Vec)((n - half + 127) << 23);
+#endif
 }
 
 WT_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }

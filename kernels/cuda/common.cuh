@@ -103,9 +103,10 @@ template <class E>
 WtStatus rope_forward(void*, const void*, const float*, const float*, RopeShape, void*, void*, void*);
 template <class E>
 WtStatus rope_backward(void*, const void*, const void*, const void*, const float*, const float*, RopeShape, void*);
-WtStatus router_forward(void*, const float*, int64_t, int64_t, int64_t, bool, float*, float*, int64_t*, int64_t*);
-WtStatus router_backward(void*, const float*, const float*, const int64_t*, const float*, const float*, int64_t,
-                         int64_t, int64_t, bool, float*);
+WtStatus router_forward(void*, WtRouterSpec, const float*, const float*, int64_t*, float*, float*, int64_t*, double*,
+                        double*);
+WtStatus router_backward(void*, WtRouterSpec, const float*, const float*, const int64_t*, const float*, const float*,
+                         float, float*);
 WtStatus sort_by_expert(void*, const int64_t*, const int64_t*, int64_t, int64_t, int64_t*, int64_t*, int64_t*);
 template <class E>
 WtStatus gather(void*, const void*, const int64_t*, int64_t, int64_t, int64_t, void*);

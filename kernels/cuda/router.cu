@@ -1,102 +1,301 @@
-// Router: one warp a token, experts dealt to lanes. The only atomics are integer counts, whose order cannot show.
+// Router: one warp a token, experts in the lanes' registers. No atomics: a block takes kBlockTokens tokens of one
+// sequence and leaves its sums in scratch memory, which a second kernel adds up in the order of the blocks.
+#include <climits>
+#include <type_traits>
+
 #include "kernels/cuda/common.cuh"
 
 namespace wt::kernels::cuda {
 namespace {
 
 constexpr int kWarps = kThreads / kWarp;
+constexpr int kBlockTokens = 4 * kWarps;  // enough that the partial sums are small beside the logits
 
-/// Of a candidate (value, expert) and another: the larger value, then the lower expert; a NaN never wins by value.
-__device__ inline void take_better(float& value, int64_t& expert, float other_value, int64_t other_expert) {
-  if (other_value > value || (!(value > other_value) && other_expert < expert)) {
-    value = other_value;
-    expert = other_expert;
+/// Integers in the order of the numbers, -0 as 0, a NaN above all.
+__device__ inline int order_key(float x) {
+  const int bits = __float_as_int(x + 0.0f);
+  return x == x ? bits ^ ((bits >> 31) & INT_MAX) : INT_MAX;
+}
+__device__ inline float of_order_key(int key) { return __int_as_float(key ^ ((key >> 31) & INT_MAX)); }
+
+/// Expert (or group) kWarp * i + lane is in register i of the lane. Every lane gets the largest key's number, the lowest
+/// of equals, which is then excluded.
+template <int kPer>
+__device__ inline int take_best(int (&key)[kPer], int lane) {
+  int best = kRouterExcluded, at = INT_MAX;
+  for (int i = 0; i < kPer; ++i) {
+    if (key[i] > best) best = key[i], at = kWarp * i + lane;
+  }
+  const int top = __reduce_max_sync(kAllLanes, best);
+  const int taken = __reduce_min_sync(kAllLanes, best == top ? at : INT_MAX);
+  for (int i = 0; i < kPer; ++i) {
+    if (kWarp * i + lane == taken) key[i] = kRouterExcluded;
+  }
+  return taken;
+}
+
+/// Excludes the experts of all but the best groups.
+template <int kPer>
+__device__ inline void close_groups(const WtRouterSpec& spec, int (&key)[kPer], int lane) {
+  const int groups = static_cast<int>(spec.groups), per_group = static_cast<int>(spec.E / spec.groups);
+  int worth[kPer];
+  for (int i = 0; i < kPer; ++i) worth[i] = kRouterExcluded;
+  for (int g = 0; g < groups; ++g) {
+    int inside[kPer], mine = kRouterExcluded;
+    for (int i = 0; i < kPer; ++i) {
+      inside[i] = (kWarp * i + lane) / per_group == g ? key[i] : kRouterExcluded;
+      mine = inside[i] > mine ? inside[i] : mine;
+    }
+    float sum = of_order_key(__reduce_max_sync(kAllLanes, mine));
+    if (spec.group_best == 2 && per_group > 1) {
+      take_best(inside, lane);
+      mine = kRouterExcluded;
+      for (int i = 0; i < kPer; ++i) mine = inside[i] > mine ? inside[i] : mine;
+      sum += of_order_key(__reduce_max_sync(kAllLanes, mine));
+    }
+    for (int i = 0; i < kPer; ++i) {
+      if (kWarp * i + lane == g) worth[i] = order_key(sum);
+    }
+  }
+  unsigned open = 0;  // bit i: the group of register i's expert
+  for (int64_t c = 0; c < spec.top_groups; ++c) {
+    const int g = take_best(worth, lane);
+    for (int i = 0; i < kPer; ++i) open |= static_cast<unsigned>((kWarp * i + lane) / per_group == g) << i;
+  }
+  for (int i = 0; i < kPer; ++i) {
+    if (!(open >> i & 1)) key[i] = kRouterExcluded;
   }
 }
 
-__global__ void forward_kernel(const float* logits_TE, int64_t T, int64_t E, int64_t k, bool normalize, float* probs_TE,
-                               float* weights_Tk, int64_t* index_Tk, unsigned long long* counts) {
-  const int lane = threadIdx.x % kWarp;
-  for (int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; t < T; t += int64_t{gridDim.x} * kWarps) {
-    const float* logits = logits_TE + t * E;
-    float* probs = probs_TE + t * E;
-    float largest = -INFINITY, total = 0;
-    for (int64_t e = lane; e < E; e += kWarp) largest = Max::of(largest, logits[e]);
-    largest = warp_reduce<Max>(largest);
-    for (int64_t e = lane; e < E; e += kWarp) total += probs[e] = expf(logits[e] - largest);
-    const float inverse_total = 1.0f / warp_reduce<Sum>(total);
-    for (int64_t e = lane; e < E; e += kWarp) probs[e] *= inverse_total;
-    int64_t* index = index_Tk + t * k;
-    float sum = 0;
-    for (int64_t c = 0; c < k; ++c) {
-      float value = -1;
-      int64_t expert = INT64_MAX;
-      for (int64_t e = lane; e < E; e += kWarp) {
-        bool taken = false;
-        for (int64_t earlier = 0; earlier < c; ++earlier) taken |= index[earlier] == e;
-        if (!taken) take_better(value, expert, probs[e], e);
-      }
-      for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        const float other_value = __shfl_xor_sync(kAllLanes, value, offset);
-        take_better(value, expert, other_value, __shfl_xor_sync(kAllLanes, expert, offset));
-      }
-      sum += value;
+struct Exponentials {
+  float largest, total;
+};
+/// p = exp(logit - largest), 0 beyond E.
+template <int kPer>
+__device__ inline Exponentials exponentials(const float (&logit)[kPer], int E, int lane, float (&p)[kPer]) {
+  float largest = -INFINITY, total = 0;
+  for (int i = 0; i < kPer; ++i) {
+    if (kWarp * i + lane < E) largest = Max::of(largest, logit[i]);
+  }
+  largest = warp_reduce<Max>(largest);
+  for (int i = 0; i < kPer; ++i) total += p[i] = kWarp * i + lane < E ? expf(logit[i] - largest) : 0.0f;
+  return {largest, warp_reduce<Sum>(total)};
+}
+__device__ inline double log_sum_exp(Exponentials of) {
+  return static_cast<double>(of.largest) + log(static_cast<double>(of.total));
+}
+
+template <int kPer>
+__device__ inline void load_row(const float* row, int E, int lane, float (&x)[kPer]) {
+  for (int i = 0; i < kPer; ++i) x[i] = kWarp * i + lane < E ? row[kWarp * i + lane] : 0.0f;
+}
+/// Every lane gets the value of expert `e`.
+template <int kPer>
+__device__ inline float of_expert(const float (&x)[kPer], int e) {
+  float value = 0;
+  for (int i = 0; i < kPer; ++i) {
+    if (e / kWarp == i) value = x[i];
+  }
+  return __shfl_sync(kAllLanes, value, e % kWarp);
+}
+
+/// Sums of one block, (blocks, E) and (blocks).
+struct Partial {
+  float* shares;
+  int* counts;
+  double* lse_squares;
+};
+
+template <int kPer>
+__global__ void forward_kernel(WtRouterSpec spec, int64_t sequence_blocks, const float* logits_TE, const float* bias,
+                               int64_t* index_Tk, float* scores_TE, float* weights_Tk, Partial partial) {
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, E = static_cast<int>(spec.E);
+  const int64_t begin = blockIdx.x / sequence_blocks * spec.sequence;
+  const int64_t first = begin + blockIdx.x % sequence_blocks * kBlockTokens;
+  const int64_t end = min(first + kBlockTokens, begin + spec.sequence);
+  float share_sum[kPer] = {};
+  int count[kPer] = {};
+  double lse_square = 0;
+  for (int64_t t = first + warp; t < end; t += kWarps) {
+    float logit[kPer], score[kPer], divisor = 1;
+    load_row(logits_TE + t * E, E, lane, logit);
+    Exponentials sum{0, 1};
+    if (spec.score == WT_SOFTMAX || partial.lse_squares) sum = exponentials(logit, E, lane, score);
+    if (spec.score == WT_SOFTMAX) {
+      const float inverse = 1.0f / sum.total;
+      for (int i = 0; i < kPer; ++i) score[i] *= inverse;
+    } else {
+      float total = 0;
+      for (int i = 0; i < kPer; ++i) total += score[i] = kWarp * i + lane < E ? sigmoid(logit[i]) : 0.0f;
+      divisor = warp_reduce<Sum>(total) + kRouterTiny;
+    }
+    if (partial.lse_squares) lse_square += log_sum_exp(sum) * log_sum_exp(sum);
+    int key[kPer];
+    for (int i = 0; i < kPer; ++i) {
+      const int e = kWarp * i + lane;
+      key[i] = kRouterExcluded;
+      if (e >= E) continue;
+      scores_TE[t * E + e] = score[i];
+      share_sum[i] += score[i] / divisor;
+      key[i] = order_key(score[i] + (bias ? bias[e] : 0.0f));
+    }
+    if (!spec.given && spec.top_groups < spec.groups) close_groups(spec, key, lane);
+    int64_t* index = index_Tk + t * spec.k;
+    float* weights = weights_Tk + t * spec.k;
+    float chosen_sum = 0;
+    for (int64_t c = 0; c < spec.k; ++c) {
+      const int e = spec.given ? static_cast<int>(index[c]) : take_best(key, lane);
+      const float weight = of_expert(score, e);
+      chosen_sum += weight;
+      for (int i = 0; i < kPer; ++i) count[i] += kWarp * i + lane == e;
       if (lane == 0) {
-        index[c] = expert;
-        weights_Tk[t * k + c] = value;
-        atomicAdd(&counts[expert], 1ull);
+        if (!spec.given) index[c] = e;
+        weights[c] = weight;
       }
-      __syncwarp();  // the next choice reads index[c] in every lane
     }
-    for (int64_t c = lane; normalize && c < k; c += kWarp) weights_Tk[t * k + c] /= sum;
+    __syncwarp();  // every lane scales what lane 0 has written
+    for (int64_t c = lane; c < spec.k; c += kWarp)
+      weights[c] = (spec.normalize ? weights[c] / (chosen_sum + kRouterTiny) : weights[c]) * spec.scale;
+  }
+
+  // The warps add to the block's sums by turns.
+  __shared__ float block_shares[kPer * kWarp];
+  __shared__ int block_counts[kPer * kWarp];
+  __shared__ double block_lse;
+  for (int w = 0; w < kWarps; ++w) {
+    if (w == warp) {
+      for (int i = 0; i < kPer; ++i) {
+        const int e = kWarp * i + lane;
+        block_shares[e] = w == 0 ? share_sum[i] : block_shares[e] + share_sum[i];
+        block_counts[e] = w == 0 ? count[i] : block_counts[e] + count[i];
+      }
+      if (lane == 0) block_lse = w == 0 ? lse_square : block_lse + lse_square;
+    }
+    __syncthreads();
+  }
+  for (int e = threadIdx.x; e < E; e += kThreads) {
+    if (partial.shares) partial.shares[int64_t{blockIdx.x} * E + e] = block_shares[e];
+    if (partial.counts) partial.counts[int64_t{blockIdx.x} * E + e] = block_counts[e];
+  }
+  if (partial.lse_squares && threadIdx.x == 0) partial.lse_squares[blockIdx.x] = block_lse;
+}
+
+/// sums[blockIdx.x] = the sum of this sequence's rows of partial, (blocks, columns); column kWarp * blockIdx.y + threadIdx.x,
+/// rows dealt to threadIdx.y.
+template <class From, class To>
+__device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, int columns, To* sums) {
+  __shared__ To parts[kWarps][kWarp];
+  const int column = kWarp * static_cast<int>(blockIdx.y) + static_cast<int>(threadIdx.x);
+  To sum = 0;
+  for (int64_t b = threadIdx.y; column < columns && b < sequence_blocks; b += kWarps)
+    sum += static_cast<To>(partial[(int64_t{blockIdx.x} * sequence_blocks + b) * columns + column]);
+  parts[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= columns) return;
+  for (int w = 1; w < kWarps; ++w) sum += parts[w][threadIdx.x];
+  sums[int64_t{blockIdx.x} * columns + column] = sum;
+}
+
+__global__ void sum_kernel(Partial partial, int64_t sequence_blocks, int E, int64_t* counts, double* share_sums,
+                           double* lse_squares) {
+  if (counts) sum_blocks(partial.counts, sequence_blocks, E, counts);
+  if (share_sums) sum_blocks(partial.shares, sequence_blocks, E, share_sums);
+  if (lse_squares && blockIdx.y == 0) sum_blocks(partial.lse_squares, sequence_blocks, 1, lse_squares);
+}
+
+template <int kPer>
+__global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, const float* scores_TE,
+                                const int64_t* index_Tk, const float* dshare_sums_SE, const float* logits_TE,
+                                float dlse_squares, float* dlogits_TE) {
+  const int lane = threadIdx.x % kWarp, E = static_cast<int>(spec.E);
+  for (int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; t < spec.T; t += int64_t{gridDim.x} * kWarps) {
+    const float* dweights = dweights_Tk + t * spec.k;
+    const int64_t* index = index_Tk + t * spec.k;
+    float score[kPer], gradient[kPer] = {};
+    load_row(scores_TE + t * E, E, lane, score);
+    if (dshare_sums_SE) load_row(dshare_sums_SE + t / spec.sequence * E, E, lane, gradient);
+    if (dshare_sums_SE && spec.score == WT_SIGMOID) {
+      float all = 0, dot = 0;
+      for (int i = 0; i < kPer; ++i) all += score[i], dot += score[i] * gradient[i];
+      const float divisor = warp_reduce<Sum>(all) + kRouterTiny, mean = warp_reduce<Sum>(dot) / divisor;
+      for (int i = 0; i < kPer; ++i) gradient[i] = (gradient[i] - mean) / divisor;
+    }
+    float mean = 0, divisor = 1;
+    if (spec.normalize) {
+      divisor = kRouterTiny;
+      for (int64_t c = 0; c < spec.k; ++c) divisor += of_expert(score, static_cast<int>(index[c]));
+      for (int64_t c = 0; c < spec.k; ++c) mean += dweights[c] * (of_expert(score, static_cast<int>(index[c])) / divisor);
+    }
+    for (int64_t c = 0; c < spec.k; ++c) {
+      const float added = spec.scale * ((dweights[c] - mean) / divisor);
+      for (int i = 0; i < kPer; ++i) gradient[i] += kWarp * i + lane == index[c] ? added : 0.0f;
+    }
+    if (spec.score == WT_SOFTMAX) {
+      float dot = 0;
+      for (int i = 0; i < kPer; ++i) dot += score[i] * gradient[i];
+      dot = warp_reduce<Sum>(dot);
+      for (int i = 0; i < kPer; ++i) gradient[i] = score[i] * (gradient[i] - dot);
+    } else {
+      for (int i = 0; i < kPer; ++i) gradient[i] *= score[i] * (1.0f - score[i]);
+    }
+    if (dlse_squares != 0) {
+      float logit[kPer];
+      load_row(logits_TE + t * E, E, lane, logit);
+      const Exponentials sum = exponentials(logit, E, lane, logit);
+      const float factor = 2 * dlse_squares * static_cast<float>(log_sum_exp(sum)) / sum.total;
+      for (int i = 0; i < kPer; ++i) gradient[i] += logit[i] * factor;
+    }
+    for (int i = 0; i < kPer; ++i) {
+      if (kWarp * i + lane < E) dlogits_TE[t * E + kWarp * i + lane] = gradient[i];
+    }
   }
 }
 
-__global__ void backward_kernel(const float* dweights_Tk, const float* probs_TE, const int64_t* index_Tk,
-                                const float* weights_Tk, const float* daux_TE, int64_t T, int64_t E, int64_t k,
-                                bool normalize, float* dlogits_TE) {
-  const int lane = threadIdx.x % kWarp;
-  for (int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; t < T; t += int64_t{gridDim.x} * kWarps) {
-    const float* probs = probs_TE + t * E;
-    const float* dweights = dweights_Tk + t * k;
-    const int64_t* index = index_Tk + t * k;
-    float* dprobs = dlogits_TE + t * E;
-    for (int64_t e = lane; e < E; e += kWarp) dprobs[e] = daux_TE ? daux_TE[t * E + e] : 0.0f;
-    float mean = 0, selected = 0;
-    for (int64_t c = lane; c < k; c += kWarp) {
-      mean += dweights[c] * weights_Tk[t * k + c];
-      selected += probs[index[c]];
-    }
-    mean = warp_reduce<Sum>(mean);
-    selected = warp_reduce<Sum>(selected);
-    __syncwarp();  // dprobs is complete before the chosen experts are added, by other lanes than wrote them
-    for (int64_t c = lane; c < k; c += kWarp)
-      dprobs[index[c]] += normalize ? (dweights[c] - mean) / selected : dweights[c];
-    __syncwarp();
-    float dot = 0;
-    for (int64_t e = lane; e < E; e += kWarp) dot += probs[e] * dprobs[e];
-    dot = warp_reduce<Sum>(dot);
-    for (int64_t e = lane; e < E; e += kWarp) dprobs[e] = probs[e] * (dprobs[e] - dot);
-  }
+/// launch(std::integral_constant<int, registers that hold a lane's experts>)
+template <class Launch>
+void with_registers(int64_t E, Launch launch) {
+  if (E <= kWarp) return launch(std::integral_constant<int, 1>());
+  if (E <= 2 * kWarp) return launch(std::integral_constant<int, 2>());
+  if (E <= 4 * kWarp) return launch(std::integral_constant<int, 4>());
+  if (E <= 8 * kWarp) return launch(std::integral_constant<int, 8>());
+  if (E <= 16 * kWarp) return launch(std::integral_constant<int, 16>());
+  static_assert(kMaxCudaRouterExperts == 32 * kWarp, "the largest that has an instance");
+  launch(std::integral_constant<int, 32>());
 }
 
 }  // namespace
 
-WtStatus router_forward(void* handle, const float* logits, int64_t T, int64_t E, int64_t k, bool normalize,
-                        float* probs, float* weights, int64_t* index, int64_t* counts) {
-  const cudaError_t cleared = cudaMemsetAsync(counts, 0, static_cast<size_t>(E) * sizeof(int64_t), stream_of(handle));
-  if (WtStatus bad = status_of(cleared, "wt_router_forward")) return bad;
-  if (T == 0) return WT_OK;
-  forward_kernel<<<blocks_for(T, kWarps), kThreads, 0, stream_of(handle)>>>(
-      logits, T, E, k, normalize, probs, weights, index, reinterpret_cast<unsigned long long*>(counts));
+WtStatus router_forward(void* handle, WtRouterSpec spec, const float* logits, const float* bias, int64_t* index,
+                        float* scores, float* weights, int64_t* counts, double* share_sums, double* lse_squares) {
+  const cudaStream_t stream = stream_of(handle);
+  const int64_t sequences = spec.T / spec.sequence, sequence_blocks = (spec.sequence + kBlockTokens - 1) / kBlockTokens;
+  const int64_t blocks = sequences * sequence_blocks;
+  const Scratch<float> block_shares(handle, share_sums ? blocks * spec.E : 1);
+  const Scratch<int> block_counts(handle, counts ? blocks * spec.E : 1);
+  const Scratch<double> block_lse(handle, lse_squares ? blocks : 1);
+  for (const cudaError_t error : {block_shares.error(), block_counts.error(), block_lse.error()})
+    if (WtStatus bad = status_of(error, "wt_router_forward")) return bad;
+  const Partial partial{share_sums ? block_shares.data() : nullptr, counts ? block_counts.data() : nullptr,
+                        lse_squares ? block_lse.data() : nullptr};
+  with_registers(spec.E, [&](auto registers) {
+    forward_kernel<decltype(registers)::value><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+        spec, sequence_blocks, logits, bias, index, scores, weights, partial);
+  });
+  const dim3 threads(kWarp, kWarps);
+  const dim3 grid(static_cast<unsigned>(sequences), static_cast<unsigned>((spec.E + kWarp - 1) / kWarp));
+  if (counts || share_sums || lse_squares)
+    sum_kernel<<<grid, threads, 0, stream>>>(partial, sequence_blocks, static_cast<int>(spec.E), counts, share_sums,
+                                             lse_squares);
   return launched("wt_router_forward");
 }
 
-WtStatus router_backward(void* handle, const float* dweights, const float* probs, const int64_t* index,
-                         const float* weights, const float* daux_dprobs, int64_t T, int64_t E, int64_t k,
-                         bool normalize, float* dlogits) {
-  backward_kernel<<<blocks_for(T, kWarps), kThreads, 0, stream_of(handle)>>>(dweights, probs, index, weights,
-                                                                             daux_dprobs, T, E, k, normalize, dlogits);
+WtStatus router_backward(void* handle, WtRouterSpec spec, const float* dweights, const float* scores,
+                         const int64_t* index, const float* dshare_sums, const float* logits, float dlse_squares,
+                         float* dlogits) {
+  with_registers(spec.E, [&](auto registers) {
+    backward_kernel<decltype(registers)::value><<<blocks_for(spec.T, kWarps), kThreads, 0, stream_of(handle)>>>(
+        spec, dweights, scores, index, dshare_sums, logits, dlse_squares, dlogits);
+  });
   return launched("wt_router_backward");
 }
 

@@ -93,15 +93,64 @@ inline Index top_k(const Doubles& values, size_t E, size_t k) {
   return chosen;
 }
 
+/// Scores (T,E) of the router: softmax, or with `sigmoid` that of each logit.
+inline Doubles router_scores(const Doubles& logits, size_t E, bool sigmoid) {
+  if (!sigmoid) return softmax(logits, E);
+  Doubles scores;
+  for (double logit : logits) scores.push_back(1 / (1 + std::exp(-logit)));
+  return scores;
+}
+
+/// top_k() of the experts in each row's `top_groups` best of `groups` groups, which are worth the sum of their `group_best` best.
+inline Index router_choice(const Doubles& judged, size_t E, size_t k, size_t groups, size_t top_groups, size_t group_best) {
+  Doubles open = judged;
+  const size_t per_group = E / groups;
+  for (size_t t = 0; t < judged.size() / E; ++t) {
+    Doubles worth;
+    for (size_t g = 0; g < groups; ++g) {
+      Doubles inside(&judged[t * E + g * per_group], &judged[t * E + g * per_group] + per_group);
+      std::sort(inside.rbegin(), inside.rend());
+      worth.push_back(std::accumulate(inside.begin(), inside.begin() + int64_t(std::min(group_best, per_group)), 0.0));
+    }
+    const Index kept = top_k(worth, groups, top_groups);
+    for (size_t e = 0; e < E; ++e)
+      if (std::count(kept.begin(), kept.end(), int64_t(e / per_group)) == 0) open[t * E + e] = -INFINITY;
+  }
+  return top_k(open, E, k);
+}
+
 /// Weights (T,k) of the experts `index`.
-inline Doubles router_weights(const Doubles& probs, const Index& index, size_t E, size_t k, bool normalize) {
+inline Doubles router_weights(const Doubles& scores, const Index& index, size_t E, size_t k, bool normalize, double scale = 1) {
   Doubles weights(index.size());
   for (size_t t = 0; t < index.size() / k; ++t) {
     double sum = 0;
-    for (size_t c = 0; c < k; ++c) sum += weights[t * k + c] = probs[t * E + size_t(index[t * k + c])];
-    for (size_t c = 0; normalize && c < k; ++c) weights[t * k + c] /= sum;
+    for (size_t c = 0; c < k; ++c) sum += weights[t * k + c] = scores[t * E + size_t(index[t * k + c])];
+    for (size_t c = 0; c < k; ++c) weights[t * k + c] *= normalize ? scale / sum : scale;
   }
   return weights;
+}
+
+/// (S,E) sums over each sequence of the scores, or with `sigmoid` of their shares in the token's sum.
+inline Doubles share_sums(const Doubles& scores, size_t E, size_t sequence, bool sigmoid) {
+  const size_t T = scores.size() / E;
+  Doubles sums(T / sequence * E);
+  for (size_t t = 0; t < T; ++t) {
+    const double total = sigmoid ? std::accumulate(&scores[t * E], &scores[t * E] + E, 0.0) : 1;
+    for (size_t e = 0; e < E; ++e) sums[t / sequence * E + e] += scores[t * E + e] / total;
+  }
+  return sums;
+}
+
+/// (S) sums over each sequence of log(sum_e exp(logit))^2.
+inline Doubles lse_squares(const Doubles& logits, size_t E, size_t sequence) {
+  const size_t T = logits.size() / E;
+  Doubles sums(T / sequence);
+  for (size_t t = 0; t < T; ++t) {
+    double total = 0;
+    for (size_t e = 0; e < E; ++e) total += std::exp(logits[t * E + e]);
+    sums[t / sequence] += std::log(total) * std::log(total);
+  }
+  return sums;
 }
 
 /// order of wt_sort_by_expert, by a library sort.

@@ -20,65 +20,162 @@ struct Shape {
 };
 
 struct Routed {
-  std::vector<float> probs, weights;
+  std::vector<float> scores, weights;
   std::vector<int64_t> index, counts, order, inverse, slot_counts;
+  Doubles share_sums, lse_squares;
 };
 
-Routed route(const Doubles& logits, Shape shape, bool normalize, const int64_t* slot_of_expert = nullptr) {
-  const auto [T, E, k] = shape;
-  const size_t n = size_t(T * k);
-  Routed r{std::vector<float>(size_t(T * E)), std::vector<float>(n),   std::vector<int64_t>(n),
-           std::vector<int64_t>(size_t(E)),   std::vector<int64_t>(n), std::vector<int64_t>(n),
-           std::vector<int64_t>(size_t(E))};
+/// Softmax over one sequence, no groups.
+WtRouterSpec plain(Shape shape, bool normalize) {
+  return {shape.T, shape.E, shape.k, std::max<int64_t>(1, shape.T), WT_SOFTMAX, 1, 1, 1, normalize, 1, false};
+}
+
+Routed route(const Doubles& logits, const WtRouterSpec& spec, const float* bias = nullptr, const int64_t* slot_of_expert = nullptr) {
+  const size_t n = size_t(spec.T * spec.k), sequences = size_t(spec.T / spec.sequence), E = size_t(spec.E);
+  Routed r;
+  r.scores.resize(size_t(spec.T) * E), r.weights.resize(n), r.index.resize(n), r.counts.resize(sequences * E, -1);
+  r.order.resize(n), r.inverse.resize(n), r.slot_counts.resize(E);
+  r.share_sums.resize(sequences * E, -1), r.lse_squares.resize(sequences, -1);
   const auto flogits = floats(logits);
-  REQUIRE(wt_router_forward(kCpu, flogits.data(), T, E, k, normalize, r.probs.data(), r.weights.data(), r.index.data(),
-                            r.counts.data()) == WT_OK);
-  REQUIRE(wt_sort_by_expert(kCpu, r.index.data(), slot_of_expert, T * k, E, r.order.data(), r.inverse.data(),
+  const WtStatus status = wt_router_forward(kCpu, spec, flogits.data(), bias, r.index.data(), r.scores.data(), r.weights.data(),
+                                            r.counts.data(), r.share_sums.data(), r.lse_squares.data());
+  INFO(wt_kernel_error());
+  REQUIRE(status == WT_OK);
+  REQUIRE(wt_sort_by_expert(kCpu, r.index.data(), slot_of_expert, int64_t(n), spec.E, r.order.data(), r.inverse.data(),
                             r.slot_counts.data()) == WT_OK);
   return r;
 }
 
 }  // namespace
 
-TEST_CASE("router: probabilities, choice, weights, counts and gradient") {
+TEST_CASE("router: scores, choice, weights, sums and gradient of every variant") {
   if (!use_isa()) return;
-  const auto [T, E, k] = GENERATE(Shape{5, 8, 2}, Shape{1, 1, 1}, Shape{3, 37, 4}, Shape{2, 5, 5}, Shape{1, 64, 1});
-  const bool normalize = GENERATE(true, false), with_aux = GENERATE(true, false);
-  std::mt19937_64 random{uint64_t(E)};
-  const Doubles logits = draw(random, WT_FP32, T * E, 2);
-  const Routed r = route(logits, {T, E, k}, normalize);
-  const Doubles probs = reference::softmax(logits, size_t(E));
-  CHECK(distance(doubles(r.probs), probs) < 1e-6);
-  REQUIRE(r.index == reference::top_k(logits, size_t(E), size_t(k)));
-  const auto weights_at = [&](const Doubles& at) {
-    return reference::router_weights(reference::softmax(at, size_t(E)), r.index, size_t(E), size_t(k), normalize);
+  struct Variant {
+    Shape shape;
+    int64_t sequence, groups, top_groups;
   };
-  CHECK(distance(doubles(r.weights), weights_at(logits)) < 1e-6);
-  std::vector<int64_t> counts(size_t(E), 0);
-  for (int64_t e : r.index) ++counts[size_t(e)];
+  const auto [shape, sequence, groups, top_groups] =
+      GENERATE(Variant{{6, 8, 2}, 3, 1, 1}, Variant{{1, 1, 1}, 1, 1, 1}, Variant{{4, 40, 4}, 1, 5, 2}, Variant{{2, 6, 6}, 2, 3, 3},
+               Variant{{3, 37, 4}, 3, 37, 5}, Variant{{2, 512, 8}, 1, 8, 4}, Variant{{4, 12, 3}, 2, 4, 1});
+  const auto [T, E, k] = shape;
+  const bool sigmoid = GENERATE(false, true), normalize = GENERATE(true, false), biased = GENERATE(true, false);
+  const int group_best = GENERATE(1, 2);
+  std::mt19937_64 random{uint64_t(E)};
+  // The bias brings some below zero, which an expert that is not there must not beat.
+  Doubles bias = draw(random, WT_FP32, E, 0.1);
+  for (double& b : bias) b -= 1;
+  const Doubles logits = draw(random, WT_FP32, T * E, 2);
+  const auto fbias = floats(bias);
+  const WtRouterSpec spec{T, E, k, sequence, sigmoid ? WT_SIGMOID : WT_SOFTMAX, groups, top_groups, group_best, normalize, 2.5f, false};
+  const Routed r = route(logits, spec, biased ? fbias.data() : nullptr);
+  const size_t width = size_t(E), choices = size_t(k), length = size_t(sequence);
+  const Doubles scores = reference::router_scores(logits, width, sigmoid);
+  CHECK(distance(doubles(r.scores), scores) < 1e-6);
+  Doubles judged = scores;
+  for (size_t i = 0; biased && i < judged.size(); ++i) judged[i] += bias[i % width];
+  REQUIRE(r.index == reference::router_choice(judged, width, choices, size_t(groups), size_t(top_groups), size_t(group_best)));
+  const auto weights_at = [&](const Doubles& at) {
+    return reference::router_weights(reference::router_scores(at, width, sigmoid), r.index, width, choices, normalize, 2.5);
+  };
+  const auto shares_at = [&](const Doubles& at) {
+    return reference::share_sums(reference::router_scores(at, width, sigmoid), width, length, sigmoid);
+  };
+  const auto squares_at = [&](const Doubles& at) { return reference::lse_squares(at, width, length); };
+  CHECK(distance(doubles(r.weights), weights_at(logits)) < 2e-6);
+  CHECK(distance(r.share_sums, shares_at(logits)) < 2e-6);
+  CHECK(distance(r.lse_squares, squares_at(logits)) < 2e-6);
+  std::vector<int64_t> counts(size_t(T / sequence * E), 0);
+  for (size_t i = 0; i < r.index.size(); ++i) ++counts[i / (choices * length) * width + size_t(r.index[i])];
   CHECK(r.counts == counts);
-  CHECK(r.slot_counts == counts);
 
-  const Doubles dweights = draw(random, WT_FP32, T * k), daux = draw(random, WT_FP32, T * E);
-  const auto fdweights = floats(dweights), fdaux = floats(daux);
+  if (E > 64) return;  // finite differences of every logit
+  const bool balanced = GENERATE(true, false);
+  const Doubles dweights = draw(random, WT_FP32, T * k), dshares = draw(random, WT_FP32, T / sequence * E);
+  const auto fdweights = floats(dweights), fdshares = floats(dshares), flogits = floats(logits);
   std::vector<float> dlogits(size_t(T * E));
-  REQUIRE(wt_router_backward(kCpu, fdweights.data(), r.probs.data(), r.index.data(), r.weights.data(),
-                             with_aux ? fdaux.data() : nullptr, T, E, k, normalize, dlogits.data()) == WT_OK);
+  REQUIRE(wt_router_backward(kCpu, spec, fdweights.data(), r.scores.data(), r.index.data(), balanced ? fdshares.data() : nullptr,
+                             balanced ? flogits.data() : nullptr, balanced ? 0.1f : 0.0f, dlogits.data()) == WT_OK);
   Doubles expected = reference::numeric_gradient(weights_at, logits, dweights);
-  const Doubles aux =
-      reference::numeric_gradient([&](const Doubles& at) { return reference::softmax(at, size_t(E)); }, logits, daux);
-  for (size_t i = 0; with_aux && i < aux.size(); ++i) expected[i] += aux[i];
-  CHECK(distance(doubles(dlogits), expected) < 2e-6);
+  const Doubles aux = reference::numeric_gradient(shares_at, logits, dshares);
+  const Doubles z = reference::numeric_gradient(squares_at, logits, Doubles(size_t(T / sequence), 0.1));
+  for (size_t i = 0; balanced && i < aux.size(); ++i) expected[i] += aux[i] + z[i];
+  CHECK(distance(doubles(dlogits), expected) < 4e-6);
 }
 
-TEST_CASE("router: ties go to the lowest expert, NaN rows stay valid") {
+TEST_CASE("router: ties go to the lowest expert and group, NaN rows stay valid") {
   if (!use_isa()) return;
   Doubles logits(2 * 20, 1.0);
   logits[19] = logits[17] = 2.0;
   logits[20] = NAN;
-  const Routed r = route(logits, {2, 20, 3}, true);
+  const Routed r = route(logits, plain({2, 20, 3}, true));
   CHECK(r.index == std::vector<int64_t>{17, 19, 0, 0, 1, 2});
   CHECK(std::isnan(r.weights[3]));
+  // Sigmoid keeps the NaN to one expert, which is chosen so that the weights show it.
+  WtRouterSpec spec = plain({2, 20, 3}, false);
+  spec.score = WT_SIGMOID, spec.groups = 4, spec.top_groups = GENERATE(1, 2), spec.group_best = 2;
+  logits[20] = 1.0, logits[33] = NAN;
+  const Routed grouped = route(logits, spec);
+  const bool one_group = spec.top_groups == 1;
+  CHECK(grouped.index == std::vector<int64_t>{17, 19, one_group ? 15 : 0, 13, one_group ? 10 : 0, one_group ? 11 : 1});
+  CHECK(std::isnan(grouped.weights[3]));
+  CHECK_FALSE(std::isnan(grouped.weights[4]));
+}
+
+TEST_CASE("router: equal logits take the first experts, as do scores that vanish") {
+  if (!use_isa()) return;
+  const int64_t E = GENERATE(1, 5, 64, 512), k = GENERATE(1, 4);
+  if (k > E) return;
+  WtRouterSpec spec = plain({3, E, GENERATE(true, false) ? E : k}, true);
+  spec.score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
+  const double logit = GENERATE(0.0, 3.0, -1e4, 1e4);
+  const Routed r = route(Doubles(size_t(3 * E), logit), spec);
+  for (int64_t i = 0; i < 3 * spec.k; ++i) CHECK(r.index[size_t(i)] == i % spec.k);
+  const bool vanished = spec.score == WT_SIGMOID && logit == -1e4;  // weights and shares of nothing are zero, not NaN
+  for (float weight : r.weights) CHECK(weight == Approx(vanished ? 0.0 : 1.0 / double(spec.k)));
+  for (double share : r.share_sums) CHECK(share == Approx(vanished ? 0.0 : 3.0 / double(E)));
+}
+
+TEST_CASE("router: a given choice keeps its order and gets the weights of the scores") {
+  if (!use_isa()) return;
+  std::mt19937_64 random{5};
+  const Doubles logits = draw(random, WT_FP32, 4 * 8);
+  WtRouterSpec spec = plain({4, 8, 3}, true);
+  const Routed chosen = route(logits, spec);
+  const auto flogits = floats(logits);
+  spec.given = true;
+  std::vector<float> scores(32), weights(12);
+  std::vector<int64_t> index = chosen.index;
+  REQUIRE(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr, nullptr,
+                            nullptr) == WT_OK);
+  CHECK(index == chosen.index);
+  CHECK(weights == chosen.weights);
+  index[7] = 8;
+  CHECK(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr, nullptr,
+                          nullptr) == WT_INVALID_ARGUMENT);
+}
+
+TEST_CASE("router: what cannot be is refused") {
+  const std::vector<float> logits(24);
+  std::vector<float> scores(24), weights(24);
+  std::vector<int64_t> index(24);
+  const auto call = [&](WtRouterSpec spec) {
+    return wt_router_forward(kCpu, spec, logits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr, nullptr, nullptr);
+  };
+  const WtRouterSpec good{4, 6, 2, 2, WT_SIGMOID, 3, 1, 2, true, 1, false};
+  CHECK(call(good) == WT_OK);
+  const auto refused = [&](auto change, const std::string& named) {
+    WtRouterSpec bad = good;
+    change(bad);
+    CHECK(call(bad) == WT_INVALID_ARGUMENT);
+    CHECK_THAT(wt_kernel_error(), Catch::Contains(named));
+  };
+  refused([](WtRouterSpec& s) { s.sequence = 3; }, "sequence is 3");
+  refused([](WtRouterSpec& s) { s.sequence = 0; }, "sequence is 0");
+  refused([](WtRouterSpec& s) { s.groups = 4; }, "groups is 4");
+  refused([](WtRouterSpec& s) { s.top_groups = 4; }, "top_groups is 4");
+  refused([](WtRouterSpec& s) { s.group_best = 3; }, "group_best is 3");
+  refused([](WtRouterSpec& s) { s.k = 3; }, "at most experts of top_groups = 2");
+  refused([](WtRouterSpec& s) { s.score = static_cast<WtRouterScore>(2); }, "score is 2");
 }
 
 TEST_CASE("the extremes of routing conserve rows and order them stably") {
@@ -90,11 +187,11 @@ TEST_CASE("the extremes of routing conserve rows and order them stably") {
   for (int64_t t = 0; one_takes_all && t < T; ++t) logits[size_t(t * E + 3)] = 1e4;  // the rest underflow to 0
   std::vector<int64_t> slot_of_expert(static_cast<size_t>(E));
   for (int64_t e = 0; e < E; ++e) slot_of_expert[size_t(e)] = E - 1 - e;
-  const Routed r = route(logits, {T, E, k}, true, slot_of_expert.data());
+  const Routed r = route(logits, plain({T, E, k}, true), nullptr, slot_of_expert.data());
 
   CHECK(std::accumulate(r.counts.begin(), r.counts.end(), int64_t{0}) == T * k);
-  if (one_takes_all) CHECK(r.counts[3] == T);
-  for (int64_t e = 0; e < E; ++e) CHECK(r.slot_counts[size_t(E - 1 - e)] == r.counts[size_t(e)]);
+  if (one_takes_all && T > 0) CHECK(r.counts[3] == T);
+  for (int64_t e = 0; T > 0 && e < E; ++e) CHECK(r.slot_counts[size_t(E - 1 - e)] == r.counts[size_t(e)]);
   std::vector<int64_t> slots = r.index;
   for (int64_t& slot : slots) slot = E - 1 - slot;
   CHECK(r.order == reference::sort_by_slot(slots));
@@ -107,7 +204,7 @@ TEST_CASE("permute, combine and their gradients") {
   const auto [T, E, k] = GENERATE(Shape{5, 4, 2}, Shape{4, 3, 3}, Shape{1, 5, 1});
   const int64_t D = GENERATE(1, 16, 21), N = T * k;
   std::mt19937_64 random{uint64_t(D)};
-  const Routed r = route(draw(random, WT_FP32, T * E), {T, E, k}, false);
+  const Routed r = route(draw(random, WT_FP32, T * E), plain({T, E, k}, false));
   const Doubles x = draw(random, dtype, T * D), drows = draw(random, dtype, N * D), before = draw(random, dtype, T * D);
   const auto px = pack(dtype, x), pdrows = pack(dtype, drows);
   auto rows = pdrows, dx = pack(dtype, before), dx_alone = px;
@@ -142,7 +239,7 @@ TEST_CASE("identity experts with normalised weights give every token back") {
   const auto [T, E, k] = GENERATE(Shape{200, 16, 4}, Shape{33, 5, 5}, Shape{1, 3, 1});
   const int64_t D = 24;
   std::mt19937_64 random{7};
-  const Routed r = route(draw(random, WT_FP32, T * E, 3), {T, E, k}, true);
+  const Routed r = route(draw(random, WT_FP32, T * E, 3), plain({T, E, k}, true));
   const auto x = floats(draw(random, WT_FP32, T * D));
   std::vector<float> rows(size_t(T * k * D)), back(x.size());
   REQUIRE(wt_permute_forward(kCpu, WT_FP32, x.data(), r.order.data(), T, k, D, rows.data()) == WT_OK);

@@ -75,10 +75,12 @@ std::vector<Array> compare(const std::vector<Array>& arrays, const Call& call, d
     } else if (arrays[i].kind == Kind::bytes) {  // codes: one apart where a value lies between two
       for (size_t b = 0; b < found[i].bytes.size(); ++b) CHECK(std::abs(found[i].bytes[b] - expected[i].bytes[b]) % 255 <= 1);
     } else if (arrays[i].kind == Kind::fp64) {
-      double a = 0, b = 1;
-      std::memcpy(&a, found[i].bytes.data(), 8);
-      std::memcpy(&b, expected[i].bytes.data(), 8);
-      CHECK(a == Approx(b).epsilon(1e-6));
+      for (size_t at = 0; at < found[i].bytes.size(); at += 8) {
+        double a = 0, b = 1;
+        std::memcpy(&a, &found[i].bytes[at], 8);
+        std::memcpy(&b, &expected[i].bytes[at], 8);
+        CHECK(a == Approx(b).epsilon(scale * 1e-6));
+      }
     } else {
       // Both sides round to bf16: values that straddle a boundary differ by a whole unit, 2^-7.
       const WtDtype dtype = arrays[i].kind == Kind::fp32 ? WT_FP32 : WT_BF16;
@@ -147,16 +149,11 @@ TEST_CASE("CUDA: router, sort, permute, combine") {
   const Array row_ints = int64s(std::vector<int64_t>(size_t(N))), expert_ints = int64s(std::vector<int64_t>(size_t(E)));
   const Array row_floats = fp32(Doubles(size_t(N)));
 
-  const auto routed =
-      compare({fp32(logits), fp32(logits), row_floats, row_ints, expert_ints},
-              [&, T = T, E = E, k = k](WtStream stream, const Pointers& p) {
-                return wt_router_forward(stream, f(p[0]), T, E, k, 1, f(p[1]), f(p[2]), ints(p[3]), ints(p[4]));
-              });
-  const Array probs = routed[1], weights = routed[2], index = routed[3];
-  const Array dweights = fp32(draw(random, WT_FP32, N)), daux = fp32(draw(random, WT_FP32, T * E));
-  compare({dweights, probs, index, weights, daux, probs}, [&, T = T, E = E, k = k](WtStream s, const Pointers& p) {
-    return wt_router_backward(s, f(p[0]), f(p[1]), ints(p[2]), f(p[3]), f(p[4]), T, E, k, 1, f(p[5]));
+  const WtRouterSpec spec{T, E, k, std::max<int64_t>(1, T), WT_SOFTMAX, 1, 1, 1, true, 1, false};
+  const auto routed = compare({fp32(logits), fp32(logits), row_floats, row_ints}, [&](WtStream stream, const Pointers& p) {
+    return wt_router_forward(stream, spec, f(p[0]), nullptr, ints(p[3]), f(p[1]), f(p[2]), nullptr, nullptr, nullptr);
   });
+  const Array weights = routed[2], index = routed[3];
 
   std::vector<int64_t> slots(static_cast<size_t>(E));
   for (int64_t e = 0; e < E; ++e) slots[size_t(e)] = E - 1 - e;
@@ -185,6 +182,56 @@ TEST_CASE("CUDA: router, sort, permute, combine") {
         return wt_combine_backward(stream, dtype, p[0], p[1], ints(p[2]), f(p[3]), T, k, D, p[4], f(p[5]));
       },
       4);  // a dot of 130 terms, which may cancel
+}
+
+TEST_CASE("CUDA: router variants, their sums and gradients") {
+  if (no_gpu()) return;
+  struct Variant {
+    int64_t T, E, k, sequence, groups, top_groups;
+  };
+  const auto [T, E, k, sequence, groups, top_groups] =
+      GENERATE(Variant{1500, 16, 4, 500, 1, 1}, Variant{70, 65, 2, 7, 13, 3}, Variant{1, 3, 1, 1, 1, 1}, Variant{64, 256, 8, 64, 8, 4},
+               Variant{40, 5, 5, 1, 5, 5}, Variant{9, 512, 40, 3, 8, 4}, Variant{6, 1000, 6, 2, 500, 9});
+  const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
+  const int normalize = GENERATE(0, 1), group_best = GENERATE(1, 2);
+  const std::string rows = GENERATE("random", "equal", "one takes all", "NaN");
+  const int64_t S = T / sequence;
+  std::mt19937_64 random{8};
+  Doubles logits = draw(random, WT_FP32, T * E, 2);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = std::round(64 * logits[i]) / 64;  // equal, or apart by more than the two sides' rounding
+    if (rows == "equal") logits[i] = 0.5;
+    if (rows == "one takes all" && int64_t(i) % E == E - 1) logits[i] = 50;
+  }
+  const auto f = [](void* p) { return static_cast<float*>(p); };
+  const auto ints = [](void* p) { return static_cast<int64_t*>(p); };
+  const auto fp64 = [](int64_t n) { return Array{Kind::fp64, std::vector<unsigned char>(size_t(n) * 8)}; };
+  const Array row_ints = int64s(std::vector<int64_t>(size_t(T * k))), row_floats = fp32(Doubles(size_t(T * k)));
+  const Array expert_ints = int64s(std::vector<int64_t>(size_t(S * E)));
+  const WtRouterSpec spec{T, E, k, sequence, score, groups, top_groups, group_best, normalize, 2.5f, false};
+  const Array bias = fp32(rows == "equal" ? Doubles(size_t(E)) : draw(random, WT_FP32, E, 0.1));
+  const Call forward = [&](WtStream stream, const Pointers& p) {
+    return wt_router_forward(stream, spec, f(p[0]), f(p[1]), ints(p[2]), f(p[3]), f(p[4]), ints(p[5]), static_cast<double*>(p[6]),
+                             static_cast<double*>(p[7]));
+  };
+  if (rows == "NaN") {  // no distance to compare: the choice alone
+    Array nan = fp32(logits);
+    const float value = NAN;
+    std::memcpy(&nan.bytes[size_t(T / 2 * E) * 4], &value, 4);
+    const std::vector<Array> arrays = {nan, bias, row_ints, fp32(logits), row_floats, expert_ints, fp64(S * E), fp64(S)};
+    const auto expected = on_cpu(arrays, forward), found = on_gpu(arrays, forward);
+    CHECK(found[2].bytes == expected[2].bytes);
+    CHECK(found[5].bytes == expected[5].bytes);
+    CHECK(std::isnan(unpack(WT_FP32, found[4].bytes)[size_t(T / 2 * k)]));
+    return;
+  }
+  const auto routed =
+      compare({fp32(logits), bias, row_ints, fp32(logits), row_floats, expert_ints, fp64(S * E), fp64(S)}, forward, 4);
+  const Array dweights = fp32(draw(random, WT_FP32, T * k)), dshares = fp32(draw(random, WT_FP32, S * E));
+  const Call backward = [&](WtStream stream, const Pointers& p) {
+    return wt_router_backward(stream, spec, f(p[0]), f(p[1]), ints(p[2]), f(p[3]), f(p[4]), 0.1f, f(p[5]));
+  };
+  compare({dweights, routed[3], routed[2], dshares, fp32(logits), fp32(logits)}, backward, 4);
 }
 
 TEST_CASE("CUDA: swiglu, cross-entropy, adamw") {
