@@ -104,7 +104,8 @@ void check_node(const Options& o) {
 struct ScratchFolder {
   std::string path = (std::filesystem::temp_directory_path() / "windtunnel-health-XXXXXX").string();
   ScratchFolder() {
-    if (mkdtemp(path.data()) == nullptr) throw_error(Code::runtime, "{}: cannot be made ({}); set TMPDIR to a folder that you may write", path, std::strerror(errno));
+    if (mkdtemp(path.data()) == nullptr)
+      throw_error(Code::runtime, "{}: cannot be made ({}); set TMPDIR to a folder that you may write", path, std::strerror(errno));
   }
   ~ScratchFolder() {
     std::error_code ignored;
