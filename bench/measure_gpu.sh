@@ -51,6 +51,7 @@ run() {
   stage suites 60 unit_suites_cuda
   stage trainer 180 e2e_cuda
   stage bench 120 windtunnel-train bench kernels --device cuda --quick --run configs/runs/demo.yaml -o "$out/profile.json"
+  stage health 60 windtunnel health --fabric --quick --storage "$scratch" -o "$out/fleet.json"
   stage profile 20 windtunnel profile show "$out/profile.json"
   stage plan 30 windtunnel plan dbrx-3072-h100 -o "$scratch/plan"
   echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
@@ -9,7 +10,6 @@
 #include "planner/named_routing.hpp"
 #include "planner/plan.hpp"
 #include "sim/machine/calibrate.hpp"
-#include "sim/validate/data_sheet.hpp"
 #include "sim/validate/stack_cost.hpp"
 
 namespace wt {

@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "configs/spec/error.hpp"
@@ -87,6 +89,13 @@ void catch_stop_signals() {
 }
 
 int stop_requested() { return stop_signal; }
+
+void end_with_agent() {
+  const char* parent = std::getenv("WINDTUNNEL_PARENT");
+  if (!parent) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the agent {} is gone", parent);
+}
 
 AgentResult run_ranks(const std::vector<std::string>& command, const AgentOptions& options) {
   catch_stop_signals();

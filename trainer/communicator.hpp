@@ -87,12 +87,13 @@ inline constexpr OrderCheck kOrderCheck = OrderCheck::on;
 #endif
 
 /// c10d/Gloo on the mesh: tensors in host memory. A call that does not end in time, or whose peer is gone, is told by `watch`,
-/// which outlives this.
+/// which outlives this. `members`: the mesh is over these ranks of the world alone, in this order, and rank() is a place among
+/// them; empty: over all. The same members can be made communicators of once.
 std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                       OrderCheck check = kOrderCheck);
+                                                       OrderCheck check = kOrderCheck, const std::vector<std::int64_t>& members = {});
 /// NCCL for tensors on the clock's CUDA device, Gloo for those in host memory; for a CPU clock Gloo alone. `clock` and
 /// `watch` outlive this.
 std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                  StepClock& clock, OrderCheck check = kOrderCheck);
+                                                  StepClock& clock, OrderCheck check = kOrderCheck, const std::vector<std::int64_t>& members = {});
 
 }  // namespace wt

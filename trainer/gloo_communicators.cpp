@@ -1,5 +1,8 @@
 #include "trainer/gloo_communicators.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -92,8 +95,10 @@ std::vector<GroupKey> used_groups(const Mesh& mesh) {
   return out;
 }
 
-GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check)
-    : rank_(environment.rank),
+GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check,
+                                     const std::vector<std::int64_t>& members)
+    : members_(members),
+      rank_(members.empty() ? environment.rank : std::find(members.begin(), members.end(), environment.rank) - members.begin()),
       mesh_(mesh),
       watch_(watch),
       shared_(std::make_unique<StoreView>(store_of(watch), &watch, watch.timeout_s())),
@@ -115,7 +120,15 @@ GlooCommunicators::~GlooCommunicators() {
 }
 
 std::string GlooCommunicators::group_name(Axis axis, const std::string& use) const {
-  return fmt::format("{}/{}/{}", to_string(axis), use, mesh_.group_index(axis, rank_));
+  const std::string name = fmt::format("{}/{}/{}", to_string(axis), use, mesh_.group_index(axis, rank_));
+  return members_.empty() ? name : fmt::format("ranks {}/{}", fmt::join(members_, "-"), name);
+}
+
+std::vector<std::int64_t> GlooCommunicators::world_ranks(Axis axis) const {
+  std::vector<std::int64_t> out = mesh_.members(axis, mesh_.group_index(axis, rank_));
+  if (!members_.empty())
+    for (std::int64_t& rank : out) rank = members_[static_cast<std::size_t>(rank)];
+  return out;
 }
 
 GlooCommunicators::Group GlooCommunicators::make_group(Axis axis, const std::string& use) {
@@ -127,7 +140,7 @@ GlooCommunicators::Group GlooCommunicators::make_group(Axis axis, const std::str
   const std::string name = group_name(axis, use);
   auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_of(watch_));
   Group group;
-  group.watched = watch_.add_group(name, mesh_.members(axis, mesh_.group_index(axis, rank_)));
+  group.watched = watch_.add_group(name, world_ranks(axis));
   const AwaitedCall call = watch_.issue(-1, fmt::format("connecting group {}", name));
   const RankWatch::Wait wait(watch_, call);
   try {
@@ -143,13 +156,13 @@ template <typename Call>
 Pending GlooCommunicators::issue(Axis axis, Lane lane, const char* what, Call&& run, std::function<void()> after) {
   const auto it = groups_.find({axis, lane});
   if (it == groups_.end())
-    throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", rank_, what, to_string(axis), mesh_.size(axis));
+    throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis), mesh_.size(axis));
   AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
   compare_calls(axis, call);
   try {
     return std::make_unique<GlooPending>(run(*it->second.gloo), std::move(call), watch_, std::move(after));
   } catch (const std::exception& e) {
-    throw_error(Code::runtime, "rank {}: {}: {} could not be issued: {}", rank_, call.position, call.what, e.what());
+    throw_error(Code::runtime, "rank {}: {}: {} could not be issued: {}", world_rank(), call.position, call.what, e.what());
   }
 }
 
@@ -207,16 +220,16 @@ void GlooCommunicators::compare_calls(Axis axis, const AwaitedCall& call) {
   std::memcpy(sent.data_ptr(), own.data(), own.size());
   Group& group = checks_.at(axis);
   GlooPending(group.gloo->_allgather_base(all, sent), call, watch_).wait();
-  const auto members = mesh_.members(axis, mesh_.group_index(axis, rank_));
+  const auto members = world_ranks(axis);
   for (std::size_t i = 0; i < members.size(); ++i)
     if (const std::string other(static_cast<const char*>(all.data_ptr()) + static_cast<std::int64_t>(i) * kWidth); other != own)
       throw_error(Code::runtime, "rank {}: order of collectives over axis {} (group {} of {} ranks): this rank issues {}; rank {} issues {}",
-                  rank_, to_string(axis), mesh_.group_index(axis, rank_), members.size(), own, members[i], other);
+                  world_rank(), to_string(axis), mesh_.group_index(axis, rank_), members.size(), own, members[i], other);
 }
 
 std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                       OrderCheck check) {
-  return std::make_unique<GlooCommunicators>(environment, mesh, watch, check);
+                                                       OrderCheck check, const std::vector<std::int64_t>& members) {
+  return std::make_unique<GlooCommunicators>(environment, mesh, watch, check, members);
 }
 
 }  // namespace wt

@@ -19,7 +19,7 @@ std::vector<GroupKey> used_groups(const Mesh& mesh);
 class GlooCommunicators : public Communicators {
  public:
   /// Collective. `watch` outlives this.
-  GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check);
+  GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check, const std::vector<std::int64_t>& members);
   ~GlooCommunicators() override;
 
   std::int64_t rank() const override { return rank_; }
@@ -41,11 +41,15 @@ class GlooCommunicators : public Communicators {
     int watched = -1;  ///< index in the watch
   };
   std::string group_name(Axis axis, const std::string& use) const;
+  /// This rank's group on the axis, and this rank, as ranks of the world.
+  std::vector<std::int64_t> world_ranks(Axis axis) const;
+  std::int64_t world_rank() const { return members_.empty() ? rank_ : members_[static_cast<std::size_t>(rank_)]; }
   /// Gathers what each rank of the group is about to issue, where the order is checked, and throws where that differs. All
   /// of it as text: the message needs both sides.
   void compare_calls(Axis axis, const AwaitedCall& call);
 
-  std::int64_t rank_;
+  std::vector<std::int64_t> members_;  ///< empty: all ranks of the world
+  std::int64_t rank_;                  ///< place among them
   Mesh mesh_;
   RankWatch& watch_;
   IssuedCollective last_;

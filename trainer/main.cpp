@@ -1,13 +1,10 @@
 // windtunnel-train: the executable that has LibTorch. `windtunnel train` and `windtunnel bench` hand over to it.
 #include <malloc.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <c10/util/Exception.h>
 #include <climits>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -36,14 +33,6 @@ constexpr std::int64_t kRanksPerCore = 16;
 
 /// Ranks that refuse their run file wait so long for the store: nobody knows the run's own limit.
 constexpr double kMeetRefused_s = 10;
-
-/// A rank whose agent dies has nobody to stop it. WINDTUNNEL_PARENT is the agent's process id.
-void end_with_parent() {
-  const char* parent = std::getenv("WINDTUNNEL_PARENT");
-  if (!parent) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != parent) throw_error(Code::runtime, "the agent {} is gone", parent);
-}
 
 struct TrainOptions {
   std::string run, folder, fault, rehearsed, machine;
@@ -141,7 +130,7 @@ RunSpec read_trainable(const TrainOptions& o, WorkerOptions& worker) {
 
 /// A rank whose run file is wrong still meets the others, so that one of them says it and all end.
 void train_one_rank(const TrainOptions& o) {
-  end_with_parent();
+  end_with_agent();
   const RankEnvironment environment = RankEnvironment::read();
   RunSpec run;
   WorkerOptions worker;
@@ -214,6 +203,7 @@ int main(int argc, char** argv) {
   train_command->add_option("--machine", options.machine, "With --rehearse: machine model that predicts the op times (see calibrate)");
   train_command->add_flag("--json", options.json, "With --rehearse: print one JSON document");
   add_bench_command(app);
+  add_health_command(app);
   try {
     app.parse(argc, argv);
     if (train_command->parsed()) train(options);

@@ -88,8 +88,9 @@ class NcclPending : public PendingWork {
 
 class NcclCommunicators : public GlooCommunicators {
  public:
-  NcclCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, StepClock& clock, OrderCheck check)
-      : GlooCommunicators(environment, mesh, watch, check), clock_(clock), unwinding_(std::uncaught_exceptions()) {
+  NcclCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, StepClock& clock, OrderCheck check,
+                    const std::vector<std::int64_t>& members)
+      : GlooCommunicators(environment, mesh, watch, check, members), clock_(clock), unwinding_(std::uncaught_exceptions()) {
     for (const auto& [axis, lane] : used_groups(mesh_)) groups_[{axis, lane}] = connect(axis, lane);
   }
 
@@ -188,14 +189,14 @@ class NcclCommunicators : public GlooCommunicators {
 
   void need(ncclResult_t result, const AwaitedCall& call) const {
     if (result != ncclSuccess)
-      throw_error(Code::runtime, "rank {}: {}: {}: NCCL says '{}'; NCCL_DEBUG=INFO tells more", rank_, call.position, call.what, nccl_.error_string(result));
+      throw_error(Code::runtime, "rank {}: {}: {}: NCCL says '{}'; NCCL_DEBUG=INFO tells more", world_rank(), call.position, call.what, nccl_.error_string(result));
   }
 
   /// Member 0 of the group invents its id and leaves it in the store.
   NcclGroup connect(Axis axis, Lane lane) {
     const std::string name = group_name(axis, "nccl " + to_string(lane)), key = "nccl/" + name;
     NcclGroup group;
-    group.watched = watch_.add_group(name, mesh_.members(axis, mesh_.group_index(axis, rank_)));
+    group.watched = watch_.add_group(name, world_ranks(axis));
     const AwaitedCall call = watch_.issue(-1, fmt::format("connecting group {}", name));
     ncclUniqueId id{};
     if (mesh_.coordinate(axis, rank_) == 0) {
@@ -215,9 +216,9 @@ class NcclCommunicators : public GlooCommunicators {
   Pending issue(Axis axis, Lane lane, const char* what, std::vector<Tensor> held, Call&& run) {
     const auto it = groups_.find({axis, lane});
     if (it == groups_.end())
-      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", rank_, what, to_string(axis), mesh_.size(axis));
+      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis), mesh_.size(axis));
     for (const Tensor& tensor : held)
-      if (!tensor.is_contiguous()) throw_error(Code::runtime, "rank {}: {} over axis {}: a tensor is not contiguous", rank_, what, to_string(axis));
+      if (!tensor.is_contiguous()) throw_error(Code::runtime, "rank {}: {} over axis {}: a tensor is not contiguous", world_rank(), what, to_string(axis));
     AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
     compare_calls(axis, call);
     const c10::cuda::CUDAStream stream = streams_.at(lane);
@@ -259,12 +260,12 @@ class NcclCommunicators : public GlooCommunicators {
 #endif
 
 std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                  StepClock& clock, OrderCheck check) {
+                                                  StepClock& clock, OrderCheck check, const std::vector<std::int64_t>& members) {
 #ifdef WT_CUDA
-  if (!clock.device().is_cpu() && mesh.world() > 1) return std::make_unique<NcclCommunicators>(environment, mesh, watch, clock, check);
+  if (!clock.device().is_cpu() && mesh.world() > 1) return std::make_unique<NcclCommunicators>(environment, mesh, watch, clock, check, members);
 #endif
   static_cast<void>(clock);
-  return make_gloo_communicators(environment, mesh, watch, check);
+  return make_gloo_communicators(environment, mesh, watch, check, members);
 }
 
 }  // namespace wt

@@ -16,6 +16,7 @@
 #include "trainer/clocks.hpp"
 #include "trainer/memory_counter.hpp"
 #include "trainer/pch.hpp"
+#include "trainer/run_metrics.hpp"
 #include "trainer/run_profile.hpp"
 
 namespace wt {
@@ -42,8 +43,8 @@ at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world
 
 }  // namespace
 
-Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step)
-    : run_(run), folder_(std::move(folder)), rank_(rank) {
+Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step, std::optional<double> peak_flops)
+    : run_(run), folder_(std::move(folder)), rank_(rank), peak_flops_(peak_flops) {
   if (rank_ != 0) return;
   for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
     const auto file = folder_ / name;
@@ -69,17 +70,19 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (routed_.size() > kRoutingSteps) routed_.pop_front();
   if (rank_ != 0) return;
   const double tokens_per_s = static_cast<double>(run_.tokens_per_step()) / r.timeline.step_s;
-  metrics_ << json{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},
-                   {"grad_norm", r.gradient_norm}, {"lr", learning_rate}, {"step_s", r.timeline.step_s},
-                   {"tokens_per_s", tokens_per_s}, {"exposed_communication_s", r.timeline.exposed_s},
-                   {"peak_tensor_bytes", r.timeline.peak_bytes}, {"resident_bytes", resident_bytes()}, {"unix_s", Clocks::read(CLOCK_REALTIME)}, {"samples", samples}}.dump()
-           << std::endl;
+  json line{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},
+            {"grad_norm", r.gradient_norm}, {"lr", learning_rate}, {"step_s", r.timeline.step_s},
+            {"tokens_per_s", tokens_per_s}, {"exposed_communication_s", r.timeline.exposed_s},
+            {"peak_tensor_bytes", r.timeline.peak_bytes}, {"resident_bytes", resident_bytes()}, {"unix_s", Clocks::read(CLOCK_REALTIME)}, {"samples", samples}};
+  if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
+  if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
+  metrics_ << line.dump() << std::endl;
   if (!metrics_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
-  const std::string line =
+  const std::string shown =
       fmt::format("step {:>4}/{}  loss {:.4f}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}", r.timeline.step,
                   run_.steps, r.loss, r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s),
                   100 * r.timeline.exposed_s / r.timeline.step_s, format_bytes(r.timeline.peak_bytes));
-  if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", line);
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", shown);
 }
 
 void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {

@@ -1,5 +1,6 @@
 // What a run leaves behind besides checkpoints, written by rank 0 into the output folder:
-//   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples
+//   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples; expert_imbalance by
+//                   the tokens of rank 0, and mfu where the device's peak is known (run_metrics.hpp)
 //   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
 //   trace.json      Chrome trace of the median step, all ranks; timeline.json the same as records
@@ -9,6 +10,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <vector>
 
 #include "configs/spec/run.hpp"
@@ -20,8 +22,8 @@ namespace wt {
 
 class Recorder {
  public:
-  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`.
-  Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step);
+  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`. `peak_flops`: of each rank's device, for the MFU.
+  Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step, std::optional<double> peak_flops);
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Collective: gathers what the other ranks measured and writes the files of the run.
@@ -34,6 +36,7 @@ class Recorder {
   const RunSpec& run_;
   std::filesystem::path folder_;
   std::int64_t rank_;
+  std::optional<double> peak_flops_;
   std::ofstream metrics_, saves_;
   std::int64_t steps_ = 0;               ///< of this process
   std::deque<StepTimeline> timelines_;   ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)

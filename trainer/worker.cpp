@@ -11,6 +11,7 @@
 #include "trainer/memory_counter.hpp"
 #include "trainer/pch.hpp"
 #include "trainer/recorder.hpp"
+#include "trainer/run_metrics.hpp"
 #include "trainer/schedule.hpp"
 
 namespace wt {
@@ -64,7 +65,8 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   }
   if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
   const auto positions = context_positions(run.seq, run.layout.context, environment.rank % run.layout.context);
-  Recorder recorder(run, options.folder, environment.rank, done);
+  const auto peak = environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
+  Recorder recorder(run, options.folder, environment.rank, done, peak);
   CheckpointSaver saver(checkpoints, run, *communicators,
                         [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
   for (std::int64_t step = done + 1; step <= run.steps; ++step) {

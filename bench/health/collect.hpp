@@ -1,5 +1,5 @@
 // The short check of the node it runs on: every core computes and copies at once, a file is written and read back, and
-// the counters of the NICs are watched meanwhile. What needs other nodes (all-reduces) comes from elsewhere.
+// the counters of the NICs are watched meanwhile. What needs GPUs or other nodes is bench/suites/health_ranks.hpp's.
 #pragma once
 #include <filesystem>
 #include <functional>

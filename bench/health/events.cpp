@@ -127,6 +127,29 @@ void judge_counts(const FleetObservation& fleet, std::vector<Finding>& out) {
                           to_string(Remedy::restart_node), kLikely));
 }
 
+/// Wrong sums between two nodes: the fault of a node that has them with all of its partners and at least two; else either
+/// end's, or of what lies between.
+void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
+  std::map<std::string, std::set<std::string>> partners, wrong;
+  for (const LinkObservation& link : fleet.links)
+    for (const auto& [own, other] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
+      partners[own].insert(other);
+      if (link.wrong_results > 0) wrong[own].insert(other);
+    }
+  const auto guilty = [&](const std::string& node) { return wrong[node].size() > 1 && wrong[node] == partners[node]; };
+  for (const NodeObservation& node : fleet.nodes) {
+    const std::set<std::string> with = wrong[node.name];
+    if (guilty(node.name))
+      out.push_back(event(NodeState::cordon, node.name, "results",
+                          fmt::format("all-reduces gave wrong sums with all {} partners", with.size()),
+                          "take it out: it corrupts data silently; go back to a checkpoint from before", kSure));
+    else if (!with.empty() && std::none_of(with.begin(), with.end(), guilty))
+      out.push_back(event(NodeState::watch, node.name, "results",
+                          fmt::format("all-reduces gave wrong sums with {}, and no pair says whose fault it is", fmt::join(with, ", ")),
+                          "measure it with another partner before either trains", kPossible));
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> event_findings(const FleetObservation& fleet) {
@@ -138,6 +161,7 @@ std::vector<Finding> event_findings(const FleetObservation& fleet) {
     for (const NicObservation& nic : node.nics) judge_nic(node, nic, out);
   }
   judge_counts(fleet, out);
+  judge_sums(fleet, out);
   return out;
 }
 

@@ -171,9 +171,10 @@ FleetObservation parts_from_json(const json& document, const std::string& origin
   for (const JsonReader& each : r.at("nodes").elements()) out.nodes.push_back(node_from(each));
   if (r.has("links"))
     for (const JsonReader& each : r.at("links").elements()) {
-      each.allow_only({"a", "b", "rail", "bytes", "seconds"});
+      each.allow_only({"a", "b", "rail", "bytes", "seconds", "wrong_results"});
       out.links.push_back({name(each.at("a")), name(each.at("b")), each.has("rail") ? each.at("rail").string() : "",
-                           count(each.at("bytes")), positive_list(each.at("seconds"))});
+                           count(each.at("bytes")), positive_list(each.at("seconds")),
+                           each.has("wrong_results") ? count(each.at("wrong_results")) : 0});
     }
   if (r.has("training")) out.training = training_from_json(r.at("training"));
   return out;
@@ -184,9 +185,11 @@ FleetObservation parts_from_json(const json& document, const std::string& origin
 json to_json(const FleetObservation& fleet) {
   json out = {{"schema", kSchema}, {"nodes", json::array()}, {"links", json::array()}};
   for (const NodeObservation& node : fleet.nodes) out["nodes"].push_back(node_json(node));
-  for (const LinkObservation& link : fleet.links)
+  for (const LinkObservation& link : fleet.links) {
     out["links"].push_back(
         {{"a", link.a}, {"b", link.b}, {"rail", link.rail}, {"bytes", link.bytes}, {"seconds", link.seconds}});
+    if (link.wrong_results > 0) out["links"].back()["wrong_results"] = link.wrong_results;
+  }
   if (fleet.training) out["training"] = to_json(*fleet.training);
   return out;
 }

@@ -7,7 +7,7 @@
 //     nics[]    name, kind (ethernet | infiniband), up, rail, speed_Bps, seconds, received_bytes, sent_bytes,
 //               errors {counter: increase}
 //     xids[]    code, pci_bus, text
-//   links[]     a, b (nodes), rail, bytes, seconds[]: all-reduces of that payload between two nodes
+//   links[]     a, b (nodes), rail, bytes, seconds[], wrong_results: all-reduces of that payload between two nodes
 //   training    see training.hpp
 #pragma once
 #include <cstdint>
@@ -67,6 +67,7 @@ struct LinkObservation {
   std::string rail = {};  ///< "" = over all rails at once
   std::int64_t bytes = 0;
   std::vector<double> seconds;
+  std::int64_t wrong_results = 0;  ///< repetitions whose sum was wrong somewhere
 };
 
 struct FleetObservation {

@@ -13,8 +13,8 @@
 
 namespace wt {
 
-/// One step. Keys of the same names in metrics.jsonl of `windtunnel train`; step, unix_s, step_s and loss must be
-/// there.
+/// One step. Keys of the same names in metrics.jsonl of `windtunnel train` (trainer/run_metrics.hpp); step, unix_s, step_s
+/// and loss must be there.
 struct TrainingStep {
   std::int64_t step = 0;
   double unix_s = 0;  ///< when it ended
@@ -22,7 +22,7 @@ struct TrainingStep {
   double loss = 0;  ///< NaN where the line says null
   std::optional<double> exposed_communication_s = {};
   std::optional<double> mfu = {};
-  /// How uneven the router is: largest over mean load of the experts ...
+  /// How uneven the router is: rows of the most loaded expert rank over their mean, 1 where every rank has all experts ...
   std::optional<double> expert_imbalance = {};
   /// ... or the balancing loss, proportional to sum(load share x mean probability), which rises with it (Fedus et al.
   /// 2022, eq. 4). Only ratios within a run are used.

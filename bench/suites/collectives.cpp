@@ -14,18 +14,6 @@ namespace {
 constexpr std::int64_t kManySamples_bytes = 16 << 20;
 constexpr std::int64_t kLargest_bytes = std::int64_t{8} << 30;
 constexpr double kBuffers = 3;  // input, output, the transport's copy
-/// Calls of one sample on a device, where the host's wait would else be half of the time; as many as nccl-tests makes.
-constexpr int kDeviceCalls = 20;
-
-RankSample take(const RankSuite& suite, CollectiveCase& c, int calls) {
-  suite.communicators.barrier();
-  const Clocks begin = Clocks::now();
-  for (int i = 0; i < calls; ++i) c.issue()->wait();
-  wait_for_device(suite.clock.device());
-  const Clocks end = Clocks::now();
-  const double n = calls;
-  return {(end.wall_s - begin.wall_s) / n, (end.process_cpu_s - begin.process_cpu_s) / n, (end.thread_cpu_s - begin.thread_cpu_s) / n};
-}
 
 Measurement measurement(const RankSuite& suite, const CollectiveCase& c, const std::vector<RankCase>& by_rank) {
   Measurement m = rank_measurement(to_string(c.kind()), c.bytes(), c.ranks(), by_rank);
@@ -56,6 +44,16 @@ std::int64_t largest_collective(double available_bytes, std::int64_t ranks) {
   return bytes;
 }
 
+RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls) {
+  suite.communicators.barrier();
+  const Clocks begin = Clocks::now();
+  for (int i = 0; i < calls; ++i) c.issue()->wait();
+  wait_for_device(suite.clock.device());
+  const Clocks end = Clocks::now();
+  const double n = calls;
+  return {(end.wall_s - begin.wall_s) / n, (end.process_cpu_s - begin.process_cpu_s) / n, (end.thread_cpu_s - begin.thread_cpu_s) / n};
+}
+
 int samples_of(std::int64_t bytes, int samples) { return bytes <= kManySamples_bytes ? samples : std::max(3, samples / 4); }
 
 Profile bench_collectives(const RankSuite& suite) {
@@ -71,7 +69,7 @@ Profile bench_collectives(const RankSuite& suite) {
   // A wrong result on one rank stops none: the others wait for it in the next collective.
   const auto checked = [&](std::size_t i) {
     cases[i].prepare();
-    const RankSample sample = take(suite, cases[i], 1);
+    const RankSample sample = take_sample(suite, cases[i], 1);
     if (own[i].error.empty()) own[i].error = cases[i].wrong();
     return sample;
   };
@@ -82,7 +80,7 @@ Profile bench_collectives(const RankSuite& suite) {
   for (std::size_t i : sample_order(cases.size(), o.samples, o.seed)) {
     if (static_cast<int>(own[i].samples.size()) >= samples_of(cases[i].bytes(), o.samples)) continue;
     const RankSample one = checked(i);
-    own[i].samples.push_back(on_cpu ? one : take(suite, cases[i], kDeviceCalls));
+    own[i].samples.push_back(on_cpu ? one : take_sample(suite, cases[i], kDeviceCalls));
     cases[i].release();
   }
   const auto all = gather_cases(suite, "collectives", own);

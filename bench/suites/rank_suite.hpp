@@ -70,6 +70,12 @@ Profile bench_overlap(const RankSuite& suite);
 /// did so (tmpfs cannot).
 Profile bench_storage(const RankSuite& suite);
 
+class CollectiveCase;
+/// Calls of one sample on a device, where the host's wait would else be half of the time; as many as nccl-tests makes.
+constexpr int kDeviceCalls = 20;
+/// So many calls of a prepared case behind a barrier, until the device is done: the mean of one.
+RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls);
+
 /// Shared by the suites: every rank's cases, on rank 0 by [case][rank]; empty elsewhere.
 std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key, const std::vector<RankCase>& own);
 /// A measurement from all ranks' samples of one case.

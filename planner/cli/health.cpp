@@ -1,7 +1,10 @@
 // windtunnel health: is this node well? health judge: which node of a fleet is not? health --watch: why is a run slow?
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,6 +20,7 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/health_report.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/trainer_process.hpp"
 #include "reports/render.hpp"
 
 namespace wt {
@@ -26,7 +30,8 @@ struct Options {
   std::string output, storage = ".", dcgm, kernel_log, run;
   std::vector<std::string> files;
   double mfu_below = 0;
-  bool quick = false, json = false;
+  std::int64_t ranks = 0;
+  bool quick = false, json = false, fabric = false;
 };
 
 std::string read_text(const std::string& flag, const std::string& file) {
@@ -73,6 +78,7 @@ void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, boo
   if (fleet.nodes.size() == 1)
     if (Table measured = measured_table(fleet.nodes.front()); !measured.rows.empty())
       report.sections.push_back({"measured", "What was measured", {}, {measured}});
+  if (!fleet.links.empty()) report.sections.push_back({"links", "All-reduces between neighbouring nodes", {}, {links_table(fleet.links)}});
   report.provenance = provenance();
   put_report(report, json);
   const bool unwell = watched && verdict.training->ailment != Ailment::fine;
@@ -90,6 +96,35 @@ void check_node(const Options& o) {
     if (terminal) fmt::print(stderr, "{}\n", what);
   })};
   add_told(fleet.nodes.front(), told, o);
+  if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
+  put_verdict(fleet, {}, o.json);
+}
+
+/// A folder that is gone with this, whatever happens.
+struct ScratchFolder {
+  std::string path = (std::filesystem::temp_directory_path() / "windtunnel-health-XXXXXX").string();
+  ScratchFolder() {
+    if (mkdtemp(path.data()) == nullptr)
+      throw_error(Code::runtime, "{}: cannot be made ({}); set TMPDIR to a folder that you may write", path, std::strerror(errno));
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+};
+
+/// Under a launcher this is one rank of many. The one to which windtunnel-train leaves the fleet, rank 0, judges it.
+void check_fabric(const Options& o) {
+  const ScratchFolder folder;
+  const std::string seen = folder.path + "/fleet.json";
+  std::vector<std::string> words{"health", "-o", seen, "--storage", o.storage};
+  if (o.quick) words.push_back("--quick");
+  if (o.ranks > 0) words.insert(words.end(), {"--ranks", std::to_string(o.ranks)});
+  if (const int status = run_trainer_here(words); status != 0) return set_status(status);
+  if (!std::filesystem::exists(seen)) return;
+  const FleetObservation fleet = read_fleet({seen});
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);
 }
@@ -158,8 +193,17 @@ void add_health(CLI::App& app) {
   command->add_option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
   command->add_flag("--quick", o->quick, "Fewer repetitions and a smaller file");
   command->add_option("--storage", o->storage, "Folder to write and read a file in")->capture_default_str();
-  command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
-  command->add_option("--kernel-log", o->kernel_log,
+  CLI::Option* fabric = command->add_flag(
+      "--fabric", o->fabric,
+      "All nodes at once, their GPUs and all-reduces between neighbours: under Slurm, MPI or torchrun --no-python, one rank a "
+      "GPU; without a launcher one local rank a GPU");
+  command
+      ->add_option("--ranks", o->ranks,
+                   "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")
+      ->needs(fabric)
+      ->check(CLI::Range(2, 64));
+  CLI::Option* dcgm = command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
+  CLI::Option* log = command->add_option("--kernel-log", o->kernel_log,
                       "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
   CLI::Option* run = command->add_option("--watch", o->run, "Follow a training run: its output folder");
   command
@@ -167,11 +211,14 @@ void add_health(CLI::App& app) {
                    "With --watch: look closer below this MFU (where metrics have none, share of the run's best pace)")
       ->needs(run)
       ->check(CLI::Range(0.0, 1.0));
+  for (CLI::Option* other : {dcgm, log, run}) fabric->excludes(other);
   command->add_flag("--json", o->json, "Print one JSON document");
   add_judge(*command);
   command->callback([o, command] {
     if (!command->get_subcommands().empty()) return;
-    if (o->run.empty())
+    if (o->fabric)
+      check_fabric(*o);
+    else if (o->run.empty())
       check_node(*o);
     else
       watch(*o);

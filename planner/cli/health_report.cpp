@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/gate/statistics.hpp"
@@ -127,26 +128,46 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
   return report;
 }
 
+namespace {
+
+/// "measured", with the middle and the ends of what each row has.
+Table spread_table() {
+  return {.title = "",
+          .columns = {{"measured"}, {"median", "", Align::right}, {"least", "", Align::right}, {"most", "", Align::right}},
+          .rows = {},
+          .note = ""};
+}
+
+template <typename Text>
+void add_spread(Table& table, const std::string& what, const std::vector<double>& values, Text&& text) {
+  if (values.empty()) return;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  table.rows.push_back({what, {median(values), text(median(values))}, {*least, text(*least)}, {*most, text(*most)}});
+}
+
+}  // namespace
+
 Table measured_table(const NodeObservation& node) {
-  Table out{
-      .title = "",
-      .columns = {{"measured"}, {"median", "", Align::right}, {"least", "", Align::right}, {"most", "", Align::right}},
-      .rows = {},
-      .note = ""};
-  const auto add = [&](const std::string& what, const std::vector<double>& values, auto text) {
-    if (values.empty()) return;
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    out.rows.push_back({what, {median(values), text(median(values))}, {*least, text(*least)}, {*most, text(*most)}});
-  };
+  Table out = spread_table();
   const auto rate = [](double Bps) { return format_bytes(Bps) + "/s"; };
   for (const DeviceObservation& device : node.devices) {
-    add(device.id + ", compute stress", device.stress_s, format_seconds);
-    add(device.id + ", memory", device.memory_Bps, rate);
+    add_spread(out, device.id + ", compute stress", device.stress_s, format_seconds);
+    add_spread(out, device.id + ", memory", device.memory_Bps, rate);
   }
-  add("storage, written", node.storage.write_Bps, rate);
-  add("storage, read", node.storage.read_Bps, rate);
+  add_spread(out, "storage, written", node.storage.write_Bps, rate);
+  add_spread(out, "storage, read", node.storage.read_Bps, rate);
   for (const NicObservation& nic : node.nics)
-    if (nic.seconds > 0) add(nic.name + ", traffic", {(nic.received_bytes + nic.sent_bytes) / nic.seconds}, rate);
+    if (nic.seconds > 0) add_spread(out, nic.name + ", traffic", {(nic.received_bytes + nic.sent_bytes) / nic.seconds}, rate);
+  return out;
+}
+
+Table links_table(const std::vector<LinkObservation>& links) {
+  std::map<std::int64_t, std::vector<double>> payloads;
+  for (const LinkObservation& link : links)
+    if (!link.seconds.empty()) payloads[link.bytes].push_back(median(link.seconds));
+  Table out = spread_table();
+  for (const auto& [bytes, times] : payloads)
+    add_spread(out, fmt::format("{}, {} pairs and rails", format_bytes(static_cast<double>(bytes)), times.size()), times, format_seconds);
   return out;
 }
 

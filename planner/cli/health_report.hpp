@@ -12,4 +12,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options);
 /// What one node measured, beside its verdict.
 Table measured_table(const NodeObservation& node);
 
+/// A row a payload: the median times of its pairs and rails.
+Table links_table(const std::vector<LinkObservation>& links);
+
 }  // namespace wt

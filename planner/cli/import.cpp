@@ -12,12 +12,12 @@
 #include "bench/profile/nvbench.hpp"
 #include "bench/profile/rate.hpp"
 #include "configs/spec/cluster.hpp"
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/quantity.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "sim/machine/collective_algorithm.hpp"
-#include "sim/validate/data_sheet.hpp"
 
 namespace wt {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "sim/machine/collective_algorithm.hpp"
-#include "sim/validate/data_sheet.hpp"
 #include "sim/validate/fabric.hpp"
 #include "sim/validate/least_squares.hpp"
 

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include "configs/spec/data_sheet.hpp"
 #include "sim/program/work_item.hpp"
-#include "sim/validate/data_sheet.hpp"
 #include "sim/validate/kernel_rows.hpp"
 #include "sim/validate/wave_model.hpp"
 

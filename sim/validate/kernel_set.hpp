@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/validate/data_sheet.hpp"
+#include "configs/spec/data_sheet.hpp"
 #include "sim/validate/kernel_rows.hpp"
 #include "sim/validate/wave_model.hpp"
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "sim/validate/data_sheet.hpp"
+#include "configs/spec/data_sheet.hpp"
 
 namespace wt {
 

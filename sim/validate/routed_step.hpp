@@ -6,9 +6,9 @@
 #include <map>
 #include <vector>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/layout.hpp"
 #include "sim/program/build.hpp"
-#include "sim/validate/data_sheet.hpp"
 #include "sim/validate/gpu_times.hpp"
 #include "sim/validate/routing_rows.hpp"
 #include "sim/validate/run_fabric.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <regex>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
-#include "sim/validate/data_sheet.hpp"
 #include "sim/validate/fabric.hpp"
 
 namespace wt {

@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
-#include "sim/validate/data_sheet.hpp"
 #include "sim/validate/evenly.hpp"
 
 namespace wt {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "sim/program/mesh.hpp"
-#include "sim/validate/data_sheet.hpp"
 
 namespace wt {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sim/validate/data_sheet.hpp"
+#include "configs/spec/data_sheet.hpp"
 
 namespace wt {
 

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <fstream>
 
+#include "bench/health/observation.hpp"
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/json_reader.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/replayed_memory.hpp"
+#include "trainer/run_metrics.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -127,6 +129,39 @@ TEST_CASE("one rank of a larger mesh is rehearsed on a device") {
   CHECK(document.at("device") == "cuda");
   CHECK(document.at("steps").size() == static_cast<std::size_t>(run.rehearsal.steps));
   for (const auto& step : document.at("steps")) CHECK(step.at("timeline").at("peak_bytes").get<double>() > 0);
+}
+
+TEST_CASE("a health check stresses every device, and says what held its clocks down") {
+  if (gpus() == 0) return;
+  const auto file = scratch("fleet.json");
+  const Ended ended = wait_for(start_trainer({"health", "-o", file.string(), "--quick", "--storage", file.parent_path().string()}));
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const FleetObservation fleet = read_fleet({file});
+  REQUIRE(fleet.nodes.size() == 1);
+  int stressed = 0;
+  for (const DeviceObservation& device : fleet.nodes[0].devices) {
+    if (device.id.starts_with("core")) continue;
+    ++stressed;
+    CHECK_THAT(device.id, Catch::StartsWith("GPU-"));
+    CHECK(device.stress_s.size() == 7);
+    CHECK(device.memory_Bps.size() == 7);
+    CHECK(device.wrong_results == 0);
+    CHECK(device.sm_clock_MHz.has_value());
+  }
+  CHECK(stressed == gpus());
+}
+
+TEST_CASE("a run's metrics have the MFU where the device's peak is known") {
+  if (gpus() == 0) return;
+  RunSpec run = on_gpu(small_run());
+  run.precision = Precision::bf16;
+  cudaDeviceProp device{};
+  REQUIRE(cudaGetDeviceProperties(&device, 0) == cudaSuccess);
+  for (const TrainingStep& step : read_training(trained(run), 1e10).steps) {
+    CHECK(step.mfu.has_value() == peak_flops(device.name, run.precision).has_value());
+    if (step.mfu) CHECK((*step.mfu > 0 && *step.mfu < 1));
+  }
 }
 
 TEST_CASE("ranks on several devices train as one does") {

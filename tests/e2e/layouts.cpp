@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
 using namespace wt;
@@ -18,18 +19,49 @@ double worst_loss(const Step& a, const Step& b) {
   return std::max({off(a.loss, b.loss), off(a.aux_loss, b.aux_loss), off(a.z_loss, b.z_loss)});
 }
 
-/// Losses within 1e-7 at the first step and 7e-7 over the first ten. From then on sums in another order may change a token's
-/// choice of an expert (seen: 2e-5 at step 19, 1.5e-4 with shared sequences; one rank with other microbatches differs as much).
-void check_same(const std::vector<Step>& expected, const std::vector<Step>& found) {
-  constexpr std::size_t kSameChoices = 10;
-  REQUIRE(found.size() == expected.size());
-  CHECK(worst_loss(expected[0], found[0]) <= 1e-6);
-  CHECK(off(expected[0].grad_norm, found[0].grad_norm) <= 1e-6);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    INFO("step " << i + 1);
-    CHECK(found[i].samples == expected[i].samples);
-    CHECK(worst_loss(expected[i], found[i]) <= (i < kSameChoices ? 1e-5 : 1e-3));
-    if (i < kSameChoices) CHECK(off(expected[i].grad_norm, found[i].grad_norm) <= 2e-3);
+/// A run's steps, and how many tokens chose each expert of each layer in them: [step][layer][expert].
+struct Trained {
+  std::vector<Step> steps;
+  std::vector<std::vector<std::vector<double>>> choices;
+};
+Trained read(const RunSpec& run) {
+  const auto folder = trained(run);
+  Trained out{steps_of(folder), {}};
+  const std::vector<double> none(static_cast<std::size_t>(run.model.experts));
+  out.choices.assign(out.steps.size(), {static_cast<std::size_t>(run.model.layers), none});
+  for (const auto& [key, counts] : RoutingRows(folder / "routing.csv", run)) {
+    std::vector<double>& sum = out.choices.at(static_cast<std::size_t>(key[0] - 1)).at(static_cast<std::size_t>(key[2]));
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += counts.at(e);
+  }
+  return out;
+}
+
+/// Choices of the first layer that has other ones.
+double moved(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
+  double sum = 0;
+  for (std::size_t layer = 0; layer < a.size() && sum == 0; ++layer)
+    for (std::size_t e = 0; e < a[layer].size(); ++e) sum += std::max(0.0, b[layer][e] - a[layer][e]);
+  return sum;
+}
+
+/// The same numbers (seen: 1e-7 at the first step, 7e-7 over ten) until sums in another order tip the choice of a token
+/// between experts that are equal to it in all digits but the last. That happens to one token at a time, here to one in some
+/// twenty layouts; from then on the runs are two, and differ as those of two orders of data would, by up to half a per cent.
+void check_same(const Trained& expected, const Trained& found) {
+  REQUIRE(found.steps.size() == expected.steps.size());
+  bool same = true;
+  for (std::size_t i = 0; i < expected.steps.size(); ++i) {
+    const Step &a = expected.steps[i], &b = found.steps[i];
+    const double elsewhere = moved(expected.choices[i], found.choices[i]);
+    INFO("step " << i + 1 << ", " << elsewhere << " tokens of a layer chose otherwise");
+    CHECK(b.samples == a.samples);
+    if (same && elsewhere > 0) {
+      CHECK(i > 1);
+      CHECK(elsewhere <= 2);
+    }
+    same = same && elsewhere == 0;
+    CHECK(worst_loss(a, b) <= (i == 0 ? 1e-6 : same ? 1e-5 : 1e-2));
+    if (same) CHECK(off(a.grad_norm, b.grad_norm) <= (i == 0 ? 1e-6 : 2e-3));
   }
 }
 
@@ -55,19 +87,19 @@ double parameter_distance(const State& expected, const State& found) {
 }  // namespace
 
 TEST_CASE("every layout trains as one rank does") {
-  const auto expected = steps_of(trained(small_run()));
-  REQUIRE(expected.size() == 20);
+  const Trained expected = read(small_run());
+  REQUIRE(expected.steps.size() == 20);
   for (const RunSpec& run : sharded_runs(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
 TEST_CASE("it does not matter what is kept where, and for how long") {
-  const auto expected = steps_of(trained(small_run()));
+  const Trained expected = read(small_run());
   for (const RunSpec& run : further_layouts(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
@@ -98,27 +130,27 @@ TEST_CASE("recompute changes no bit of what is trained") {
 }
 
 TEST_CASE("it does not matter where an expert lives") {
-  const auto expected = steps_of(trained(small_run()));
+  const Trained expected = read(small_run());
   for (RunSpec run : {with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.layout.placement = {{7, 2, 5, 0, 3, 6, 1, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}};
     INFO(run.layout.name());
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
 TEST_CASE("it does not matter how many copies an expert has") {
-  const auto expected = steps_of(trained(small_run()));
+  const Trained expected = read(small_run());
   for (const RunSpec& run : replicated_experts(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
 TEST_CASE("it does not matter how many ranks share a sequence") {
-  const auto expected = steps_of(trained(small_run()));
+  const Trained expected = read(small_run());
   for (const RunSpec& run : context_runs(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
@@ -128,20 +160,20 @@ TEST_CASE("microbatches only cut the batch") {
     RunSpec run = with_layout(small_run(), 2, 2, 2);
     run.layout.microbatch = microbatch;
     INFO("microbatch " << microbatch);
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
 TEST_CASE("it does not matter whether the microbatch divides a rank's batch") {
-  const auto expected = steps_of(trained(small_run()));
+  const Trained expected = read(small_run());
   for (const RunSpec& run : uneven_runs(small_run())) {
     INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
-    check_same(expected, steps_of(trained(run)));
+    check_same(expected, read(run));
   }
 }
 
 TEST_CASE("bf16 starts where fp32 starts, to its own precision") {
-  const auto expected = steps_of(trained(small_run()));
+  const Trained expected = read(small_run());
   for (RunSpec run : {small_run(), with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.precision = Precision::bf16;
     INFO(run.layout.name());

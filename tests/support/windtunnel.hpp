@@ -9,9 +9,9 @@
 
 namespace wt::test {
 
-/// `arguments` as a shell reads them.
-inline Ended windtunnel(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
+/// `arguments` as a shell reads them, `variables` ("A=b C=d") of its environment.
+inline Ended windtunnel(const std::string& arguments, const std::string& variables = "") {
+  std::FILE* pipe = popen((variables + " '" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
   REQUIRE(pipe != nullptr);
   Ended ended;
   for (int c; (c = std::fgetc(pipe)) != EOF;) ended.said += static_cast<char>(c);

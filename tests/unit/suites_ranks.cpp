@@ -5,6 +5,7 @@
 #include <set>
 
 #include "bench/suites/collective_case.hpp"
+#include "bench/suites/device_stress.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "trainer/pch.hpp"
 
@@ -80,4 +81,14 @@ TEST_CASE("ranks agree on the order of samples") {
     CHECK(std::set<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(4 * round),
                                 order.begin() + static_cast<std::ptrdiff_t>(4 * round + 4))
               .size() == 4);
+}
+
+TEST_CASE("a device under stress has a time for every repetition, and the same bits each time") {
+  const auto clock = make_step_clock(at::kCPU);
+  const DeviceObservation seen = stress_device(*clock, 3, {.width = 48, .products = 4, .copy_bytes = 4096, .copies = 2});
+  CHECK(seen.stress_s.size() == 3);
+  CHECK(seen.memory_Bps.size() == 3);
+  for (double s : seen.stress_s) CHECK(s > 0);
+  for (double Bps : seen.memory_Bps) CHECK(Bps > 0);
+  CHECK(seen.wrong_results == 0);
 }

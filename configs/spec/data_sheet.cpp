@@ -1,4 +1,4 @@
-#include "sim/validate/data_sheet.hpp"
+#include "configs/spec/data_sheet.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,198 @@
+#include "bench/suites/health_ranks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "bench/health/collect.hpp"
+#include "bench/health/fabric.hpp"
+#include "bench/profile/fingerprint.hpp"
+#include "bench/suites/collective_case.hpp"
+#include "bench/suites/device_stress.hpp"
+#include "bench/suites/rank_suite.hpp"
+#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/error.hpp"
+#include "trainer/clocks.hpp"
+#include "trainer/device.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+/// Messages of latency, of both, and of bandwidth.
+constexpr std::int64_t kPayloads_bytes[] = {64 << 10, 1 << 20, 16 << 20};
+/// Longest wait for another rank: the first of each node writes and reads files meanwhile, and NCCL connects.
+constexpr double kTimeout_s = 300;
+
+const Mesh kTwo(2, 1, 1);  // its groups of the two: world and replicate
+
+NodeObservation named(const std::string& name) {
+  NodeObservation out;
+  out.name = name;
+  return out;
+}
+
+/// The communicators of a pair that this rank is in.
+struct OwnPair {
+  FabricPair pair;
+  std::size_t round = 0;
+  std::unique_ptr<Communicators> communicators;
+};
+
+class RankCheck {
+ public:
+  RankCheck(const HealthRankOptions& options, const RankEnvironment& environment, RankWatch& watch)
+      : options_(options), environment_(environment), watch_(watch) {
+    const bool cuda = !options.rank_is_node && visible_devices() > 0;
+    clock_ = make_step_clock(open_device(cuda ? "cuda" : "cpu", environment.local_rank));
+    at::set_num_threads(1);
+    world_ = make_gloo_communicators(environment, Mesh(environment.world, 1, 1), watch);
+  }
+
+  void run(const std::filesystem::path& output) {
+    meet();
+    FleetObservation own;
+    own.nodes = {named(own_node().name)};
+    NodeObservation& node = own.nodes.front();
+    const bool first_of_node = !options_.rank_is_node && own_node().ranks.front() == environment_.rank;
+    const std::vector<NicObservation> nics = read_nics("/sys");
+    const double begin_s = Clocks::now().wall_s;
+    say("computing and copying on every core, writing and reading in " + options_.storage.string());
+    if (first_of_node) {
+      node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {});
+      node.xids = xids_in(kernel_log());
+    }
+    node.name = own_node().name;  // which may be another than the host's
+    world_->barrier();
+    if (!clock_->device().is_cpu()) {
+      say("computing and copying on every GPU");
+      node.devices.push_back(stress_device(*clock_, repetitions()));
+    }
+    measure_links(own);
+    if (first_of_node) node.nics = risen(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
+    write_fleet(std::move(own), output);
+    world_->barrier();  // the store may live in rank 0
+  }
+
+ private:
+  int repetitions() const { return options_.quick ? 7 : 15; }
+
+  void say(const std::string& what) const {
+    watch_.at(0, what);
+    if (environment_.rank == 0 && isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", what);
+  }
+
+  const FabricNode& own_node() const {
+    return *std::find_if(nodes_.begin(), nodes_.end(),
+                         [&](const FabricNode& n) { return std::count(n.ranks.begin(), n.ranks.end(), environment_.rank) > 0; });
+  }
+
+  std::string node_name() const {
+    const char* chosen = std::getenv("WINDTUNNEL_NODE");
+    const std::string name = chosen && *chosen ? chosen : host_facts()["host"];
+    return options_.rank_is_node ? fmt::format("{}/rank-{}", name, environment_.rank) : name;
+  }
+
+  /// Puts `own` beside what the others put there; rank 0 has all of it, by rank.
+  std::vector<json> gather(const std::string& key, const json& own) {
+    SharedStore& store = world_->store();
+    const auto key_of = [&](std::int64_t rank) { return fmt::format("health/{}/{}", key, rank); };
+    store.set(key_of(environment_.rank), own.dump());
+    std::vector<json> out;
+    for (std::int64_t rank = 0; environment_.rank == 0 && rank < environment_.world; ++rank)
+      out.push_back(json::parse(store.get(key_of(rank))));
+    return out;
+  }
+
+  /// Who is on which node. Rank 0 asks all and tells all: everybody asking everybody would be too much for the store.
+  void meet() {
+    const auto all = gather("node", {{"node", node_name()}, {"cuda", !clock_->device().is_cpu()}});
+    SharedStore& store = world_->store();
+    if (environment_.rank == 0) {
+      json names = json::array();
+      std::vector<std::string> without;
+      for (const json& rank : all) {
+        if (!rank.at("cuda").get<bool>()) without.push_back(fmt::format("{} on {}", names.size(), rank.at("node").get<std::string>()));
+        names.push_back(rank.at("node"));
+      }
+      if (!without.empty() && without.size() < all.size())
+        throw_error(Code::runtime, "health --fabric: found no GPU at rank {}, and GPUs at the other {}; look at nvidia-smi there, and leave these out",
+                    fmt::join(without, ", rank "), all.size() - without.size());
+      store.set("health/nodes", names.dump());
+    }
+    nodes_ = nodes_of(json::parse(store.get("health/nodes")).get<std::vector<std::string>>());
+  }
+
+  /// All of this rank's, before any is used: see GlooCommunicators.
+  std::vector<OwnPair> connect(const std::vector<std::vector<FabricPair>>& rounds) {
+    std::vector<OwnPair> out;
+    for (std::size_t round = 0; round < rounds.size(); ++round)
+      for (const FabricPair& pair : rounds[round])
+        if (const std::vector<std::int64_t> ranks(pair.ranks.begin(), pair.ranks.end()); std::count(ranks.begin(), ranks.end(), environment_.rank) > 0)
+          out.push_back({pair, round, make_communicators(environment_, kTwo, watch_, *clock_, kOrderCheck, ranks)});
+    return out;
+  }
+
+  LinkObservation all_reduces(const OwnPair& own, std::int64_t bytes) {
+    const RankSuiteOptions none;
+    const RankSuite suite{*own.communicators, kTwo, *clock_, none};
+    CollectiveCase c(*own.communicators, kTwo, Axis::replicate, CollectiveKind::all_reduce, bytes, 0, clock_->device());
+    LinkObservation out{own.pair.a, own.pair.b, own.pair.rail, bytes, {}, 0};
+    for (int i = -1; i < repetitions(); ++i) {  // -1: connections and buffers
+      c.prepare();
+      RankSample sample = take_sample(suite, c, 1);
+      const bool wrong = !c.wrong().empty();
+      if (!clock_->device().is_cpu()) sample = take_sample(suite, c, kDeviceCalls);
+      out.wrong_results += wrong ? 1 : 0;
+      if (i >= 0) out.seconds.push_back(sample.wall_s);
+    }
+    return out;
+  }
+
+  void measure_links(FleetObservation& own) {
+    const auto rounds = fabric_rounds(nodes_);
+    const std::vector<OwnPair> pairs = connect(rounds);
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+      world_->barrier();
+      say(fmt::format("all-reduces between neighbouring nodes, round {} of {}: {} at once", round + 1, rounds.size(), rounds[round].size()));
+      for (const OwnPair& pair : pairs)
+        if (pair.round == round)
+          for (std::int64_t bytes : kPayloads_bytes) own.links.push_back(all_reduces(pair, bytes));
+    }
+    world_->barrier();
+  }
+
+  /// By rank 0, its nodes in the order of the ring.
+  void write_fleet(FleetObservation own, const std::filesystem::path& output) {
+    std::set<std::string> ends;
+    for (const LinkObservation& link : own.links) ends.insert({link.a, link.b});
+    ends.erase(own.nodes.front().name);
+    for (const std::string& partner : ends) own.nodes.push_back(named(partner));
+    std::vector<FleetObservation> by_rank(1);
+    for (const FabricNode& node : nodes_) by_rank.front().nodes.push_back(named(node.name));
+    for (const json& seen : gather("seen", to_json(own))) by_rank.push_back(fleet_from_json(seen, "what a rank saw"));
+    if (environment_.rank == 0) write_file_atomically(output, to_json(merge_ranks(by_rank)).dump(1) + "\n");
+  }
+
+  const HealthRankOptions& options_;
+  const RankEnvironment& environment_;
+  RankWatch& watch_;
+  std::unique_ptr<StepClock> clock_;
+  std::unique_ptr<Communicators> world_;
+  std::vector<FabricNode> nodes_;
+};
+
+}  // namespace
+
+void check_as_rank(const HealthRankOptions& options, const std::filesystem::path& output) {
+  const RankEnvironment environment = RankEnvironment::read();
+  run_watched(environment, kTimeout_s, [&](RankWatch& watch) { RankCheck(options, environment, watch).run(output); });
+}
+
+}  // namespace wt

@@ -1,0 +1,129 @@
+// Which ranks make all-reduces with which, and what is made of what they saw.
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "bench/health/fabric.hpp"
+#include "bench/health/judge.hpp"
+#include "tests/support/synthetic_fleet.hpp"
+
+using namespace wt;
+
+TEST_CASE("every two neighbours of a ring meet once, and nobody is in two pairs at a time") {
+  for (std::size_t nodes = 0; nodes <= 33; ++nodes) {
+    INFO(nodes << " nodes");
+    const auto rounds = ring_rounds(nodes);
+    CHECK(rounds.size() == (nodes < 2 ? 0U : nodes == 2 ? 1U : nodes % 2 == 0 ? 2U : 3U));
+    std::map<std::set<std::size_t>, int> met;
+    for (const auto& round : rounds) {
+      std::set<std::size_t> busy;
+      for (const auto& [a, b] : round) {
+        CHECK(busy.insert(a).second);
+        CHECK(busy.insert(b).second);
+        ++met[{a, b}];
+      }
+    }
+    CHECK(met.size() == (nodes < 2 ? 0U : nodes == 2 ? 1U : nodes));
+    for (std::size_t i = 0; nodes > 1 && i < nodes; ++i) CHECK(met[{i, (i + 1) % nodes}] == 1);
+  }
+}
+
+TEST_CASE("ranks of one name are a node, however a launcher has dealt them out") {
+  const auto nodes = nodes_of({"b", "a", "b", "c", "a"});
+  REQUIRE(nodes.size() == 3);
+  CHECK(nodes[0].name == "b");
+  CHECK(nodes[0].ranks == std::vector<std::int64_t>{0, 2});
+  CHECK(nodes[1].ranks == std::vector<std::int64_t>{1, 4});
+  CHECK(nodes[2].ranks == std::vector<std::int64_t>{3});
+  CHECK(nodes_of({}).empty());
+}
+
+TEST_CASE("a rail joins the ranks of one place on two nodes") {
+  const auto rounds = fabric_rounds(nodes_of({"a", "a", "b", "b"}));
+  REQUIRE(rounds.size() == 1);
+  REQUIRE(rounds[0].size() == 2);
+  CHECK(rounds[0][0].rail == "0");
+  CHECK(rounds[0][1].rail == "1");
+  CHECK((rounds[0][0].ranks == std::array<std::int64_t, 2>{0, 2}));
+  CHECK((rounds[0][1].ranks == std::array<std::int64_t, 2>{1, 3}));
+  CHECK((rounds[0][1].a == "a" && rounds[0][1].b == "b"));
+}
+
+TEST_CASE("where a node has one rank there are no rails, where it has fewer there are fewer") {
+  const auto single = fabric_rounds(nodes_of({"a", "b", "c"}));
+  REQUIRE(single.size() == 3);
+  for (const auto& round : single) {
+    REQUIRE(round.size() == 1);
+    CHECK(round[0].rail.empty());
+  }
+  const auto uneven = fabric_rounds(nodes_of({"a", "a", "b"}));
+  REQUIRE(uneven[0].size() == 1);
+  CHECK(uneven[0][0].rail == "0");
+}
+
+TEST_CASE("no rank is in two pairs of a round") {
+  for (int nodes = 2; nodes < 12; ++nodes) {
+    std::vector<std::string> names;
+    for (int n = 0; n < nodes; ++n)
+      for (int rank = 0; rank < 1 + n % 3; ++rank) names.push_back(std::to_string(n));
+    for (const auto& round : fabric_rounds(nodes_of(names))) {
+      std::set<std::int64_t> busy;
+      for (const FabricPair& pair : round)
+        for (std::int64_t rank : pair.ranks) CHECK(busy.insert(rank).second);
+    }
+  }
+}
+
+TEST_CASE("a fleet is what its ranks saw: devices of a node together, pairs as slow as their slower end") {
+  FleetObservation first, second;
+  first.nodes.resize(2), second.nodes.resize(2);
+  first.nodes[0].name = "a", first.nodes[1].name = "b";
+  second.nodes[0].name = "b", second.nodes[1].name = "a";
+  first.nodes[0].devices = {{.id = "GPU-0"}};
+  first.nodes[0].storage.write_Bps = {1e9};
+  second.nodes[0].devices = {{.id = "GPU-1"}};
+  first.links = {{"a", "b", "", 1024, {1.0, 4.0}, 0}};
+  second.links = {{"a", "b", "", 1024, {3.0, 2.0}, 1}, {"a", "b", "1", 1024, {5.0}, 0}};
+  FleetObservation more;
+  more.nodes = {first.nodes[0]};
+  more.nodes[0].devices = {{.id = "GPU-2"}}, more.nodes[0].storage = {};
+  const FleetObservation fleet = merge_ranks({first, second, more});
+  REQUIRE(fleet.nodes.size() == 2);
+  REQUIRE(fleet.nodes[0].devices.size() == 2);
+  CHECK(fleet.nodes[0].devices[1].id == "GPU-2");
+  CHECK(fleet.nodes[0].storage.write_Bps == std::vector<double>{1e9});
+  CHECK(fleet.nodes[1].devices.size() == 1);
+  REQUIRE(fleet.links.size() == 2);
+  CHECK(fleet.links[0].seconds == std::vector<double>{3.0, 4.0});
+  CHECK(fleet.links[0].wrong_results == 1);
+  CHECK(fleet.links[1].rail == "1");
+
+  second.links[0].seconds = {3.0};
+  CHECK_THROWS_WITH(merge_ranks({first, second}), Catch::Contains("2 repetitions at one end and 1 at the other"));
+}
+
+namespace {
+
+/// Of a healthy fleet whose pairs all have one payload and no rails; `wrong`: pairs by their first node.
+HealthVerdict judged_with_wrong_sums(const std::vector<int>& wrong) {
+  test::SyntheticFleet fleet({.nodes = 8, .devices = 4, .rails = 1}, 3);
+  for (LinkObservation& link : fleet.fleet.links)
+    for (int first : wrong)
+      if (link.a == test::SyntheticFleet::name(first)) link.wrong_results = 1;
+  return judge(fleet.fleet);
+}
+
+std::map<std::string, NodeState> states(const HealthVerdict& verdict) {
+  std::map<std::string, NodeState> out;
+  for (const NodeVerdict& node : verdict.nodes)
+    if (node.state != NodeState::healthy) out[node.node] = node.state;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("wrong sums with every partner are a node's fault, with one of them either end's") {
+  CHECK(states(judged_with_wrong_sums({})).empty());
+  CHECK(states(judged_with_wrong_sums({2, 3})) == std::map<std::string, NodeState>{{"node-003", NodeState::cordon}});
+  CHECK(states(judged_with_wrong_sums({5})) == std::map<std::string, NodeState>{{"node-005", NodeState::watch}, {"node-006", NodeState::watch}});
+}
