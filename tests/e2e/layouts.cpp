@@ -24,7 +24,7 @@ struct Trained {
   std::vector<Step> steps;
   std::vector<std::vector<std::vector<double>>> choices;
 };
-Trained read(const RunSpec& run) {
+Trained outcome_of(const RunSpec& run) {
   const auto folder = trained(run);
   Trained out{steps_of(folder), {}};
   const std::vector<double> none(static_cast<std::size_t>(run.model.experts));
@@ -45,8 +45,8 @@ double moved(const std::vector<std::vector<double>>& a, const std::vector<std::v
 }
 
 /// The same numbers (seen: 1e-7 at the first step, 7e-7 over ten) until sums in another order tip the choice of a token
-/// between experts that are equal to it in all digits but the last. That happens to one token at a time, here to one in some
-/// twenty layouts; from then on the runs are two, and differ as those of two orders of data would, by up to half a per cent.
+/// between experts that are equal to it in all digits but the last. That happens to one token at a time (seen: at step 9 of
+/// one layout); from then on the runs are two, and differ by up to half a per cent.
 void check_same(const Trained& expected, const Trained& found) {
   REQUIRE(found.steps.size() == expected.steps.size());
   bool same = true;
@@ -87,19 +87,19 @@ double parameter_distance(const State& expected, const State& found) {
 }  // namespace
 
 TEST_CASE("every layout trains as one rank does") {
-  const Trained expected = read(small_run());
+  const Trained expected = outcome_of(small_run());
   REQUIRE(expected.steps.size() == 20);
   for (const RunSpec& run : sharded_runs(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
 TEST_CASE("it does not matter what is kept where, and for how long") {
-  const Trained expected = read(small_run());
+  const Trained expected = outcome_of(small_run());
   for (const RunSpec& run : further_layouts(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
@@ -130,50 +130,50 @@ TEST_CASE("recompute changes no bit of what is trained") {
 }
 
 TEST_CASE("it does not matter where an expert lives") {
-  const Trained expected = read(small_run());
+  const Trained expected = outcome_of(small_run());
   for (RunSpec run : {with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.layout.placement = {{7, 2, 5, 0, 3, 6, 1, 4}, {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}};
     INFO(run.layout.name());
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
 TEST_CASE("it does not matter how many copies an expert has") {
-  const Trained expected = read(small_run());
+  const Trained expected = outcome_of(small_run());
   for (const RunSpec& run : replicated_experts(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
 TEST_CASE("it does not matter how many ranks share a sequence") {
-  const Trained expected = read(small_run());
+  const Trained expected = outcome_of(small_run());
   for (const RunSpec& run : context_runs(small_run())) {
     INFO(run.layout.name());
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
 TEST_CASE("microbatches only cut the batch") {
-  const auto expected = steps_of(trained(with_layout(small_run(), 2, 2, 2)));
+  const Trained expected = outcome_of(with_layout(small_run(), 2, 2, 2));
   for (const int microbatch : {1, 3, 4, 5, 6}) {
     RunSpec run = with_layout(small_run(), 2, 2, 2);
     run.layout.microbatch = microbatch;
     INFO("microbatch " << microbatch);
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
 TEST_CASE("it does not matter whether the microbatch divides a rank's batch") {
-  const Trained expected = read(small_run());
+  const Trained expected = outcome_of(small_run());
   for (const RunSpec& run : uneven_runs(small_run())) {
     INFO(run.layout.name() << ", microbatch " << run.layout.microbatch);
-    check_same(expected, read(run));
+    check_same(expected, outcome_of(run));
   }
 }
 
 TEST_CASE("bf16 starts where fp32 starts, to its own precision") {
-  const Trained expected = read(small_run());
+  const auto expected = steps_of(trained(small_run()));
   for (RunSpec run : {small_run(), with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
     run.precision = Precision::bf16;
     INFO(run.layout.name());
