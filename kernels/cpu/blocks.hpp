@@ -25,10 +25,12 @@ WT_INLINE VecU bytes_of(const uint8_t* p, Tail tail) {
 WT_INLINE void store_bytes(uint8_t* p, VecU code, Full) {
 #if defined(__AVX512F__)
   const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)code);
+#elif defined(__AVX2__)
+  const __m128i half = (__m128i)narrow(code), bytes = _mm_packus_epi16(half, half);
 #else
   const VecB bytes = __builtin_convertvector(code, VecB);
 #endif
-  memcpy(p, &bytes, sizeof bytes);
+  memcpy(p, &bytes, sizeof(VecB));
 }
 WT_INLINE void store_bytes(uint8_t* p, VecU code, Tail tail) {
   uint8_t lanes[kLanes];
