@@ -44,7 +44,7 @@ const char* wt_kernel_isa(void);
 WtStatus wt_kernel_set_isa(const char* name);
 
 /// Threads that one call may use on the CPU, for the whole process; 1 at first, because the ranks of one machine share its
-/// cores. The results have the same bits for any number.
+/// cores: nothing in training sets it. The results have the same bits for any number.
 WtStatus wt_kernel_set_threads(int threads);
 
 // RMSNorm.
@@ -78,7 +78,7 @@ typedef enum { WT_SOFTMAX = 0, WT_SIGMOID = 1 } WtRouterScore;
 typedef struct {
   int64_t T, E, k;      ///< 1 <= k <= experts of top_groups groups
   int64_t sequence;     ///< tokens of a sequence, over which the statistics are summed; divides T
-  WtRouterScore score;  ///< what a logit becomes: softmax over all experts, or its sigmoid
+  int score;            ///< a WtRouterScore, what a logit becomes: softmax over all experts, or its sigmoid
   int64_t groups;       ///< divides E; 1 = no groups
   int64_t top_groups;   ///< experts of this many groups can be chosen
   int group_best;       ///< a group is worth the sum of its this many best: 1 (DeepSeek-V2) or 2 (DeepSeek-V3)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -23,12 +23,13 @@ void run_rows(int64_t rows, int64_t row_bytes, void (*body)(void*, int64_t, int6
   std::vector<std::thread> others;
   int64_t done = rows / threads;
   try {
+    others.reserve(static_cast<size_t>(threads - 1));
     for (int64_t i = 1; i < threads; ++i) {
       const int64_t end = rows * (i + 1) / threads;
       others.emplace_back(body, context, done, end);
       done = end;
     }
-  } catch (const std::system_error&) {  // no more threads to be had
+  } catch (const std::exception&) {  // no more threads, or no memory, to be had: this one does the rest
   }
   body(context, 0, rows / threads);
   if (done < rows) body(context, done, rows);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -38,8 +39,8 @@ int run_to_end(const std::vector<std::string>& arguments, const posix_spawn_file
   if (const int failed = posix_spawn(&pid, program.c_str(), actions, nullptr, argv.data(), environ); failed != 0)
     throw_error(Code::runtime, "{} could not be started: {}", program, std::strerror(failed));
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw_error(Code::runtime, "{}: how it ended could not be seen: {}", program, std::strerror(errno));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -58,6 +58,8 @@ struct Route : torch::autograd::Function<Route> {
   static Tensor forward(AutogradContext* ctx, const Tensor& logits, std::int64_t top_k, const RouterSpec* spec,
                         const RouterLossScale* scale, const Tensor* bias_or_none, RouterChoice* choice, RouterLoss* loss) {
     const Tensor& bias = *bias_or_none;
+    TORCH_CHECK(logits.is_contiguous() && scale->seq > 0 && (!bias.defined() || bias.device() == logits.device()),
+                "route: needs contiguous logits, a bias on their device and sequences of at least one token");
     const std::int64_t tokens = logits.size(0), experts = logits.size(1), sequences = tokens / scale->seq;
     const bool decided = choice->index.defined();  // recompute: the saved choice decides
     Tensor index;
@@ -65,6 +67,7 @@ struct Route : torch::autograd::Function<Route> {
     else if (choice->forced.defined()) index = choice->forced.clone(), choice->forced.reset();  // into counted memory
     else if (spec->forced != RouterSpec::Forced::none) index = forced_choice(*spec, tokens, experts, top_k, logits.device());
     const bool given = index.defined();
+    TORCH_CHECK(!given || (index.is_contiguous() && index.device() == logits.device()), "route: needs contiguous choices on the logits' device");
     if (!given) index = at::empty({tokens, top_k}, logits.options().dtype(at::kLong));
     Tensor scores = at::empty_like(logits), weights = at::empty({tokens, top_k}, logits.options()), counts, share_sums, lse_squares;
     if (!decided) {

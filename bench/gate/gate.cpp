@@ -149,13 +149,14 @@ GateRow one_sided(const Measurement& m, Verdict verdict) {
   return row;
 }
 
-/// `base`: null where the base has no such benchmark.
-GateRow failed(const FailedMeasurement& failure, const Measurement* base) {
+/// `base`: null where the base did not measure it; `before`: it failed there.
+GateRow failed(const FailedMeasurement& failure, const Measurement* base, bool before) {
   GateRow row;
   row.name = failure.name;
   if (base) row = one_sided(*base, Verdict::missing);
   row.verdict = Verdict::failed;
-  row.reason = failure.error;
+  row.failed_before = before;
+  row.reason = (before ? "in the base, too: " : "") + failure.error;
   return row;
 }
 
@@ -181,7 +182,8 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
   for (const FailedMeasurement& f : current.failures) {
     if (!fell.insert(f.name).second) continue;
     const auto match = unmatched.find(f.name);
-    result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second));
+    const bool before = std::any_of(base.failures.begin(), base.failures.end(), [&](const FailedMeasurement& b) { return b.name == f.name; });
+    result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second, before));
     if (match != unmatched.end()) unmatched.erase(match);
   }
   std::vector<std::size_t> tested;

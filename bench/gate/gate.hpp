@@ -37,6 +37,7 @@ struct GateRow {
   std::optional<double> ratio;                  ///< of the medians, current / base
   std::optional<double> ratio_low, ratio_high;  ///< Hodges-Lehmann, 95 %
   std::optional<double> p, p_adjusted;          ///< exact two-sided U test; over all benchmarks tested
+  bool failed_before = false;                   ///< of a failed one: in the base, too
   bool separated = false;                       ///< every sample of one side lies beyond every one of the other
   /// For inconclusive ones: about how many samples a side would narrow the interval to the floor.
   std::optional<std::size_t> samples_needed;
@@ -59,8 +60,8 @@ struct GateResult {
 /// more than absolute_floor_s. Significant: adjusted p < alpha, or full separation with enough samples. It is the same
 /// when the 95 % interval of the ratio excludes a worsening and an improvement beyond the floors; else it is
 /// inconclusive. Incomparable: another unit or direction, numbers that were not measured, a device that was throttled, or
-/// other fingerprints (then all of them). Failed: the new profile says that it could not be measured, whatever the base says
-/// of it. Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s
+/// other fingerprints (then all of them). Failed: the new profile says that it could not be measured; no finding where the
+/// base says so, too. Measurements are matched by Measurement::name(). "Slower" is "worse": for tokens/s
 /// it is a smaller number. Throws Error{usage} for options out of range.
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
 

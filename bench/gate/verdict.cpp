@@ -16,7 +16,6 @@ std::size_t compared(const GateResult& result) {
 
 }  // namespace
 
-
 std::string to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::slower:
@@ -46,7 +45,8 @@ std::size_t GateResult::count(Verdict verdict) const {
 
 int GateResult::exit_status() const {
   if (!differences.empty()) return static_cast<int>(Code::undecided);
-  if (count(Verdict::failed) > 0) return static_cast<int>(Code::finding);
+  if (std::any_of(rows.begin(), rows.end(), [](const GateRow& row) { return row.verdict == Verdict::failed && !row.failed_before; }))
+    return static_cast<int>(Code::finding);
   if (compared(*this) == 0) return static_cast<int>(Code::undecided);
   if (count(Verdict::slower) > 0 || (count(Verdict::missing) > 0 && !options.allow_missing))
     return static_cast<int>(Code::finding);

@@ -43,7 +43,7 @@ void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {
 void judge_device(const NodeObservation& node, const DeviceObservation& d, std::vector<Finding>& out) {
   if (d.wrong_results > 0)
     out.push_back(event(NodeState::cordon, node.name, "results",
-                        fmt::format("{}: {} repetitions of the same product differ", d.id, d.wrong_results),
+                        fmt::format("{}: {} repetitions of the same product or copy differ", d.id, d.wrong_results),
                         "take it out: it corrupts data silently; go back to a checkpoint from before", kSure));
   if (d.row_remap_failed)
     out.push_back(event(NodeState::cordon, node.name, "ECC", fmt::format("{}: a row could not be remapped", d.id),
@@ -127,25 +127,27 @@ void judge_counts(const FleetObservation& fleet, std::vector<Finding>& out) {
                           to_string(Remedy::restart_node), kLikely));
 }
 
-/// Wrong sums between two nodes: the fault of a node that has them with all of its partners and at least two; else either
-/// end's, or of what lies between.
+/// Wrong sums between two nodes, rail by rail: the fault of a node that has them with all of its partners there and at least
+/// two; else either end's, or of what lies between.
 void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
-  std::map<std::string, std::set<std::string>> partners, wrong;
+  using End = std::pair<std::string, std::string>;  // rail, node
+  std::map<End, std::set<std::string>> partners, wrong;
   for (const LinkObservation& link : fleet.links)
     for (const auto& [own, other] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
-      partners[own].insert(other);
-      if (link.wrong_results > 0) wrong[own].insert(other);
+      partners[{link.rail, own}].insert(other);
+      if (link.wrong_results > 0) wrong[{link.rail, own}].insert(other);
     }
-  const auto guilty = [&](const std::string& node) { return wrong[node].size() > 1 && wrong[node] == partners[node]; };
-  for (const NodeObservation& node : fleet.nodes) {
-    const std::set<std::string> with = wrong[node.name];
-    if (guilty(node.name))
-      out.push_back(event(NodeState::cordon, node.name, "results",
-                          fmt::format("all-reduces gave wrong sums with all {} partners", with.size()),
+  const auto guilty = [&](const End& end) { return wrong.count(end) > 0 && wrong[end].size() > 1 && wrong[end] == partners[end]; };
+  for (const auto& [end, with] : std::map(wrong)) {
+    const std::string& rail = end.first;
+    const std::string where = rail.empty() ? "" : " on rail " + rail;
+    if (guilty(end))
+      out.push_back(event(NodeState::cordon, end.second, "results",
+                          fmt::format("all-reduces{} gave wrong sums with all {} partners", where, with.size()),
                           "take it out: it corrupts data silently; go back to a checkpoint from before", kSure));
-    else if (!with.empty() && std::none_of(with.begin(), with.end(), guilty))
-      out.push_back(event(NodeState::watch, node.name, "results",
-                          fmt::format("all-reduces gave wrong sums with {}, and no pair says whose fault it is", fmt::join(with, ", ")),
+    else if (std::none_of(with.begin(), with.end(), [&](const std::string& other) { return guilty({rail, other}); }))
+      out.push_back(event(NodeState::watch, end.second, "results",
+                          fmt::format("all-reduces{} gave wrong sums with {}, and no pair says whose fault it is", where, fmt::join(with, ", ")),
                           "measure it with another partner before either trains", kPossible));
   }
 }

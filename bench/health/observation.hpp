@@ -29,7 +29,7 @@ struct DeviceObservation {
   std::string model = {};                  ///< "NVIDIA H100 80GB HBM3"
   std::string pci_bus = {};                ///< "0000:3b:00", which XID lines name; "" where not known
   std::vector<double> stress_s = {};       ///< one repetition of the compute stress each
-  std::int64_t wrong_results = 0;          ///< repetitions whose result differs in some bit from the first
+  std::int64_t wrong_results = 0;          ///< repetitions of a product or copy that differ in some bit from the first
   std::vector<double> memory_Bps = {};     ///< copies; bytes read plus bytes written
   std::optional<double> utilisation = {};  ///< 0..1, as the driver counts it: a kernel that spins is busy
   std::optional<double> sm_clock_MHz = {}, temperature_C = {};

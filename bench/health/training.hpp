@@ -22,7 +22,7 @@ struct TrainingStep {
   double loss = 0;  ///< NaN where the line says null
   std::optional<double> exposed_communication_s = {};
   std::optional<double> mfu = {};
-  /// How uneven the router is: rows of the most loaded expert rank over their mean, 1 where every rank has all experts ...
+  /// How uneven the router is: rows of the most loaded expert rank over their mean, by the tokens of one rank ...
   std::optional<double> expert_imbalance = {};
   /// ... or the balancing loss, proportional to sum(load share x mean probability), which rises with it (Fedus et al.
   /// 2022, eq. 4). Only ratios within a run are used.

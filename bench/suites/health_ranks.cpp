@@ -64,15 +64,16 @@ class RankCheck {
     const std::vector<NicObservation> nics = read_nics("/sys");
     const double begin_s = Clocks::now().wall_s;
     say("computing and copying on every core, writing and reading in " + options_.storage.string());
-    if (first_of_node) {
-      node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {});
-      node.xids = xids_in(kernel_log());
-    }
+    if (first_of_node)
+      named_after_node([&] {
+        node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {});
+        node.xids = xids_in(kernel_log());
+      });
     node.name = own_node().name;  // which may be another than the host's
     world_->barrier();
     if (!clock_->device().is_cpu()) {
       say("computing and copying on every GPU");
-      node.devices.push_back(stress_device(*clock_, repetitions()));
+      named_after_node([&] { node.devices.push_back(stress_device(*clock_, repetitions())); });
     }
     measure_links(own);
     if (first_of_node) node.nics = risen(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
@@ -81,6 +82,16 @@ class RankCheck {
   }
 
  private:
+  /// A node that cannot be measured ends the check: its name is what the caller has to know.
+  template <typename Work>
+  void named_after_node(Work work) const {
+    try {
+      work();
+    } catch (const Error& e) {
+      throw Error(e.code(), fmt::format("{}, rank {}: {}", own_node().name, environment_.rank, e.what()));
+    }
+  }
+
   int repetitions() const { return options_.quick ? 7 : 15; }
 
   void say(const std::string& what) const {

@@ -100,7 +100,7 @@ void check_node(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-/// A folder that is gone with this, whatever happens.
+/// A folder that is gone with this; a process that a signal ends leaves it.
 struct ScratchFolder {
   std::string path = (std::filesystem::temp_directory_path() / "windtunnel-health-XXXXXX").string();
   ScratchFolder() {

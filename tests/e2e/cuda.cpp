@@ -131,7 +131,7 @@ TEST_CASE("one rank of a larger mesh is rehearsed on a device") {
   for (const auto& step : document.at("steps")) CHECK(step.at("timeline").at("peak_bytes").get<double>() > 0);
 }
 
-TEST_CASE("a health check stresses every device, and says what held its clocks down") {
+TEST_CASE("a health check stresses every device, and reads its clock meanwhile") {
   if (gpus() == 0) return;
   const auto file = scratch("fleet.json");
   const Ended ended = wait_for(start_trainer({"health", "-o", file.string(), "--quick", "--storage", file.parent_path().string()}));

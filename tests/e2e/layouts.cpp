@@ -48,6 +48,7 @@ double moved(const std::vector<std::vector<double>>& a, const std::vector<std::v
 /// between experts that are equal to it in all digits but the last. That happens to one token at a time (seen: at step 9 of
 /// one layout); from then on the runs are two, and differ by up to half a per cent.
 void check_same(const Trained& expected, const Trained& found) {
+  static int tipped = 0;  // runs of this program
   REQUIRE(found.steps.size() == expected.steps.size());
   bool same = true;
   for (std::size_t i = 0; i < expected.steps.size(); ++i) {
@@ -56,8 +57,9 @@ void check_same(const Trained& expected, const Trained& found) {
     INFO("step " << i + 1 << ", " << elsewhere << " tokens of a layer chose otherwise");
     CHECK(b.samples == a.samples);
     if (same && elsewhere > 0) {
-      CHECK(i > 1);
+      CHECK(i >= 7);
       CHECK(elsewhere <= 2);
+      CHECK(++tipped <= 2);
     }
     same = same && elsewhere == 0;
     CHECK(worst_loss(a, b) <= (i == 0 ? 1e-6 : same ? 1e-5 : 1e-2));

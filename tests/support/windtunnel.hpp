@@ -15,7 +15,8 @@ inline Ended windtunnel(const std::string& arguments, const std::string& variabl
   REQUIRE(pipe != nullptr);
   Ended ended;
   for (int c; (c = std::fgetc(pipe)) != EOF;) ended.said += static_cast<char>(c);
-  ended.status = WEXITSTATUS(pclose(pipe));
+  const int status = pclose(pipe);
+  ended.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return ended;
 }
 

@@ -192,6 +192,9 @@ TEST_CASE("a benchmark that failed is a finding with its reason, whatever the ba
   some.failures = broken.failures;
   CHECK(wt::compare(base, some).count(Verdict::failed) == 1);
   CHECK(wt::compare(base, some).rows.size() == 2);
+  const wt::GateResult again = wt::compare(broken, broken);
+  CHECK(again.count(Verdict::failed) == 1);
+  CHECK(again.exit_status() == 0);
   broken.measurements.clear();
   CHECK(wt::compare(base, broken).exit_status() == 1);
   CHECK(wt::compare(broken, base).count(Verdict::fresh) == 2);
