@@ -1,6 +1,6 @@
 // The plan of all-reduces between neighbouring nodes, and what the ranks that made them saw, put together: nodes are a ring
-// in the order of their ranks, and no node is in two pairs at once, so that a pair's time is its own. Rounds do
-// not grow with the fleet: two, three where the number of nodes is odd.
+// in the order of their ranks, and no node is in two pairs at once, so that a pair's time is its own. Two
+// rounds, however large the fleet, three where the number of nodes is odd.
 #pragma once
 #include <array>
 #include <cstdint>
