@@ -45,9 +45,9 @@ double moved(const std::vector<std::vector<double>>& a, const std::vector<std::v
 }
 
 /// The same numbers (seen: 1e-7 at the first step, 7e-7 over ten) until sums in another order tip the choice of a token
-/// between experts that are equal to it in all digits but the last. That happens to one token at a time, and seldom (seen: at
-/// step 9 of one run and step 19 of three, of all that are compared here); from then on the runs are two, and differ by up to
-/// half a per cent.
+/// between experts that are equal to it in all digits but the last. That happens to one token at a time, and seldom (seen: in
+/// four of all runs that are compared here, at step 9 at the earliest); from then on the runs are two, and differ by up to half
+/// a per cent.
 void check_same(const Trained& expected, const Trained& found) {
   static int tipped = 0;  // runs of this program
   REQUIRE(found.steps.size() == expected.steps.size());
