@@ -91,7 +91,8 @@ double days_at(const RunScenario& scenario, double step_s, double quantile, std:
 
 }  // namespace
 
-CheckpointTimes checkpoint_times(const StudySpec& s, const Layout& layout) {
+CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout) {
+  const StudySpec& s = inputs.study;
   const ClusterSpec& c = s.cluster;
   if (c.storage_write_Bps <= 0)
     throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
@@ -112,10 +113,16 @@ CheckpointTimes checkpoint_times(const StudySpec& s, const Layout& layout) {
   t.persist_s = {t.total_bytes / write,
                  {weakest_in(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
                                                    format_bytes(t.total_bytes), writers, at(write), storage)}};
-  const double spread = layout.replicate > 1 && !c.shared_cores() ? t.bytes_per_rank / c.nic_per_gpu_Bps() : 0;
-  t.reload_s = {t.total_bytes / read + spread,
-                {weakest_in(storage), fmt::format("one replica reads {} at {} and sends its shards on",
-                                                  format_bytes(t.total_bytes), at(read))}};
+  const ScaledCost cost(*inputs.prices, s.scale);
+  const double broadcast_s =
+      layout.replicate > 1
+          ? restore_broadcast_s(search_problem(inputs, cost), layout, s.checkpoint.bytes_per_parameter)
+          : 0;
+  std::string reload = fmt::format("one replica reads {} at {}", format_bytes(t.total_bytes), at(read));
+  if (layout.replicate > 1)
+    reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", layout.replicate - 1,
+                          format_seconds(broadcast_s));
+  t.reload_s = {t.total_bytes / read + broadcast_s, {weakest_in(storage), reload}};
   return t;
 }
 
@@ -125,7 +132,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
   const StudySpec& s = inputs.study;
   RunSchedule out;
   out.steps = s.steps();
-  out.checkpoint = checkpoint_times(s, layout);
+  out.checkpoint = checkpoint_times(inputs, layout);
   out.input =
       cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
                     out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});

@@ -38,10 +38,10 @@ struct CheckpointTimes {
   double total_bytes = 0, bytes_per_rank = 0;
   SourcedNumber blocking_s;  ///< a rank's shard to host memory
   SourcedNumber persist_s;   ///< one replica's nodes to storage
-  SourcedNumber reload_s;    ///< one replica reads and sends its shards to the others
+  SourcedNumber reload_s;    ///< one replica reads and broadcasts its shards to the others
 };
 /// Throws Error{usage} where the cluster describes no storage.
-CheckpointTimes checkpoint_times(const StudySpec& study, const Layout& layout);
+CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout);
 
 /// Cadence and finish date of one simulated step time.
 struct RunSchedule {

@@ -98,6 +98,8 @@ double peak_memory(const SearchProblem& problem, const Layout& layout);
 /// What is live at that peak, by buffer.
 std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout);
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline = false);
+/// Seconds in which the replica that has read a checkpoint broadcasts it to the others (restore_programs), simulated.
+double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter);
 /// Max/mean of expert ranks' loads: of the step times' routing, mean over layers; and the p99 that memory is sized for.
 double mean_imbalance(const SearchProblem& problem, const Layout& layout);
 double p99_imbalance(const SearchProblem& problem, const Layout& layout);

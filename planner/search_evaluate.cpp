@@ -10,6 +10,7 @@
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/memory/memory.hpp"
+#include "sim/program/restore.hpp"
 
 namespace wt {
 namespace {
@@ -127,6 +128,12 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
   for (const StepTimeline& one : replayed.timelines)
     if (one.rank == replayed.critical_rank) out.critical = one;
   return out;
+}
+
+double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
+  const ProgramSet set = restore_programs(problem.model, layout, bytes_per_parameter);
+  const ReplayOptions options{.timelines = false};
+  return replay(set, layout, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options).step_s;
 }
 
 }  // namespace wt

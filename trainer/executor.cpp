@@ -291,7 +291,8 @@ void Executor::execute(const OpInstance& instance) {
     case Action::update_bias: update_bias(); break;
     case Action::reduce_loss: issued_ = communicators_.all_reduce(Axis::world, losses_); break;
     case Action::share_tensor:
-    case Action::exchange_stages: break;  // of layouts that are simulated alone, which check_model refuses
+    case Action::exchange_stages:  // of layouts that are simulated alone, which check_model refuses
+    case Action::restore: break;   // of no step
   }
 }
 

@@ -157,7 +157,7 @@ StorageObservation try_storage(const std::filesystem::path& folder, std::size_t 
 }  // namespace
 
 NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said) {
-  const int repetitions = options.quick ? 7 : 15;
+  const int repetitions = stress_repetitions(options.quick);
   NodeObservation out;
   out.name = host_facts()["host"];
   const double begin = wall_s();

@@ -10,8 +10,11 @@
 
 namespace wt {
 
+/// Of products and copies.
+inline int stress_repetitions(bool quick) { return quick ? 7 : 15; }
+
 struct CollectOptions {
-  bool quick = false;                   ///< 7 repetitions instead of 15, a quarter of the file: 2 s instead of 5
+  bool quick = false;                   ///< stress_repetitions, a quarter of the file: 2 s instead of 5
   std::filesystem::path storage = ".";  ///< folder to write in
   std::filesystem::path sysfs = "/sys";
 };

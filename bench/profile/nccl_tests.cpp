@@ -17,7 +17,7 @@ namespace {
 const std::map<std::string, std::string> kTests{
     {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"}, {"reduce_scatter", "reduce_scatter"},
     {"alltoall", "all_to_all"},   {"broadcast", "broadcast"},   {"reduce", "reduce"},
-    {"sendrecv", "sendrecv"},     {"gather", "gather"},         {"scatter", "scatter"},
+    {"sendrecv", "send_recv"},    {"gather", "gather"},         {"scatter", "scatter"},
     {"hypercube", "hypercube"}};
 const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
                                    "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};

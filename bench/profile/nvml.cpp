@@ -171,6 +171,13 @@ double NvmlDevice::free_bytes() const {
   return static_cast<double>(memory.free);
 }
 
+std::string gpu_uuid(const std::string& digits, const std::string& prefix) {
+  if (digits.size() != 32) return digits;
+  std::string dashed = digits;
+  for (const std::size_t at : {8, 13, 18, 23}) dashed.insert(at, "-");
+  return prefix + dashed;
+}
+
 std::optional<NvmlDevice> open_nvml_device(const std::string& uuid, const std::string& library) {
   void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!loaded) return std::nullopt;
@@ -184,10 +191,7 @@ std::optional<NvmlDevice> open_nvml_device(const std::string& uuid, const std::s
   } else if (uuid.find('-') != std::string::npos) {
     nvml->need("nvmlDeviceGetHandleByUUID", uuid.c_str(), &device);
   } else {
-    std::string dashed = uuid;
-    for (const std::size_t at : {8, 13, 18, 23})
-      if (at < dashed.size()) dashed.insert(at, "-");
-    const std::string whole = "GPU-" + dashed, part = "MIG-" + dashed;
+    const std::string whole = gpu_uuid(uuid), part = gpu_uuid(uuid, "MIG-");
     if (nvml->call("nvmlDeviceGetHandleByUUID", whole.c_str(), &device) != NvmlLibrary::kSuccess)
       nvml->need("nvmlDeviceGetHandleByUUID", part.c_str(), &device);
   }

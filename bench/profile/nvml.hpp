@@ -54,6 +54,10 @@ class NvmlDevice {
   void* handle_;
 };
 
+/// "GPU-604ac76c-0f4c-...", as nvidia-smi and DCGM write it, of the 32 hexadecimal digits that CUDA tells ("MIG-" for a
+/// part of one); other text as it is.
+std::string gpu_uuid(const std::string& digits, const std::string& prefix = "GPU-");
+
 /// `uuid`: "GPU-..." or "MIG-...", or the 32 hexadecimal digits alone, as CUDA gives them; "": the first device that
 /// nvidia-smi lists. Empty where there is no library or no loaded driver. Throws Error{runtime} for a library without
 /// the functions to find a device, for a device that is not there, and where NVML itself fails.

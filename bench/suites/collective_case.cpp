@@ -41,7 +41,7 @@ Axis group_axis(CollectiveKind kind, Axis axis) {
 }  // namespace
 
 std::string to_string(CollectiveKind kind) {
-  static const char* names[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "all_to_all_uneven", "send_recv", "broadcast"};
+  static const char* names[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "all_to_all_uneven", "send_recv"};
   return names[static_cast<int>(kind)];
 }
 

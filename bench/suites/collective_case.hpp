@@ -11,11 +11,11 @@
 
 namespace wt {
 
-enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, all_to_all_uneven, send_recv, broadcast };
+enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, all_to_all_uneven, send_recv };
 constexpr CollectiveKind kCollectiveKinds[] = {CollectiveKind::all_gather,        CollectiveKind::reduce_scatter,
                                                CollectiveKind::all_reduce,        CollectiveKind::all_to_all,
-                                               CollectiveKind::all_to_all_uneven, CollectiveKind::send_recv,
-                                               CollectiveKind::broadcast};
+                                               CollectiveKind::broadcast,         CollectiveKind::all_to_all_uneven,
+                                               CollectiveKind::send_recv};
 /// "all_gather"; the kernel name of its measurements.
 std::string to_string(CollectiveKind kind);
 

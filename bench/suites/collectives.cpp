@@ -64,7 +64,7 @@ Profile bench_collectives(const RankSuite& suite) {
   for (Axis axis : {Axis::shard, Axis::replicate})
     for (CollectiveKind kind : kCollectiveKinds)
       for (std::int64_t bytes : o.bytes)
-        if (suite.mesh.size(axis) > 1 && has_group(kind, axis) && (!o.quick || kind <= CollectiveKind::all_to_all))
+        if (suite.mesh.size(axis) > 1 && has_group(kind, axis) && (!o.quick || kind <= CollectiveKind::broadcast))
           cases.emplace_back(suite.communicators, suite.mesh, axis, kind, bytes, o.seed, suite.clock.device());
   std::vector<RankCase> own(cases.size());
   // A wrong result on one rank stops none: the others wait for it in the next collective.

@@ -63,12 +63,6 @@ void copy(StepClock& clock, int repetitions, const StressSize& size, DeviceObser
   }
 }
 
-/// As nvidia-smi and DCGM write it, GPU-604ac76c-0f4c-...: NVML's own, or made of the digits that CUDA tells alone.
-std::string uuid_of(const std::string& digits) {
-  if (digits.size() != 32) return digits;
-  return "GPU-" + digits.substr(0, 8) + "-" + digits.substr(8, 4) + "-" + digits.substr(12, 4) + "-" + digits.substr(16, 4) + "-" + digits.substr(20);
-}
-
 void add_conditions(const std::vector<TimedReading>& readings, DeviceObservation& out) {
   std::vector<double> clocks;
   std::uint64_t events = 0;
@@ -89,7 +83,7 @@ DeviceObservation stress_device(StepClock& clock, int repetitions, const StressS
   std::unique_ptr<DeviceMonitor> monitor;
   if (!clock.device().is_cpu()) {
     Fingerprint facts = device_facts(clock.device());
-    out.id = uuid_of(facts["gpu_uuid"]), out.model = facts["device"], out.pci_bus = facts["pci_bus_id"];
+    out.id = gpu_uuid(facts["gpu_uuid"]), out.model = facts["device"], out.pci_bus = facts["pci_bus_id"];
     if (!facts.count("run.nvml"))  // else NVML has failed
       if (auto managed = open_nvml_device(facts["gpu_uuid"])) monitor = std::make_unique<DeviceMonitor>(*std::move(managed));
   }

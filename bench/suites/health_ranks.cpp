@@ -92,7 +92,7 @@ class RankCheck {
     }
   }
 
-  int repetitions() const { return options_.quick ? 7 : 15; }
+  int repetitions() const { return stress_repetitions(options_.quick); }
 
   void say(const std::string& what) const {
     watch_.at(0, what);

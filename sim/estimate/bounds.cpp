@@ -115,7 +115,7 @@ class LaneSums {
       return price.latency_s + on_cores(price.cpu_s, alike(op, group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
-      return price.latency_s + bytes / price.efficiency *
+      return price.latency_s + ring_bytes(op.kind, bytes, group->size) / price.efficiency *
                                    (op.kind == OpKind::all_reduce
                                         ? group->reduce_s_per_byte[static_cast<std::size_t>(price.algorithm)]
                                         : group->gather_s_per_byte);

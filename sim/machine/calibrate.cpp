@@ -52,10 +52,6 @@ std::pair<double, double> ratio_interval(const std::vector<double>& ratios) {
 
 namespace {
 
-bool is_collective(const std::string& kernel) {
-  return kernel == "all_gather" || kernel == "reduce_scatter" || kernel == "all_reduce" || kernel == "all_to_all";
-}
-
 /// All measurements of all profiles. The same thing measured twice is pooled; better evidence replaces weaker.
 std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
   std::vector<Sample> out;
@@ -162,7 +158,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
     } catch (const Error&) {
       known = false;
     }
-    const bool op = kernel.rfind("op:", 0) == 0, collective = is_collective(kernel);
+    const bool op = kernel.rfind("op:", 0) == 0, collective = collective_kind(kernel).has_value();
     if (!known && !op && !collective) {
       ++left_out[kernel];
       continue;

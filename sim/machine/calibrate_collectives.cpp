@@ -28,11 +28,8 @@ double fingerprint_number(const Profile& profile, const std::string& key) {
   return value;
 }
 
-OpKind kind_of(const std::string& kernel) {
-  for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce})
-    if (to_string(kind) == kernel) return kind;
-  return OpKind::all_to_all;
-}
+/// Of a measurement that is one.
+OpKind kind_of(const Measurement& m) { return *collective_kind(m.kernel); }
 
 /// That a suite had at work at the same time; they share what there is.
 std::int64_t groups_of(const Measurement& m) {
@@ -95,7 +92,7 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
     if (ranks < 2 || nodes < 1 || !(m.median() > 0)) continue;
     const double per_node = static_cast<double>(ranks * groups_of(m)) / static_cast<double>(nodes);
     const double cores = fingerprint_number(*sample.profile, "cores");
-    groups[{kind_of(m.kernel), ranks}].push_back({static_cast<double>(shape_value(m, "bytes")), m.median(), cpu->second,
+    groups[{kind_of(m), ranks}].push_back({static_cast<double>(shape_value(m, "bytes")), m.median(), cpu->second,
                                                   std::max(1.0, per_node / cores), m.evidence.kind});
   }
   for (const auto& [key, points] : groups) {
@@ -150,7 +147,7 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
   std::vector<Transfer> transfers;
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
-    PoolPoint p{kind_of(m.kernel),
+    PoolPoint p{kind_of(m),
                 shape_value(m, "nodes"),
                 shape_value(m, "ranks"),
                 static_cast<double>(shape_value(m, "bytes")),
@@ -159,6 +156,8 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
                 m.evidence.kind,
                 m.evidence.source,
                 m.evidence.root};
+    if (p.kind == OpKind::send)  // every rank to the next one: as slow as the message between two nodes
+      p.ranks = 2, p.nodes = std::min<std::int64_t>(p.nodes, 2);
     if (p.nodes < 1 || p.ranks < 2 || p.bytes < 1 || !(m.median() > 0) || groups_of(m) > 1) continue;
     if (p.nodes > 1 && !(data.nic_Bps > 0)) data.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
     const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;
@@ -219,6 +218,14 @@ void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
 }
 
 }  // namespace
+
+std::optional<OpKind> collective_kind(const std::string& kernel) {
+  if (kernel == "send_recv") return OpKind::send;
+  for (OpKind kind :
+       {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::broadcast})
+    if (to_string(kind) == kernel) return kind;
+  return std::nullopt;
+}
 
 void calibrate_collectives(const std::vector<Sample>& samples, Calibration& out) {
   if (samples.empty()) return;

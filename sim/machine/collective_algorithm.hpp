@@ -1,6 +1,6 @@
 // Algorithms of an all-reduce: what each puts on NVLink and on the NICs, what it waits for, and which one NCCL takes.
-// The other collectives have one each: all-gather and reduce-scatter a ring, all-to-all direct exchange, send a
-// message.
+// The other collectives have one each: all-gather and reduce-scatter a ring, broadcast a chain along it, all-to-all
+// direct exchange, send a message.
 //   ring          every GPU passes its part on to the next, twice round
 //   tree          a chain inside each node, two binary trees over the nodes that share the buffer (each node is a leaf
 //                 of one and inside the other)

@@ -27,7 +27,7 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 /// Share of the buffer that leaves a rank, by kind: what a different number of ranks changes.
 double moved_share(OpKind kind, std::int64_t ranks) {
-  if (kind == OpKind::send) return 1;
+  if (kind == OpKind::send || kind == OpKind::broadcast) return 1;
   const double share = as_double(ranks - 1) / as_double(ranks);
   return kind == OpKind::all_reduce ? 2 * share : share;
 }
@@ -152,7 +152,8 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
   CollectivePrice price;
   price.latency_s = latency_s(machine, kind, ranks, nodes);
   OpKind source = kind;
-  if (!measured(kind) && (kind == OpKind::reduce_scatter || kind == OpKind::send)) source = OpKind::all_gather;
+  if (!measured(kind) && (kind == OpKind::reduce_scatter || kind == OpKind::broadcast || kind == OpKind::send))
+    source = OpKind::all_gather;
   if (!measured(source)) {
     if (!allow_assumed)
       throw_error(

@@ -66,8 +66,8 @@ double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes);
 double latency_s(const AllReduceMachine& machine, OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
 /// Bytes that pass the tightest pool for one GPU: its NVLink on one node, its share of the node's NICs on several.
-/// Rings move (n-1)/n of the buffer across every node boundary (all-reduce twice that), spread over the node's GPUs in
-/// the group; all-to-all sends what is not for this node. This is the bus bandwidth's byte count; what an all-reduce
+/// Rings move (n-1)/n of the buffer across every node boundary (all-reduce twice that, a broadcast all of it), spread over
+/// the node's GPUs in the group; all-to-all sends what is not for this node. This is the bus bandwidth's byte count; what an all-reduce
 /// really moves follows its algorithm (all_reduce_ports).
 double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
 
@@ -85,8 +85,8 @@ void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, dou
 /// ranks or nodes, the share of the wire that this load had. On one node a ring is no faster than an all-gather, where
 /// that was measured. Messages smaller than the table's over nodes go by NCCL's LL protocol where that is faster.
 /// Throws Error{usage} naming the benchmark where this kind was not measured; with `allow_assumed` an efficiency of
-/// 0.5. A reduce-scatter without a measurement of its own takes the all-gather's on GPU clusters (the same ring), never
-/// by CPU; nor does a send, whose bytes go over the same wires.
+/// 0.5. A reduce-scatter or broadcast without a measurement of its own takes the all-gather's on GPU clusters (the same
+/// ring), never by CPU; so does a send, whose bytes go over the same wires.
 CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed, OpKind kind, double bytes,
                                  std::int64_t ranks, std::int64_t nodes);
 

@@ -10,7 +10,7 @@
 namespace wt {
 
 std::string to_string(OpKind kind) {
-  static const char* names[] = {"segment", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "copy", "host", "send", "receive"};
+  static const char* names[] = {"segment", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "copy", "host", "send", "receive"};
   return names[static_cast<int>(kind)];
 }
 
@@ -27,7 +27,8 @@ Lane lane_of(OpKind collective, Axis axis) {
   switch (collective) {
     case OpKind::all_gather: return Lane::all_gather;
     case OpKind::reduce_scatter: return Lane::reduce_scatter;
-    case OpKind::all_reduce: return Lane::all_reduce;
+    case OpKind::all_reduce:
+    case OpKind::broadcast: return Lane::all_reduce;
     default: return Lane::all_to_all;
   }
 }
@@ -37,8 +38,8 @@ std::string to_string(Action action) {
                                 "reduce_balance", "exchange_counts", "dispatch", "experts", "collect", "combine",
                                 "head_loss", "reduce_gradients", "exchange_copies", "add_copies", "accumulate",
                                 "reduce_replicas", "refresh", "reduce_loads", "update_bias", "gradient_norm",
-                                "reduce_norm", "optimizer", "reduce_loss", "share_tensor", "exchange_stages"};
-  static_assert(std::size(names) == static_cast<std::size_t>(Action::exchange_stages) + 1);
+                                "reduce_norm", "optimizer", "reduce_loss", "share_tensor", "exchange_stages", "restore"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Action::restore) + 1);
   return names[static_cast<int>(action)];
 }
 

@@ -14,7 +14,7 @@
 
 namespace wt {
 
-enum class OpKind { segment, all_gather, reduce_scatter, all_reduce, all_to_all, copy, host, send, receive };
+enum class OpKind { segment, all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, copy, host, send, receive };
 enum class Lane {
   compute,
   all_gather,
@@ -68,6 +68,7 @@ enum class Action {
   reduce_loss,      ///< loss terms over the world
   share_tensor,     ///< parts of a product's result, or of its input, between the ranks of a tensor group
   exchange_stages,  ///< activations or their gradients between pipeline stages
+  restore,          ///< optimizer state that one replica has read from a checkpoint, to the others
 };
 enum class Direction { forward, recompute, backward };
 enum class Group { none, embedding, dense, expert, head, router_bias };
@@ -79,7 +80,7 @@ std::string to_string(Group group);
 struct Collective {
   Axis axis = Axis::world;
   Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank sends;
-                 ///< send, receive: the message
+                 ///< broadcast: what the group's first rank has; send, receive: the message
   std::vector<double> sent = {};  ///< all_to_all with splits known beforehand: bytes to each member
   int stages = 0;  ///< send, receive: from this rank's coordinate on `axis` to the other's, around the ends
 };

@@ -208,7 +208,7 @@ class Binder {
       bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(group, price.algorithm) : group.ring);
     }
     task.load = load;
-    task.scale = largest / price.efficiency;
+    task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
   }
 
   double item_seconds(const WorkItem& item) {

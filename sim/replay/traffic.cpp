@@ -30,6 +30,10 @@ std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& 
   return shape;
 }
 
+double ring_bytes(OpKind kind, double bytes, std::int64_t ranks) {
+  return kind == OpKind::broadcast ? bytes * as_double(ranks) / as_double(ranks - 1) : bytes;
+}
+
 Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks,
                  const std::vector<NodeHealth>& health)
     : cluster_(cluster),

@@ -17,7 +17,7 @@
 #include "configs/spec/cluster.hpp"
 #include "sim/cluster/engine.hpp"
 #include "sim/machine/collective_algorithm.hpp"
-#include "sim/program/mesh.hpp"
+#include "sim/program/program.hpp"
 #include "sim/replay/representatives.hpp"
 
 namespace wt {
@@ -44,6 +44,10 @@ struct GroupShape {
 };
 /// Nothing where nodes and groups do not nest (a node holds parts of several groups): ask Traffic::group then.
 std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis);
+
+/// Bytes of an all-gather's full buffer that load a ring as much as these do: a broadcast passes all of its buffer over
+/// every hop, (n-1)/n of which an all-gather does.
+double ring_bytes(OpKind kind, double bytes, std::int64_t ranks);
 
 class Traffic {
  public:

@@ -63,7 +63,8 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
   s.reason = row.unusable;
   if (row.collective == "all_reduce")
     s.kind = "all-reduce";
-  else if (row.collective == "all_gather" || row.collective == "reduce_scatter")
+  else if (row.collective == "all_gather" || row.collective == "reduce_scatter" ||
+           row.collective == "broadcast")
     s.kind = "gather";
   else if (row.collective == "alltoall")
     s.kind = "exchange";

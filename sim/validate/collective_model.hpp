@@ -12,7 +12,7 @@ namespace wt {
 /// A row as the model sees it.
 struct CollectiveSample {
   const CollectiveRow* row = nullptr;
-  std::string kind;       ///< "all-reduce", "gather" (and reduce-scatter: the same ring), "exchange" (all-to-all)
+  std::string kind;       ///< "all-reduce", "gather" (and reduce-scatter, broadcast: the same ring), "exchange" (all-to-all)
   std::string link;       ///< kind of link: "NVLink4 ring", "NVLink4 SHARP", "IB", "EFA"
   std::string fabric;     ///< over several nodes the text of the file, else empty
   std::string transport;  ///< over several nodes, with its version

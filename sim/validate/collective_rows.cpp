@@ -9,7 +9,7 @@ namespace wt {
 
 double bus_share(const std::string& collective, std::int64_t ranks) {
   const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  return collective == "all_reduce" ? 2 * share : share;
+  return collective == "all_reduce" ? 2 * share : collective == "broadcast" ? 1 : share;
 }
 
 namespace {
@@ -20,7 +20,7 @@ std::string nccl_name(const std::string& said) {
   for (const char c : said)
     if (std::isalpha(static_cast<unsigned char>(c))) letters += static_cast<char>(std::tolower(c));
   if (letters.ends_with("perf")) letters.erase(letters.size() - 4);
-  for (const char* name : {"all_reduce", "all_gather", "reduce_scatter", "alltoall"}) {
+  for (const char* name : {"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"}) {
     std::string bare = name;
     std::erase(bare, '_');
     if (letters == bare) return name;

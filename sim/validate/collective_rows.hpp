@@ -22,7 +22,7 @@ struct CollectiveRow {
 constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end
 
 /// Share of `bytes` that each rank sends over its slowest link in a ring: bus bandwidth = share * bytes / time.
-/// 2 (n-1)/n for an all-reduce, (n-1)/n otherwise (nccl-tests, PERFORMANCE.md).
+/// 2 (n-1)/n for an all-reduce, 1 for a broadcast, (n-1)/n otherwise (nccl-tests, PERFORMANCE.md).
 double bus_share(const std::string& collective, std::int64_t ranks);
 
 /// Every row of the table, in order; one with fewer than 2 GPUs, more nodes than GPUs, or a number below 0 says so in

@@ -62,7 +62,7 @@ class CollectivePredictor {
     if (!known) j.regime += ", link never measured";
     j.forecast.value = left.fit->seconds(s);
     j.baseline.value = s.transfer_s / left.typical_share;
-    EvidenceShares evidence = only(known ? Evidence::published : Evidence::derived);
+    EvidenceShares evidence = only(known && s.row->collective != "broadcast" ? Evidence::published : Evidence::derived);
     if (s.row->bytes_assumed) evidence = only(Evidence::assumed);
     j.forecast.evidence = j.baseline.evidence = evidence;
     return j;

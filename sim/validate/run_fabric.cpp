@@ -22,6 +22,8 @@ std::string nccl_name(OpKind kind) {
       return "reduce_scatter";
     case OpKind::all_to_all:
       return "alltoall";
+    case OpKind::broadcast:
+      return "broadcast";
     default:
       throw_error(Code::runtime, "no collective: {}", to_string(kind));
   }

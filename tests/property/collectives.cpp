@@ -14,14 +14,15 @@ namespace {
 
 /// Seconds below which no algorithm comes on this hardware. Every byte of a gather that a rank or a node does not hold
 /// must enter it, and every byte of a scatter leave it. An all-reduce does both between nodes; inside one a switch may
-/// add.
+/// add. All of a broadcast's enter all but one.
 double fastest_s(OpKind kind, double bytes, double ranks, double nodes, const ClusterSpec& c) {
+  const bool whole = kind == OpKind::broadcast;
   const double in_node =
-      bytes * (ranks - 1) / ranks / (nodes > 1 ? c.nvswitch_Bps + c.nic_per_gpu_Bps() : c.nvswitch_Bps);
+      bytes * (whole ? 1 : (ranks - 1) / ranks) / (nodes > 1 ? c.nvswitch_Bps + c.nic_per_gpu_Bps() : c.nvswitch_Bps);
   if (nodes == 1) return in_node;
   const double members = ranks / nodes;
   if (kind == OpKind::all_to_all) return std::max(in_node, bytes * (ranks - members) / ranks / c.nic_per_gpu_Bps());
-  const double through_nics = bytes * (nodes - 1) / nodes / members / c.nic_per_gpu_Bps();
+  const double through_nics = bytes * (whole ? 1 : (nodes - 1) / nodes) / members / c.nic_per_gpu_Bps();
   return std::max(in_node, (kind == OpKind::all_reduce ? 2 : 1) * through_nics);
 }
 
@@ -35,7 +36,7 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
   for (int i = 0; i < 1000; ++i) {
     lossless.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
     const OpKind kind =
-        draw.of<OpKind>({OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all});
+        draw.of<OpKind>({OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::broadcast});
     ClusterSpec cluster = small_cluster(1);
     cluster.gpus_per_node = cluster.nic_count = 8, cluster.nvswitch_Bps = 450e9, cluster.nic_Bps = 50e9;
     const bool whole_nodes = draw.once_in(2);  // or one member a node

@@ -173,7 +173,7 @@ TEST_CASE("published collectives are reproduced, never beat the wire, and get de
   CHECK(seconds(OpKind::all_gather, 256e6, 1) == Approx(896.5e-6).epsilon(1e-3));
   CHECK(seconds(OpKind::all_gather, 1073741824, 64) ==
         Approx(1073741824 * (511. / 512) / (.563 * 388e9)).epsilon(1e-3));
-  for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all})
+  for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all, OpKind::broadcast})
     for (double bytes : {1e4, 1e6, 3e8, 5e9})
       for (std::int64_t nodes : {2, 4, 16, 48, 384}) {
         CHECK(seconds(kind, bytes, nodes) > pool_bytes(kind, bytes, 8 * nodes, nodes) / 48.5e9);
@@ -186,6 +186,31 @@ TEST_CASE("a group with one rank a node uses the efficiency of what its NIC carr
   const MachineModel model = calibrate({read_profile("configs/profiles/h100-published.json")}).model;
   const double whole = model.collective(OpKind::all_reduce, 64 << 20, 512, 64).efficiency;
   CHECK(model.collective(OpKind::all_reduce, 8 << 20, 64, 64).efficiency == Approx(whole));
+}
+
+TEST_CASE("broadcasts go by their own measurement, else as fast as gathers; messages by those of every rank to the next") {
+  Profile gpu = synthetic_profile();
+  gpu.fingerprint["host"] = "asynchronous";
+  gpu.fingerprint["nvlink_Bps"] = "450e9", gpu.fingerprint["nic_Bps"] = "50e9";
+  const auto add = [&](const char* kernel, std::int64_t nodes, double latency_s, double Bps) {
+    for (std::int64_t bytes : {1024, 64 << 20, 1 << 30})
+      gpu.measurements.push_back(collective(kernel, bytes, 8 * nodes, nodes, latency_s + static_cast<double>(bytes) / Bps));
+  };
+  add("all_gather", 2, 40e-6, 320e9 * 16 / 15);  // by 8 NICs a node, (n-1)/n of the buffer over each
+  const CollectivePrice as_gather = calibrate({gpu}).model.collective(OpKind::broadcast, 1 << 30, 16, 2);
+  CHECK(as_gather.efficiency == Approx(0.8).epsilon(1e-3));
+  CHECK(as_gather.evidence == Evidence::derived);
+  add("broadcast", 2, 30e-6, 240e9);
+  add("send_recv", 2, 20e-6, 45e9);
+  const MachineModel model = calibrate({gpu}).model;
+  const CollectivePrice own = model.collective(OpKind::broadcast, 1 << 30, 16, 2);
+  CHECK(own.efficiency == Approx(0.6).epsilon(1e-3));
+  CHECK(own.latency_s == Approx(30e-6).epsilon(1e-3));
+  CHECK(own.evidence == Evidence::measured);
+  const CollectivePrice message = model.collective(OpKind::send, 1 << 30, 2, 2);
+  CHECK(message.efficiency == Approx(0.9).epsilon(1e-3));
+  CHECK(message.latency_s == Approx(20e-6).epsilon(1e-2));
+  CHECK(message.evidence == Evidence::measured);
 }
 
 TEST_CASE("calibration refuses what it cannot use, naming it") {

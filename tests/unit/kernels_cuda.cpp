@@ -234,6 +234,50 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
   compare({dweights, routed[3], routed[2], dshares, fp32(logits), fp32(logits)}, backward, 4);
 }
 
+TEST_CASE("CUDA: the router by given choices, with groups and no bias, with none of its sums") {
+  if (no_gpu()) return;
+  const auto [T, E, k, groups] = GENERATE(table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}}));
+  const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
+  const bool given = GENERATE(false, true), sums = GENERATE(false, true);
+  std::mt19937_64 random{11};
+  Doubles logits = draw(random, WT_FP32, T * E, 2);
+  for (double& value : logits) value = std::round(64 * value) / 64;
+  std::vector<int64_t> choices(size_t(T * k));
+  for (int64_t t = 0; t < T; ++t)
+    for (int64_t c = 0; c < k; ++c) choices[size_t(t * k + c)] = (7 * t + c) % E;
+  const auto f = [](void* p) { return static_cast<float*>(p); };
+  const auto ints = [](void* p) { return static_cast<int64_t*>(p); };
+  const auto fp64s = [](void* p) { return static_cast<double*>(p); };
+  const WtRouterSpec spec{T, E, k, T, score, groups, std::min<int64_t>(2, groups), 1, 1, 1, given};
+  const Array row_floats = fp32(Doubles(size_t(T * k))), expert_ints = int64s(std::vector<int64_t>(size_t(E)));
+  const Array shares{Kind::fp64, std::vector<unsigned char>(size_t(E) * 8)}, square{Kind::fp64, std::vector<unsigned char>(8)};
+  const auto routed = compare(
+      {fp32(logits), int64s(choices), fp32(logits), row_floats, expert_ints, shares, square},
+      [&](WtStream stream, const Pointers& p) {
+        return wt_router_forward(stream, spec, f(p[0]), nullptr, ints(p[1]), f(p[2]), f(p[3]), sums ? ints(p[4]) : nullptr,
+                                 sums ? fp64s(p[5]) : nullptr, sums ? fp64s(p[6]) : nullptr);
+      },
+      4);
+  if (given) CHECK(routed[1].bytes == int64s(choices).bytes);
+  compare(
+      {fp32(draw(random, WT_FP32, T * k)), routed[2], routed[1], fp32(logits)},
+      [&](WtStream stream, const Pointers& p) {
+        return wt_router_backward(stream, spec, f(p[0]), f(p[1]), ints(p[2]), nullptr, nullptr, 0, f(p[3]));
+      },
+      4);
+}
+
+TEST_CASE("CUDA: a router of more than 1024 experts is refused") {
+  if (no_gpu()) return;
+  const WtRouterSpec spec{1, 1025, 1, 1, WT_SOFTMAX, 1, 1, 1, true, 1, false};
+  float* memory = nullptr;
+  REQUIRE(cudaMalloc(&memory, 4 * 4096) == cudaSuccess);
+  CHECK(wt_router_forward({0, nullptr}, spec, memory, nullptr, reinterpret_cast<int64_t*>(memory), memory, memory, nullptr, nullptr, nullptr) !=
+        WT_OK);
+  CHECK(std::string(wt_kernel_error()).find("1024") != std::string::npos);
+  cudaFree(memory);
+}
+
 TEST_CASE("CUDA: swiglu, cross-entropy, adamw") {
   if (no_gpu()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);

@@ -67,7 +67,8 @@ TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slo
   for (const char* name : {"hgx-h100", "aws-p5", "aws-p4d"}) {
     const ClusterSpec& on = cluster(name);
     for (OpKind kind :
-         {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::send})
+         {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::broadcast,
+          OpKind::send})
       for (const auto& [ranks, nodes] : {std::pair{8, 1}, {64, 8}, {8, 8}}) {
         if (kind == OpKind::send && ranks != 8) continue;
         const std::int64_t members = kind == OpKind::send ? 2 : ranks,

@@ -92,3 +92,39 @@ TEST_CASE("a device under stress has a time for every repetition, and the same b
   for (double Bps : seen.memory_Bps) CHECK(Bps > 0);
   CHECK(seen.wrong_results == 0);
 }
+
+namespace {
+
+/// The argument that an op writes to, and how many more calls with it until one of its bits flips.
+struct Flip {
+  const char* op;
+  at::ScalarType dtype;
+  int in_calls;
+};
+Flip flip;
+
+std::unique_ptr<at::ObserverContext> nothing(const at::RecordFunction&) { return nullptr; }
+
+void flip_bit(const at::RecordFunction& call, at::ObserverContext*) {
+  if (std::string_view(call.name()) != flip.op) return;
+  const auto inputs = call.inputs();
+  const at::Tensor written = (std::string_view(flip.op) == "aten::mm" ? inputs.back() : inputs.front()).toTensor();
+  if (written.scalar_type() == flip.dtype && --flip.in_calls == 0) static_cast<unsigned char*>(written.data_ptr())[8] ^= 16;
+}
+
+}  // namespace
+
+TEST_CASE("one bit that flips in a product or a copy is a wrong result") {
+  const auto clock = make_step_clock(at::kCPU);
+  const StressSize size{.width = 48, .products = 4, .copy_bytes = 4096, .copies = 2};
+  // The second product of the first repetition, behind three to warm up; the last copy of the second, behind one.
+  for (const Flip& planted : {Flip{"aten::mm", at::kFloat, 3 * 4 + 2}, Flip{"aten::copy_", at::kInt, 2 + 2 * 2}}) {
+    flip = planted;
+    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(nothing, flip_bit).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+    const DeviceObservation seen = stress_device(*clock, 3, size);
+    at::removeCallback(handle);
+    INFO(planted.op);
+    CHECK(flip.in_calls <= 0);
+    CHECK(seen.wrong_results == 1);
+  }
+}

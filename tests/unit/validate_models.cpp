@@ -113,7 +113,7 @@ TEST_CASE("what cannot be known of a collective is a reason, not a number") {
   rows.push_back(ring(8, 1 << 20, "EFA v3 16x200G"));
   rows.push_back(ring(8, 1 << 30, "a fabric without numbers"));
   rows.push_back(ring(8, 1 << 30));
-  rows.back().collective = "broadcast";
+  rows.back().collective = "scatter";
   rows.push_back(ring(8, 1 << 30));
   rows.back().gpu = "Imaginary X1";
   rows.push_back(ring(8, 1 << 30));
@@ -122,7 +122,7 @@ TEST_CASE("what cannot be known of a collective is a reason, not a number") {
   const auto reason = [&](std::size_t from_end) { return judged[judged.size() - from_end].forecast.reason; };
   CHECK(reason(5).find("no other cluster over EFA v3") != std::string::npos);
   CHECK(reason(4).find("does not say how many adapters") != std::string::npos);
-  CHECK(reason(3).find("no model of 'broadcast'") != std::string::npos);
+  CHECK(reason(3).find("no model of 'scatter'") != std::string::npos);
   CHECK(reason(2).find("no data sheet of 'Imaginary X1'") != std::string::npos);
   CHECK(reason(1).find("neither time nor bandwidth") != std::string::npos);
 }

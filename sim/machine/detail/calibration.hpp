@@ -1,5 +1,6 @@
 // Steps of calibrate(), each filling its part of the result.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ void calibrate_items(const std::vector<Sample>& samples, Calibration& out);
 /// Needs the items.
 void calibrate_ops(const std::vector<Sample>& samples, Calibration& out);
 void calibrate_collectives(const std::vector<Sample>& samples, Calibration& out);
+/// What a measurement of this kernel tells the price of; "send_recv" (every rank to the next one) that of a message.
+std::optional<OpKind> collective_kind(const std::string& kernel);
 
 /// Residual row from measured and predicted seconds; held_out may be empty.
 ClassResidual residual_row(std::string name, std::string how, const std::vector<double>& measured,
