@@ -9,6 +9,7 @@
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/json_reader.hpp"
+#include "sim/machine/fit.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/program/timeline_json.hpp"
 
@@ -38,6 +39,8 @@ double mean_exposed(const std::vector<RankFigures>& ranks) {
   return sum / static_cast<double>(ranks.size());
 }
 
+std::int64_t first_measured(const RunSpec& run, std::int64_t steps) { return run.steps - steps + 1; }
+
 /// Highest memory replay of a rank over the steps whose peak was measured: routing moves it from step to step.
 double highest_peak(const ProgramSet& programs, const RunSpec& run, const RoutingSource& routing, std::int64_t rank, std::int64_t steps) {
   const Mesh mesh(run.layout);
@@ -45,7 +48,7 @@ double highest_peak(const ProgramSet& programs, const RunSpec& run, const Routin
   const std::size_t own = static_cast<std::size_t>(mesh.coordinate(Axis::expert, rank));
   const Program& program = programs.programs[static_cast<std::size_t>(programs.class_of_rank[static_cast<std::size_t>(rank)])];
   double peak = 0;
-  for (std::int64_t step = run.steps - steps + 1; step <= run.steps; ++step)
+  for (std::int64_t step = first_measured(run, steps); step <= run.steps; ++step)
     peak = std::max(peak, replay_memory(program, [&](int microbatch, int layer) {
                             std::vector<std::vector<double>> counts;
                             for (std::int64_t source : sources) counts.push_back(routing.counts(step, microbatch, layer, source));
@@ -99,16 +102,30 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
   ReplayOptions options;
   options.fold = false;  // every rank has its own figures to compare
-  options.step = out.measured_timelines.front().step;
-  const ReplayResult result = replay(programs, run.layout, run.model, cluster, machine, *routing, options);
-  out.predicted_timelines = result.timelines;
-  out.predicted_low_s = result.low_s, out.predicted_high_s = result.high_s;
-  out.evidence_s = result.evidence_s;
-  for (const StepTimeline& t : result.timelines)
-    out.predicted.push_back({t.step_s, t.exposed_s, highest_peak(programs, run, *routing, t.rank, out.measured_steps)});
-  if (out.predicted.size() != out.measured.size())
+  const auto replay_step = [&](std::int64_t step) {
+    options.step = step;
+    return replay(programs, run.layout, run.model, cluster, machine, *routing, options);
+  };
+  const ReplayResult shown = replay_step(out.measured_timelines.front().step);
+  out.predicted_timelines = shown.timelines;
+  out.evidence_s = shown.evidence_s;
+  if (shown.timelines.size() != out.measured.size())
     throw_error(Code::runtime, "{}: simulated {} ranks, measured {}; the run folder is of another layout", run.name,
-                out.predicted.size(), out.measured.size());
+                shown.timelines.size(), out.measured.size());
+  std::vector<double> low_s, high_s;
+  std::vector<std::vector<double>> step_s(out.measured.size()), exposed_s(out.measured.size());  // by rank
+  for (std::int64_t step = first_measured(run, out.measured_steps); step <= run.steps; ++step) {
+    const ReplayResult result = replay_step(step);
+    low_s.push_back(result.low_s), high_s.push_back(result.high_s);
+    for (std::size_t r = 0; r < result.timelines.size(); ++r) {
+      step_s[r].push_back(result.timelines[r].step_s);
+      exposed_s[r].push_back(result.timelines[r].exposed_s);
+    }
+  }
+  out.predicted_low_s = quantile(low_s, 0.5), out.predicted_high_s = quantile(high_s, 0.5);
+  for (std::size_t r = 0; r < step_s.size(); ++r)
+    out.predicted.push_back({quantile(step_s[r], 0.5), quantile(exposed_s[r], 0.5),
+                             highest_peak(programs, run, *routing, shown.timelines[r].rank, out.measured_steps)});
   out.same_ops = same_op_ids(out.predicted_timelines, out.measured_timelines);
   return out;
 }

@@ -37,6 +37,7 @@ class ScaledCost : public OpCost {
   }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
+  double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
 
  private:
   static bool compute_bound(const WorkItem& item, double rows) {

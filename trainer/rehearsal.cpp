@@ -84,25 +84,43 @@ class Choices {
 
 }  // namespace
 
+struct RehearsedRank::Parts {
+  Parts(const RunSpec& r, StepClock& clock)
+      : run(r), routing(routing_of(r)), communicators(r, *routing), executor(r, communicators, clock), batches(r), choices(r, *routing) {
+    executor.force_routing([this](int microbatch, int layer) { return choices.of(microbatch, layer); });
+  }
+  const RunSpec& run;
+  std::unique_ptr<RoutingSource> routing;
+  RehearsalCommunicators communicators;
+  Executor executor;
+  Batches batches;
+  Choices choices;
+};
+
+RehearsedRank::RehearsedRank(const RunSpec& run, StepClock& clock) : parts_(std::make_unique<Parts>(run, clock)) {}
+RehearsedRank::~RehearsedRank() = default;
+const Executor& RehearsedRank::executor() const { return parts_->executor; }
+std::string RehearsedRank::routing() const { return parts_->routing->description(); }
+
+StepResult RehearsedRank::run_step(std::int64_t step) {
+  Parts& p = *parts_;
+  p.communicators.begin_step(step);
+  p.batches.begin_step(step);
+  p.choices.begin_step(step);
+  StepResult result = p.executor.run_step(step, learning_rate(p.run.optimizer, step, p.run.steps), [&](int m) { return p.batches.load(m); });
+  p.communicators.end_step();
+  return result;
+}
+
 void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
   const auto clock = make_step_clock(prepare_rank_process(run, 0));
-  const auto routing = routing_of(run);
-  RehearsalCommunicators communicators(run, *routing);
-  Executor executor(run, communicators, *clock);
-  Batches batches(run);
-  Choices choices(run, *routing);
-  executor.force_routing([&](int microbatch, int layer) { return choices.of(microbatch, layer); });
-
+  RehearsedRank rank(run, *clock);
   std::vector<StepTimeline> measured;
   json steps = json::array();
   Clocks from = Clocks::now();
   double machine_from_s = machine_cpu_s();
   for (std::int64_t step = 1; step <= kRehearsalWarmUp + run.rehearsal.steps; ++step) {
-    communicators.begin_step(step);
-    batches.begin_step(step);
-    choices.begin_step(step);
-    StepResult result = executor.run_step(step, learning_rate(run.optimizer, step, run.steps), [&](int m) { return batches.load(m); });
-    communicators.end_step();
+    StepResult result = rank.run_step(step);
     if (step <= kRehearsalWarmUp) {
       from = Clocks::now(), machine_from_s = machine_cpu_s();
       continue;
@@ -112,10 +130,10 @@ void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
   }
   const Clocks end = Clocks::now();
   const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) / std::max(end.wall_s - from.wall_s, 1e-9);
-  write_profile(run_profile(run, executor, measured, false), folder / "profile.json");
+  write_profile(run_profile(run, rank.executor(), measured, false), folder / "profile.json");
   write_file_atomically(folder / "trace.json", chrome_trace({{"rehearsed", {measured.back()}}}));
   const json document = {{"schema", "windtunnel.rehearsal/1"}, {"run", run.name}, {"layout", run.layout.name()},
-                         {"rank", run.rehearsal.rank}, {"device", to_string(run.device)}, {"routing", routing->description()},
+                         {"rank", run.rehearsal.rank}, {"device", to_string(run.device)}, {"routing", rank.routing()},
                          {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()}, {"cores_used_by_others", std::max(0.0, others)}, {"steps", steps}};
   write_file_atomically(folder / "rehearsal.json", document.dump() + "\n");
 }

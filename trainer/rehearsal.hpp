@@ -4,11 +4,28 @@
 #include <filesystem>
 
 #include "configs/spec/run.hpp"
+#include "trainer/executor.hpp"
 
 namespace wt {
 
 /// Steps before those that are measured: first-touch memory, caches.
 inline constexpr std::int64_t kRehearsalWarmUp = 2;
+
+/// One rank that computes by itself.
+class RehearsedRank {
+ public:
+  /// After prepare_rank_process; both must outlive it. Throws as rehearse().
+  RehearsedRank(const RunSpec& run, StepClock& clock);
+  ~RehearsedRank();
+  /// Steps are numbered from 1 and come one after another.
+  StepResult run_step(std::int64_t step);
+  const Executor& executor() const;
+  std::string routing() const;  ///< in words
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 /// Runs rank run.rehearsal.rank at exactly the shape of `run` and writes into `folder`:
 ///   rehearsal.json  the measured steps as timelines, with what they were run on (schema windtunnel.rehearsal/1)

@@ -78,6 +78,8 @@ class RankSuites {
   void collectives() {
     const std::vector<std::int64_t> worlds = collective_worlds();
     for (std::int64_t ranks : worlds) run("collectives", ranks, 1, collective_sizes(quick_, largest(ranks)));
+    if (!cuda_)
+      for (std::int64_t ranks : worlds) run("crowding", ranks, 1, {});
     if (quick_ || worlds.empty()) return;
     // Groups of one axis at the same time take the bandwidth of one another: few sizes show by how much.
     if (worlds.back() % 4 == 0) run("axes", worlds.back(), 2, collective_sizes(true, largest(worlds.back())));
@@ -115,8 +117,9 @@ class RankSuites {
     if (partial_.has(word) || stop_requested() != 0) return;
     const fs::path output = scratch_.path() / (word + ".json");
     // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
-    const int samples = suite == "storage" || suite == "overlap" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
-    if (!quick_) fmt::print(stderr, "windtunnel bench: {} over {} ranks, {} sizes up to {}{}\n", suite, ranks, bytes.size(), format_bytes(static_cast<double>(bytes.back())),
+    const int samples = suite != "collectives" && suite != "axes" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
+    if (!quick_) fmt::print(stderr, "windtunnel bench: {} over {} ranks{}{}\n", suite, ranks,
+                            bytes.empty() ? "" : fmt::format(", {} sizes up to {}", bytes.size(), format_bytes(static_cast<double>(bytes.back()))),
                             suite == "collectives" && !cuda_ ? ", about " + format_seconds(gloo_estimate_s(bytes, ranks, samples)) : "");
     std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "bench-rank", suite == "axes" ? "collectives" : suite};
     command.insert(command.end(), {"-o", output.string(), "--folder", scratch_.path().string(), "--samples", std::to_string(samples), "--seed",

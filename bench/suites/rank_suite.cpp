@@ -89,7 +89,9 @@ void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, co
     const Mesh mesh(options.replicate, shard, shard);
     const auto communicators = make_communicators(environment, mesh, watch, *clock);
     const RankSuite ranks{*communicators, mesh, *clock, options};
-    const Profile profile = suite == "storage" ? bench_storage(ranks) : suite == "overlap" ? bench_overlap(ranks) : bench_collectives(ranks);
+    const Profile profile = suite == "storage" ? bench_storage(ranks) : suite == "overlap"  ? bench_overlap(ranks)
+                            : suite == "crowding" ? bench_crowding(ranks)
+                                                  : bench_collectives(ranks);
     if (environment.rank == 0) write_profile(profile, output);
     communicators->barrier();
   });

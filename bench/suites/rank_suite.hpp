@@ -65,6 +65,11 @@ Profile bench_collectives(const RankSuite& suite);
 /// collective_beside_s and lost_share = 1 - alone / beside of the products.
 Profile bench_overlap(const RankSuite& suite);
 
+/// "step_computation": one rank's part of the run demo's step, the other ranks of the run faked (trainer/rehearsal), by every
+/// rank of the suite at the same time. Sample = the longest step among them; counters cpu_s and issuing_thread_cpu_s of a
+/// rank's ops, and alone_cpu_s, the issuing thread's where rank 0 computes alone.
+Profile bench_crowding(const RankSuite& suite);
+
 /// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read", bytes / ranks on each rank. Sample = the
 /// longest among the ranks. Reads are cold: pages are dropped from the cache first, and counter cold says whether the kernel
 /// did so (tmpfs cannot).
@@ -89,7 +94,7 @@ void add_row(Profile& profile, Measurement m, const std::vector<RankCase>& by_ra
 /// process.)
 std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint64_t seed);
 
-/// In a rank started by the agent: runs `suite` ("collectives" | "overlap" | "storage"), rank 0 writes the profile to `output`.
+/// In a rank started by the agent: runs `suite` ("collectives" | "overlap" | "crowding" | "storage"), rank 0 writes the profile to `output`.
 void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& output);
 
 }  // namespace wt

@@ -48,7 +48,13 @@ class LaneSums {
  public:
   LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const std::vector<RoutingFloor>& floors,
            std::int64_t rank)
-      : cluster_(cluster), cost_(cost), floors_(floors), layout_(layout), mesh_(layout), rank_(rank) {}
+      : cluster_(cluster),
+        cost_(cost),
+        floors_(floors),
+        layout_(layout),
+        crowding_(cluster.shared_cores() ? cost.crowding(layout.world()) : 1),
+        mesh_(layout),
+        rank_(rank) {}
 
   double run(const Program& program) {
     layers_ = program.layers;
@@ -89,7 +95,7 @@ class LaneSums {
     if (op.kind == OpKind::host) return;
     double seconds = 0;
     if (op.kind == OpKind::segment || op.kind == OpKind::copy) {
-      seconds = cost_.segment(op, floor_.rows).seconds;
+      seconds = cost_.segment(op, floor_.rows).seconds * crowding_;
       cpu_s_ += times * seconds * alike(op, layout_.stage_ranks());
     } else {
       seconds = collective(op, times);
@@ -154,6 +160,7 @@ class LaneSums {
   const std::vector<RoutingFloor>& floors_;
   RoutingFloor floor_;  ///< of the microbatches that are visited
   const Layout& layout_;
+  const double crowding_;
   Mesh mesh_;
   std::int64_t rank_;
   int layers_ = 0;

@@ -93,6 +93,23 @@ bool synchronous_host(const std::vector<Profile>& profiles) {
   return asynchronous == 0;
 }
 
+/// Of a step's computation by several ranks at once and by one of them alone.
+void calibrate_crowding(const std::vector<Sample>& samples, Calibration& out) {
+  for (const Sample& sample : samples) {
+    const Measurement& m = sample.measurement;
+    const std::int64_t ranks = shape_value(m, "ranks");
+    const auto together = m.counters.find("issuing_thread_cpu_s"), alone = m.counters.find("alone_cpu_s");
+    if (ranks < 2 || together == m.counters.end() || alone == m.counters.end() || !(alone->second > 0))
+      throw_error(Code::usage,
+                  "profile, measurement '{}': found {} ranks and {} counters, allowed at least 2 ranks and the counters "
+                  "issuing_thread_cpu_s and alone_cpu_s (above 0); run 'windtunnel bench collectives' again",
+                  m.name(), ranks, m.counters.size());
+    const double ratio = std::max(1.0, together->second / alone->second);
+    out.data.crowding[ranks] = ratio;
+    out.notes.push_back(fmt::format("computation takes {:.1f} % longer where {} ranks share the cores", 100 * (ratio - 1), ranks));
+  }
+}
+
 /// Of every GPU whose profiles have no measured one. Computation that takes 1 + x times its seconds has lost x / (1 + x) of
 /// its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
 CommunicationSlowdown published_slowdown() {
@@ -144,12 +161,16 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
     work.data.multiprocessors = std::atoll(processors->second.c_str());
 
-  std::vector<Sample> items, ops, collectives, besides;
+  std::vector<Sample> items, ops, collectives, besides, crowded;
   std::map<std::string, int> left_out;
   for (Sample& sample : pooled(profiles)) {
     const std::string& kernel = sample.measurement.kernel;
     if (is_beside(kernel)) {
       besides.push_back(std::move(sample));
+      continue;
+    }
+    if (kernel == "step_computation") {
+      crowded.push_back(std::move(sample));
       continue;
     }
     bool known = true;
@@ -179,6 +200,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
                 "run 'windtunnel bench kernels'",
                 profiles.size());
   calibrate_items(items, work);
+  if (work.data.synchronous_host) calibrate_crowding(crowded, work);
   calibrate_ops(ops, work);
   calibrate_collectives(collectives, work);
   if (!work.data.synchronous_host) work.data.communication_slowdown = measured_slowdown(besides).value_or(published_slowdown());

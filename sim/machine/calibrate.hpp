@@ -5,6 +5,7 @@
 //                op a factor over what its items predict, and an overhead where runs of several sizes are there
 //   collectives  kernel = all_gather | reduce_scatter | all_reduce | all_to_all | broadcast | send_recv, shape bytes,
 //                ranks, nodes (groups > 1 at a time: by CPU they share the host's cores, on GPUs they are left out)
+//   step_computation  of so many ranks at once and of one alone: by how much computation is slower on shared cores
 //   gemm_beside_all_gather and so on: products alone and beside a collective; on GPUs what communication takes from them
 // A suite's other kernels are left out and counted in the notes.
 #pragma once

@@ -81,7 +81,8 @@ double items_seconds(const Measurement& m, const OpKey& key, const MachineModel&
   const ProgramSet set = build_program_set(spec, layout, options);
   const Op* op = find_op(set.programs.front().nodes, key);
   if (!op) throw_error(Code::usage, "the step program of its shape has no such op");
-  return model.items_of(*op, static_cast<double>(value("rows"))).seconds;
+  const auto sharing = m.shape.find("host_ranks");  // of a CPU's traces
+  return model.items_of(*op, static_cast<double>(value("rows"))).seconds * (sharing == m.shape.end() ? 1 : model.crowding(sharing->second));
 }
 
 OpFactor fit_factor(const std::vector<Trace>& traces) {

@@ -85,6 +85,7 @@ struct MachineData {
   std::map<OpKey, OpFactor> ops;
   CollectiveData collectives;
   CommunicationSlowdown communication_slowdown;
+  std::map<std::int64_t, double> crowding;  ///< what OpCost::crowding says, where it was measured
 };
 
 /// Schema "windtunnel.machine/1".

@@ -142,6 +142,16 @@ struct Reader {
     }
   }
 
+  void crowding(std::map<std::int64_t, double>& out) const {
+    for (const JsonReader& each : in.at("crowding").elements()) {
+      each.allow_only({"ranks", "ratio"});
+      const JsonReader ranks = each.at("ranks"), ratio = each.at("ratio");
+      if (ranks.integer() < 2) ranks.fail(std::to_string(ranks.integer()), "at least 2");
+      if (!(ratio.non_negative() >= 1)) ratio.fail(fmt::format("{}", ratio.non_negative()), "at least 1");
+      out[ranks.integer()] = ratio.non_negative();
+    }
+  }
+
   CommunicationSlowdown slowdown() const {
     const JsonReader each = in.at("communication_slowdown");
     each.allow_only({"share", "low", "high", "evidence", "source"});
@@ -282,6 +292,8 @@ json to_json(const MachineData& data) {
                    {"source", sources.number(op.source)}});
   json collectives = collectives_json(data.collectives, sources);
   const CommunicationSlowdown& slowdown = data.communication_slowdown;
+  json crowding = json::array();
+  for (const auto& [ranks, ratio] : data.crowding) crowding.push_back({{"ranks", ranks}, {"ratio", ratio}});
   json document = {{"schema", kSchema},
                    {"fingerprint", data.fingerprint},
                    {"synchronous_host", data.synchronous_host},
@@ -298,6 +310,7 @@ json to_json(const MachineData& data) {
                      {"high", slowdown.high},
                      {"evidence", to_string(slowdown.evidence)},
                      {"source", sources.number(slowdown.source)}}},
+                   {"crowding", std::move(crowding)},
                    {"sources", sources.list()}};
   machine_from_json(document, "machine model to be written");  // JSON would turn a NaN into null without a word
   return document;
@@ -309,7 +322,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail(fmt::format("'{}'", schema), fmt::format("'{}'", kSchema));
   in.allow_only({"schema", "fingerprint", "synchronous_host", "allow_assumed", "row_tile", "multiprocessors", "table",
-                 "fits", "ops", "collectives", "communication_slowdown", "sources"});
+                 "fits", "ops", "collectives", "communication_slowdown", "crowding", "sources"});
   for (const JsonReader& each : in.at("sources").elements()) reader.sources.push_back(each.string());
   MachineData data;
   for (const auto& [key, value] : in.at("fingerprint").items()) data.fingerprint[key] = value.string();
@@ -322,6 +335,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   reader.ops(data);
   reader.collectives(data.collectives);
   if (in.has("communication_slowdown")) data.communication_slowdown = reader.slowdown();  // not in files made before it was known
+  if (in.has("crowding")) reader.crowding(data.crowding);  // likewise
   return data;
 }
 

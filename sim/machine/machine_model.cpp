@@ -288,4 +288,15 @@ CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t
   return price_collective(data_.collectives, data_.allow_assumed, kind, bytes, ranks, nodes);
 }
 
+double MachineModel::crowding(std::int64_t ranks) const {
+  std::int64_t below = 1;
+  double ratio = 1;
+  for (const auto& [measured, value] : data_.crowding) {
+    if (measured > ranks)
+      return ratio + (value - ratio) * static_cast<double>(ranks - below) / static_cast<double>(measured - below);
+    below = measured, ratio = value;
+  }
+  return ratio;
+}
+
 }  // namespace wt

@@ -29,6 +29,8 @@ class MachineModel : public OpCost {
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return data_.synchronous_host; }
   CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
+  /// Between measured numbers of ranks on a line, beyond the last as there.
+  double crowding(std::int64_t ranks) const override;
 
   /// item(), with its source. Throws as item() does.
   Answer explain(const WorkItem& item, double rows) const;

@@ -65,6 +65,9 @@ class OpCost {
   virtual bool synchronous_host() const = 0;
   /// Zero where ranks communicate by CPU: transport threads and computation share the cores there.
   virtual CommunicationSlowdown communication_slowdown() const = 0;
+  /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are refilled
+  /// after every slice of the scheduler. 1 on GPUs.
+  virtual double crowding(std::int64_t /*ranks*/) const { return 1; }
 };
 
 }  // namespace wt

@@ -20,6 +20,7 @@ class RememberedCost : public OpCost {
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
+  double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
 
  private:
   struct Segment {

@@ -22,6 +22,7 @@ class Binder {
         prices_(cost),
         mesh_(layout),
         health_(health),
+        crowding_(cluster.shared_cores() ? cost.crowding(layout.world()) : 1),
         traffic_(cluster, layout, ranks, health) {
     bound_ = std::make_unique<BoundStep>();
     bound_->routing = std::make_unique<RoutingTable>(routing, layout, set.programs.at(0).layers,
@@ -125,7 +126,7 @@ class Binder {
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
         const Price& price = prices_.segment(*instance.op, rows);
-        tasks.seconds[at] = price.seconds / speed;
+        tasks.seconds[at] = price.seconds * crowding_ / speed;
         if (price.seconds > 0)
           bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.shares()};
       }
@@ -226,6 +227,7 @@ class Binder {
   PriceCache prices_;
   Mesh mesh_;
   const std::vector<NodeHealth>& health_;
+  const double crowding_;
   Traffic traffic_;
   std::unique_ptr<BoundStep> bound_;
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;

@@ -1,0 +1,47 @@
+// What computation costs where ranks share cores: caches are refilled after each of the scheduler's slices.
+#include "bench/suites/rank_suite.hpp"
+#include "configs/spec/find.hpp"
+#include "trainer/pch.hpp"
+#include "trainer/rehearsal.hpp"
+#include "trainer/worker.hpp"
+
+namespace wt {
+namespace {
+
+/// CPU seconds of the ops of one step.
+RankSample computed(RehearsedRank& rank, std::int64_t step) {
+  const StepTimeline timeline = rank.run_step(step).timeline;
+  RankSample out{timeline.step_s, 0, 0};
+  for (const OpRecord& op : timeline.ops) out.process_cpu_s += op.process_cpu_s, out.thread_cpu_s += op.thread_cpu_s;
+  return out;
+}
+
+}  // namespace
+
+Profile bench_crowding(const RankSuite& suite) {
+  RunSpec run = read_run(find_config("runs", "demo"));
+  run.data.clear();  // tokens are drawn
+  const auto clock = make_step_clock(prepare_rank_process(run, 0));
+  RehearsedRank rank(run, *clock);
+  std::int64_t step = 0;
+  for (; step < kRehearsalWarmUp;) computed(rank, ++step);
+  RankCase alone, together;
+  for (int i = 0; i < suite.options.samples; ++i) {  // in turns, so that a slow phase of the machine meets both
+    suite.communicators.barrier();
+    if (suite.communicators.rank() == 0) alone.samples.push_back(computed(rank, ++step));
+    suite.communicators.barrier();
+    together.samples.push_back(computed(rank, ++step));
+  }
+  if (suite.communicators.rank() != 0) alone = together;  // the same number of samples; not used
+  const auto all = gather_cases(suite, "crowding", {alone, together});
+  Profile out;
+  if (all.empty()) return out;
+  Measurement m = rank_measurement("step_computation", 0, suite.mesh.world(), all[1]), single;
+  m.shape.erase("bytes");
+  for (const RankSample& sample : all[0].front().samples) single.samples.push_back(sample.thread_cpu_s);
+  m.counters["alone_cpu_s"] = single.median();
+  out.measurements.push_back(m);
+  return out;
+}
+
+}  // namespace wt
