@@ -161,6 +161,10 @@ TEST_CASE("executions share the cores of a host, and one uses at most one core")
     const auto r = replay(set, layout_of(1, ranks, 1), small_model(), shared_host(ranks, 2), cost,
                           *balanced_routing(small_model(), 1));
     CHECK(r.step_s == Approx(seconds).epsilon(1e-6));
+    cost.crowded = 1.25;  // one alone is not
+    const auto crowded = replay(set, layout_of(1, ranks, 1), small_model(), shared_host(ranks, 2), cost,
+                                *balanced_routing(small_model(), 1));
+    CHECK(crowded.step_s == Approx((ranks > 1 ? 1.25 : 1) * seconds).epsilon(1e-6));
   }
 }
 

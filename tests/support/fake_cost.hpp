@@ -16,6 +16,7 @@ struct FakeCost : OpCost {
   AllReduce algorithm = AllReduce::ring;
   bool host_computes = false;
   double slowdown = 0;  ///< of computation, by communication
+  double crowded = 1;   ///< computation of ranks that share cores
 
   Price item(const WorkItem& item, double rows) const override {
     const double s = item.flops(rows) / flops + item.bytes(rows) / Bps;
@@ -33,6 +34,7 @@ struct FakeCost : OpCost {
     return {latency_s, cpu_per_byte * bytes, efficiency, 0.2, Evidence::published, {}, algorithm};
   }
   bool synchronous_host() const override { return host_computes; }
+  double crowding(std::int64_t ranks) const override { return ranks > 1 ? crowded : 1; }
   CommunicationSlowdown communication_slowdown() const override {
     return {slowdown, 0.5 * slowdown, 1.5 * slowdown, Evidence::assumed, "made up"};
   }

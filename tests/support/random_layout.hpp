@@ -137,6 +137,7 @@ inline RandomStep random_step(std::uint64_t seed, bool host) {
                             {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
   s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);
+  if (host) s.cost.crowded = draw.scaled(1, 1.3);
   return s;
 }
 

@@ -93,6 +93,32 @@ TEST_CASE("factor and overhead of an op are recovered from traces of several siz
   CHECK(result.notes.empty());
 }
 
+TEST_CASE("what ranks that shared cores took is what one takes alone, and the crowding that was measured") {
+  Profile p = machine();
+  const MachineModel items = calibrate({p}).model;
+  p.measurements.push_back(trace("experts.fwd", 3, 1, 1.5 * 1.1 * experts_s(items, 200), 200));
+  p.measurements.back().shape["host_ranks"] = 4;
+  Measurement step;
+  step.kernel = "step_computation", step.pass = "", step.shape = {{"ranks", 4}}, step.samples = {0.5};
+  step.counters = {{"issuing_thread_cpu_s", 0.22}, {"alone_cpu_s", 0.2}};
+  step.evidence = {Evidence::measured, "synthetic"};
+  p.measurements.push_back(step);
+  const CalibrationResult result = calibrate({p});
+  const MachineModel& model = result.model;
+  CHECK(model.crowding(4) == Approx(1.1));
+  CHECK(model.crowding(1) == 1);
+  CHECK(model.data().ops.at({Action::experts, Direction::forward, Group::expert}).factor == Approx(1.5).epsilon(1e-6));
+  REQUIRE(result.notes.size() == 1);
+  CHECK_THAT(result.notes[0], Catch::Contains("10.0 % longer where 4 ranks share the cores"));
+  p.measurements.back().counters.erase("alone_cpu_s");
+  CHECK_THROWS_WITH(calibrate({p}), Catch::Contains("step_computation") && Catch::Contains("alone_cpu_s"));
+  p.measurements.back() = step;
+  p.measurements.back().counters["issuing_thread_cpu_s"] = 0.19;  // noise: never faster
+  CHECK(calibrate({p}).model.crowding(4) == 1);
+  p.fingerprint["host"] = "asynchronous";
+  CHECK(calibrate({p}).model.crowding(4) == 1);
+}
+
 TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment's price has it") {
   Profile p = machine();
   const MachineModel items = calibrate({p}).model;

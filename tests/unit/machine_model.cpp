@@ -220,8 +220,20 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
     broken["communication_slowdown"][key] = value;
     CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("low <= share <= high < 1"));
   }
+  nlohmann::json crowded = document;
+  crowded["crowding"] = {{{"ranks", 2}, {"ratio", 1.02}}, {{"ranks", 4}, {"ratio", 1.08}}};
+  const MachineModel host(machine_from_json(crowded, "m.json"));
+  CHECK(to_json(host.data()) == crowded);
+  for (const auto& [ranks, ratio] : {std::pair{1, 1.0}, {2, 1.02}, {3, 1.05}, {4, 1.08}, {9, 1.08}})
+    CHECK(host.crowding(ranks) == Approx(ratio));
+  for (const auto& [ranks, ratio] : {std::pair{1, 1.1}, {2, 0.9}}) {
+    crowded["crowding"] = {{{"ranks", ranks}, {"ratio", ratio}}};
+    CHECK_THROWS_WITH(machine_from_json(crowded, "m.json"), Catch::Contains("/crowding/0"));
+  }
   broken = document;
-  broken.erase("communication_slowdown");  // a file made before it was known
+  broken.erase("crowding");
+  broken.erase("communication_slowdown");  // a file made before these were known
+  CHECK(MachineModel(machine_from_json(broken, "m.json")).crowding(4) == 1);
   CHECK(MachineModel(machine_from_json(broken, "m.json")).communication_slowdown().share == 0);
 }
 
