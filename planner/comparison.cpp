@@ -11,6 +11,7 @@
 #include "configs/spec/json_reader.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/memory/memory.hpp"
+#include "sim/program/routing.hpp"
 #include "sim/program/timeline_json.hpp"
 
 namespace wt {
@@ -39,7 +40,10 @@ double mean_exposed(const std::vector<RankFigures>& ranks) {
   return sum / static_cast<double>(ranks.size());
 }
 
-std::int64_t first_measured(const RunSpec& run, std::int64_t steps) { return run.steps - steps + 1; }
+/// Of the measured steps the first whose routing is recorded.
+std::int64_t first_recorded(const RunSpec& run, std::int64_t measured_steps) {
+  return run.steps - std::min(measured_steps, kRecordedSteps) + 1;
+}
 
 /// Highest memory replay of a rank over the steps whose peak was measured: routing moves it from step to step.
 double highest_peak(const ProgramSet& programs, const RunSpec& run, const RoutingSource& routing, std::int64_t rank, std::int64_t steps) {
@@ -48,7 +52,7 @@ double highest_peak(const ProgramSet& programs, const RunSpec& run, const Routin
   const std::size_t own = static_cast<std::size_t>(mesh.coordinate(Axis::expert, rank));
   const Program& program = programs.programs[static_cast<std::size_t>(programs.class_of_rank[static_cast<std::size_t>(rank)])];
   double peak = 0;
-  for (std::int64_t step = first_measured(run, steps); step <= run.steps; ++step)
+  for (std::int64_t step = first_recorded(run, steps); step <= run.steps; ++step)
     peak = std::max(peak, replay_memory(program, [&](int microbatch, int layer) {
                             std::vector<std::vector<double>> counts;
                             for (std::int64_t source : sources) counts.push_back(routing.counts(step, microbatch, layer, source));
@@ -114,7 +118,7 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
                 shown.timelines.size(), out.measured.size());
   std::vector<double> low_s, high_s;
   std::vector<std::vector<double>> step_s(out.measured.size()), exposed_s(out.measured.size());  // by rank
-  for (std::int64_t step = first_measured(run, out.measured_steps); step <= run.steps; ++step) {
+  for (std::int64_t step = first_recorded(run, out.measured_steps); step <= run.steps; ++step) {
     const ReplayResult result = replay_step(step);
     low_s.push_back(result.low_s), high_s.push_back(result.high_s);
     for (std::size_t r = 0; r < result.timelines.size(); ++r) {

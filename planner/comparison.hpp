@@ -26,7 +26,7 @@ struct RunComparison {
   bool calibrated_on = false;  ///< the machine model has seen this run
   std::int64_t measured_steps = 0;
   double cores_used_by_others = 0;  ///< by other programs of the machine while the run was measured
-  std::vector<RankFigures> predicted, measured;  ///< by rank: medians over the measured steps, and their highest peak
+  std::vector<RankFigures> predicted, measured;  ///< by rank: medians over the measured steps (predicted: of the last kRecordedSteps), and their highest peak
   double predicted_low_s = 0, predicted_high_s = 0;
   std::vector<StepTimeline> predicted_timelines, measured_timelines;  ///< of one step, the same of both
   std::array<double, 4> evidence_s{};  ///< of the predicted step, by Evidence

@@ -114,13 +114,14 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
                  {weakest_in(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
                                                    format_bytes(t.total_bytes), writers, at(write), storage)}};
   const ScaledCost cost(*inputs.prices, s.scale);
+  const std::int64_t copies = Mesh(layout).size(state_copies_axis(layout));
   const double broadcast_s =
-      layout.replicate > 1
+      copies > 1
           ? restore_broadcast_s(search_problem(inputs, cost), layout, s.checkpoint.bytes_per_parameter)
           : 0;
   std::string reload = fmt::format("one replica reads {} at {}", format_bytes(t.total_bytes), at(read));
-  if (layout.replicate > 1)
-    reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", layout.replicate - 1,
+  if (copies > 1)
+    reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", copies - 1,
                           format_seconds(broadcast_s));
   t.reload_s = {t.total_bytes / read + broadcast_s, {weakest_in(storage), reload}};
   return t;

@@ -12,6 +12,7 @@
 #include "configs/spec/profile.hpp"
 #include "configs/spec/quantity.hpp"
 #include "reports/chrome_trace.hpp"
+#include "sim/program/routing.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "trainer/clocks.hpp"
 #include "trainer/memory_counter.hpp"
@@ -24,7 +25,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kRoutingSteps = 64;
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -67,7 +67,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (steps_ <= kWarmUpSteps) measured_from_ = Clocks::now(), machine_from_s_ = machine_cpu_s();
   routed_.emplace_back(r.timeline.step, StepResult{});
   routed_.back().second.routing = r.routing;
-  if (routed_.size() > kRoutingSteps) routed_.pop_front();
+  if (routed_.size() > static_cast<std::size_t>(kRecordedSteps)) routed_.pop_front();
   if (rank_ != 0) return;
   const double tokens_per_s = static_cast<double>(run_.tokens_per_step()) / r.timeline.step_s;
   json line{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},

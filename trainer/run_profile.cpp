@@ -61,9 +61,9 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
         {"rows", std::llround(mean_rows)}, {"seq", run.seq}, {"layers", model.layers},
         {"d_model", model.d_model}, {"n_heads", model.heads}, {"kv_heads", model.kv_heads}, {"head_dim", model.head_dim},
         {"ffn", model.ffn}, {"experts", model.experts}, {"top_k", model.top_k}, {"vocab", model.vocab},
-        {"expert_ranks", run.layout.expert}, {"replicate", run.layout.replicate}, {"shard", run.layout.shard},
-        {"host_ranks", cpu && collectives ? run.layout.world() : 1}};  // that shared the cores
+        {"expert_ranks", run.layout.expert}, {"replicate", run.layout.replicate}, {"shard", run.layout.shard}};
     for (const auto& [name, value] : facts) m.shape[name] = value;
+    if (cpu && collectives && run.layout.world() > 1) m.shape["host_ranks"] = run.layout.world();  // that shared the cores
     profile.measurements.push_back(m);
   }
   return profile;

@@ -55,17 +55,11 @@ RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls) {
   return {(end.wall_s - begin.wall_s) / n, (end.process_cpu_s - begin.process_cpu_s) / n, (end.thread_cpu_s - begin.thread_cpu_s) / n};
 }
 
-/// Calls one after another: ranks leave the barrier apart, by milliseconds where several share a core, and one call alone
-/// would count that.
-int calls_of_sample(const RankSuite& suite, std::int64_t bytes) {
-  if (!suite.clock.device().is_cpu()) return kDeviceCalls;
-  return bytes <= (1 << 20) ? 8 : 2;
-}
-
 int samples_of(std::int64_t bytes, int samples) { return bytes <= kManySamples_bytes ? samples : std::max(3, samples / 4); }
 
 Profile bench_collectives(const RankSuite& suite) {
   const RankSuiteOptions& o = suite.options;
+  const bool on_cpu = suite.clock.device().is_cpu();
   std::vector<CollectiveCase> cases;
   for (Axis axis : {Axis::shard, Axis::replicate})
     for (CollectiveKind kind : kCollectiveKinds)
@@ -76,9 +70,8 @@ Profile bench_collectives(const RankSuite& suite) {
   // A wrong result on one rank stops none: the others wait for it in the next collective.
   const auto checked = [&](std::size_t i) {
     cases[i].prepare();
-    const RankSample sample = take_sample(suite, cases[i], 1);
+    take_sample(suite, cases[i], 1);
     if (own[i].error.empty()) own[i].error = cases[i].wrong();
-    return sample;
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {  // connections and buffers of every kind are there before time counts
     checked(i);
@@ -87,7 +80,7 @@ Profile bench_collectives(const RankSuite& suite) {
   for (std::size_t i : sample_order(cases.size(), o.samples, o.seed)) {
     if (static_cast<int>(own[i].samples.size()) >= samples_of(cases[i].bytes(), o.samples)) continue;
     checked(i);
-    own[i].samples.push_back(take_sample(suite, cases[i], calls_of_sample(suite, cases[i].bytes())));
+    own[i].samples.push_back(take_sample(suite, cases[i], on_cpu ? host_calls(cases[i].bytes()) : kDeviceCalls));
     cases[i].release();
   }
   const auto all = gather_cases(suite, "collectives", own);

@@ -145,7 +145,7 @@ class RankSuites {
     constexpr double kStart_s = 3, kCall_s = 1e-3, kPerByte_s = 2.5e-9;
     double seconds = kStart_s;
     for (std::int64_t size : bytes)
-      seconds += static_cast<double>(samples_of(size, samples) + 1) * static_cast<double>(std::size(kCollectiveKinds)) * static_cast<double>(ranks) *
+      seconds += static_cast<double>((samples_of(size, samples) + 1) * (1 + host_calls(size))) * static_cast<double>(std::size(kCollectiveKinds)) * static_cast<double>(ranks) *
                  (kCall_s + kPerByte_s * static_cast<double>(size));
     return seconds;
   }

@@ -66,7 +66,7 @@ Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std:
     process.samples.push_back(process_s);
     thread.samples.push_back(thread_s);
   }
-  // Every sample's result was compared bit for bit, else the row is a failure.
+  // Before every sample a result was compared bit for bit; where it was wrong the row is a failure.
   if (m.samples.empty()) return m;
   m.counters = {{"cpu_s", process.median()}, {"issuing_thread_cpu_s", thread.median()}, {"max_rel_error", 0}};
   m.evidence = {Evidence::measured, fmt::format("{} samples, longest of {} rank(s)", m.samples.size(), by_rank.size())};

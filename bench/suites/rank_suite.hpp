@@ -15,7 +15,7 @@ namespace wt {
 struct RankSuiteOptions {
   int samples = 9;
   std::uint64_t seed = 17;          ///< of the order of samples, the same on every rank
-  bool quick = false;               ///< collectives: only those of a training step
+  bool quick = false;               ///< collectives: only those that training calls
   std::vector<std::int64_t> bytes;  ///< sizes to measure
   std::int64_t replicate = 1;       ///< collectives: groups on the axes of a mesh replicate x ranks / replicate; 1 = the world
   std::string device = "cpu";       ///< or "cuda", one device a rank
@@ -52,8 +52,8 @@ std::int64_t largest_collective(double available_bytes, std::int64_t ranks);
 int samples_of(std::int64_t bytes, int samples);
 
 /// Every kind of collective_case.hpp, fp32, over all ranks, or over the two axes of a mesh (all groups of an axis at the
-/// same time), each result checked. Sample = the longest wall time among the ranks, after a barrier; on CUDA the mean of
-/// several calls, until the device is done. Counters algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = what the
+/// same time), each result checked. Sample = the longest wall time among the ranks, after a barrier, of
+/// several calls (their mean; on CUDA until the device is done), once one call was checked. Counters algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = what the
 /// collective costs a rank in CPU: its whole process between issue and the end of wait, transport threads and the issuing
 /// thread's part, mean over ranks and median over samples; issuing_thread_cpu_s is that part alone. Shape: bytes, ranks and
 /// nodes; for axes also groups (at the same time) and stride (from one rank of a group to the next). A wrong result is a
@@ -78,6 +78,9 @@ Profile bench_storage(const RankSuite& suite);
 class CollectiveCase;
 /// Calls of one sample on a device, where the host's wait would else be half of the time; as many as nccl-tests makes.
 constexpr int kDeviceCalls = 20;
+/// The same on the CPU: ranks leave the barrier apart, by milliseconds where several share a core, and one call alone would
+/// count that.
+constexpr int host_calls(std::int64_t bytes) { return bytes <= (1 << 20) ? 8 : 2; }
 /// So many calls of a prepared case behind a barrier, until the device is done: the mean of one.
 RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls);
 

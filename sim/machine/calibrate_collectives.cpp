@@ -82,6 +82,7 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
     const std::int64_t ranks = shape_value(m, "ranks"), nodes = shape_value(m, "nodes");
+    if (kind_of(m) == OpKind::send) continue;  // every rank's CPU seconds are those of two messages' ends
     const auto cpu = m.counters.find("cpu_s");
     if (cpu == m.counters.end())
       throw_error(Code::usage,

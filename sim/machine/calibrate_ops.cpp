@@ -81,8 +81,7 @@ double items_seconds(const Measurement& m, const OpKey& key, const MachineModel&
   const ProgramSet set = build_program_set(spec, layout, options);
   const Op* op = find_op(set.programs.front().nodes, key);
   if (!op) throw_error(Code::usage, "the step program of its shape has no such op");
-  const auto sharing = m.shape.find("host_ranks");  // of a CPU's traces
-  return model.items_of(*op, static_cast<double>(value("rows"))).seconds * (sharing == m.shape.end() ? 1 : model.crowding(sharing->second));
+  return model.items_of(*op, static_cast<double>(value("rows"))).seconds;
 }
 
 OpFactor fit_factor(const std::vector<Trace>& traces) {
@@ -128,7 +127,11 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
     const OpKey key = op_key(m);
     if (!(m.median() > 0)) continue;  // an op shorter than its clock's tick: nothing to learn
     try {
-      traces[key].push_back({items_seconds(m, key, model), m.median(), m.samples, m.evidence.kind, m.evidence.source});
+      const auto sharing = m.shape.find("host_ranks");
+      const double crowding = sharing == m.shape.end() ? 1 : model.crowding(sharing->second);
+      Trace trace{items_seconds(m, key, model), m.median() / crowding, m.samples, m.evidence.kind, m.evidence.source};
+      for (double& seconds : trace.samples) seconds /= crowding;
+      traces[key].push_back(std::move(trace));
     } catch (const Error& error) {
       auto& entry = failed[to_string(key)];
       if (++entry.first == 1) entry.second = m.name() + ": " + error.what();

@@ -33,9 +33,14 @@ double moved_share(OpKind kind, std::int64_t ranks) {
 }
 
 CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, std::int64_t ranks) {
+  const auto measured = [&](OpKind wanted) {
+    return std::any_of(data.cpu.begin(), data.cpu.end(), [&](const CpuCollective& each) { return each.kind == wanted; });
+  };
+  // Of a step's collectives none stands for another; a restore's broadcast brings each rank what a gather would.
+  const OpKind source = kind == OpKind::broadcast && !measured(kind) ? OpKind::all_gather : kind;
   const CpuCollective* nearest = nullptr;
   for (const CpuCollective& each : data.cpu)
-    if (each.kind == kind && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks)))
+    if (each.kind == source && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks)))
       nearest = &each;
   if (!nearest)
     throw_error(
@@ -44,14 +49,14 @@ CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, st
         "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
         "with its profile",
         to_string(kind));
-  const double moved = bytes * moved_share(kind, ranks) / moved_share(kind, nearest->ranks);
+  const double moved = bytes * moved_share(kind, ranks) / moved_share(source, nearest->ranks);
   const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);
   CollectivePrice price;
   price.latency_s = nearest->latency_s * hops + nearest->latency_s_per_byte * moved;
   price.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
   price.relative_spread = nearest->relative_spread;
   price.root = nearest->evidence;
-  price.evidence = nearest->ranks == ranks ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
+  price.evidence = nearest->ranks == ranks && source == kind ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
   return price;
 }
 

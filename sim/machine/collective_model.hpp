@@ -86,7 +86,7 @@ void set_all_reduce(CollectivePrice& price, const AllReduceMachine& machine, dou
 /// that was measured. Messages smaller than the table's over nodes go by NCCL's LL protocol where that is faster.
 /// Throws Error{usage} naming the benchmark where this kind was not measured; with `allow_assumed` an efficiency of
 /// 0.5. A reduce-scatter or broadcast without a measurement of its own takes the all-gather's on GPU clusters (the same
-/// ring), never by CPU; so does a send, whose bytes go over the same wires.
+/// ring), a broadcast by CPU too; so does a send on GPU clusters, whose bytes go over the same wires.
 CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed, OpKind kind, double bytes,
                                  std::int64_t ranks, std::int64_t nodes);
 

@@ -35,6 +35,9 @@ std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const M
 /// file names.
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
 
+/// So many steps at the end of a run are in the trainer's recording.
+inline constexpr std::int64_t kRecordedSteps = 64;
+
 /// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert), for the same model.
 /// A (step, microbatch, layer, rank) that was recorded with the same number of tokens is given back as it was; another
 /// layout or batch is served by the shares of the nearest recorded (step, layer), summed over ranks and scaled.

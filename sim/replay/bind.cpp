@@ -185,7 +185,7 @@ class Binder {
           named ? std::optional(price.algorithm) : std::nullopt};
     if (cluster_.shared_cores()) {
       for (double b : bytes)
-        task.cpu_s.push_back(prices_.collective(kind, b, group.size, group.nodes).cpu_s + preparation);
+        task.cpu_s.push_back(prices_.collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation);
       return;
     }
     task.latency_s += preparation;

@@ -96,8 +96,10 @@ TEST_CASE("factor and overhead of an op are recovered from traces of several siz
 TEST_CASE("what ranks that shared cores took is what one takes alone, and the crowding that was measured") {
   Profile p = machine();
   const MachineModel items = calibrate({p}).model;
-  p.measurements.push_back(trace("experts.fwd", 3, 1, 1.5 * 1.1 * experts_s(items, 200), 200));
-  p.measurements.back().shape["host_ranks"] = 4;
+  p.measurements.push_back(trace("experts.fwd", 3, 1, 0, 200));
+  p.measurements.push_back(trace("experts.fwd", 3, 1, 1.1 * (40e-6 + 1.5 * experts_s(items, 900)), 900));
+  p.measurements[p.measurements.size() - 2].samples = {1.1 * (40e-6 + 1.5 * experts_s(items, 200))};
+  for (std::size_t i : {1, 2}) p.measurements[p.measurements.size() - i].shape["host_ranks"] = 4;
   Measurement step;
   step.kernel = "step_computation", step.pass = "", step.shape = {{"ranks", 4}}, step.samples = {0.5};
   step.counters = {{"issuing_thread_cpu_s", 0.22}, {"alone_cpu_s", 0.2}};
@@ -107,7 +109,9 @@ TEST_CASE("what ranks that shared cores took is what one takes alone, and the cr
   const MachineModel& model = result.model;
   CHECK(model.crowding(4) == Approx(1.1));
   CHECK(model.crowding(1) == 1);
-  CHECK(model.data().ops.at({Action::experts, Direction::forward, Group::expert}).factor == Approx(1.5).epsilon(1e-6));
+  const OpFactor& factor = model.data().ops.at({Action::experts, Direction::forward, Group::expert});
+  CHECK(factor.factor == Approx(1.5).epsilon(1e-6));
+  CHECK(factor.overhead_s == Approx(40e-6).epsilon(1e-6));
   REQUIRE(result.notes.size() == 1);
   CHECK_THAT(result.notes[0], Catch::Contains("10.0 % longer where 4 ranks share the cores"));
   p.measurements.back().counters.erase("alone_cpu_s");
@@ -178,6 +182,9 @@ TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum i
   CHECK_THROWS_WITH(model.collective(OpKind::reduce_scatter, 4e6, 4, 1),
                     Catch::Contains("nothing is derived from another"));
   CHECK(model.collective(OpKind::reduce_scatter, 4e6, 1, 1).latency_s == 0);
+  const CollectivePrice restore = model.collective(OpKind::broadcast, 4e6, 4, 1);  // as a gather of (n-1)/n of its buffer
+  CHECK(restore.cpu_s == Approx(20e-6 + 4e-3 / 0.75).epsilon(1e-6));
+  CHECK(restore.evidence == Evidence::derived);
 }
 
 TEST_CASE("latency of NCCL rings grows by 37.8 us with each node of eight") {
@@ -237,6 +244,7 @@ TEST_CASE("broadcasts go by their own measurement, else as fast as gathers; mess
   CHECK(message.efficiency == Approx(0.9).epsilon(1e-3));
   CHECK(message.latency_s == Approx(20e-6).epsilon(1e-2));
   CHECK(message.evidence == Evidence::measured);
+  CHECK(to_json(machine_from_json(to_json(model.data()), "m.json")) == to_json(model.data()));
 }
 
 TEST_CASE("calibration refuses what it cannot use, naming it") {
