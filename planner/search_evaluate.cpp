@@ -132,7 +132,7 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
 
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
   const ProgramSet set = restore_programs(problem.model, layout, bytes_per_parameter);
-  const ReplayOptions options{.timelines = false};
+  const ReplayOptions options{0, true, false, {}};
   return replay(set, layout, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options).step_s;
 }
 

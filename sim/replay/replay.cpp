@@ -19,7 +19,7 @@ std::vector<OpTimes> execute_in_child(const StepTasks& tasks) {
     return std::string(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(OpTimes));
   });
   std::vector<OpTimes> times(bytes.size() / sizeof(OpTimes));
-  std::memcpy(times.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(times.data(), bytes.data(), bytes.size());  // a program without ops has none
   return times;
 }
 
@@ -181,8 +181,8 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   Exposure critical_exposure;
   for (std::size_t r = 0; r < bound->ranks.size(); ++r) {
     const RankProgram& program = *bound->tasks.ranks[r].program;
-    Exposure exposure = expose(program, &times[first], bound->tasks.synchronous_host);
-    if (options.timelines) result.timelines.push_back(timeline(*bound, r, &times[first], exposure, options.step));
+    Exposure exposure = expose(program, times.data() + first, bound->tasks.synchronous_host);
+    if (options.timelines) result.timelines.push_back(timeline(*bound, r, times.data() + first, exposure, options.step));
     if (r == 0 || exposure.end > result.step_s) {
       result.step_s = exposure.end;
       critical = r;
@@ -193,7 +193,7 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   }
   result.critical_rank = bound->ranks[critical];
   result.exposed_s = critical_exposure.total;
-  summarize(*bound, critical, &times[critical_first], critical_exposure, result);
+  summarize(*bound, critical, times.data() + critical_first, critical_exposure, result);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
@@ -45,11 +46,11 @@ double moved(const std::vector<std::vector<double>>& a, const std::vector<std::v
 }
 
 /// The same numbers (seen: 1e-7 at the first step, 7e-7 over ten) until sums in another order tip the choice of a token
-/// between experts that are equal to it in all digits but the last. That happens to one token at a time, and seldom (seen: in
-/// four of all runs that are compared here, at step 9 at the earliest); from then on the runs are two, and differ by up to half
-/// a per cent.
+/// between experts that are equal to it in all digits but the last. That happens to one token at a time, and seldom (seen: at
+/// step 9 at the earliest; where the one rank's run is that near to a tie, at that step in many layouts); from then on the runs
+/// are two, and differ by up to half a per cent.
 void check_same(const Trained& expected, const Trained& found) {
-  static int tipped = 0;  // runs of this program
+  static std::set<std::size_t> tipped_at;  // steps, of all runs of this program
   REQUIRE(found.steps.size() == expected.steps.size());
   bool same = true;
   for (std::size_t i = 0; i < expected.steps.size(); ++i) {
@@ -60,7 +61,8 @@ void check_same(const Trained& expected, const Trained& found) {
     if (same && elsewhere > 0) {
       CHECK(i >= 7);
       CHECK(elsewhere <= 2);
-      CHECK(++tipped <= 8);
+      tipped_at.insert(i + 1);
+      CHECK(tipped_at.size() <= 4);
     }
     same = same && elsewhere == 0;
     CHECK(worst_loss(a, b) <= (i == 0 ? 1e-6 : same ? 1e-5 : 1e-2));
