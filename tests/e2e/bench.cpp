@@ -50,10 +50,11 @@ std::string study(const fs::path& folder, const std::string& profiles, const std
 }  // namespace
 
 TEST_CASE("an interrupted bench keeps what it has measured, and the same command goes on from there") {
+  constexpr std::size_t kSamples = 4;
   const TempDirectory folder;
   const RunSpec run = small_run();
   const fs::path out = folder / "out.json", partial = out.string() + ".partial";
-  const std::vector<std::string> command{"kernels", "--run", run_file(run, folder.path()).string(), "--samples", "9", "-o", out.string()};
+  const std::vector<std::string> command{"kernels", "--run", run_file(run, folder.path()).string(), "--samples", std::to_string(kSamples), "-o", out.string()};
   std::vector<std::string> words = command;
   words.insert(words.begin(), "bench");
   const Started started = start_trainer(words);
@@ -74,12 +75,12 @@ TEST_CASE("an interrupted bench keeps what it has measured, and the same command
   CHECK_FALSE(fs::exists(partial));
   const auto after = samples_of(out);  // a name that is there twice cannot be read
   CHECK(after.size() == kernel_cases(run, false).size());
-  for (const auto& [name, samples] : after) CHECK(samples.size() == 9);
+  for (const auto& [name, samples] : after) CHECK(samples.size() == kSamples);
   std::size_t missing = 0;
   for (const auto& [name, samples] : before) {
     const std::vector<double>& all = after.at(name);
     CHECK(std::equal(samples.begin(), samples.end(), all.begin()));
-    missing += 9 - samples.size();
+    missing += kSamples - samples.size();
   }
   CHECK((missing > 0 || before.size() < after.size()));
 }
