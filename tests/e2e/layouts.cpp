@@ -61,8 +61,8 @@ void check_same(const Trained& expected, const Trained& found) {
     if (same && elsewhere > 0) {
       CHECK(i >= 7);
       CHECK(elsewhere <= 2);
-      tipped_at.insert(i + 1);
-      CHECK(tipped_at.size() <= 4);
+      if (tipped_at.insert(i + 1).second) WARN("choices tip at step " << i + 1);
+      CHECK(tipped_at.size() <= 3);  // seen: steps 9 and 19, near a tie in the single process
     }
     same = same && elsewhere == 0;
     CHECK(worst_loss(a, b) <= (i == 0 ? 1e-6 : same ? 1e-5 : 1e-2));
