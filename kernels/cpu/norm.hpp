@@ -1,5 +1,7 @@
 // RMSNorm forward and backward, a row at a time.
 #pragma once
+#include <new>
+
 #include "kernels/cpu/vec.hpp"
 
 namespace {
@@ -14,6 +16,7 @@ WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps,
     E* y = static_cast<E*>(y_TD) + t * D;
     Vec squares = {};
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+      fetch(x + i + D);
       const Vec v = load(x + i, part);
       squares += v * v;
     });
@@ -25,29 +28,46 @@ WtStatus rmsnorm_forward(void*, const void* x_TD, const void* gain_D, float eps,
   return WT_OK;
 }
 
+/// Rows whose share of the gain's gradient is summed in order; the shares of such runs are added in order, too, so that the
+/// bits do not depend on the number of threads.
+constexpr int64_t kGainRows = 256;
+
 template <class E>
 WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void* gain_D, const float* rstd_T,
-                          int64_t T, int64_t D, void* dx_TD, float* dgain) {
+                          int64_t T, int64_t D, void* dx_TD, float* dgain_D) {
   const E* gain = static_cast<const E*>(gain_D);
   const bool streamed = dx_TD != dy_TD && streams<E>(dx_TD, T, D);
-  for (int64_t t = 0; t < T; ++t) {
-    const E* x = static_cast<const E*>(x_TD) + t * D;
-    const E* dy = static_cast<const E*>(dy_TD) + t * D;
-    E* dx = static_cast<E*>(dx_TD) + t * D;
-    const float rstd = rstd_T[t];
-    Vec dot = {};
+  const int64_t runs = (T + kGainRows - 1) / kGainRows;
+  float* const later_runs = new (std::nothrow) float[static_cast<size_t>((runs - 1) * D)]();
+  if (!later_runs)
+    return fail(WT_INVALID_ARGUMENT, "wt_rmsnorm_backward: no memory for %lld sums; lower T", static_cast<long long>((runs - 1) * D));
+  for_each_row(runs, kGainRows * 3 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t run) {
+    float* dgain = run == 0 ? dgain_D : later_runs + (run - 1) * D;
+    const int64_t end = run + 1 < runs ? (run + 1) * kGainRows : T;
+    for (int64_t t = run * kGainRows; t < end; ++t) {
+      const E* x = static_cast<const E*>(x_TD) + t * D;
+      const E* dy = static_cast<const E*>(dy_TD) + t * D;
+      E* dx = static_cast<E*>(dx_TD) + t * D;
+      const float rstd = rstd_T[t];
+      Vec dot = {};
+      for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+        fetch(dy + i + D), fetch(x + i + D);
+        const Vec product = load(dy + i, part) * load(x + i, part);
+        dot += product * load(gain + i, part);
+        store(dgain + i, load(dgain + i, part) + product * rstd, part);
+      });
+      const float slope = rstd * rstd * rstd * (sum_lanes(dot) / static_cast<float>(D));
+      for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
+        const Vec h = load(dy + i, part) * load(gain + i, part);
+        put(dx + i, h * rstd - load(x + i, part) * slope, part, streamed);
+      });
+    }
+  });
+  for (int64_t run = 1; run < runs; ++run)
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
-      const Vec product = load(dy + i, part) * load(x + i, part);
-      dot += product * load(gain + i, part);
-      store(dgain + i, load(dgain + i, part) + product * rstd, part);
+      store(dgain_D + i, load(dgain_D + i, part) + load(later_runs + (run - 1) * D + i, part), part);
     });
-    const float slope = rstd * rstd * rstd * (sum_lanes(dot) / static_cast<float>(D));
-    for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
-      const Vec h = load(dy + i, part) * load(gain + i, part);
-      put(dx + i, h * rstd - load(x + i, part) * slope, part, streamed);
-    });
-  }
-  end_streams();
+  delete[] later_runs;
   return WT_OK;
 }
 

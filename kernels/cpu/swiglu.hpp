@@ -12,8 +12,9 @@ WtStatus swiglu_forward(void*, const void* gate_up, int64_t R, int64_t F, void* 
     const E* up = gate + F;
     E* act = static_cast<E*>(act_RF) + r * F;
     for_blocks(F, [&](int64_t i, auto part) WT_LAMBDA {
+      fetch(gate + i + 2 * F), fetch(up + i + 2 * F);
       const Vec g = load(gate + i, part);
-      put(act + i, g * sigmoid(g) * load(up + i, part), part, streamed);
+      put(act + i, g * sigmoid(g, gate) * load(up + i, part), part, streamed);
     });
   });
   return WT_OK;
@@ -29,8 +30,9 @@ WtStatus swiglu_backward(void*, const void* dact_RF, const void* gate_up, int64_
     E* dgate = static_cast<E*>(dgate_up) + r * 2 * F;
     E* dup = dgate + F;
     for_blocks(F, [&](int64_t i, auto part) WT_LAMBDA {
+      fetch(gate + i + 2 * F), fetch(up + i + 2 * F), fetch(dact + i + F);
       const Vec g = load(gate + i, part), u = load(up + i, part), d = load(dact + i, part);
-      const Vec s = sigmoid(g);
+      const Vec s = sigmoid(g, gate);
       put(dgate + i, d * u * s * (1.0f + g * (1.0f - s)), part, streamed);
       put(dup + i, d * g * s, part, streamed);
     });
