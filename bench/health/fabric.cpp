@@ -25,6 +25,7 @@ void add_node(FleetObservation& fleet, const NodeObservation& seen) {
   append(known->storage.read_Bps, seen.storage.read_Bps);
   append(known->nics, seen.nics);
   append(known->xids, seen.xids);
+  append(known->failures, seen.failures);
 }
 
 using LinkKey = std::tuple<std::string, std::string, std::string, std::int64_t>;
@@ -50,6 +51,14 @@ std::vector<FabricNode> nodes_of(const std::vector<std::string>& node_of_rank) {
     node->ranks.push_back(static_cast<std::int64_t>(rank));
   }
   return out;
+}
+
+std::vector<FabricNode> nodes_without(std::vector<FabricNode> nodes, const std::vector<std::int64_t>& unable) {
+  std::erase_if(nodes, [&](const FabricNode& node) {
+    return std::any_of(node.ranks.begin(), node.ranks.end(),
+                       [&](std::int64_t rank) { return std::count(unable.begin(), unable.end(), rank) > 0; });
+  });
+  return nodes;
 }
 
 std::vector<std::vector<std::pair<std::size_t, std::size_t>>> ring_rounds(std::size_t nodes) {

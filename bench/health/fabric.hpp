@@ -19,6 +19,8 @@ struct FabricNode {
 };
 /// Ranks whose entries are equal are a node; nodes in the order of their first rank.
 std::vector<FabricNode> nodes_of(const std::vector<std::string>& node_of_rank);
+/// Those of which no rank is `unable`: the others have GPUs that do not work, and would keep their neighbours waiting.
+std::vector<FabricNode> nodes_without(std::vector<FabricNode> nodes, const std::vector<std::int64_t>& unable);
 
 /// Every two neighbours of a ring of `nodes` once, in rounds in which no node is twice: (0,1) (2,3) ..., then (1,2) (3,4) ...
 /// with the last and the first, which are a round of their own where the number is odd. Two nodes are one pair, one none.

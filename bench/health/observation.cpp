@@ -84,7 +84,7 @@ NicObservation nic_from(const JsonReader& r) {
 }
 
 NodeObservation node_from(const JsonReader& r) {
-  r.allow_only({"name", "devices", "storage", "nics", "xids"});
+  r.allow_only({"name", "devices", "storage", "nics", "xids", "failures"});
   NodeObservation out;
   out.name = name(r.at("name"));
   std::set<std::string> ids;
@@ -109,6 +109,8 @@ NodeObservation node_from(const JsonReader& r) {
                           each.has("pci_bus") ? each.at("pci_bus").string() : "",
                           each.has("text") ? each.at("text").string() : ""});
     }
+  if (r.has("failures"))
+    for (const JsonReader& each : r.at("failures").elements()) out.failures.push_back(name(each));
   return out;
 }
 
@@ -143,6 +145,7 @@ json node_json(const NodeObservation& n) {
                            {"sent_bytes", nic.sent_bytes},
                            {"errors", nic.errors}});
   for (const XidEvent& x : n.xids) out["xids"].push_back({{"code", x.code}, {"pci_bus", x.pci_bus}, {"text", x.text}});
+  if (!n.failures.empty()) out["failures"] = n.failures;
   return out;
 }
 

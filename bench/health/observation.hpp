@@ -7,6 +7,7 @@
 //     nics[]    name, kind (ethernet | infiniband), up, rail, speed_Bps, seconds, received_bytes, sent_bytes,
 //               errors {counter: increase}
 //     xids[]    code, pci_bus, text
+//     failures[] why something of it could not be measured, in words
 //   links[]     a, b (nodes), rail, bytes, seconds[], wrong_results: all-reduces of that payload between two nodes
 //   training    see training.hpp
 #pragma once
@@ -60,6 +61,7 @@ struct NodeObservation {
   StorageObservation storage;
   std::vector<NicObservation> nics;
   std::vector<XidEvent> xids;
+  std::vector<std::string> failures = {};  ///< why something of it could not be measured: "rank 3: ..."
 };
 
 struct LinkObservation {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "bench/health/collect.hpp"
@@ -49,8 +50,9 @@ class RankCheck {
  public:
   RankCheck(const HealthRankOptions& options, const RankEnvironment& environment, RankWatch& watch)
       : options_(options), environment_(environment), watch_(watch) {
-    const bool cuda = !options.rank_is_node && visible_devices() > 0;
-    clock_ = make_step_clock(open_device(cuda ? "cuda" : "cpu", environment.local_rank));
+    std::optional<at::Device> gpu;
+    if (!options.rank_is_node && visible_devices() > 0) device_works_ = noted([&] { gpu = open_device("cuda", environment.local_rank); });
+    clock_ = make_step_clock(gpu.value_or(at::kCPU));
     at::set_num_threads(1);
     world_ = make_gloo_communicators(environment, Mesh(environment.world, 1, 1), watch);
   }
@@ -65,7 +67,7 @@ class RankCheck {
     const double begin_s = Clocks::now().wall_s;
     say("computing and copying on every core, writing and reading in " + options_.storage.string());
     if (first_of_node)
-      named_after_node([&] {
+      noted([&] {
         node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {});
         node.xids = xids_in(kernel_log());
       });
@@ -73,8 +75,9 @@ class RankCheck {
     world_->barrier();
     if (!clock_->device().is_cpu()) {
       say("computing and copying on every GPU");
-      named_after_node([&] { node.devices.push_back(stress_device(*clock_, repetitions())); });
+      device_works_ = noted([&] { node.devices.push_back(stress_device(*clock_, repetitions())); });
     }
+    node.failures = failures_;
     measure_links(own);
     if (first_of_node) node.nics = risen(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
     write_fleet(std::move(own), output);
@@ -82,15 +85,20 @@ class RankCheck {
   }
 
  private:
-  /// A node that cannot be measured ends the check: its name is what the caller has to know.
+  /// What cannot be measured is held against the node, and the check goes on. Whether it could.
   template <typename Work>
-  void named_after_node(Work work) const {
+  bool noted(Work work) {
     try {
       work();
-    } catch (const Error& e) {
-      throw Error(e.code(), fmt::format("{}, rank {}: {}", own_node().name, environment_.rank, e.what()));
+      return true;
+    } catch (const c10::Error& e) {  // its what() has a backtrace
+      note(e.what_without_backtrace());
+    } catch (const std::exception& e) {
+      note(e.what());
     }
+    return false;
   }
+  void note(const std::string& failure) { failures_.push_back(fmt::format("rank {}: {}", environment_.rank, failure)); }
 
   int repetitions() const { return stress_repetitions(options_.quick); }
 
@@ -124,20 +132,33 @@ class RankCheck {
   /// Who is on which node. Rank 0 asks all and tells all: everybody asking everybody would be too much for the store.
   void meet() {
     const auto all = gather("node", {{"node", node_name()}, {"cuda", !clock_->device().is_cpu()}});
-    SharedStore& store = world_->store();
-    if (environment_.rank == 0) {
-      json names = json::array();
-      std::vector<std::string> without;
-      for (const json& rank : all) {
-        if (!rank.at("cuda").get<bool>()) without.push_back(fmt::format("{} on {}", names.size(), rank.at("node").get<std::string>()));
-        names.push_back(rank.at("node"));
-      }
-      if (!without.empty() && without.size() < all.size())
-        throw_error(Code::runtime, "health --fabric: found no GPU at rank {}, and GPUs at the other {}; look at nvidia-smi there, and leave these out",
-                    fmt::join(without, ", rank "), all.size() - without.size());
-      store.set("health/nodes", names.dump());
+    json told{{"nodes", json::array()}, {"cuda", false}};
+    for (const json& rank : all) {
+      told["nodes"].push_back(rank.at("node"));
+      told["cuda"] = told["cuda"].get<bool>() || rank.at("cuda").get<bool>();
     }
-    nodes_ = nodes_of(json::parse(store.get("health/nodes")).get<std::vector<std::string>>());
+    told = tell("nodes", told);
+    nodes_ = nodes_of(told.at("nodes").get<std::vector<std::string>>());
+    if (told.at("cuda").get<bool>() && clock_->device().is_cpu() && failures_.empty()) {
+      note("found no GPU, and other ranks have one; look at nvidia-smi there");
+      device_works_ = false;
+    }
+  }
+
+  /// What rank 0 says, at every rank.
+  json tell(const std::string& key, const json& of_rank_0) {
+    SharedStore& store = world_->store();
+    if (environment_.rank == 0) store.set("health/told/" + key, of_rank_0.dump());
+    return json::parse(store.get("health/told/" + key));
+  }
+
+  /// Nodes whose devices all work.
+  std::vector<FabricNode> able_nodes() {
+    const auto all = gather("able", device_works_);
+    json unable = json::array();
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      if (!all[rank].get<bool>()) unable.push_back(rank);
+    return nodes_without(nodes_, tell("unable", unable).get<std::vector<std::int64_t>>());
   }
 
   /// All of this rank's, before any is used: see GlooCommunicators.
@@ -167,7 +188,7 @@ class RankCheck {
   }
 
   void measure_links(FleetObservation& own) {
-    const auto rounds = fabric_rounds(nodes_);
+    const auto rounds = fabric_rounds(able_nodes());
     const std::vector<OwnPair> pairs = connect(rounds);
     for (std::size_t round = 0; round < rounds.size(); ++round) {
       world_->barrier();
@@ -188,12 +209,19 @@ class RankCheck {
     std::vector<FleetObservation> by_rank(1);
     for (const FabricNode& node : nodes_) by_rank.front().nodes.push_back(named(node.name));
     for (const json& seen : gather("seen", to_json(own))) by_rank.push_back(fleet_from_json(seen, "what a rank saw"));
-    if (environment_.rank == 0) write_file_atomically(output, to_json(merge_ranks(by_rank)).dump(1) + "\n");
+    if (environment_.rank != 0) return;
+    const FleetObservation fleet = merge_ranks(by_rank);
+    if (std::none_of(fleet.nodes.begin(), fleet.nodes.end(), [](const NodeObservation& n) { return n.failures.empty(); }))
+      throw_error(Code::runtime, "health --fabric: found no node that could be measured in full, the first being {}, {}", fleet.nodes.front().name,
+                  fleet.nodes.front().failures.front());
+    write_file_atomically(output, to_json(fleet).dump(1) + "\n");
   }
 
   const HealthRankOptions& options_;
   const RankEnvironment& environment_;
   RankWatch& watch_;
+  std::vector<std::string> failures_;  ///< of what this rank was to measure
+  bool device_works_ = true;
   std::unique_ptr<StepClock> clock_;
   std::unique_ptr<Communicators> world_;
   std::vector<FabricNode> nodes_;

@@ -58,8 +58,10 @@ TEST_CASE("four local ranks are a ring of four nodes, and the judge takes what t
   CHECK(nlohmann::json::parse(judged.said).at("payload").at("nodes").size() == 4);
 }
 
-TEST_CASE("under a launcher ranks of one name are a node, which its first rank looks at, and each place a rail") {
-  const TempDirectory folder;
+namespace {
+
+/// Four ranks of two nodes, left and right, as a launcher starts them; each rank that writes writes fleet-RANK.json.
+std::vector<Ended> two_nodes(const fs::path& folder, const fs::path& storage_of_left, const fs::path& storage_of_right) {
   const std::string port = std::to_string(free_port());
   std::vector<Started> ranks;
   for (int rank = 0; rank < 4; ++rank) {
@@ -68,10 +70,18 @@ TEST_CASE("under a launcher ranks of one name are a node, which its first rank l
                           {"MASTER_ADDR", "127.0.0.1"},             {"MASTER_PORT", port},
                           {"WINDTUNNEL_NODE", rank < 2 ? "left" : "right"}, {"CUDA_VISIBLE_DEVICES", ""}};
     ranks.push_back(start_trainer({"health", "-o", (folder / ("fleet-" + std::to_string(rank) + ".json")).string(), "--quick", "--storage",
-                                   folder.path().string()}, launch));
+                                   (rank < 2 ? storage_of_left : storage_of_right).string()}, launch));
   }
-  for (const Started& rank : ranks) {
-    const Ended ended = wait_for(rank);
+  std::vector<Ended> out;
+  for (const Started& rank : ranks) out.push_back(wait_for(rank));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("under a launcher ranks of one name are a node, which its first rank looks at, and each place a rail") {
+  const TempDirectory folder;
+  for (const Ended& ended : two_nodes(folder.path(), folder.path(), folder.path())) {
     INFO(ended.said);
     CHECK(ended.status == 0);
   }
@@ -88,6 +98,28 @@ TEST_CASE("under a launcher ranks of one name are a node, which its first rank l
   std::map<std::string, std::set<std::int64_t>> rails;
   for (const LinkObservation& link : fleet.links) check_link(link, 7), rails[link.rail].insert(link.bytes);
   CHECK(rails == std::map<std::string, std::set<std::int64_t>>{{"0", kPayloads}, {"1", kPayloads}});
+}
+
+TEST_CASE("a node that cannot be measured is named, and the check goes on without it") {
+  const TempDirectory folder;
+  for (const Ended& ended : two_nodes(folder.path(), folder.path(), folder / "nowhere")) {
+    INFO(ended.said);
+    CHECK(ended.status == 0);
+  }
+  const FleetObservation fleet = read_fleet({folder / "fleet-0.json"});
+  REQUIRE(fleet.nodes.size() == 2);
+  CHECK(fleet.nodes[0].failures.empty());
+  REQUIRE(fleet.nodes[1].failures.size() == 1);
+  CHECK_THAT(fleet.nodes[1].failures[0], Catch::StartsWith("rank 2: ") && Contains("nowhere") && Contains("--storage"));
+  CHECK(fleet.links.size() == 6);  // its ranks can still add up
+  const Ended judged = windtunnel("health judge " + (folder / "fleet-0.json").string());
+  CHECK(judged.status == 1);
+  CHECK_THAT(judged.said, Contains("measurement") && Contains("nowhere"));
+
+  const std::vector<Ended> none = two_nodes(folder.path(), folder / "nowhere", folder / "nowhere");
+  INFO(none[0].said);
+  CHECK(none[0].status != 0);
+  CHECK_THAT(none[0].said, Contains("no node that could be measured in full, the first being left, rank 0: "));
 }
 
 TEST_CASE("health --fabric refuses what it cannot do") {

@@ -1,6 +1,7 @@
 // Which ranks make all-reduces with which, and what is made of what they saw.
 #include <catch2/catch.hpp>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "bench/health/fabric.hpp"
@@ -36,6 +37,18 @@ TEST_CASE("ranks of one name are a node, however a launcher has dealt them out")
   CHECK(nodes[1].ranks == std::vector<std::int64_t>{1, 4});
   CHECK(nodes[2].ranks == std::vector<std::int64_t>{3});
   CHECK(nodes_of({}).empty());
+}
+
+TEST_CASE("a node with a rank that cannot take part is left out, and its neighbours meet") {
+  const auto nodes = nodes_of({"a", "a", "b", "b", "c", "c"});
+  const auto able = nodes_without(nodes, {3});
+  REQUIRE(able.size() == 2);
+  CHECK((able[0].name == "a" && able[1].name == "c"));
+  const auto rounds = fabric_rounds(able);
+  REQUIRE(rounds.size() == 1);
+  CHECK((rounds[0][1].ranks == std::array<std::int64_t, 2>{1, 5}));
+  CHECK(nodes_without(nodes, {}).size() == 3);
+  CHECK(fabric_rounds(nodes_without(nodes, {0, 2})).empty());
 }
 
 TEST_CASE("a rail joins the ranks of one place on two nodes") {
@@ -87,12 +100,15 @@ TEST_CASE("a fleet is what its ranks saw: devices of a node together, pairs as s
   FleetObservation more;
   more.nodes = {first.nodes[0]};
   more.nodes[0].devices = {{.id = "GPU-2"}}, more.nodes[0].storage = {};
+  more.nodes[0].failures = {"rank 2: no product"};
   const FleetObservation fleet = merge_ranks({first, second, more});
   REQUIRE(fleet.nodes.size() == 2);
   REQUIRE(fleet.nodes[0].devices.size() == 2);
   CHECK(fleet.nodes[0].devices[1].id == "GPU-2");
   CHECK(fleet.nodes[0].storage.write_Bps == std::vector<double>{1e9});
   CHECK(fleet.nodes[1].devices.size() == 1);
+  CHECK(fleet.nodes[0].failures == std::vector<std::string>{"rank 2: no product"});
+  CHECK(fleet_from_json(to_json(fleet), "fleet").nodes[0].failures == fleet.nodes[0].failures);
   REQUIRE(fleet.links.size() == 2);
   CHECK(fleet.links[0].seconds == std::vector<double>{3.0, 4.0});
   CHECK(fleet.links[0].wrong_results == 1);
@@ -121,6 +137,14 @@ std::map<std::string, NodeState> states(const HealthVerdict& verdict) {
 }
 
 }  // namespace
+
+TEST_CASE("a node that could not be measured is to be cordoned, and the message says why") {
+  test::SyntheticFleet fleet({.nodes = 8, .devices = 4, .rails = 1}, 3);
+  fleet.fleet.nodes[4].failures = {"rank 17: CUDA error: unspecified launch failure", "rank 18: the same"};
+  const HealthVerdict verdict = judge(fleet.fleet);
+  CHECK(states(verdict) == std::map<std::string, NodeState>{{"node-004", NodeState::cordon}});
+  CHECK_THAT(verdict.nodes.front().findings.front().reason, Catch::Equals("rank 17: CUDA error: unspecified launch failure (and 1 more)"));
+}
 
 TEST_CASE("wrong sums with every partner are a node's fault, with one of them either end's") {
   CHECK(states(judged_with_wrong_sums({})).empty());
