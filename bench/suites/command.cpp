@@ -21,6 +21,7 @@
 #include "configs/spec/profile.hpp"
 #include "configs/spec/quantity.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/scratch_folder.hpp"
 #include "kernels/kernels.h"
 #include "trainer/agent.hpp"
 #include "trainer/device.hpp"
@@ -39,26 +40,6 @@ struct BenchOptions {
   SuiteOptions suite_options;
 };
 
-/// A folder of its own beside the output (the file system that is meant), gone at the end whatever happens.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const fs::path& beside) {
-    path_ = (beside.has_parent_path() ? beside.parent_path() : fs::current_path()) /
-            fmt::format(".windtunnel-bench-{}", getpid());
-    fs::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 /// 1 and 8 MiB, and the run's whole checkpoint (fp32 masters and two moments) up to 256 MiB, 64 MiB if quick.
 std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
   std::vector<std::int64_t> out{1 << 20, 8 << 20};
@@ -73,7 +54,7 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
 class RankSuites {
  public:
   RankSuites(const BenchOptions& o, PartialProfile& partial, const RunSpec& run)
-      : o_(o), partial_(partial), scratch_(o.output), run_(run), quick_(o.suite_options.quick), cuda_(o.suite_options.device == "cuda") {}
+      : o_(o), partial_(partial), scratch_(".windtunnel-bench", fs::absolute(o.output).parent_path()), run_(run), quick_(o.suite_options.quick), cuda_(o.suite_options.device == "cuda") {}
 
   void collectives() {
     const std::vector<std::int64_t> worlds = collective_worlds();
@@ -152,7 +133,7 @@ class RankSuites {
 
   const BenchOptions& o_;
   PartialProfile& partial_;
-  ScratchFolder scratch_;
+  ScratchFolder scratch_;  ///< on the output's file system, which is meant
   const RunSpec& run_;
   bool quick_, cuda_;
 };

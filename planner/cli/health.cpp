@@ -1,10 +1,7 @@
 // windtunnel health: is this node well? health judge: which node of a fleet is not? health --watch: why is a run slow?
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,6 +14,7 @@
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
+#include "configs/spec/scratch_folder.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/health_report.hpp"
 #include "planner/cli/output.hpp"
@@ -100,25 +98,10 @@ void check_node(const Options& o) {
   put_verdict(fleet, {}, o.json);
 }
 
-/// A folder that is gone with this; a process that a signal ends leaves it.
-struct ScratchFolder {
-  std::string path = (std::filesystem::temp_directory_path() / "windtunnel-health-XXXXXX").string();
-  ScratchFolder() {
-    if (mkdtemp(path.data()) == nullptr)
-      throw_error(Code::runtime, "{}: cannot be made ({}); set TMPDIR to a folder that you may write", path, std::strerror(errno));
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-};
-
 /// Under a launcher this is one rank of many. The one to which windtunnel-train leaves the fleet, rank 0, judges it.
 void check_fabric(const Options& o) {
-  const ScratchFolder folder;
-  const std::string seen = folder.path + "/fleet.json";
+  const ScratchFolder folder("windtunnel-health");
+  const std::string seen = (folder.path() / "fleet.json").string();
   std::vector<std::string> words{"health", "-o", seen, "--storage", o.storage};
   if (o.quick) words.push_back("--quick");
   if (o.ranks > 0) words.insert(words.end(), {"--ranks", std::to_string(o.ranks)});

@@ -5,6 +5,7 @@
 
 #include "bench/gate/statistics.hpp"
 #include "bench/profile/fingerprint.hpp"
+#include "bench/profile/rate.hpp"
 #include "planner/cli/profile_parts.hpp"
 #include "planner/cli/profile_report.hpp"
 #include "reports/gate_format.hpp"
@@ -20,6 +21,10 @@ struct Pair {
   std::optional<double> ratio;  ///< of the medians
   std::optional<RatioInterval> interval;
   bool apart() const { return interval && (interval->low > 1 || interval->high < 1); }
+  /// The medians differ by no more than both spreads together.
+  bool within_spreads() const {
+    return std::abs(a->median() - b->median()) <= spread(*a) * a->median() + spread(*b) * b->median();
+  }
 };
 
 Pair paired(const Measurement& a, const Measurement& b) {
@@ -48,21 +53,27 @@ Table kernels_table(const std::vector<Pair>& pairs) {
                           {"b over a", "", Align::right},
                           {"least", "", Align::right},
                           {"most", "", Align::right},
-                          {"apart", "", Align::right}}};
-  std::map<std::string, std::pair<std::vector<double>, std::size_t>> groups;
+                          {"apart", "", Align::right},
+                          {"within spreads", "", Align::right}}};
+  struct Group {
+    std::vector<double> ratios;
+    std::size_t apart = 0, within = 0;
+  };
+  std::map<std::string, Group> groups;
   for (const Pair& pair : pairs)
     if (pair.ratio) {
-      auto& [ratios, apart] = groups[group_of(*pair.a)];
-      ratios.push_back(*pair.ratio), apart += pair.apart() ? 1 : 0;
+      Group& group = groups[group_of(*pair.a)];
+      group.ratios.push_back(*pair.ratio), group.apart += pair.apart() ? 1 : 0, group.within += pair.within_spreads() ? 1 : 0;
     }
   for (const auto& [kernel, group] : groups) {
-    const auto [low, high] = std::minmax_element(group.first.begin(), group.first.end());
-    table.rows.push_back({kernel, whole(group.first.size()), change(geometric_mean(group.first)), change(*low),
-                          change(*high), whole(group.second)});
+    const auto [low, high] = std::minmax_element(group.ratios.begin(), group.ratios.end());
+    table.rows.push_back({kernel, whole(group.ratios.size()), change(geometric_mean(group.ratios)), change(*low),
+                          change(*high), whole(group.apart), whole(group.within)});
   }
   table.note =
       "b over a: geometric mean over shapes of the ratio of medians, as a change. Apart: pairs whose 95 % interval of "
-      "the ratio leaves 1 out.";
+      "the ratio leaves 1 out. Within spreads: pairs whose medians differ by no more than the sum of their spreads "
+      "(profile show).";
   return table;
 }
 
@@ -94,7 +105,7 @@ Report difference_report(const Profile& a, const Profile& b) {
   for (const Measurement& m : a.measurements) of_a[m.name()] = &m;
   std::vector<Pair> pairs;
   std::vector<double> ratios;
-  std::size_t apart = 0;
+  std::size_t apart = 0, within = 0;
   json list = json::array(), only_a = json::array(), only_b = json::array(), differing = json::array();
   for (const Measurement& m : b.measurements) {
     const auto found = of_a.find(m.name());
@@ -105,7 +116,7 @@ Report difference_report(const Profile& a, const Profile& b) {
     const Pair pair = paired(*found->second, m);
     of_a.erase(found);
     pairs.push_back(pair);
-    if (pair.ratio) ratios.push_back(*pair.ratio);
+    if (pair.ratio) ratios.push_back(*pair.ratio), within += pair.within_spreads() ? 1 : 0;
     apart += pair.apart() ? 1 : 0;
     list.push_back({{"name", m.name()},
                     {"a_median", pair.a->median()},
@@ -124,8 +135,9 @@ Report difference_report(const Profile& a, const Profile& b) {
                       ? "The two profiles have no measurement in common."
                       : fmt::format(
                             "Over {} in common b is {} against a (geometric mean of the medians' ratios); {} apart by "
-                            "their 95 % intervals.",
-                            counted(ratios.size(), "measurement"), gate_change(geometric_mean(ratios)), apart);
+                            "their 95 % intervals; {:.1f} % within the sum of their spreads.",
+                            counted(ratios.size(), "measurement"), gate_change(geometric_mean(ratios)), apart,
+                            100 * static_cast<double>(within) / static_cast<double>(ratios.size()));
   report.answer_range = fmt::format("only in a: {}; only in b: {}; a look, no verdict: windtunnel gate judges",
                                     only_a.size(), only_b.size());
   std::set<std::string> keys;
@@ -147,6 +159,7 @@ Report difference_report(const Profile& a, const Profile& b) {
                     {"pairs", list},
                     {"only_a", only_a},
                     {"only_b", only_b},
+                    {"within_spreads", within},
                     {"geometric_mean_ratio", ratios.empty() ? json() : json(geometric_mean(ratios))}};
   return report;
 }

@@ -1,13 +1,13 @@
 // windtunnel train --rehearse: chooses what of the plan fits here, has windtunnel-train run one rank of it, and lays what
 // was measured beside the predictions and the plan.
-#include <unistd.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "configs/spec/atomic_file.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/scratch_folder.hpp"
 #include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
@@ -26,26 +26,6 @@ namespace fs = std::filesystem;
 struct Options {
   std::string plan, machine, output;
   bool json = false;
-};
-
-/// The output folder, or one of its own that is gone at the end.
-class Folder {
- public:
-  explicit Folder(const std::string& output) : kept_(!output.empty()) {
-    path_ = make_folder(kept_ ? output : (fs::temp_directory_path() / fmt::format("windtunnel-rehearsal-{}", getpid())).string());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (!kept_) fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-  bool kept() const { return kept_; }
-
- private:
-  bool kept_;
-  fs::path path_;
 };
 
 fs::path run_file(const std::string& name) {
@@ -86,20 +66,23 @@ void rehearse(const Options& o) {
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();
   const auto source = routing_of(run), plan_source = routing_of(plan);
 
-  const Folder folder(o.output);
-  const fs::path run_yaml = folder.path() / "run.yaml", recording = folder.path() / "planned-routing.csv";
+  const bool kept = !o.output.empty();
+  std::optional<ScratchFolder> scratch;
+  if (!kept) scratch.emplace("windtunnel-rehearsal");
+  const fs::path folder = kept ? make_folder(o.output) : scratch->path();
+  const fs::path run_yaml = folder / "run.yaml", recording = folder / "planned-routing.csv";
   run.rehearsal.routing = recording.string();
   constexpr std::int64_t kWarmUp = 2;  // of windtunnel-train
   write_file_atomically(recording, RankRouting(run, *source).recording(kWarmUp + run.rehearsal.steps));
   write_file_atomically(run_yaml, run_to_yaml(run));
   std::optional<MachineModel> machine;
-  if (!o.machine.empty()) machine = prices(o.machine, run.device), price_all(*machine, run, run_yaml, folder.kept());
+  if (!o.machine.empty()) machine = prices(o.machine, run.device), price_all(*machine, run, run_yaml, kept);
 
   const std::string reduced = reduction(plan, run);
   fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(), reduced.empty() ? "" : " " + reduced);
-  run_trainer({"train", "--rehearse", run_yaml.string(), "-o", folder.path().string()}, folder.path() / "log.txt");
+  run_trainer({"train", "--rehearse", run_yaml.string(), "-o", folder.string()}, folder / "log.txt");
 
-  Rehearsal result = read_rehearsal_result(plan, run, folder.path(), *source, *plan_source, machine ? &*machine : nullptr);
+  Rehearsal result = read_rehearsal_result(plan, run, folder, *source, *plan_source, machine ? &*machine : nullptr);
   result.figures = figures;
   Report report = rehearsal_report(result);
   report.provenance = provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", machine ? o.machine : "none"}});
@@ -107,9 +90,9 @@ void rehearse(const Options& o) {
     report.sections[0].items.push_back(Callout{
         Status::none, "For predicted times of these shapes",
         fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel calibrate {0}/bench.json -o {0}/machine.json; then "
-                    "again with --machine {0}/machine.json", folder.kept() ? o.output : "out/rehearsal")});
-  if (folder.kept())
-    for (const fs::path& written : write_report(report, folder.path(), "report")) fmt::print(stderr, "wrote {}\n", written.string());
+                    "again with --machine {0}/machine.json", kept ? o.output : "out/rehearsal")});
+  if (kept)
+    for (const fs::path& written : write_report(report, folder, "report")) fmt::print(stderr, "wrote {}\n", written.string());
   put_report(report, o.json);
   if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
 }

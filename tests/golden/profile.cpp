@@ -97,6 +97,7 @@ TEST_CASE("profile diff shows ratios with their intervals and judges nothing") {
   CHECK(document.at("pairs")[1].at("ratio") == Approx(1.25));
   CHECK(document.at("pairs")[1].at("ratio_low") < 1.25);
   CHECK(document.at("pairs")[2].at("ratio_low").is_null());  // three samples give no interval of 95 %
+  CHECK(document.at("within_spreads") == 2);  // the third is a quarter slower, by samples within 1 %
   CHECK(document.at("only_b") == json{"gemm/forward/bf16/k=1024,n=1024,rows=4096/device"});
   CHECK_THAT(run("diff " + files.a + " h100-published").said, Contains("no measurement in common"));
 }
