@@ -54,6 +54,7 @@ WtStatus wt_rmsnorm_forward(WtStream stream, WtDtype dtype, const void* x, const
                             int64_t D, void* y, float* rstd);
 /// h = dy * gain;  dx = rstd * (h - x * rstd^2 * mean_d(h * x));  dgain[d] += sum_t dy * x * rstd.
 /// dy, x, dx (T,D) dtype; gain (D) dtype; rstd (T) fp32; dgain (D) fp32, accumulated into. dx may be dy.
+/// On the CPU T / 256 rows of D floats are allocated meanwhile.
 WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, const void* x, const void* gain,
                              const float* rstd, int64_t T, int64_t D, void* dx, float* dgain);
 

@@ -1,4 +1,5 @@
-// Rows of a CPU kernel over several threads. Every row is computed alone, so that the bits do not depend on their number.
+// Rows of a CPU kernel over several threads. Every row, or run of rows that is summed, is computed alone, so that the bits do
+// not depend on the number of threads.
 #pragma once
 #include <stdint.h>
 

@@ -165,7 +165,11 @@ NodeObservation collect_node(const CollectOptions& options, const std::function<
   said("computing and copying on every core");
   out.devices = stress_cores(repetitions);
   said(fmt::format("writing and reading in {}", options.storage.string()));
-  out.storage = try_storage(options.storage, options.quick ? kFileBytes / 4 : kFileBytes);
+  try {
+    out.storage = try_storage(options.storage, options.quick ? kFileBytes / 4 : kFileBytes);
+  } catch (const Error& e) {
+    out.failures.push_back(e.what());
+  }
   out.nics = risen(before, read_nics(options.sysfs), wall_s() - begin);
   return out;
 }

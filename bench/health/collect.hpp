@@ -20,8 +20,8 @@ struct CollectOptions {
 };
 
 /// Named after the host, with a device a usable core. Times of cores are CPU seconds of their thread, so that other
-/// programs on the same core do not make it slow. `said` is told what begins. Throws Error{runtime} where a core cannot
-/// be pinned or the folder not be written in.
+/// programs on the same core do not make it slow. `said` is told what begins. Where the folder cannot be written in or
+/// gives back other bytes, that is in `failures`.
 NodeObservation collect_node(const CollectOptions& options, const std::function<void(const std::string&)>& said);
 
 /// Counters since boot, and now: /sys/class/net (physical devices; those that are up) and /sys/class/infiniband.

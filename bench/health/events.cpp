@@ -95,17 +95,12 @@ void judge_nic(const NodeObservation& node, const NicObservation& nic, std::vect
             grave ? kSure : kPossible));
 }
 
-void judge_failures(const NodeObservation& node, std::vector<Finding>& out) {
-  if (node.failures.empty()) return;
-  const std::size_t others = node.failures.size() - 1;
-  out.push_back(event(NodeState::cordon, node.name, "measurement",
-                      node.failures.front() + (others > 0 ? fmt::format(" (and {} more)", others) : ""),
-                      "mend what the message names, and check the node again", kLikely));
-}
-
 /// Nodes that lack some devices of a model, or all devices, where nearly all others have the same number. Nodes of
-/// another model are other nodes.
-void judge_counts(const FleetObservation& fleet, std::vector<Finding>& out) {
+/// another model are other nodes; of nodes that could not be measured nobody knows.
+void judge_counts(const FleetObservation& whole, std::vector<Finding>& out) {
+  FleetObservation fleet;
+  std::copy_if(whole.nodes.begin(), whole.nodes.end(), std::back_inserter(fleet.nodes),
+               [](const NodeObservation& node) { return node.failures.empty(); });
   std::map<std::string, std::vector<std::pair<const NodeObservation*, std::size_t>>> models;
   for (const NodeObservation& node : fleet.nodes) {
     std::map<std::string, std::size_t> own;
@@ -165,7 +160,6 @@ void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
 std::vector<Finding> event_findings(const FleetObservation& fleet) {
   std::vector<Finding> out;
   for (const NodeObservation& node : fleet.nodes) {
-    judge_failures(node, out);
     judge_xids(node, out);
     for (const DeviceObservation& device : node.devices) judge_device(node, device, out);
     judge_throttle(node, out);

@@ -1,5 +1,5 @@
 // What is held against a node without comparing times: errors of driver, memory and NICs, wrong results, devices that
-// are gone, what could not be measured, clocks that hardware holds down.
+// are gone, clocks that hardware holds down.
 #pragma once
 #include <vector>
 

@@ -53,6 +53,13 @@ std::vector<FabricNode> nodes_of(const std::vector<std::string>& node_of_rank) {
   return out;
 }
 
+std::vector<std::int64_t> without_gpu(const std::vector<bool>& gpu_of_rank) {
+  std::vector<std::int64_t> out;
+  for (std::size_t rank = 0; rank < gpu_of_rank.size(); ++rank)
+    if (!gpu_of_rank[rank]) out.push_back(static_cast<std::int64_t>(rank));
+  return out.size() == gpu_of_rank.size() ? std::vector<std::int64_t>{} : out;
+}
+
 std::vector<FabricNode> nodes_without(std::vector<FabricNode> nodes, const std::vector<std::int64_t>& unable) {
   std::erase_if(nodes, [&](const FabricNode& node) {
     return std::any_of(node.ranks.begin(), node.ranks.end(),

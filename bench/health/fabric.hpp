@@ -19,6 +19,8 @@ struct FabricNode {
 };
 /// Ranks whose entries are equal are a node; nodes in the order of their first rank.
 std::vector<FabricNode> nodes_of(const std::vector<std::string>& node_of_rank);
+/// Ranks without a GPU where others have one: at fault. Empty where no rank has one.
+std::vector<std::int64_t> without_gpu(const std::vector<bool>& gpu_of_rank);
 /// Those of which no rank is `unable`: the others have GPUs that do not work, and would keep their neighbours waiting.
 std::vector<FabricNode> nodes_without(std::vector<FabricNode> nodes, const std::vector<std::int64_t>& unable);
 

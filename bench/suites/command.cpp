@@ -54,7 +54,12 @@ std::vector<std::int64_t> storage_sizes(const RunSpec& run, bool quick) {
 class RankSuites {
  public:
   RankSuites(const BenchOptions& o, PartialProfile& partial, const RunSpec& run)
-      : o_(o), partial_(partial), scratch_(".windtunnel-bench", fs::absolute(o.output).parent_path()), run_(run), quick_(o.suite_options.quick), cuda_(o.suite_options.device == "cuda") {}
+      : o_(o),
+        partial_(partial),
+        scratch_(".windtunnel-bench", (fs::current_path() / o.output).parent_path()),  // here without an output
+        run_(run),
+        quick_(o.suite_options.quick),
+        cuda_(o.suite_options.device == "cuda") {}
 
   void collectives() {
     const std::vector<std::int64_t> worlds = collective_worlds();

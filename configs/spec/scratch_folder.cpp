@@ -7,21 +7,24 @@
 
 #include "configs/spec/error.hpp"
 
+namespace fs = std::filesystem;
+
 namespace wt {
 
-ScratchFolder::ScratchFolder(const std::string& name, const std::filesystem::path& parent) {
-  std::error_code ignored;
-  std::filesystem::create_directories(parent, ignored);
+ScratchFolder::ScratchFolder(const std::string& name, fs::path parent) {
+  std::error_code failed;
+  if (parent.empty()) parent = fs::temp_directory_path(failed);
+  if (failed) throw_error(Code::runtime, "TMPDIR: found no folder there ({}), needs one for temporary files", failed.message());
+  fs::create_directories(parent, failed);
   std::string path = (parent / (name + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr)
-    throw_error(Code::runtime, "{}: cannot be made ({}); needs a folder that you may write, for temporary files TMPDIR names one", path,
-                std::strerror(errno));
+    throw_error(Code::runtime, "{}: cannot be made ({}); needs a place that you may write", path, std::strerror(errno));
   path_ = path;
 }
 
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  fs::remove_all(path_, ignored);
 }
 
 }  // namespace wt

@@ -7,8 +7,9 @@ namespace wt {
 
 class ScratchFolder {
  public:
-  /// `parent`/`name`-XXXXXX, six letters that make it new; `parent` is made, too. Throws Error{runtime} where it cannot be made.
-  explicit ScratchFolder(const std::string& name, const std::filesystem::path& parent = std::filesystem::temp_directory_path());
+  /// `parent`/`name`-XXXXXX, six letters that make it new, in the system's folder for temporary files where no parent is
+  /// given. A parent that is missing is made. Throws Error{runtime} where that cannot be.
+  explicit ScratchFolder(const std::string& name, std::filesystem::path parent = {});
   /// With all that is in it.
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;

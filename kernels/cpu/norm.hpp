@@ -1,6 +1,6 @@
 // RMSNorm forward and backward, a row at a time.
 #pragma once
-#include <new>
+#include <stdlib.h>  // no inline code, see vec.hpp
 
 #include "kernels/cpu/vec.hpp"
 
@@ -38,9 +38,13 @@ WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void
   const E* gain = static_cast<const E*>(gain_D);
   const bool streamed = dx_TD != dy_TD && streams<E>(dx_TD, T, D);
   const int64_t runs = (T + kGainRows - 1) / kGainRows;
-  float* const later_runs = new (std::nothrow) float[static_cast<size_t>((runs - 1) * D)]();
-  if (!later_runs)
-    return fail(WT_INVALID_ARGUMENT, "wt_rmsnorm_backward: no memory for %lld sums; lower T", static_cast<long long>((runs - 1) * D));
+  float* later_runs = nullptr;
+  if (runs > 1) {
+    later_runs = static_cast<float*>(calloc(static_cast<size_t>(runs - 1), static_cast<size_t>(D) * sizeof(float)));
+    if (!later_runs)
+      return fail(WT_INVALID_ARGUMENT, "wt_rmsnorm_backward: no memory for %lld sums; lower T",
+                  static_cast<long long>((runs - 1) * D));
+  }
   for_each_row(runs, kGainRows * 3 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t run) {
     float* dgain = run == 0 ? dgain_D : later_runs + (run - 1) * D;
     const int64_t end = run + 1 < runs ? (run + 1) * kGainRows : T;
@@ -67,7 +71,7 @@ WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
       store(dgain_D + i, load(dgain_D + i, part) + load(later_runs + (run - 1) * D + i, part), part);
     });
-  delete[] later_runs;
+  free(later_runs);
   return WT_OK;
 }
 

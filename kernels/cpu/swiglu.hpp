@@ -14,7 +14,7 @@ WtStatus swiglu_forward(void*, const void* gate_up, int64_t R, int64_t F, void* 
     for_blocks(F, [&](int64_t i, auto part) WT_LAMBDA {
       fetch(gate + i + 2 * F), fetch(up + i + 2 * F);
       const Vec g = load(gate + i, part);
-      put(act + i, g * sigmoid(g, gate) * load(up + i, part), part, streamed);
+      put(act + i, g * sigmoid_for<E>(g) * load(up + i, part), part, streamed);
     });
   });
   return WT_OK;
@@ -32,7 +32,7 @@ WtStatus swiglu_backward(void*, const void* dact_RF, const void* gate_up, int64_
     for_blocks(F, [&](int64_t i, auto part) WT_LAMBDA {
       fetch(gate + i + 2 * F), fetch(up + i + 2 * F), fetch(dact + i + F);
       const Vec g = load(gate + i, part), u = load(up + i, part), d = load(dact + i, part);
-      const Vec s = sigmoid(g, gate);
+      const Vec s = sigmoid_for<E>(g);
       put(dgate + i, d * u * s * (1.0f + g * (1.0f - s)), part, streamed);
       put(dup + i, d * g * s, part, streamed);
     });

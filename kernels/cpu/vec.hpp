@@ -114,7 +114,7 @@ WT_INLINE void store(E* p, Vec v, Tail tail) {
   for (int64_t i = 0; i < tail.count; ++i) p[i] = lanes[i];
 }
 
-/// Asks for what is read a row later: the hardware's own guesses end at a page, which is as long as a row.
+/// Asks for what is read a row later: the hardware's own guesses end at a page, and a row is about as long as one.
 template <class E>
 WT_INLINE void fetch(const E* p) {
   __builtin_prefetch(p);
@@ -278,8 +278,9 @@ WT_INLINE Vec exp(Vec x) {
 WT_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
 
 /// The same within a relative 2e-5, for what is stored in bf16 (half a unit: 2e-3) and would wait for the division; 0 below
-/// -87. e^r by the polynomial of fourth degree whose largest relative error on |r| <= ln2/2 is least (2.6e-6); the inverse
-/// from a first guess by exponents, 5 % off, and two Newton steps, each of which squares the error.
+/// -87 and 1 above 17, so that x (1 - s) stays right however large x is. e^r by the polynomial of fourth degree whose largest
+/// relative error on |r| <= ln2/2 is least (2.6e-6); the inverse from a first guess by exponents, 5 % off, and two Newton
+/// steps, each of which squares the error.
 WT_INLINE Vec quick_sigmoid(Vec x) {
   const Vec most = min(splat(105.0f), x);
   const Vec shifted = most * -1.44269504f + kRounder;
@@ -293,10 +294,17 @@ WT_INLINE Vec quick_sigmoid(Vec x) {
   Vec inverse = (Vec)(0x7ef31000u - (VecU)y);
   inverse += inverse * (1.0f - y * inverse);
   inverse += inverse * (1.0f - y * inverse);
+  inverse = x > 17.0f ? splat(1.0f) : inverse;
   return x < -87.0f ? Vec{} : inverse;  // where y's exponent would leave none for the guess
 }
-/// As exactly as the type that it came from keeps it.
-WT_INLINE Vec sigmoid(Vec x, const float*) { return sigmoid(x); }
-WT_INLINE Vec sigmoid(Vec x, const Bf16*) { return quick_sigmoid(x); }
+/// As exactly as results in E keep it.
+template <class E>
+WT_INLINE Vec sigmoid_for(Vec x) {
+  return sigmoid(x);
+}
+template <>
+WT_INLINE Vec sigmoid_for<Bf16>(Vec x) {
+  return quick_sigmoid(x);
+}
 
 }  // namespace

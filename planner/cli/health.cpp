@@ -93,6 +93,7 @@ void check_node(const Options& o) {
   fleet.nodes = {collect_node(options, [&](const std::string& what) {
     if (terminal) fmt::print(stderr, "{}\n", what);
   })};
+  if (const auto& failures = fleet.nodes.front().failures; !failures.empty()) throw Error(Code::runtime, failures.front());
   add_told(fleet.nodes.front(), told, o);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);

@@ -117,6 +117,14 @@ TEST_CASE("a benchmark that fails keeps its row, stops no other, and is the exit
   CHECK_THAT(profile.failures[0].name, Contains("rope/forward/fp32") && Contains("width=1234"));
 }
 
+TEST_CASE("bench without a file to write prints its table, and measures storage where it is") {
+  const TempDirectory folder;
+  const Ended ended = bench({"storage", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string()});
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Contains("checkpoint_write") && Contains("checkpoint_read"));
+}
+
 TEST_CASE("bench --for measures what a study lacks, and nothing once it is there") {
   const TempDirectory folder;
   write_bytes(folder / "model.yaml", kModel);

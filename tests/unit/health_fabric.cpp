@@ -39,6 +39,14 @@ TEST_CASE("ranks of one name are a node, however a launcher has dealt them out")
   CHECK(nodes_of({}).empty());
 }
 
+TEST_CASE("a rank without a GPU is at fault where others have one") {
+  using Ranks = std::vector<std::int64_t>;
+  CHECK(without_gpu({true, false, true, false}) == Ranks{1, 3});
+  CHECK(without_gpu({false, false}).empty());
+  CHECK(without_gpu({true, true}).empty());
+  CHECK(without_gpu({}).empty());
+}
+
 TEST_CASE("a node with a rank that cannot take part is left out, and its neighbours meet") {
   const auto nodes = nodes_of({"a", "a", "b", "b", "c", "c"});
   const auto able = nodes_without(nodes, {3});
@@ -141,9 +149,23 @@ std::map<std::string, NodeState> states(const HealthVerdict& verdict) {
 TEST_CASE("a node that could not be measured is to be cordoned, and the message says why") {
   test::SyntheticFleet fleet({.nodes = 8, .devices = 4, .rails = 1}, 3);
   fleet.fleet.nodes[4].failures = {"rank 17: CUDA error: unspecified launch failure", "rank 18: the same"};
+  fleet.fleet.nodes[4].devices.clear();  // which are not gone: nobody could look
   const HealthVerdict verdict = judge(fleet.fleet);
   CHECK(states(verdict) == std::map<std::string, NodeState>{{"node-004", NodeState::cordon}});
+  REQUIRE(verdict.nodes.front().findings.size() == 1);
   CHECK_THAT(verdict.nodes.front().findings.front().reason, Catch::Equals("rank 17: CUDA error: unspecified launch failure (and 1 more)"));
+  CHECK(verdict.shared.empty());
+}
+
+TEST_CASE("where many nodes could not be measured they share the cause and none is cordoned for it") {
+  test::SyntheticFleet fleet({.nodes = 8, .devices = 4, .rails = 1}, 3);
+  for (std::size_t i = 0; i < 3; ++i) fleet.fleet.nodes[i].failures = {"rank 0: /nowhere: no such folder"};
+  const HealthVerdict verdict = judge(fleet.fleet);
+  CHECK(verdict.count(NodeState::cordon) == 0);
+  CHECK(verdict.count(NodeState::watch) == 3);
+  REQUIRE(verdict.shared.size() == 1);
+  CHECK_THAT(verdict.shared[0].reason, Catch::Contains("3 of 8 nodes could not be measured"));
+  CHECK(verdict.exit_status() == 1);
 }
 
 TEST_CASE("wrong sums with every partner are a node's fault, with one of them either end's") {

@@ -42,6 +42,23 @@ TEST_CASE("rmsnorm and its gradient") {
   CHECK(distance(doubles(dgain), expected) < tolerance(WT_FP32));
 }
 
+TEST_CASE("the gradient of rmsnorm's gain sums every row once, however many runs of rows there are") {
+  if (!use_isa()) return;
+  const int64_t T = GENERATE(255, 256, 257, 513), D = 37;
+  std::mt19937_64 random{uint64_t(T)};
+  Doubles x = draw(random, WT_FP32, T * D), gain = draw(random, WT_FP32, D), dy = draw(random, WT_FP32, T * D);
+  for (Doubles* each : {&x, &dy})
+    for (double& value : *each) value = std::round(2 * value);  // sums of whole numbers are exact
+  const auto px = pack(WT_FP32, x), pgain = pack(WT_FP32, gain);
+  auto dx = pack(WT_FP32, dy);
+  const std::vector<float> rstd(size_t(T), 0.75f);
+  std::vector<float> dgain(size_t(D), 0.5f);
+  REQUIRE(wt_rmsnorm_backward(kCpu, WT_FP32, dx.data(), px.data(), pgain.data(), rstd.data(), T, D, dx.data(), dgain.data()) == WT_OK);
+  Doubles expected(size_t(D), 0.5);
+  for (size_t i = 0; i < x.size(); ++i) expected[i % size_t(D)] += dy[i] * x[i] * 0.75;
+  CHECK(doubles(dgain) == expected);
+}
+
 TEST_CASE("rope splits and rotates, and its gradient rotates back") {
   if (!use_isa()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
@@ -80,6 +97,27 @@ TEST_CASE("swiglu and its gradient") {
   REQUIRE(wt_swiglu_backward(kCpu, dtype, pdact.data(), dgate_up.data(), R, F, dgate_up.data()) == WT_OK);  // in place
   const auto f = [&](const Doubles& at) { return reference::swiglu(at, size_t(F)); };
   CHECK(distance(unpack(dtype, dgate_up), reference::numeric_gradient(f, gate_up, dact)) < tolerance(dtype));
+}
+
+TEST_CASE("swiglu of gates far from zero: the gate itself or nothing, and gradients of one or nothing") {
+  if (!use_isa()) return;
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const Doubles gate = {-1e30, -128, -88, -20, 16, 17, 17.5, 20, 88, 128, 1024, 9984, 99840, 1e6, 1e30};
+  const int64_t F = int64_t(gate.size());
+  Doubles gate_up = gate;
+  gate_up.resize(2 * gate.size(), 1.0);
+  const auto pgate_up = pack(dtype, gate_up), ones = pack(dtype, Doubles(gate.size(), 1.0));
+  auto act = ones, dgate_up = pgate_up;
+  REQUIRE(wt_swiglu_forward(kCpu, dtype, pgate_up.data(), 1, F, act.data()) == WT_OK);
+  REQUIRE(wt_swiglu_backward(kCpu, dtype, ones.data(), pgate_up.data(), 1, F, dgate_up.data()) == WT_OK);
+  const Doubles acts = unpack(dtype, act), gradients = unpack(dtype, dgate_up), gates = unpack(dtype, pgate_up);
+  for (size_t i = 0; i < gate.size(); ++i) {
+    CAPTURE(gate[i]);
+    const double g = gates[i], s = 1 / (1 + std::exp(-g)), silu = g < -100 ? 0 : g * s;
+    CHECK(acts[i] == Approx(silu).epsilon(tolerance(dtype)).margin(1e-30));
+    CHECK(gradients[i] == Approx(s + silu * (1 - s)).epsilon(tolerance(dtype)).margin(1e-30));
+    CHECK(gradients[i + gate.size()] == Approx(silu).epsilon(tolerance(dtype)).margin(1e-30));
+  }
 }
 
 TEST_CASE("cross-entropy: loss, gradient in place, ignored rows, huge logits") {
