@@ -125,10 +125,10 @@ class RankSuites {
     partial_.add(word, part);
   }
 
-  /// Of every kind, with its barrier, inputs and check, on ranks that share cores: the order of magnitude, from messages of
-  /// up to 1 MiB over 2 and 4 ranks of two 2.1 GHz cores.
+  /// Of every kind, with its barrier, inputs and check, on ranks that share cores: roughly, from all sizes over 2 and 4
+  /// ranks of two cores at 2.6 GHz.
   static double gloo_estimate_s(const std::vector<std::int64_t>& bytes, std::int64_t ranks, int samples) {
-    constexpr double kStart_s = 3, kCall_s = 1e-3, kPerByte_s = 2.5e-9;
+    constexpr double kStart_s = 3, kCall_s = 1e-3, kPerByte_s = 0.5e-9;
     double seconds = kStart_s;
     for (std::int64_t size : bytes)
       seconds += static_cast<double>((samples_of(size, samples) + 1) * (1 + host_calls(size))) * static_cast<double>(std::size(kCollectiveKinds)) * static_cast<double>(ranks) *
