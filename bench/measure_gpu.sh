@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one go and within ten minutes on one device:
 #   bench/measure_gpu.sh pack [FOLDER]  builds for CUDA here (nvcc, no GPU needed) and puts the programs and the libraries that a
-#                                       bare machine lacks into FOLDER (default build/gpu)
+#                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
 #   bench/measure_gpu.sh run OUT        on the machine with the GPU, in this tree with FOLDER in build/gpu: device tests, kernel
 #                                       profile, training, rehearsal and the comparison with PyTorch; logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. What fails is said in
@@ -24,13 +24,17 @@ pack() {
       while read -r library; do cp -Lu "$library" "$to/lib/"; done
   done
   strip --strip-unneeded "$to"/lib/*
-  du -sh "$to"
+  tar -C "$to" -czf "$to/packed.tar.gz" bin lib
+  rm -r "$to/bin" "$to/lib"
+  du -h "$to/packed.tar.gz"
+  (( $(stat -c %s "$to/packed.tar.gz") <= 64 << 20 )) || { echo "$to/packed.tar.gz: more than the 64 MiB that can be carried" >&2; return 1; }
 }
 
 run() {
   local out packages failed=0
   mkdir -p "$1"
   out=$(readlink -f "$1")
+  tar -C build/gpu -xzf build/gpu/packed.tar.gz
   packages=$(python3 -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parents[1])')
   LD_LIBRARY_PATH=$root/build/gpu/lib:$packages/torch/lib:$(find "$packages/nvidia" -maxdepth 2 -name lib -printf '%p:')${LD_LIBRARY_PATH:-}
   export LD_LIBRARY_PATH WINDTUNNEL_CONFIGS=$root/configs PATH=$root/build/gpu/bin:$PATH
