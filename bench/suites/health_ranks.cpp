@@ -67,7 +67,7 @@ class RankCheck {
     const double begin_s = Clocks::now().wall_s;
     say("computing and copying on every core, writing and reading in " + options_.storage.string());
     if (first_of_node) {
-      node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {});
+      noted([&] { node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {}); });
       for (const std::string& failure : node.failures) note(failure);
     }
     node.name = own_node().name;  // which may be another than the host's
