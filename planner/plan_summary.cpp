@@ -166,7 +166,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
     out.push_back(
         fmt::format("Prices: published kernel, collective and training-run times of {}'s kind, as {} uses them; "
                     "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
-                    "twice as much where the stack has no runs of this kind: windtunnel validate runs.",
+                    "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
                     inputs.study.cluster.gpu_name, inputs.study.stack));
   else if (!inputs.study.cluster.shared_cores())
     out.push_back(

@@ -14,6 +14,7 @@
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/memory.hpp"
+#include "sim/validate/replayed_run.hpp"
 #include "sim/validate/routing.hpp"
 #include "sim/validate/runs.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 struct Options {
   std::string file, stack;
-  bool json = false;
+  bool json = false, replay = false;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
@@ -71,14 +72,22 @@ Validation validate_routing(const Options& o) {
 Validation validate_runs(const Options& o) {
   const RunReference reference = run_reference(measurements(""), read_stacks());
   const std::vector<RunRow> rows = read_run_rows(o.file);
-  return {.subject = "runs",
-          .file = o.file,
-          .method = "Every row is predicted by constants fitted without its own source and model.",
-          .baseline = "MFU is constant",
-          .rows = judge_runs(rows, reference, o.stack),
-          .unit = kSeconds,
-          .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
-          .whole = "stack"};
+  Validation v{.subject = "runs",
+               .file = o.file,
+               .method = "Every row is predicted by constants fitted without its own source and model.",
+               .baseline = "MFU is constant",
+               .rows = judge_runs(rows, reference, o.stack),
+               .unit = kSeconds,
+               .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
+               .whole = "stack"};
+  if (o.replay) {
+    const ReplayedRuns replayed(reference);
+    const auto timer = [&](const RunRow& row, const StepTraits& traits, const StepConstants& constants) {
+      return replayed.seconds(row, traits, constants);
+    };
+    v.replayed = judge_runs_by(timer, rows, reference, o.stack);
+  }
+  return v;
 }
 
 Validation validate_memory(const Options& o) {
@@ -93,15 +102,12 @@ Validation validate_memory(const Options& o) {
           .unit = kBytes};
 }
 
-void add_subject(CLI::App& validate, const std::string& name, const std::string& help,
-                 Validation (*judge)(const Options&), bool with_stack = false) {
+std::shared_ptr<Options> add_subject(CLI::App& validate, const std::string& name, const std::string& help,
+                                     Validation (*judge)(const Options&)) {
   CLI::App* command = validate.add_subcommand(name, help);
   auto o = std::make_shared<Options>();
   command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
   command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
-  if (with_stack)
-    command->add_option("--stack", o->stack,
-                        "The stack of all rows (configs/stacks), in place of what their framework says");
   command->callback([o, judge] {
     const Validation validation = judge(*o);
     if (o->json)
@@ -109,6 +115,12 @@ void add_subject(CLI::App& validate, const std::string& name, const std::string&
     else
       put_report(validation_report(validation), false);
   });
+  return o;
+}
+
+void add_stack(CLI::App& validate, const std::string& subject, const std::shared_ptr<Options>& o) {
+  validate.get_subcommand(subject)->add_option(
+      "--stack", o->stack, "The stack of all rows (configs/stacks), in place of what their framework says");
 }
 
 }  // namespace
@@ -130,14 +142,18 @@ void add_validate(CLI::App& app) {
               "Steps of one MoE model under several placements of its experts, from the loads of their ranks\n"
               "Example: windtunnel validate routing configs/measurements/routing_step_times.csv",
               validate_routing);
-  add_subject(*command, "runs",
-              "Step times of training runs\n"
-              "Example: windtunnel validate runs configs/measurements/training_runs.csv",
-              validate_runs, true);
-  add_subject(*command, "memory",
-              "Memory of training steps on the GPU with most of it\n"
-              "Example: windtunnel validate memory configs/measurements/training_runs.csv",
-              validate_memory, true);
+  const auto runs = add_subject(*command, "runs",
+                                "Step times of training runs\n"
+                                "Example: windtunnel validate runs configs/measurements/training_runs.csv",
+                                validate_runs);
+  add_stack(*command, "runs", runs);
+  command->get_subcommand("runs")->add_flag(
+      "--replay", runs->replay, "Predict each row on the simulator, too: its step program replayed op by op");
+  const auto memory = add_subject(*command, "memory",
+                                  "Memory of training steps on the GPU with most of it\n"
+                                  "Example: windtunnel validate memory configs/measurements/training_runs.csv",
+                                  validate_memory);
+  add_stack(*command, "memory", memory);
 }
 
 }  // namespace wt

@@ -88,6 +88,20 @@ nlohmann::json list_json(const std::map<std::string, std::vector<Judged>>& parts
   return out;
 }
 
+nlohmann::json rows_json(const std::vector<Judged>& rows, const std::string& unit) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Judged& row : rows) out.push_back(row_json(row, unit));
+  return out;
+}
+
+/// Of rows that were judged in another way; null without any.
+nlohmann::json figures_json(const std::vector<Judged>& rows) {
+  if (rows.empty()) return nullptr;
+  return {{"summary", both_json(rows)},
+          {"regimes", list_json(by_regime(rows), "regime")},
+          {"families", list_json(by_family(rows), "family")}};
+}
+
 nlohmann::json ratios_json(const std::vector<Ratio>& ratios) {
   if (ratios.empty()) return nullptr;
   const auto error = [&](double Ratio::*which) {
@@ -203,22 +217,18 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const
 }  // namespace
 
 nlohmann::json validation_json(const Validation& v) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const Judged& row : v.rows) rows.push_back(row_json(row, v.unit.key));
-  nlohmann::json whole_sources;
-  if (!v.whole_sources.empty())
-    whole_sources = {{"summary", both_json(v.whole_sources)},
-                     {"regimes", list_json(by_regime(v.whole_sources), "regime")},
-                     {"families", list_json(by_family(v.whole_sources), "family")}};
+  nlohmann::json replayed = figures_json(v.replayed);
+  if (!replayed.is_null()) replayed["rows"] = rows_json(v.replayed, v.unit.key);
   return {{"schema", "windtunnel/validation/1"},
           {"subject", v.subject},
           {"file", v.file},
           {"method", v.method},
           {"naive", v.baseline},
-          {"rows", std::move(rows)},
+          {"rows", rows_json(v.rows, v.unit.key)},
           {"regimes", list_json(by_regime(v.rows), "regime")},
           {"families", list_json(by_family(v.rows), "family")},
-          {"whole_sources_left_out", whole_sources},
+          {"whole_sources_left_out", figures_json(v.whole_sources)},
+          {"replayed", std::move(replayed)},
           {"ratios", ratios_json(v.ratios)},
           {"summary", both_json(v.rows)}};
 }
@@ -243,6 +253,12 @@ Report validation_report(const Validation& v) {
                                fmt::format("The same with everything from a row's {} left out", v.whole),
                                {},
                                {accuracy_table(v.whole_sources, v.baseline)}});
+  if (!v.replayed.empty())
+    report.sections.push_back({"replayed",
+                               "The same steps on the simulator",
+                               {"Every row's step program, replayed with prices by the same constants: what overlaps with what is "
+                                "the replay's, as it is in plans."},
+                               {accuracy_table(v.replayed, v.baseline), reasons(v.replayed)}});
   if (!v.ratios.empty())
     report.sections.push_back(
         {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});

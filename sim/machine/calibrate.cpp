@@ -110,14 +110,6 @@ void calibrate_crowding(const std::vector<Sample>& samples, Calibration& out) {
   }
 }
 
-/// Of every GPU whose profiles have no measured one. Computation that takes 1 + x times its seconds has lost x / (1 + x) of
-/// its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
-CommunicationSlowdown published_slowdown() {
-  return {0.189 / 1.189, 16.0 / 132, 0.4 / 1.4, Evidence::published,
-          "arXiv 2507.03114: beside communication computation takes 18.9 % longer in the mean, 40 % at most (training steps "
-          "on 4 A100, H100, MI250, MI210); github.com/NVIDIA/nccl/issues/689: 16 multiprocessors of their own with 8 NICs"};
-}
-
 /// Of products that a suite timed alone and beside a collective ("gemm_beside_all_gather"): the share of their rate that they
 /// lose, median and the middle 80 %. None where nothing was measured so, or in ranks that share cores with the transport.
 std::optional<CommunicationSlowdown> measured_slowdown(const std::vector<Sample>& samples) {

@@ -51,6 +51,10 @@ struct CommunicationSlowdown {
   std::string source;
 };
 
+/// Of every GPU whose profiles have no measured one. Computation that takes 1 + x times its seconds has lost x / (1 + x) of
+/// its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
+CommunicationSlowdown published_slowdown();
+
 class OpCost {
  public:
   virtual ~OpCost() = default;

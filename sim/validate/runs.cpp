@@ -98,8 +98,9 @@ std::vector<const Sample*> alike_many(const std::vector<const Sample*>& samples,
 
 class RunPredictor {
  public:
-  RunPredictor(std::vector<const Sample*> training, RunsLeftOut left_out)
-      : training_(std::move(training)), left_out_(left_out) {
+  /// Without a timer steps take what the step model says.
+  RunPredictor(std::vector<const Sample*> training, RunsLeftOut left_out, RunTimer timer = {})
+      : training_(std::move(training)), left_out_(left_out), timer_(std::move(timer)) {
     std::map<std::string, std::string> first;  // group that a measurement was first met in
     for (const Sample* s : training_) {
       const std::string& group = group_of(*s->row);
@@ -132,6 +133,7 @@ class RunPredictor {
     if (!j.forecast.reason.empty()) return j;
     j.choice = choice_of(row);
     predict(j, s, *model, known);
+    if (timer_) retime(j, s, *model);
     if (left_out_ == RunsLeftOut::stack) j.regime = regime_of(row);
     return j;
   }
@@ -167,6 +169,17 @@ class RunPredictor {
       j.regime = regime_of_unknown(*s.row, &StepTraits::stack);
     else if (!known_gpu)
       j.regime = regime_of_unknown(*s.row, &StepTraits::gpu);
+  }
+
+  void retime(Judged& j, const Sample& s, const StepModel& model) const {
+    try {
+      j.forecast.value = timer_(*s.row, s.traits, model.constants(s.traits));
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      j.forecast.value.reset();
+      j.baseline.value.reset();
+      j.forecast.reason = j.baseline.reason = e.what();
+    }
   }
 
   /// Whether another group has the row's stack (or GPU).
@@ -237,6 +250,7 @@ class RunPredictor {
 
   std::vector<const Sample*> training_;
   RunsLeftOut left_out_;
+  RunTimer timer_;
   std::map<std::string, std::size_t> fold_;  ///< of a group
   std::optional<StepModel> whole_;
   std::array<std::unique_ptr<StepModel>, kFolds> folds_;
@@ -295,38 +309,62 @@ StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, co
   return StepModel(steps);
 }
 
+namespace {
+
+/// Rows and reference as the model sees them.
+struct Samples {
+  std::vector<Sample> rows, others;
+  std::vector<const Sample*> training;  ///< every measurement once
+
+  Samples(const std::vector<RunRow>& asked, const RunReference& reference, const std::string& stack) {
+    const GpuTimes gpu(reference.kernels);
+    const RunFabric fabric(reference.collectives);
+    const auto sample = [&](const RunRow& row, const std::string& named) {
+      return sampled(row, named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named), gpu, fabric);
+    };
+    rows.reserve(asked.size());
+    std::set<std::string> seen;
+    for (const RunRow& row : asked) rows.push_back(sample(row, stack));
+    for (const RunRow& row : asked) seen.insert(identity(row));
+    for (const RunRow& row : reference.runs)
+      if (seen.insert(identity(row)).second) others.push_back(sample(row, ""));
+    seen.clear();
+    for (const std::vector<Sample>* set : {&rows, &others})
+      for (const Sample& s : *set)
+        if (s.timed() && seen.insert(identity(*s.row)).second) training.push_back(&s);
+  }
+  Samples(const Samples&) = delete;
+  Samples& operator=(const Samples&) = delete;
+};
+
+}  // namespace
+
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
                                const std::string& stack, RunsLeftOut left_out) {
-  const GpuTimes gpu(reference.kernels);
-  const RunFabric fabric(reference.collectives);
-  const auto sample = [&](const RunRow& row, const std::string& named) {
-    return sampled(row, named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named), gpu, fabric);
-  };
-  std::vector<Sample> samples, others;
-  samples.reserve(rows.size());
-  std::set<std::string> seen;
-  for (const RunRow& row : rows) samples.push_back(sample(row, stack));
-  for (const RunRow& row : rows) seen.insert(identity(row));
-  for (const RunRow& row : reference.runs)
-    if (seen.insert(identity(row)).second) others.push_back(sample(row, ""));
-
-  std::vector<const Sample*> training;
-  seen.clear();
-  for (const std::vector<Sample>* set : {&samples, &others})
-    for (const Sample& s : *set)
-      if (s.timed() && seen.insert(identity(*s.row)).second) training.push_back(&s);
-  RunPredictor predictor(training, left_out);
+  const Samples samples(rows, reference, stack);
+  RunPredictor predictor(samples.training, left_out);
   std::vector<Judged> judged;
-  for (const std::vector<Sample>* set : {&samples, &others})
+  for (const std::vector<Sample>* set : {&samples.rows, &samples.others})
     for (const Sample& s : *set) judged.push_back(predictor.judge(s));
   add_intervals(judged, &Judged::forecast);
   std::vector<const Sample*> asked;
-  asked.reserve(samples.size());
-  for (const Sample& s : samples) asked.push_back(&s);
-  add_intervals_of_unknown(judged, asked, training, predictor, &StepTraits::stack, kNeverMeasured);
-  add_intervals_of_unknown(judged, asked, training, predictor, &StepTraits::gpu, kGpuNeverMeasured);
+  asked.reserve(samples.rows.size());
+  for (const Sample& s : samples.rows) asked.push_back(&s);
+  add_intervals_of_unknown(judged, asked, samples.training, predictor, &StepTraits::stack, kNeverMeasured);
+  add_intervals_of_unknown(judged, asked, samples.training, predictor, &StepTraits::gpu, kGpuNeverMeasured);
   add_intervals(judged, &Judged::baseline);
-  judged.resize(samples.size());
+  judged.resize(samples.rows.size());
+  return judged;
+}
+
+std::vector<Judged> judge_runs_by(const RunTimer& timer, const std::vector<RunRow>& rows, const RunReference& reference,
+                                  const std::string& stack) {
+  const Samples samples(rows, reference, stack);
+  RunPredictor predictor(samples.training, RunsLeftOut::group, timer);
+  std::vector<Judged> judged;
+  for (const Sample& s : samples.rows) judged.push_back(predictor.judge(s));
+  add_intervals(judged, &Judged::forecast);
+  add_intervals(judged, &Judged::baseline);
   return judged;
 }
 

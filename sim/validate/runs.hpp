@@ -3,6 +3,7 @@
 // model.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,11 @@ StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, co
 enum class RunsLeftOut { group, stack };
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
                                const std::string& stack = "", RunsLeftOut left_out = RunsLeftOut::group);
+
+/// Seconds of a run's step by other means than step_seconds(); throws Error{usage} where it has none.
+using RunTimer = std::function<double(const RunRow&, const StepTraits&, const StepConstants&)>;
+/// The same with the step model's constants, without the row's group, handed to `timer`.
+std::vector<Judged> judge_runs_by(const RunTimer& timer, const std::vector<RunRow>& rows, const RunReference& reference,
+                                  const std::string& stack = "");
 
 }  // namespace wt

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/collective_model.hpp"
@@ -12,43 +12,65 @@ namespace wt {
 
 using C = StepConstant;
 
-StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
-    : cluster_(cluster), gpu_(reference.kernels), fabric_(reference.collectives) {
+namespace {
+
+DataSheet sheet_of(const ClusterSpec& cluster) {
   const auto sheet = data_sheet(cluster.gpu_name);
   if (!sheet || cluster.shared_cores())
     throw_error(Code::usage, "prices of a stack: found {} of cluster {}, needs a GPU with a known data sheet",
                 cluster.gpu_name, cluster.name);
-  sheet_ = *sheet;
-  run_.gpu = cluster.gpu_name;
-  run_.gpus_per_node = cluster.gpus_per_node;
-  run_.interconnect = fmt::format("{}x{:.0f}G {}", cluster.nic_count, cluster.nic_Bps * 8e-9, cluster.transport);
-  const StepModel steps = reference_model(reference, gpu_, fabric_);
+  return *sheet;
+}
+
+/// The cluster in the words of a published run.
+RunRow run_on(const ClusterSpec& cluster) {
+  RunRow run;
+  run.gpu = cluster.gpu_name;
+  run.gpus_per_node = cluster.gpus_per_node;
+  run.interconnect = fmt::format("{}x{:.0f}G {}", cluster.nic_count, cluster.nic_Bps * 8e-9, cluster.transport);
+  return run;
+}
+
+}  // namespace
+
+StackCost::StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants,
+                     std::shared_ptr<const GpuTimes> gpu, std::shared_ptr<const RunFabric> fabric)
+    : cluster_(cluster),
+      run_(std::move(run)),
+      stack_(std::move(constants)),
+      gpu_(std::move(gpu)),
+      fabric_(std::move(fabric)),
+      sheet_(sheet_of(cluster)) {}
+
+StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
+    : StackCost(cluster, run_on(cluster), {}, std::make_shared<GpuTimes>(reference.kernels),
+                std::make_shared<RunFabric>(reference.collectives)) {
+  const StepModel steps = reference_model(reference, *gpu_, *fabric_);
   const StepTraits traits = traits_of(stack, cluster.gpu_name);
-  ampere_attention_ = traits.ampere_attention;
-  constants_ = steps.constants(traits);
-  std::tie(low_ratio_, high_ratio_) = steps.ratios(stack.name);
-  evidence_ = steps.knows_stack(stack.name) ? Evidence::published : Evidence::derived;
+  stack_ = {steps.constants(traits), traits.ampere_attention, steps.ratios(traits),
+            steps.knows_stack(traits.stack) && steps.knows_gpu(traits.gpu) ? Evidence::published : Evidence::derived};
 }
 
 Price StackCost::price(double seconds) const {
   Price out;
   out.seconds = seconds;
-  out.low_s = seconds * std::min(1.0, low_ratio_);
-  out.high_s = seconds * std::max(1.0, high_ratio_);
+  out.low_s = seconds * std::min(1.0, stack_.ratios.first);
+  out.high_s = seconds * std::max(1.0, stack_.ratios.second);
   out.lookup = Lookup::fitted;
   out.evidence = Evidence::derived;
-  out.by_evidence[static_cast<std::size_t>(evidence_)] = seconds;
+  out.by_evidence[static_cast<std::size_t>(stack_.evidence)] = seconds;
   return out;
 }
 
 Price StackCost::item(const WorkItem& item, double rows) const {
   if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
-    return price(gpu_.products_s(item, rows, 1, sheet_) * constants_[C::products]);
+    return price(gpu_->products_s(item, rows, 1, sheet_) * stack_.constants[C::products]);
   if (item.kernel == Kernel::attention) {
-    const double factor = constants_[C::attention] * (ampere_attention_ ? constants_[C::attention_hopper] : 1);
+    const double factor =
+        stack_.constants[C::attention] * (stack_.ampere_attention ? stack_.constants[C::attention_hopper] : 1);
     return price(item.flops(rows) / sheet_.flops * factor);
   }
-  const double factor = constants_[item.kernel == Kernel::adamw ? C::optimizer : C::memory];
+  const double factor = stack_.constants[item.kernel == Kernel::adamw ? C::optimizer : C::memory];
   return price(item.bytes(rows) / sheet_.memory_Bps * factor);
 }
 
@@ -60,23 +82,25 @@ Price StackCost::segment(const Op& op, double rows) const {
     launches += each.pass == Pass::forward ? 1 : 2;
   }
   if (sum.seconds <= 0) return sum;
-  const double host_s = launches * constants_[C::item_s];
-  Price out = price(blend(sum.seconds, host_s, constants_[C::host_power]));
+  const double host_s = launches * stack_.constants[C::item_s];
+  Price out = price(blend(sum.seconds, host_s, stack_.constants[C::host_power]));
   out.lookup = Lookup::fitted;
   return out;
 }
 
 CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
-  CollectivePrice out{.latency_s = 0, .evidence = Evidence::derived, .root = evidence_};
+  CollectivePrice out{.latency_s = 0, .evidence = Evidence::derived, .root = stack_.evidence};
   if (ranks <= 1 || bytes <= 0) return out;
   const bool message = kind == OpKind::send || kind == OpKind::receive;
   const RunFabric::Group group = {ranks, std::max<std::int64_t>(1, ranks / nodes)};
+  // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
+  const double dispatcher = kind == OpKind::all_to_all ? stack_.constants[C::exchange] : 1;
   const auto seconds = [&](double size) {
-    return constants_[C::network] *
-           (message ? fabric_.send_s(size, nodes > 1, run_) : fabric_.seconds(kind, size, group, run_));
+    return stack_.constants[C::network] * dispatcher *
+           (message ? fabric_->send_s(size, nodes > 1, run_) : fabric_->seconds(kind, size, group, run_));
   };
   out.latency_s = seconds(1);
-  out.relative_spread = std::max(1 - low_ratio_, high_ratio_ - 1);
+  out.relative_spread = std::max(1 - stack_.ratios.first, stack_.ratios.second - 1);
   const double transfer_s = std::max(seconds(bytes) - out.latency_s, 1e-12);
   const AllReduceMachine machine = {cluster_.nvswitch_Bps, cluster_.nic_per_gpu_Bps(),
                                     nvls_least_ranks(sheet_.generation)};

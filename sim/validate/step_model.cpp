@@ -155,13 +155,23 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
   for (const auto& [name, at] : stack_at)
     for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
   for (const auto& [name, at] : gpu_at) gpus_[name] = p[at];
-  for (const TimedStep& s : steps) left_[s.traits.stack].push_back(s.seconds / seconds(*s.work, s.traits));
+  for (const TimedStep& s : steps) {
+    Left left{s.traits.stack, {}};
+    for (std::size_t hidden = 0; hidden < left.ratios.size(); ++hidden) {
+      StepTraits traits = s.traits;
+      if (hidden & 1) traits.stack.clear();
+      if (hidden & 2) traits.gpu.clear();
+      left.ratios[hidden] = s.seconds / seconds(*s.work, traits);
+    }
+    left_.push_back(std::move(left));
+  }
 }
 
-std::pair<double, double> StepModel::ratios(const std::string& stack) const {
+std::pair<double, double> StepModel::ratios(const StepTraits& traits) const {
+  const std::size_t which = unknown(traits);
   std::vector<double> all;
-  for (const auto& [name, ratios] : left_)
-    if (stack == name || left_.count(stack) == 0) all.insert(all.end(), ratios.begin(), ratios.end());
+  for (const Left& left : left_)
+    if (which != 0 || left.stack == traits.stack) all.push_back(left.ratios[which]);
   return {quantile(all, 0.1), quantile(all, 0.9)};
 }
 

@@ -75,15 +75,22 @@ class StepModel {
   }
   StepConstants constants(const StepTraits& traits) const;
   bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
-  /// 10th and 90th percentile of measured over fitted, of the stack's steps; of all where it was never measured.
-  std::pair<double, double> ratios(const std::string& stack) const;
+  bool knows_gpu(const std::string& gpu) const { return gpus_.count(gpu) > 0; }
+  /// 10th and 90th percentile of measured over predicted. Of a stack and GPU that were measured: of the stack's steps. Of
+  /// others: of all steps, predicted as if their own stack, or GPU, had no factors.
+  std::pair<double, double> ratios(const StepTraits& traits) const;
 
  private:
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
   std::map<std::string, Logs> stacks_;               ///< logarithms of factors
   std::map<std::string, double> gpus_;               ///< of the factor on products
-  std::map<std::string, std::vector<double>> left_;  ///< measured over fitted, by stack
+  struct Left {
+    std::string stack;
+    std::array<double, 4> ratios{};  ///< measured over predicted, by unknown()
+  };
+  std::size_t unknown(const StepTraits& traits) const { return (knows_stack(traits.stack) ? 0 : 1) + (knows_gpu(traits.gpu) ? 0 : 2); }
+  std::vector<Left> left_;
 };
 
 }  // namespace wt

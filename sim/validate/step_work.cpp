@@ -101,7 +101,7 @@ class Sums {
     double bytes = op.collective.bytes.at(rows_);
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
     const bool rows = op.action == Action::dispatch || op.action == Action::collect;
-    if (rows && run_.rows_sent_once) bytes *= distinct_places(group);
+    if (rows) bytes *= share_sent(run_, group);
     const double seconds = times * fabric_.seconds(op.kind, bytes, group, run_);
     PhaseWork& p = phase(op);
     const bool once = layout_.resident_weights() || !in_microbatch || op.action == Action::reduce_replicas ||
@@ -128,18 +128,10 @@ class Sums {
     if (!exchange && !(inside && layout_.expert == 1)) return inside;
     const RunFabric::Group group = RunFabric::group(run_.ep, 1, nvlink_domain(run_));
     double bytes = op.collective.bytes.at(rows_) / (exchange ? 1 : static_cast<double>(run_.tp));
-    if (run_.rows_sent_once) bytes *= distinct_places(group);
+    bytes *= share_sent(run_, group);
     PhaseWork& p = phase(op);
     (run_.exchange_overlapped ? p.gather_s : p.exchange_s) += times * fabric_.seconds(OpKind::all_to_all, bytes, group, run_);
     return true;
-  }
-
-  /// Places that have an expert of a token, over its experts: nodes where the group spans several, else ranks; the
-  /// experts of a token are drawn evenly.
-  double distinct_places(const RunFabric::Group& group) const {
-    const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks),
-               top_k = static_cast<double>(run_.model.top_k);
-    return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
   }
 
   static constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
@@ -179,6 +171,13 @@ Layout layout_of(const RunRow& run) {
                 layout.context);
   layout.replicate = data / layout.shard;
   return layout;
+}
+
+double share_sent(const RunRow& run, const RunFabric::Group& group) {
+  if (!run.rows_sent_once) return 1;
+  const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks),
+             top_k = static_cast<double>(run.model.top_k);
+  return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
 }
 
 StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric) {

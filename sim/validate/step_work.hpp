@@ -44,6 +44,11 @@ struct StepWork {
 /// How the run's framework arranges it, as our layout says it. Throws Error{usage} where no layout of ours does.
 Layout layout_of(const RunRow& run);
 
+/// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each place
+/// that has some of them (RunRow::rows_sent_once), a place being a node where the group spans several, else a rank; the
+/// experts of a token are drawn evenly. 1 for other dispatchers.
+double share_sent(const RunRow& run, const RunFabric::Group& group);
+
 /// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
 /// layout that the step program refuses.
 StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric);

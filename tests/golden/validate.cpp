@@ -22,9 +22,9 @@ using nlohmann::json;
 
 Ended run(const std::string& arguments) { return windtunnel("validate " + arguments); }
 
-const json& document(const std::string& subject, const std::string& file) {
+const json& document(const std::string& subject, const std::string& file, const std::string& flags = "") {
   static std::map<std::string, json> known;
-  const std::string arguments = subject + " configs/measurements/" + file + " --json";
+  const std::string arguments = subject + " configs/measurements/" + file + " --json" + flags;
   if (!known.count(arguments)) {
     const auto [status, text] = run(arguments);
     INFO(text.substr(0, 500));
@@ -36,7 +36,7 @@ const json& document(const std::string& subject, const std::string& file) {
 
 const json& kernels() { return document("kernels", "kernel_times.csv"); }
 const json& collectives() { return document("collectives", "collectives.csv"); }
-const json& runs() { return document("runs", "training_runs.csv"); }
+const json& runs() { return document("runs", "training_runs.csv", " --replay"); }
 const json& vtrain() { return document("runs", "simulator_tables.csv"); }
 
 /// Of a list of parts (regimes, families) the one of that name.
@@ -157,6 +157,21 @@ TEST_CASE("dense FSDP runs of models never seen") {
   CHECK(fsdp.at("coverage80") >= 0.75);
   CHECK(fsdp.at("coverage80") <= 0.90);
   CHECK(fsdp.at("median_ape") < 0.5 * fsdp.at("baseline").at("median_ape").get<double>());
+}
+
+TEST_CASE("the simulator's replay of dense FSDP runs of models never seen is as good as the step model's sums") {
+  const json& replayed = runs().at("replayed");
+  REQUIRE(replayed.at("rows").size() == 600);
+  const json& fsdp = part(replayed.at("families"), "family", "dense, FSDP");
+  CHECK(fsdp.at("n") >= 200);
+  CHECK(fsdp.at("groups") >= 15);
+  CHECK(fsdp.at("median_ape") <= 0.06);
+  CHECK(std::abs(fsdp.at("bias").get<double>()) <= 0.03);
+  CHECK(fsdp.at("coverage80") >= 0.75);
+  CHECK(fsdp.at("coverage80") <= 0.90);
+  for (const json& row : replayed.at("rows"))
+    if (row.at("predicted_s").is_null()) CHECK_FALSE(row.at("abstained").get<std::string>().empty());
+  CHECK(vtrain().at("replayed").is_null());
 }
 
 TEST_CASE("tensor and pipeline groups on one node, models never seen") {
@@ -286,6 +301,9 @@ TEST_CASE("the README's accuracy table is what the command prints") {
                 {percent(fsdp, "median_ape"), percent(fsdp, "mape"), percent(fsdp.at("baseline"), "mape"),
                  percent(fsdp, "bias"), percent(strict, "median_ape"), percent(strict, "bias")},
                 0.2);
+  const json& replayed = part(runs().at("replayed").at("families"), "family", "dense, FSDP");
+  check_figures("the same dense FSDP steps replayed",
+                {percent(replayed, "median_ape"), percent(replayed, "mape"), percent(replayed, "bias")}, 0.3);
   const json& sweep = part(runs().at("regimes"), "regime", "dense, stack never measured");
   check_figures("nanotron's sweep", {sweep.at("spearman").get<double>()}, 0.01);
   check_figures("MoE with tensor and pipeline groups",

@@ -99,3 +99,21 @@ TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
   CHECK_THROWS_WITH(StackCost(cluster("local-2core"), read_stack("torchtitan"), reference()),
                     Contains("needs a GPU with a known data sheet"));
 }
+
+TEST_CASE("prices of a stack or GPU that nobody measured are derived, with wider intervals") {
+  const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
+  const auto width = [&](const StackCost& on) {
+    const Price p = on.item(product, 0);
+    return (p.high_s - p.low_s) / p.seconds;
+  };
+  const auto evidence = [&](const StackCost& on, Evidence kind) {
+    return on.item(product, 0).shares()[static_cast<std::size_t>(kind)];
+  };
+  const StackCost& known = cost("hgx-h100", "torchtitan");
+  const StackCost& unknown_stack = cost("hgx-h100", "windtunnel");
+  CHECK(evidence(known, Evidence::published) == Approx(1));
+  CHECK(evidence(unknown_stack, Evidence::derived) == Approx(1));
+  CHECK(width(unknown_stack) > width(known));
+  CHECK(cost("hgx-h100", "windtunnel").collective(OpKind::all_gather, 1e8, 64, 8).relative_spread >
+        known.collective(OpKind::all_gather, 1e8, 64, 8).relative_spread);
+}

@@ -143,3 +143,25 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   CHECK(again.seconds(fresh, {"another", "A", false, false}) == Approx(guess).epsilon(1e-3));
   CHECK_THROWS_AS(StepModel({}), Error);
 }
+
+TEST_CASE("what was never measured is less sure: stacks and GPUs as far as the known ones are from the typical") {
+  std::mt19937 draw(8);
+  std::vector<StepWork> works;
+  for (int i = 0; i < 40; ++i) works.push_back(random_work(draw));
+  StepConstants typical = plain();
+  typical.values = {1.05, 2.2, 1.3, 1.6, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
+  std::vector<TimedStep> steps;
+  for (const auto& [stack, memory] : {std::pair("lean", 1.0), {"plain", 1.6}, {"eager", 2.6}})
+    for (const auto& [gpu, products] : {std::pair("A", 0.95), {"B", 1.2}})
+      for (const TimedStep& s : made(works, with(with(typical, C::memory, memory), C::products, products), stack, gpu))
+        steps.push_back(s);
+  const StepModel model(steps);
+  const auto width = [&](const char* stack, const char* gpu) {
+    const auto [low, high] = model.ratios({stack, gpu, false, false});
+    return high - low;
+  };
+  CHECK(width("plain", "A") < 0.05);
+  CHECK(width("another", "A") > 2 * width("plain", "A"));
+  CHECK(width("plain", "C") > 2 * width("plain", "A"));
+  CHECK(width("another", "C") > width("another", "A"));
+}

@@ -1,0 +1,113 @@
+// A published run on the simulator: without communication its replay is the step model's sum, communication only adds, and
+// what is not replayed says so.
+#include "sim/validate/replayed_run.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
+
+using namespace wt;
+using Catch::Contains;
+
+namespace {
+
+const RunReference& reference() {
+  static const RunReference tables = run_reference(configs_folder() / "measurements", read_stacks());
+  return tables;
+}
+const ReplayedRuns& replayed() {
+  static const ReplayedRuns runs(reference());
+  return runs;
+}
+
+/// FSDP over all GPUs.
+RunRow run_of(std::int64_t gpus, std::int64_t accumulation) {
+  RunRow run;
+  run.name = "a run";
+  run.gpu = "H100-80GB";
+  run.interconnect = "8x400G IB";
+  run.model = read_model("llama3-8b");
+  run.model.layers = 4;
+  run.gpus = run.dp = run.shard_group = gpus;
+  run.gpus_per_node = 8;
+  run.seq = 4096;
+  run.microbatch = 1;
+  run.accumulation = accumulation;
+  run.global_batch = gpus * accumulation;
+  run.zero_stage = 3;
+  run.precision = "bf16";
+  return run;
+}
+
+/// Nothing hidden and nothing of the host.
+StepConstants plain() {
+  StepConstants k;
+  k.values.fill(1);
+  for (StepConstant c : {StepConstant::item_s, StepConstant::call_s, StepConstant::step_s})
+    k.values[static_cast<std::size_t>(c)] = 0;
+  return k;
+}
+
+double seconds(const RunRow& run) { return replayed().seconds(run, {"", "H100-SXM", false, false}, plain()); }
+
+}  // namespace
+
+TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
+  const GpuTimes gpu(reference().kernels);
+  const RunFabric fabric(reference().collectives);
+  for (std::int64_t accumulation : {1, 3, 7}) {
+    const RunRow run = run_of(1, accumulation);
+    const double sum = step_seconds(step_work(run, gpu, fabric), {}, plain());
+    INFO(accumulation);
+    CHECK(seconds(run) == Approx(sum).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("communication only adds: the more GPUs and the slower their adapters, the longer a step") {
+  const double one = seconds(run_of(1, 2)), node = seconds(run_of(8, 2)), nodes = seconds(run_of(32, 2));
+  CHECK(node > one);
+  CHECK(nodes > node);
+  RunRow slower = run_of(32, 2);
+  slower.interconnect = "4x100G IB";
+  CHECK(seconds(slower) > 1.5 * nodes);
+  RunRow half = run_of(32, 2);
+  half.gradient_bytes = 2;
+  CHECK(seconds(half) <= nodes);
+}
+
+TEST_CASE("a dispatcher that sends a token once to each node takes less time") {
+  RunRow run = run_of(16, 2);
+  run.model = read_model("qwen3-30b-a3b");
+  run.model.layers = 2;
+  run.ep = 16;
+  const double each = seconds(run);
+  run.rows_sent_once = true;
+  CHECK(seconds(run) < each);
+}
+
+TEST_CASE("the cluster is the run's GPUs and the adapters that its source names") {
+  const ClusterSpec cluster = cluster_of(run_of(32, 1));
+  CHECK(cluster.nodes == 4);
+  CHECK(cluster.gpus_per_node == 8);
+  CHECK(cluster.nic_per_gpu_Bps() == Approx(50e9));
+  CHECK(cluster.nvswitch_Bps == Approx(450e9));
+  CHECK(cluster_of(run_of(4, 1)).nodes == 1);
+  RunRow unknown = run_of(8, 1);
+  unknown.gpu = "Q7";
+  CHECK_THROWS_WITH(cluster_of(unknown), Contains("no data sheet of 'Q7'"));
+}
+
+TEST_CASE("what is not replayed says so") {
+  const auto refused = [](auto change, const char* why) {
+    RunRow run = run_of(8, 1);
+    change(run);
+    CHECK_THROWS_WITH(seconds(run), Contains(why));
+  };
+  refused([](RunRow& r) { r.tp = 2; }, "tensor groups");
+  refused([](RunRow& r) { r.pp = 2; }, "pipeline");
+  refused([](RunRow& r) { r.precision = "fp8"; }, "fp8");
+  refused([](RunRow& r) { r.flash_attention = false; }, "scores");
+  refused([](RunRow& r) { r.exchange_overlapped = true; }, "another microbatch");
+  refused([](RunRow& r) { r.unusable = "no steps"; }, "no steps");
+}
