@@ -34,6 +34,14 @@ MemoryFacts memory_from_yaml(YamlMap map) {
   return m;
 }
 
+std::map<std::string, double> step_from_yaml(YamlMap map) {
+  std::map<std::string, double> step;
+  for (const char* name : kStackFactors)
+    if (map.has(name)) step[name] = map.number(name, 0.01, 100);
+  map.finish();
+  return step;
+}
+
 }  // namespace
 
 StackSpec stack_from_yaml(YamlMap& map) {
@@ -46,6 +54,7 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.attention = map.choice("attention", {"flash2", "cudnn"}, "flash2") == "cudnn" ? FusedAttention::cudnn
                                                                                       : FusedAttention::flash2;
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
+  if (map.has("step")) stack.step = step_from_yaml(map.map("step"));
   stack.source = map.text("source");
   map.finish();
   return stack;

@@ -2,6 +2,8 @@
 // here come from its documentation and source code; the constants of the step-time model (sim/validate/step_model.hpp)
 // and of memory (sim/validate/memory.hpp) are fitted.
 #pragma once
+#include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,11 @@ struct MemoryFacts {
   bool first_rank_only = false;   ///< what it prints is the first pipeline stage's, else the largest
 };
 
+/// Constants of the step-time model that differ from stack to stack; sim/validate/step_model.hpp says what each is.
+inline constexpr std::array<const char*, 12> kStackFactors = {
+    "products", "attention", "memory",   "item_s",    "call_s", "network",
+    "tensor",   "exchange",  "replicas", "optimizer", "step_s", "pipelined_tensor_s"};
+
 struct StackSpec {
   std::string name;
   std::vector<std::string> frameworks;  ///< words by which a table of measurements names it
@@ -34,7 +41,10 @@ struct StackSpec {
   bool balanced_stages = false;
   FusedAttention attention = FusedAttention::flash2;
   MemoryFacts memory;
-  std::string source;
+  /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others are
+  /// fitted, or 1 where the stack has no published steps.
+  std::map<std::string, double> step = {};
+  std::string source = {};
 };
 
 /// Throws Error{usage}: unknown keys, no framework, negative bytes.

@@ -80,6 +80,7 @@ Validation validate_runs(const Options& o) {
                .unit = kSeconds,
                .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
                .whole = "stack"};
+  v.steps = reference_model(reference, GpuTimes(reference.kernels), RunFabric(reference.collectives));
   if (o.replay) {
     const ReplayedRuns replayed(reference);
     const auto timer = [&](const RunRow& row, const StepTraits& traits, const StepConstants& constants) {

@@ -121,6 +121,33 @@ nlohmann::json ratios_json(const std::vector<Ratio>& ratios) {
   return out;
 }
 
+nlohmann::json stacks_json(const std::optional<StepModel>& steps) {
+  if (!steps) return nullptr;
+  nlohmann::json out;
+  const StepConstants typical = steps->constants({});
+  for (std::size_t i = 0; i < kStepConstants; ++i)
+    out["typical"][name_of(static_cast<StepConstant>(i))] = typical.values[i];
+  for (const std::string& stack : steps->stacks()) out[stack] = steps->factors(stack);
+  return out;
+}
+
+/// Factors of each stack, below the typical one's constants.
+Table stack_table(const StepModel& steps) {
+  Table table{.columns = {{"stack"}}};
+  for (const char* name : kStackFactors) table.columns.push_back({name, "", Align::right});
+  const StepConstants typical = steps.constants({});
+  table.rows.emplace_back(1, Cell("typical: constants"));
+  for (const char* name : kStackFactors)
+    for (std::size_t i = 0; i < kStepConstants; ++i)
+      if (std::string(name) == name_of(static_cast<StepConstant>(i))) table.rows.back().emplace_back(typical.values[i]);
+  for (const std::string& stack : steps.stacks()) {
+    table.rows.emplace_back(1, Cell(stack));
+    for (const auto& factors = steps.factors(stack); const char* name : kStackFactors)
+      table.rows.back().emplace_back(factors.at(name), fmt::format("{:.2f}", factors.at(name)));
+  }
+  return table;
+}
+
 Cell percent(const std::optional<double>& fraction) {
   return fraction ? Cell(*fraction * 100, fmt::format("{:.1f}", *fraction * 100)) : Cell("-");
 }
@@ -229,6 +256,7 @@ nlohmann::json validation_json(const Validation& v) {
           {"families", list_json(by_family(v.rows), "family")},
           {"whole_sources_left_out", figures_json(v.whole_sources)},
           {"replayed", std::move(replayed)},
+          {"stacks", stacks_json(v.steps)},
           {"ratios", ratios_json(v.ratios)},
           {"summary", both_json(v.rows)}};
 }
@@ -259,6 +287,11 @@ Report validation_report(const Validation& v) {
                                {"Every row's step program, replayed with prices by the same constants: what overlaps with what is "
                                 "the replay's, as it is in plans."},
                                {accuracy_table(v.replayed, v.baseline), reasons(v.replayed)}});
+  if (v.steps)
+    report.sections.push_back({"stacks",
+                               "What stacks take, over the typical one",
+                               {"Factors fitted to all runs; configs/stacks/NAME.yaml may say others (step)."},
+                               {stack_table(*v.steps)}});
   if (!v.ratios.empty())
     report.sections.push_back(
         {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});

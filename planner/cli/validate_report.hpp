@@ -1,12 +1,14 @@
 // What `windtunnel validate` prints: one JSON document with a row a measurement, or tables for people.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "reports/report.hpp"
 #include "sim/validate/ratios.hpp"
 #include "sim/validate/statistics.hpp"
+#include "sim/validate/step_model.hpp"
 
 namespace wt {
 
@@ -28,12 +30,13 @@ struct Validation {
       {};  ///< the same with all of a row's source left out; empty where it makes no sense
   std::string whole = "source";    ///< what is left out there
   std::vector<Judged> replayed = {};  ///< the same by the simulator's replay of each row; empty where it was not asked for
+  std::optional<StepModel> steps = {};  ///< of runs: fitted to everything
   std::vector<Ratio> ratios = {};  ///< between alternatives, where those are what the rows are about
 };
 
 /// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
 /// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, replayed: {rows, summary, regimes
-/// and families, or null}, ratios: {n, mape, largest,
+/// and families, or null}, stacks: {typical: {constant: value}, NAME: {constant: factor}} or null, ratios: {n, mape, largest,
 /// baseline: {mape, largest}, pairs: [{choice, slower, faster, measured, predicted, balanced}]} or null}. Times in
 /// seconds or memory in bytes, errors as fractions, null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);

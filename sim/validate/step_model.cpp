@@ -175,10 +175,29 @@ std::pair<double, double> StepModel::ratios(const StepTraits& traits) const {
   return {quantile(all, 0.1), quantile(all, 0.9)};
 }
 
+std::map<std::string, double> StepModel::factors(const std::string& stack) const {
+  const auto found = stacks_.find(stack);
+  std::map<std::string, double> out;
+  for (std::size_t i = 0; i < kStepConstants; ++i)
+    if (kKnown[i].stack_spread > 0) out[kKnown[i].name] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
+  return out;
+}
+
+std::vector<std::string> StepModel::stacks() const {
+  std::vector<std::string> out;
+  for (const auto& [name, logs] : stacks_) out.push_back(name);
+  return out;
+}
+
 StepConstants StepModel::constants(const StepTraits& traits) const {
   Logs logs = base_;
-  if (const auto stack = stacks_.find(traits.stack); stack != stacks_.end())
-    for (std::size_t i = 0; i < kStepConstants; ++i) logs[i] += stack->second[i];
+  const auto fitted = stacks_.find(traits.stack);
+  for (std::size_t i = 0; i < kStepConstants; ++i) {
+    if (const auto given = traits.factors.find(kKnown[i].name); given != traits.factors.end())
+      logs[i] += std::log(given->second);
+    else if (fitted != stacks_.end())
+      logs[i] += fitted->second[i];
+  }
   if (const auto gpu = gpus_.find(traits.gpu); gpu != gpus_.end())
     logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
   StepConstants out;

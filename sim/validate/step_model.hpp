@@ -51,6 +51,7 @@ struct StepTraits {
   std::string stack, gpu;
   bool balanced_stages = false;   ///< layers are dealt to stages so that embedding and output projection count
   bool ampere_attention = false;  ///< FlashAttention-2 on a later GPU
+  std::map<std::string, double> factors = {};  ///< StackSpec::step
 };
 
 /// (a^n + b^n)^(1/n) with n = 1 + power.
@@ -76,6 +77,9 @@ class StepModel {
   StepConstants constants(const StepTraits& traits) const;
   bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
   bool knows_gpu(const std::string& gpu) const { return gpus_.count(gpu) > 0; }
+  /// A stack's fitted factors on the typical one's constants, by name of kStackFactors; 1 of a stack never measured.
+  std::map<std::string, double> factors(const std::string& stack) const;
+  std::vector<std::string> stacks() const;  ///< that were measured
   /// 10th and 90th percentile of measured over predicted. Of a stack and GPU that were measured: of the stack's steps. Of
   /// others: of all steps, predicted as if their own stack, or GPU, had no factors.
   std::pair<double, double> ratios(const StepTraits& traits) const;

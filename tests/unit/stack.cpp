@@ -76,6 +76,18 @@ TEST_CASE("every fact of memory is read") {
          facts.first_rank_only));
 }
 
+TEST_CASE("factors on the typical stack's step are read by name") {
+  YamlMap map = YamlMap::from_text(
+      "name: mine\nframeworks: [Mine]\nsource: its code\nstep: {products: 0.9, item_s: 2}\n", "mine.yaml");
+  const StackSpec mine = stack_from_yaml(map);
+  CHECK(mine.step == std::map<std::string, double>{{"products", 0.9}, {"item_s", 2}});
+  for (const char* wrong : {"{product: 1}", "{products: 0}", "{products: fast}", "{host_power: 2}"}) {
+    YamlMap bad = YamlMap::from_text(
+        std::string("name: mine\nframeworks: [Mine]\nsource: its code\nstep: ") + wrong + "\n", "mine.yaml");
+    CHECK_THROWS_WITH(stack_from_yaml(bad), Contains("step."));
+  }
+}
+
 TEST_CASE("keys, units and names that do not exist are refused, with the nearest that does") {
   CHECK_THROWS_WITH(parsed("fused_gates: true"), Contains("memory.fused_gates") && Contains("'fused_gate'"));
   CHECK_THROWS_WITH(parsed("logit: 2"), Contains("memory.logit") && Contains("KiB"));

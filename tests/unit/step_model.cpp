@@ -7,6 +7,7 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
+#include "configs/spec/stack.hpp"
 
 using namespace wt;
 using C = StepConstant;
@@ -138,6 +139,15 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   const double low = step_seconds(fresh, {}, typical), high = step_seconds(fresh, {}, slower);
   CHECK(guess > 0.97 * low);
   CHECK(guess < 1.03 * high);
+  // What a stack's file says counts before the fit.
+  const StepTraits told{"eager", "A", false, false, {{"memory", 1.0}}};
+  CHECK(model.constants(told)[C::memory] == Approx(model.constants({})[C::memory]));
+  CHECK(model.constants(told)[C::item_s] == Approx(model.constants({"eager", "A", false, false})[C::item_s]));
+  CHECK(model.factors("eager").at("memory") > 1.2);
+  CHECK(model.factors("another").at("memory") == 1);
+  std::vector<std::string> names;
+  for (const auto& [name, factor] : model.factors("eager")) names.push_back(name);
+  CHECK_THAT(names, Catch::UnorderedEquals(std::vector<std::string>(kStackFactors.begin(), kStackFactors.end())));
   // From where another fit ended the same minimum is found.
   const StepModel again(steps, &model);
   CHECK(again.seconds(fresh, {"another", "A", false, false}) == Approx(guess).epsilon(1e-3));
