@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/model.hpp"
 #include "configs/spec/stack.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
@@ -49,10 +50,17 @@ Validation validate_collectives(const Options& o) {
           .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
 }
 
+std::vector<ModelSpec> known_models() {
+  std::vector<ModelSpec> out;
+  for (const std::string& name : preset_names("models")) out.push_back(read_model(name));
+  return out;
+}
+
 Validation validate_routing(const Options& o) {
   const std::vector<PlacedStep> rows = read_placed_steps(o.file);
   const std::vector<PlacedStep> reference = read_placed_steps(measurements("routing_step_times.csv"));
-  const RoutedContext context = read_routed_context(o.file, measurements(""));
+  RoutedContext context = read_routed_context(o.file, measurements(""));
+  context.models = known_models();
   const GpuTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
   const RunFabric fabric(read_collective_rows(measurements("collectives.csv")));
   Validation v{.subject = "routing",

@@ -53,6 +53,7 @@ nlohmann::json row_json(const Judged& row, const std::string& unit) {
   out["interval80_" + unit] = {f.low, f.high};
   for (const Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
     out["evidence"][to_string(kind)] = f.evidence[static_cast<std::size_t>(kind)];
+  out["assumed"] = row.assumed;
   out["baseline_" + unit] = or_null(row.baseline.value);
   return out;
 }
@@ -187,6 +188,23 @@ Table reasons(const std::vector<Judged>& rows) {
   return table;
 }
 
+/// What predicted rows take for granted, most common first.
+Table assumptions(const std::vector<Judged>& rows) {
+  std::map<std::string, std::int64_t> counts;
+  for (const Judged& row : rows)
+    if (row.forecast.value)
+      for (const std::string& each : row.assumed) ++counts[each];
+  std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  Table table{.title = "What nobody said of rows with a prediction",
+              .columns = {{"rows", "", Align::right}, {"assumed"}}};
+  for (const auto& [words, n] : sorted)
+    if (table.rows.size() < kMostRowsShown) table.rows.push_back({count(n), words});
+  if (sorted.size() > kMostRowsShown)
+    table.note = fmt::format("{} more; --json has all", sorted.size() - kMostRowsShown);
+  return table;
+}
+
 Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
   std::map<std::string, std::vector<Ratio>> by_pair;
   for (const Ratio& r : all) by_pair[r.slower + " over " + r.faster].push_back(r);
@@ -295,6 +313,8 @@ Report validation_report(const Validation& v) {
   if (!v.ratios.empty())
     report.sections.push_back(
         {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});
+  if (Table assumed = assumptions(v.rows); !assumed.rows.empty())
+    report.sections.push_back({"assumed", "What it assumes", {}, {assumed}});
   if (Table why = reasons(v.rows); !why.rows.empty())
     report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
   if (Table thin = thin_rows(by_regime(v.rows), v.unit); !thin.rows.empty())

@@ -38,7 +38,7 @@ struct Validation {
 /// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, replayed: {rows, summary, regimes
 /// and families, or null}, stacks: {typical: {constant: value}, NAME: {constant: factor}} or null, ratios: {n, mape, largest,
 /// baseline: {mape, largest}, pairs: [{choice, slower, faster, measured, predicted, balanced}]} or null}. Times in
-/// seconds or memory in bytes, errors as fractions, null where a figure is not defined.
+/// seconds or memory in bytes, errors as fractions; `assumed` of a predicted row, what nobody said of it, in words, null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);
 
 Report validation_report(const Validation& validation);

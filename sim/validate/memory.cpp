@@ -184,6 +184,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.group = s.group;
     j.regime = s.regime;
     j.measured = s.row->memory_bytes;
+    j.assumed = s.row->assumed;
     j.forecast.reason = j.baseline.reason = s.row->unusable;
     if (s.row->unusable.empty()) {
       const Left& left = left_of(s);

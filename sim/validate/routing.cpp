@@ -1,8 +1,9 @@
 #include "sim/validate/routing.hpp"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,51 +12,21 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
+#include "sim/validate/routed_case.hpp"
 #include "sim/validate/routed_step.hpp"
 
 namespace wt {
 namespace {
 
-/// What was wrong with the tables beside: the first of it.
-std::string also(const std::vector<std::string>& refused) {
-  if (refused.empty()) return "";
-  return fmt::format("; {} lines beside were not taken, the first: {}", refused.size(), refused.front());
-}
-
-struct Loads {
-  const FullestShares* shares = nullptr;  ///< none: `reason` says why
-  std::string regime, reason;
-  bool recorded = false;  ///< on this model, data set and loss
-};
-
-Loads loads_of(const PlacedStep& row, const RoutedSetup& setup, const RoutedContext& context) {
-  const auto own = context.loads.find({row.model, row.method});
-  if (own != context.loads.end()) {
-    const bool same = row.dataset == setup.loads_dataset && row.aux_loss == setup.loads_aux_loss;
-    return {&own->second, same ? "loads recorded" : "loads assumed: recorded on another data set or loss", "", same};
-  }
-  for (const auto& [key, shares] : context.loads) {
-    const auto& [model, method] = key;
-    const auto other = context.setups.find(model);
-    if (method == row.method && other != context.setups.end() &&
-        other->second.run.model.experts == setup.run.model.experts &&
-        other->second.run.model.top_k == setup.run.model.top_k && other->second.run.ep == setup.run.ep)
-      return {&shares, "loads assumed: recorded on another model", "", false};
-  }
-  std::set<std::string> methods;
-  for (const auto& [key, shares] : context.loads) methods.insert(key.second);
-  return {nullptr, "no loads",
-          fmt::format("no rank loads of method '{}' for {} experts, top {}; recorded are {}", row.method,
-                      setup.run.model.experts, setup.run.model.top_k, fmt::join(methods, ", ")) +
-              also(context.refused),
-          false};
-}
-
 struct Sample {
   const PlacedStep* row = nullptr;
   std::string group;
-  Loads loads;
+  RoutedCase given;
   RoutedStep::Seconds work, balanced;  ///< without the stack's part
+
+  bool priced() const { return given.reason.empty(); }
+  bool near() const { return given.basis <= RoutedBasis::other_model; }
+  bool own_shape() const { return given.basis != RoutedBasis::other_shape; }
 };
 
 class Pricer {
@@ -63,59 +34,56 @@ class Pricer {
   Pricer(const RoutedContext& context, const GpuTimes& gpus, const RunFabric& fabric)
       : context_(context), gpus_(gpus), fabric_(fabric) {}
 
-  Sample sample(const PlacedStep& row, RoutingLeftOut left_out) {
+  Sample sample(const PlacedStep& row, RoutingLeftOut left_out, Hidden hidden = Hidden::nothing) {
     Sample s;
     s.row = &row;
-    s.group = left_out == RoutingLeftOut::model ? row.model : row.model + ", " + row.dataset;
-    const auto setup = context_.setups.find(row.model);
-    if (!row.unusable.empty()) {
-      s.loads.regime = "unusable rows";
-      s.loads.reason = row.unusable;
-    } else if (setup == context_.setups.end()) {
-      s.loads.regime = "no shape";
-      s.loads.reason = fmt::format("no shape and layout of model '{}'; columns as in routing_setups.csv", row.model) +
-                       also(context_.refused);
-    } else if (!data_sheet(setup->second.run.gpu)) {
-      s.loads.regime = "no data sheet";
-      s.loads.reason = fmt::format("no data sheet of '{}'", setup->second.run.gpu);
-    } else {
-      s.loads = loads_of(row, setup->second, context_);
-    }
-    if (!s.loads.shares) return s;
+    s.given = routed_case(row, context_, hidden);
+    s.group = left_out == RoutingLeftOut::model ? s.given.model : s.given.model + ", " + row.dataset;
+    if (!s.priced()) return s;
     try {
-      auto& step = steps_[row.model];
-      if (!step) step = std::make_unique<RoutedStep>(setup->second.run, gpus_, fabric_);
-      const auto known = seconds_.find({row.model, s.loads.shares});
-      if (known == seconds_.end()) {
-        std::tie(s.work, s.balanced) = seconds_[{row.model, s.loads.shares}] = {step->seconds(*s.loads.shares),
-                                                                                step->balanced()};
-      } else {
-        std::tie(s.work, s.balanced) = known->second;
+      Priced& priced = priced_[{s.given.model, s.own_shape()}];
+      if (!priced.step) {
+        priced.run = s.given.setup.run;
+        priced.step = std::make_unique<RoutedStep>(priced.run, gpus_, fabric_);
       }
+      const auto [seconds, fresh] = priced.seconds.try_emplace(s.given.recording);
+      if (fresh) seconds->second = {priced.step->seconds(s.given.shares), priced.step->balanced()};
+      std::tie(s.work, s.balanced) = seconds->second;
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;
-      s.loads = {nullptr, "no price", e.what(), false};
+      s.given.unknown = "no price";
+      s.given.reason = e.what();
     }
     return s;
   }
 
  private:
-  using Both = std::pair<RoutedStep::Seconds, RoutedStep::Seconds>;
+  struct Priced {
+    RunRow run;
+    std::unique_ptr<RoutedStep> step;
+    std::map<std::pair<std::string, std::string>, std::pair<RoutedStep::Seconds, RoutedStep::Seconds>>
+        seconds;  ///< by recording
+  };
   const RoutedContext& context_;
   const GpuTimes& gpus_;
   const RunFabric& fabric_;
-  std::map<std::string, std::unique_ptr<RoutedStep>> steps_;              ///< by model
-  std::map<std::pair<std::string, const FullestShares*>, Both> seconds_;  ///< by model and loads
+  std::map<std::pair<std::string, bool>, Priced> priced_;  ///< by model, and whether the shape is its own
 };
 
-/// Median of measured over priced outside a group; nothing without such rows.
-std::optional<double> stack_constant(const std::vector<Sample>& samples, const std::string& group,
+/// Median of measured over priced outside the sample's group, of near rows; of a far one, over far rows of its kind
+/// where other groups have some, as who ran them is unknown to the same degree. Nothing without such rows.
+std::optional<double> stack_constant(const std::vector<Sample>& samples, const Sample& of,
                                      RoutedStep::Seconds Sample::*which) {
-  std::vector<double> factors;
-  for (const Sample& s : samples)
-    if (s.loads.shares && s.group != group) factors.push_back(s.row->seconds / (s.*which).all);
-  if (factors.empty()) return std::nullopt;
-  return quantile(factors, 0.5);
+  std::vector<double> near, alike;
+  for (const Sample& s : samples) {
+    if (!s.priced() || s.group == of.group) continue;
+    const double factor = s.row->seconds / (s.*which).all;
+    if (s.near()) near.push_back(factor);
+    if (!of.near() && s.given.basis == of.given.basis) alike.push_back(factor);
+  }
+  if (alike.empty()) alike = near;
+  if (alike.empty()) return std::nullopt;
+  return quantile(alike, 0.5);
 }
 
 /// Every measurement once: what stands in both counts as one.
@@ -137,22 +105,63 @@ Judged judged(const Sample& s, const std::vector<Sample>& samples) {
   j.alternative = s.row->method;
   j.name = j.choice + ", " + j.alternative;
   j.group = s.group;
-  j.regime = s.loads.regime;
+  j.regime = s.priced() ? regime_of(s.given.basis) : s.given.unknown;
   j.measured = s.row->seconds;
-  j.forecast.reason = s.loads.reason;
-  const auto stack = stack_constant(samples, s.group, &Sample::work);
-  const auto even = stack_constant(samples, s.group, &Sample::balanced);
-  if (s.loads.shares && !stack) j.forecast.reason = "no other group to find the stack's constant on";
+  j.assumed = s.given.assumed;
+  j.forecast.reason = s.given.reason;
+  const auto stack = stack_constant(samples, s, &Sample::work);
+  const auto even = stack_constant(samples, s, &Sample::balanced);
+  if (s.priced() && !stack) j.forecast.reason = "no other group to find the stack's constant on";
   if (j.forecast.reason.empty()) {
     j.forecast.value = *stack * s.work.all;
     j.baseline.value = *even * s.balanced.all;
     j.baseline.evidence = only(Evidence::assumed);
-    const double assumed = s.loads.recorded ? 0 : s.work.routed / s.work.all;
+    const double assumed = !s.own_shape() ? 1 : s.given.basis == RoutedBasis::recorded ? 0 : s.work.routed / s.work.all;
     j.forecast.evidence[static_cast<std::size_t>(Evidence::published)] = 1 - assumed;
     j.forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] = assumed;
   }
   j.baseline.reason = j.forecast.reason;
   return j;
+}
+
+/// How far assumptions carry, from rows that need none: what they would be off by if of their model no loads, or no
+/// shape, either, were known.
+void add_unknown(const std::vector<Sample>& samples, Pricer& pricer, RoutingLeftOut left_out,
+                 std::vector<Judged>& out) {
+  std::vector<Sample> known;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(known),
+               [](const Sample& s) { return s.priced() && s.given.basis <= RoutedBasis::other_setting; });
+  for (const auto& [hidden, basis] :
+       {std::pair{Hidden::loads, RoutedBasis::other_experts}, std::pair{Hidden::shape, RoutedBasis::other_shape}})
+    for (const Sample& s : known)
+      if (const Sample unknown = pricer.sample(*s.row, left_out, hidden); unknown.given.basis == basis)
+        out.push_back(judged(unknown, known));
+}
+
+/// Rows of other experts or another shape are off by as much as the unknown ones of that regime, and say nothing of
+/// those that are recorded; and no assumption makes an interval narrower than the widest of recorded rows.
+void add_routing_intervals(std::vector<Judged>& rows, const std::vector<Judged>& unknown, Forecast Judged::*which) {
+  const std::string recorded = regime_of(RoutedBasis::recorded), experts = regime_of(RoutedBasis::other_experts),
+                    shape = regime_of(RoutedBasis::other_shape);
+  const auto add_to = [&](const auto& wanted) {
+    std::vector<Judged> pool;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(pool), wanted);
+    std::copy_if(unknown.begin(), unknown.end(), std::back_inserter(pool), wanted);
+    add_intervals(pool, which);
+    auto from = pool.begin();
+    for (Judged& row : rows)
+      if (wanted(row)) row.*which = (*from++).*which;
+  };
+  add_to([&](const Judged& j) { return j.regime != experts && j.regime != shape; });
+  add_to([&](const Judged& j) { return j.regime == experts; });
+  add_to([&](const Judged& j) { return j.regime == shape; });
+  double low = 1, high = 1;  // of a prediction
+  for (const Judged& j : rows)
+    if (const Forecast& f = j.*which; f.value && j.regime == recorded)
+      low = std::min(low, f.low / *f.value), high = std::max(high, f.high / *f.value);
+  for (Judged& j : rows)
+    if (Forecast& f = j.*which; f.value && j.regime != recorded)
+      f.low = std::min(f.low, low * *f.value), f.high = std::max(f.high, high * *f.value);
 }
 
 }  // namespace
@@ -164,8 +173,10 @@ std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std
   const std::vector<Sample> samples = samples_of(rows, reference, pricer, left_out);
   std::vector<Judged> out;
   for (const Sample& s : samples) out.push_back(judged(s, samples));
-  add_intervals(out, &Judged::forecast);  // which know the errors on the reference, too
-  add_intervals(out, &Judged::baseline);
+  std::vector<Judged> unknown;
+  add_unknown(samples, pricer, left_out, unknown);
+  add_routing_intervals(out, unknown, &Judged::forecast);  // which know the errors on the reference, too
+  add_routing_intervals(out, unknown, &Judged::baseline);
   out.resize(rows.size());
   return out;
 }

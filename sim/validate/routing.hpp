@@ -19,9 +19,10 @@ enum class RoutingLeftOut {
 };
 
 /// One judged row a measurement of `rows`, in order. The constant is the median over `rows` and `reference`, except
-/// what is left out. Loads are those of the row's model and method; of another model with as many experts and choices
-/// where that has none; the regime says whether they were recorded on the row's data set and loss. The baseline gives
-/// every rank the same rows, and has a constant of its own, found the same way.
+/// what is left out; of rows of other experts or an assumed shape, over such rows alone where there are some. Shape and
+/// loads are those of routed_case.hpp; the regime says how near they are, `assumed` what was taken for granted, and
+/// intervals of rows with assumptions are at least as wide as those of rows without. The baseline gives every rank the
+/// same rows, and has a constant of its own, found the same way.
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
                                   const RoutedContext& context, const GpuTimes& gpus, const RunFabric& fabric,
                                   RoutingLeftOut left_out = RoutingLeftOut::setting);

@@ -87,14 +87,10 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
     throw_error(Code::usage, "{}: found {} sequences for {} GPUs x {} microbatches, needs a multiple", where,
                 run.global_batch, run.gpus, run.accumulation);
   run.microbatch = run.global_batch / parts;
-  if (model.layers * run.accumulation > kMostBlocks)
-    throw_error(Code::usage, "{}: found {} layers x {} microbatches, allowed are {} together", where, model.layers,
-                run.accumulation, kMostBlocks);
   if (model.d_model % model.heads != 0)
     throw_error(Code::usage, "{}: found a width of {} for {} heads, needs a multiple", where, model.d_model,
                 model.heads);
-  model.check(where);
-  layout_of(run).check(model, where);
+  check_setup(s, where);
   s.loads_dataset = text("loads_dataset");
   s.loads_aux_loss = needed_number(table, row, table.at("loads_aux_loss"), 0);
   return s;
@@ -121,6 +117,15 @@ void add_folder(const fs::path& folder, RoutedContext& context) {
 }
 
 }  // namespace
+
+void check_setup(const RoutedSetup& setup, const std::string& where) {
+  const RunRow& run = setup.run;
+  if (run.model.layers * run.accumulation > kMostBlocks)
+    throw_error(Code::usage, "{}: found {} layers x {} microbatches, allowed are {} together", where, run.model.layers,
+                run.accumulation, kMostBlocks);
+  run.model.check(where);
+  layout_of(run).check(run.model, where);
+}
 
 std::vector<PlacedStep> read_placed_steps(const fs::path& file) {
   const CsvTable table =
@@ -231,6 +236,7 @@ RoutedContext read_routed_context(const fs::path& file, const fs::path& referenc
   RoutedContext context;  // what is there first stays
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   add_folder(folder, context);
+  for (auto& [name, setup] : context.setups) setup.beside = true;
   if (!fs::equivalent(folder, reference)) add_folder(reference, context);
   return context;
 }

@@ -31,12 +31,17 @@ struct RoutedSetup {
   RunRow run;
   std::string loads_dataset;  ///< what rank loads of this model were recorded on
   double loads_aux_loss = 0;
+  bool beside = false;  ///< from the folder of the step times, not the tree's
 };
+
+/// Throws Error{usage} naming `where`: impossible shapes and layouts, more blocks than can be priced.
+void check_setup(const RoutedSetup& setup, const std::string& where);
 
 /// What is known besides step times, by model; loads by model and method.
 struct RoutedContext {
   std::map<std::string, RoutedSetup> setups;
   std::map<std::pair<std::string, std::string>, FullestShares> loads;
+  std::vector<ModelSpec> models = {};  ///< shapes alone, for names that no setup has
   std::vector<std::string> refused;  ///< what is wrong with lines of these tables that were not taken
 };
 

@@ -132,6 +132,8 @@ class RunPredictor {
     j.baseline.reason = j.forecast.reason;
     if (!j.forecast.reason.empty()) return j;
     j.choice = choice_of(row);
+    j.assumed = row.assumed;
+    if (fabric_assumed(row)) j.assumed.push_back("fabric of " + fabric_text(row).fabric);
     predict(j, s, *model, known);
     if (timer_) retime(j, s, *model);
     if (left_out_ == RunsLeftOut::stack) j.regime = regime_of(row);

@@ -27,6 +27,7 @@ struct Judged {
   std::string choice = {};  ///< rows that are alternatives to each other; empty = it is no choice
   std::string alternative = {};  ///< which of them this is
   double measured = 0;           ///< seconds or bytes, the same of all rows
+  std::vector<std::string> assumed = {};  ///< what nobody said of the measurement and the forecast takes for granted
   Forecast forecast, baseline;
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"
 
 namespace {
@@ -92,6 +93,7 @@ void check_document(const json& d, const std::string& subject, std::size_t rows,
       continue;
     }
     ++predicted;
+    CHECK(row.at("assumed").is_array());
     CHECK(row.at(predicted_key) > 0);
     CHECK(row.at(interval)[0] <= row.at(predicted_key));
     CHECK(row.at(interval)[1] >= row.at(predicted_key));
@@ -251,6 +253,34 @@ TEST_CASE("steps under placements of experts, model and data set never seen") {
     else
       CHECK((row.at("evidence").at("assumed") == 0) == (row.at("regime") == "loads recorded"));
   }
+}
+
+TEST_CASE("step times alone, of models and placements by other names, are predicted with every assumption said") {
+  const TempDirectory folder;
+  const std::string file = folder / "steps.csv";
+  std::ofstream(file) << "method,model_name,avg_time_ms\nFSDP+EP,DBRX,60000\nLAER-MoE,mixtral-8x7b-e32k8,20000\n"
+                         "megatron,dbrx,50000\nFSDP,unheard-of,1000\n";
+  const auto [status, text] = run("routing " + file + " --json");
+  REQUIRE(status == 0);
+  const json d = json::parse(text);
+  check_document(d, "routing", 4);
+  CHECK(d.at("summary").at("n") == 2);
+  const double narrowest = 1.1;  // what recorded rows are off by, at least
+  for (std::size_t i : {0, 1}) {
+    const json& row = d.at("rows")[i];
+    INFO(row.dump());
+    CHECK(row.at("regime") == "shape or layout assumed");
+    CHECK(row.at("evidence").at("assumed") == 1);
+    CHECK(row.at("assumed").size() == 3);  // shape, layout, loads
+    CHECK(row.at("interval80_s")[1].get<double>() > narrowest * row.at("predicted_s").get<double>());
+    const auto [done, table] = run("routing " + file);
+    for (const json& words : row.at("assumed"))
+      CHECK(table.find(words.get<std::string>().substr(0, 60)) != std::string::npos);
+  }
+  CHECK_THAT(d.at("rows")[2].at("abstained").get<std::string>(), Catch::Contains("no rank loads of method 'megatron'"));
+  CHECK_THAT(d.at("rows")[3].at("abstained").get<std::string>(), Catch::Contains("no shape and layout of model"));
+  const json placed = routing().at("rows")[0];
+  CHECK(placed.at("assumed") == json{"loads as on wikitext with a balancing loss of 0"});
 }
 
 namespace {

@@ -2,12 +2,14 @@
 // part alone, the stack's constant is recovered from steps made with it, and what cannot be known is not predicted.
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/ratios.hpp"
+#include "sim/validate/routed_case.hpp"
 #include "sim/validate/routed_step.hpp"
 #include "sim/validate/routing.hpp"
 #include "tests/support/temp_directory.hpp"
@@ -96,6 +98,10 @@ std::vector<PlacedStep> steps_of(const RoutedContext& c, double stack) {
   return rows;
 }
 
+using Words = std::vector<std::string>;
+
+PlacedStep asked(const std::string& method, const std::string& model) { return {2, "books", method, model, 0, 1}; }
+
 const std::string kSetupHeader =
     "model_name,layers,hidden,ffn,experts,top_k,heads,kv_heads,vocabulary,sequences,sequence_tokens,microbatches,gpu,"
     "gpus,gpus_per_node,interconnect,expert_parallel,loads_dataset,loads_aux_loss,source\n";
@@ -169,12 +175,17 @@ TEST_CASE("what was assumed of loads is said, and what cannot be known is a reas
   const std::vector<Judged> judged = judge_routing(rows, {}, c, gpus(), fabric());
   CHECK(judged[0].regime == "loads recorded");
   CHECK(judged[0].forecast.evidence == only(Evidence::published));
+  CHECK(judged[0].assumed.empty());
+  CHECK(judged[2].assumed == Words{"loads as on books with a balancing loss of 0"});
+  CHECK(judged[8].assumed == Words{"loads of hot on small"});
   CHECK(judged[2].regime == "loads assumed: recorded on another data set or loss");
   CHECK(judged[8].regime == "loads assumed: recorded on another model");
   CHECK(judged[8].forecast.value.has_value());
   CHECK(judged[8].forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] > 0.1);
-  CHECK(judged[9].forecast.reason == "no rank loads of method 'hot' for 16 experts, top 2; recorded are hot, spread");
-  CHECK(judged[10].forecast.reason.find("no rank loads of method 'no such'") == 0);
+  CHECK(judged[9].regime == "loads assumed: recorded for other experts or ranks");
+  CHECK(judged[9].assumed == Words{"loads of hot on small with 8 experts, top 2, expert groups of 4"});
+  CHECK(judged[10].forecast.reason ==
+        "no rank loads of method 'no such' of any model, and its layout is not known; recorded are hot, spread");
   CHECK(judged[11].forecast.reason.find("no shape and layout of model 'no such'") == 0);
   CHECK(judged[12].regime == judged[2].regime);
 
@@ -184,6 +195,128 @@ TEST_CASE("what was assumed of loads is said, and what cannot be known is a reas
   const std::vector<Judged> alone = judge_routing({rows[0], rows[1]}, {}, c, gpus(), fabric());
   CHECK(alone[0].forecast.reason == "no other group to find the stack's constant on");
   CHECK_FALSE(alone[0].baseline.value);
+}
+
+TEST_CASE("names are compared by letters and digits, and methods by the artifact's other names") {
+  RoutedContext c;
+  c.setups["mixtral-8x7b-e8k2"] = setup("mixtral-8x7b-e8k2");
+  for (const char* method : {"FSDP", "FLEX", "LAER"}) c.loads[{"mixtral-8x7b-e8k2", method}] = {{1.5}};
+  for (const auto& [said, recorded] : std::map<std::string, std::string>{
+           {"FSDP+EP", "FSDP"}, {"fsdp_ep", "FSDP"}, {"FlexMoE", "FLEX"}, {"flex", "FLEX"}, {"LAER-MoE", "LAER"}}) {
+    INFO(said);
+    const RoutedCase found = routed_case(asked(said, "Mixtral_8x7B-e8k2"), c);
+    CHECK(found.basis == RoutedBasis::recorded);
+    CHECK(found.recording.second == recorded);
+    CHECK(found.model == "mixtral-8x7b-e8k2");  // left out together with what is recorded under that name
+    CHECK(found.assumed.empty());
+  }
+  for (const char* method : {"megatron", "FSD", "EP", ""})
+    CHECK(routed_case(asked(method, "mixtral-8x7b-e8k2"), c).unknown == "no loads");
+  c.loads[{"mixtral-8x7b-e8k2", "FlexMoE"}] = {{1.2}};  // its own name comes before another one of it
+  CHECK(routed_case(asked("FlexMoE", "mixtral-8x7b-e8k2"), c).shares[0][0] == 1.2);
+}
+
+TEST_CASE("loads of other experts or ranks are the nearest recorded of the method, no more than possible") {
+  RoutedContext c;
+  c.setups["few"] = setup("few", 8);
+  c.setups["more"] = setup("more", 32);
+  c.loads[{"few", "hot"}] = {{3.0, 1.5}};
+  c.loads[{"more", "hot"}] = {{2.5}};
+  c.setups["asked"] = setup("asked", 24);
+  CHECK(routed_case(asked("hot", "asked"), c).recording.first == "more");
+  c.setups["asked"] = setup("asked", 12);
+  CHECK(routed_case(asked("hot", "asked"), c).recording.first == "few");
+  CHECK(routed_case(asked("hot", "asked"), c).basis == RoutedBasis::other_experts);
+  // Two groups of ranks, each with four experts: a rank cannot have more than all rows, twice the mean.
+  c.setups["asked"] = setup("asked", 8);
+  c.setups["asked"].run.ep = 2;
+  CHECK(routed_case(asked("hot", "asked"), c).shares == FullestShares{{2.0, 1.5}});
+  // One expert a rank, both choices of a token go to different ones: at most half of its rows are one rank's.
+  c.setups["asked"] = setup("asked", 4);
+  CHECK(routed_case(asked("hot", "asked"), c).shares == FullestShares{{2.0, 1.5}});
+  c.setups.erase("few"), c.setups.erase("more");  // nobody says of what experts the recordings are
+  CHECK(routed_case(asked("hot", "asked"), c).unknown == "no loads");
+}
+
+TEST_CASE("a variant that nobody set up is its base with other experts in the nearest layout") {
+  RoutedContext c;
+  c.setups["base-e8k2"] = setup("base-e8k2");
+  c.setups["base-e16k4"] = setup("base-e16k4", 16);
+  c.setups["base-e16k4"].run.model.top_k = 4;
+  c.setups["base-e16k4"].run.model.ffn = 2048;
+  c.setups["base-e16k4"].run.gpus_per_node = 4;
+  for (const char* name : {"base-e8k2", "base-e16k4"}) c.loads[{name, "hot"}] = {{2.0}};
+
+  const RoutedCase fine = routed_case(asked("hot", "Base-E32K8"), c);
+  CHECK(fine.basis == RoutedBasis::other_shape);
+  CHECK(fine.setup.run.model.experts == 32);
+  CHECK(fine.setup.run.model.top_k == 8);
+  CHECK(fine.setup.run.model.ffn == 1024);  // experts cut in two again: a token passes as much width
+  CHECK(fine.setup.run.gpus_per_node == 4);
+  REQUIRE(fine.assumed.size() == 3);
+  CHECK(fine.assumed[0] == "shape of base-e16k4 with 32 experts of width 1024, top 8");
+  CHECK(fine.assumed[1].find("layout of base-e16k4: 8 x A100-80G-SXM, expert groups of 4") == 0);
+  CHECK(fine.assumed[2] == "loads of hot on base-e16k4 with 16 experts, top 4, expert groups of 4");
+
+  const RoutedCase more = routed_case(asked("hot", "base-e10k2"), c);  // only one of the two grows: whole experts
+  CHECK(more.setup.run.model.ffn == 4096);
+  CHECK(more.setup.run.ep == 2);  // ranks share 10 experts evenly
+  CHECK(routed_case(asked("hot", "base"), c).setup.run.model.experts == 8);
+
+  ModelSpec dense = setup("dense").run.model, known = dense;
+  dense.name = "dense-7b", dense.experts = dense.top_k = 0;
+  known.name = "known", known.layers = 6;
+  c.models = {dense, known};
+  CHECK(routed_case(asked("hot", "known"), c).setup.run.model.layers == 6);
+  CHECK(routed_case(asked("hot", "known-e8k2"), c).assumed[0] == "shape of known");
+  CHECK(routed_case(asked("hot", "dense-7b-e4k1"), c).assumed[0] ==
+        "shape of dense-7b with 4 experts of width 4096, top 1");
+  RoutedSetup beside = setup("far", 64);
+  beside.beside = true;
+  c.setups["far"] = beside;
+  CHECK(routed_case(asked("hot", "known"), c).assumed[1].find("layout of far: ") == 0);  // of the file's own cluster
+
+  for (const char* name :
+       {"dense-7b", "dense-7b-e0k0", "base-e8k0", "base-e2k4", "base-e8", "e8k2", "other-e8k2", ""}) {
+    INFO(name);
+    CHECK(routed_case(asked("hot", name), c).unknown == "no shape");
+  }
+}
+
+TEST_CASE("assumptions make intervals no narrower, and are judged by what they would do to recorded rows") {
+  RoutedContext c = context();
+  c.setups["small-e8k2"] = c.setups.at("small"), c.setups["small-e8k2"].run.model.name = "small-e8k2";
+  c.setups["small-e8k2"].run.model.layers = 12;  // another depth behind the base's name: what a shape hidden is off by
+  std::vector<PlacedStep> rows = steps_of(c, 1.4);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].seconds *= i % 2 ? 1.05 : 0.95;
+  const std::vector<Judged> before = judge_routing(rows, {}, c, gpus(), fabric());
+  std::vector<PlacedStep> with = rows;
+  for (const char* model : {"many experts", "small-e16k4"}) with.push_back({20, "books", "hot", model, 0, 100});
+  const std::vector<Judged> after = judge_routing(with, {}, c, gpus(), fabric());
+  double low = 1, high = 1;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    INFO(after[i].name);
+    // Rows with assumptions say nothing of the others.
+    CHECK(*after[i].forecast.value == Approx(*before[i].forecast.value).epsilon(1e-12));
+    CHECK(after[i].forecast.low == Approx(before[i].forecast.low).epsilon(1e-12));
+    CHECK(after[i].forecast.high == Approx(before[i].forecast.high).epsilon(1e-12));
+    if (after[i].regime != "loads recorded") continue;
+    low = std::min(low, after[i].forecast.low / *after[i].forecast.value);
+    high = std::max(high, after[i].forecast.high / *after[i].forecast.value);
+  }
+  CHECK(low < 1);
+  CHECK(high > 1);
+  for (const Judged& j : after) {
+    if (j.regime == "loads recorded") continue;
+    INFO(j.name);
+    CHECK(j.forecast.low <= *j.forecast.value * low * 1.0001);
+    CHECK(j.forecast.high >= *j.forecast.value * high * 0.9999);
+  }
+  const Judged& shape = after.back();
+  CHECK(shape.regime == "shape or layout assumed");
+  CHECK(shape.forecast.evidence == only(Evidence::assumed));
+  const auto width = [](const Judged& j) { return j.forecast.high / j.forecast.low; };
+  CHECK(width(shape) > 2 * width(after.front()));  // three times the layers
 }
 
 TEST_CASE("ratios are of pairs of one choice, the slower one above") {

@@ -1,0 +1,284 @@
+#include "sim/validate/routed_case.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <regex>
+#include <set>
+#include <tuple>
+
+#include "configs/spec/data_sheet.hpp"
+#include "configs/spec/error.hpp"
+
+namespace wt {
+namespace {
+
+/// Letters and digits, in lower case: 'Mixtral_8x7B' is 'mixtral-8x7b'.
+std::string folded(const std::string& name) {
+  std::string out;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// One name for methods that the artifact's tables, its scripts and its paper call differently.
+std::string folded_method(const std::string& method) {
+  const std::string name = folded(method);
+  static const std::map<std::string, std::string> kSynonyms = {
+      {"fsdpep", "fsdp"}, {"epfsdp", "fsdp"}, {"flexmoe", "flex"}, {"laermoe", "laer"}};
+  const auto synonym = kSynonyms.find(name);
+  return synonym == kSynonyms.end() ? name : synonym->second;
+}
+
+/// 'mixtral-8x7b-e16k4' = mixtral-8x7b, 16 experts, top 4.
+struct Variant {
+  std::string base;   ///< folded
+  bool said = false;  ///< how many experts and choices
+  std::int64_t experts = 0, top_k = 0;
+};
+
+Variant variant_of(const std::string& name) {
+  static const std::regex suffixed(R"((.+)[-_ ]e(\d{1,6})k(\d{1,6}))", std::regex::icase);
+  std::smatch found;
+  if (!std::regex_match(name, found, suffixed)) return {folded(name)};
+  return {folded(found[1]), true, std::stoll(found[2]), std::stoll(found[3])};
+}
+
+double apart(std::int64_t a, std::int64_t b) {
+  return std::abs(std::log(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+/// Setups in view, by name.
+using Setups = std::map<std::string, const RoutedSetup*>;
+
+Setups visible(const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
+  Setups out;
+  for (const auto& [name, setup] : context.setups)
+    if (hidden != Hidden::shape || name != row.model) out.emplace(name, &setup);
+  return out;
+}
+
+std::string layout_text(const RunRow& run) {
+  return fmt::format("{} x {}{}{}, expert groups of {}, {} sequences of {} tokens in {} microbatches", run.gpus,
+                     run.gpu, run.interconnect.empty() ? "" : ", ", run.interconnect, run.ep, run.global_batch, run.seq,
+                     run.accumulation);
+}
+
+/// The model whose shape and the setup whose layout are nearest to a variant that nobody set up.
+class Stand {
+ public:
+  Stand(const RoutedContext& context, const Setups& setups, const std::string& name) : setups_(setups) {
+    variant_ = variant_of(name);
+    for (const auto& [other, setup] : setups)
+      if (variant_of(other).base == variant_.base) shapes_.push_back({&setup->run.model, setup});
+    for (const ModelSpec& model : context.models)
+      if (folded(model.name) == variant_.base) shapes_.push_back({&model, nullptr});
+  }
+
+  /// Sets setup and assumptions; throws Error{usage} where no such model can be.
+  bool fill(RoutedCase& out, const std::string& name) const {
+    if (shapes_.empty() || setups_.empty()) return false;
+    const bool said = variant_.said;
+    if (said && (variant_.experts < 1 || variant_.top_k < 1))
+      throw_error(Code::usage, "model '{}': found {} experts, top {}, allowed at least 1 of each", name,
+                  variant_.experts, variant_.top_k);
+    const Shape& shape = *std::min_element(shapes_.begin(), shapes_.end(), [&](const Shape& a, const Shape& b) {
+      return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // the fewest: variants cut experts up
+    });
+    ModelSpec model = *shape.model;
+    if (said) cut(model);
+    if (model.experts == 0) throw_error(Code::usage, "model '{}' has no experts; give a name like {}-e8k2", name, name);
+    const RoutedSetup& layout = shape.setup ? *shape.setup : nearest_layout(model);
+    out.setup = layout;
+    out.setup.run.ep = std::gcd(layout.run.ep, model.experts);
+    out.assumed.push_back(fmt::format("shape of {}{}", shape.model->name,
+                                      same(model, *shape.model) ? ""
+                                                                : fmt::format(" with {} experts of width {}, top {}",
+                                                                              model.experts, model.ffn, model.top_k)));
+    model.name = name;
+    out.setup.run.model = model;
+    out.assumed.push_back(fmt::format("layout of {}: {}", layout.run.model.name, layout_text(out.setup.run)));
+    check_setup(out.setup, name);
+    return true;
+  }
+
+ private:
+  struct Shape {
+    const ModelSpec* model;
+    const RoutedSetup* setup;  ///< none: of configs/models
+  };
+
+  static bool same(const ModelSpec& a, const ModelSpec& b) {
+    return a.experts == b.experts && a.top_k == b.top_k && a.ffn == b.ffn;
+  }
+
+  /// Dense models last, then by experts and choices; setups before models without a layout.
+  std::tuple<bool, double, bool> rank(const Shape& shape) const {
+    const ModelSpec& m = *shape.model;
+    if (m.experts == 0) return {true, 0, true};
+    return {false, apart(m.experts, variant_.experts) + apart(m.top_k, variant_.top_k), shape.setup == nullptr};
+  }
+
+  /// Where experts and choices grow alike, every expert is cut into as many parts, as e16k4 is of e8k2 in the recorded
+  /// models: a token still passes the same width. Otherwise experts are as wide as the others.
+  void cut(ModelSpec& model) const {
+    if (model.experts > 0 && variant_.experts * model.top_k == variant_.top_k * model.experts)
+      model.ffn = std::max<std::int64_t>(1, model.ffn * model.experts / variant_.experts);
+    model.experts = variant_.experts;
+    model.top_k = variant_.top_k;
+  }
+
+  /// Those beside the file first: they say what its cluster is.
+  const RoutedSetup& nearest_layout(const ModelSpec& model) const {
+    const auto distance = [&](const RoutedSetup& s) {
+      const ModelSpec& m = s.run.model;
+      return std::make_tuple(
+          !s.beside, apart(m.experts, model.experts) + apart(m.top_k, model.top_k) + apart(m.d_model, model.d_model));
+    };
+    return *std::min_element(setups_.begin(), setups_.end(), [&](const auto& a, const auto& b) {
+              return distance(*a.second) < distance(*b.second);
+            })->second;
+  }
+
+  const Setups& setups_;
+  Variant variant_;
+  std::vector<Shape> shapes_;
+};
+
+/// What was wrong with the tables beside: the first of it.
+std::string also(const RoutedContext& context) {
+  if (context.refused.empty()) return "";
+  return fmt::format("; {} lines beside were not taken, the first: {}", context.refused.size(),
+                     context.refused.front());
+}
+
+void fail(RoutedCase& out, std::string unknown, std::string reason) {
+  out.unknown = std::move(unknown);
+  out.reason = std::move(reason);
+}
+
+void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
+  const Setups setups = visible(row, context, hidden);
+  out.model = row.model;
+  auto own = setups.find(row.model);
+  if (own == setups.end())
+    own =
+        std::find_if(setups.begin(), setups.end(), [&](const auto& s) { return folded(s.first) == folded(row.model); });
+  if (own != setups.end()) {
+    out.model = own->first;
+    out.setup = *own->second;
+    return;
+  }
+  try {
+    if (Stand(context, setups, row.model).fill(out, row.model))
+      out.basis = RoutedBasis::other_shape;
+    else
+      fail(out, "no shape",
+           fmt::format("no shape and layout of model '{}'; columns as in routing_setups.csv", row.model) +
+               also(context));
+  } catch (const Error& e) {
+    if (e.code() != Code::usage) throw;
+    fail(out, "no shape", e.what());
+  }
+}
+
+/// A rank with m of the experts has at most min(m, top_k) of a token's top_k rows.
+double fullest_possible(const RunRow& run) {
+  const double held = static_cast<double>(run.model.experts) / static_cast<double>(run.ep),
+               top_k = static_cast<double>(run.model.top_k);
+  return static_cast<double>(run.ep) * std::min(held, top_k) / top_k;
+}
+
+/// Takes the nearest of the recordings of the row's method; how much their fullest rank has is not scaled.
+void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
+  using Entry = std::pair<const std::pair<std::string, std::string>, FullestShares>;
+  const RunRow& run = out.setup.run;
+  const ModelSpec& model = run.model;
+  const auto other = [&](const Entry& e) -> const RunRow* {
+    const auto setup = context.setups.find(e.first.first);
+    return setup == context.setups.end() ? nullptr : &setup->second.run;
+  };
+  const auto own = [&](const Entry& e) { return folded(e.first.first) == folded(out.model); };
+  const auto distance = [&](const Entry& e) {
+    const RunRow* r = own(e) ? &run : other(e);
+    const double chosen = apart(model.top_k * r->model.experts, r->model.top_k * model.experts);
+    return std::make_tuple(!own(e), e.first.second != row.method, chosen + apart(run.ep, r->ep),
+                           apart(model.experts, r->model.experts));
+  };
+  const Entry* best = nullptr;
+  std::set<std::string> methods;
+  for (const Entry& e : context.loads) {
+    methods.insert(e.first.second);
+    if (hidden != Hidden::nothing && own(e)) continue;
+    if (folded_method(e.first.second) != folded_method(row.method) || (!own(e) && !other(e))) continue;
+    if (!best || distance(e) < distance(*best)) best = &e;
+  }
+  if (!best)
+    return fail(out, "no loads",
+                fmt::format("no rank loads of method '{}' of any model, and its layout is not known; recorded are {}",
+                            row.method, fmt::join(methods, ", ")) +
+                    also(context));
+  out.recording = best->first;
+  out.shares = best->second;
+  const auto at_best = [&](RoutedBasis basis, std::string words) {
+    out.basis = std::max(out.basis, basis);
+    out.assumed.push_back(std::move(words));
+  };
+  if (own(*best)) {
+    if (out.basis == RoutedBasis::other_shape) return;  // a recording without a setup: nobody says of what data set
+    if (folded(row.dataset) != folded(out.setup.loads_dataset) || row.aux_loss != out.setup.loads_aux_loss)
+      at_best(RoutedBasis::other_setting, fmt::format("loads as on {} with a balancing loss of {}",
+                                                      out.setup.loads_dataset, out.setup.loads_aux_loss));
+    return;
+  }
+  const RunRow& r = *other(*best);
+  const std::string words = fmt::format("loads of {} on {}", best->first.second, best->first.first);
+  if (r.model.experts == model.experts && r.model.top_k == model.top_k && r.ep == run.ep)
+    return at_best(RoutedBasis::other_model, words);
+  at_best(RoutedBasis::other_experts,
+          fmt::format("{} with {} experts, top {}, expert groups of {}", words, r.model.experts, r.model.top_k, r.ep));
+  for (std::vector<double>& layer : out.shares)
+    for (double& share : layer) share = std::min(share, fullest_possible(run));
+}
+
+}  // namespace
+
+const char* regime_of(RoutedBasis basis) {
+  switch (basis) {
+    case RoutedBasis::recorded:
+      return "loads recorded";
+    case RoutedBasis::other_setting:
+      return "loads assumed: recorded on another data set or loss";
+    case RoutedBasis::other_model:
+      return "loads assumed: recorded on another model";
+    case RoutedBasis::other_experts:
+      return "loads assumed: recorded for other experts or ranks";
+    case RoutedBasis::other_shape:
+      break;
+  }
+  return "shape or layout assumed";
+}
+
+RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
+  RoutedCase out;
+  out.model = row.model;
+  if (!row.unusable.empty()) {
+    fail(out, "unusable rows", row.unusable);
+    return out;
+  }
+  find_setup(out, row, context, hidden);
+  if (!out.reason.empty()) return out;
+  if (!data_sheet(out.setup.run.gpu))
+    fail(out, "no data sheet", fmt::format("no data sheet of '{}'", out.setup.run.gpu));
+  else
+    find_loads(out, row, context, hidden);
+  return out;
+}
+
+}  // namespace wt
