@@ -1,11 +1,14 @@
-// What happens to a run: random draws, spare nodes, slow nodes, lost replicas. Only for simulate_run.
+// What happens to a run: random draws, failing nodes, spare nodes, slow nodes, lost replicas. Only for simulate_run.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <random>
+#include <vector>
 
 #include "sim/run/simulate_run.hpp"
 
@@ -40,6 +43,26 @@ class Draw {
   bool never_;
   double inverse_shape_, scale_ns_;
   std::optional<std::mt19937_64> engine_;  ///< seeding one takes longer than an uptime
+};
+
+/// Nodes that fail by clocks of their own, in the running time of the job. A failed one is replaced by a new one.
+class NodeFailures {
+ public:
+  NodeFailures(const FailureLaw& law, std::uint64_t seed)
+      : life_(static_cast<double>(law.nodes) * law.mean_s, law.shape, seed) {
+    for (std::int64_t node = 0; node < law.nodes; ++node) due_.push(life_());
+  }
+  bool any() const { return !due_.empty(); }
+  std::int64_t next() const { return due_.top(); }
+  void replace() {
+    const std::int64_t failed = due_.top();
+    due_.pop();
+    due_.push(std::min(failed + life_(), kNever));
+  }
+
+ private:
+  Draw life_;
+  std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> due_;
 };
 
 /// Yes with a probability; says no without a draw where that is 0.

@@ -48,6 +48,11 @@ void check(const RunScenario& s) {
   if (s.tolerance.replicas < 0 || s.tolerance.replicas == 1)
     throw_error(Code::usage, "run scenario: tolerance.replicas: found {}, needs at least 2, or 0 for none",
                 s.tolerance.replicas);
+  if (s.failures.nodes < 0 || (tolerant && s.failures.nodes > 0))
+    throw_error(Code::usage,
+                "run scenario: failures.nodes: found {} with {} replicas that may be lost, needs a number of nodes without "
+                "such replicas, or 0 for failures of the job",
+                s.failures.nodes, s.tolerance.replicas);
   time("tolerance.recover_s", s.tolerance.recover_s);
   time("tolerance.stall_s", s.tolerance.stall_s);
   if (tolerant && s.failures.mean_s > 0 && !(s.failures.mean_s > s.tolerance.stall_s && s.failures.mean_s >= s.step_s))
@@ -105,7 +110,8 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
   const std::int64_t give_up = s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed) * 50;
   const std::uint64_t seed2 = mix(seed), seed3 = mix(seed2), seed4 = mix(seed3), seed5 = mix(seed4);
   const bool tolerant = s.tolerance.replicas > 0;
-  Draw failure(tolerant ? 0 : s.failures.mean_s, s.failures.shape, seed), planned(s.planned_mean_s, 1.0, seed2),
+  NodeFailures nodes(s.failures, seed);
+  Draw failure(tolerant || nodes.any() ? 0 : s.failures.mean_s, s.failures.shape, seed), planned(s.planned_mean_s, 1.0, seed2),
       silent(s.silent.mean_s, 1.0, seed4);
   Stragglers stragglers(s.stragglers, seed3);
   Chance survives(s.local.interval_steps > 0 ? s.local.survival : 0, seed5);
@@ -137,7 +143,7 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
   for (bool first = true;; first = false) {
     const std::int64_t stop = planned(), to_window = window < kNever ? window - out.wall_ns : kNever;
     const std::int64_t to_found = stragglers.found() < kNever ? stragglers.found() - ran : kNever;
-    const Events events{failure(), std::min({stop, to_window, to_found}), silent(), !survives()};
+    const Events events{nodes.any() ? nodes.next() - ran : failure(), std::min({stop, to_window, to_found}), silent(), !survives()};
     replicas.restart(out.wall_ns);
     const Uptime up = uptime(clock, saved, first, events, health);
     for (std::size_t b = 0; b < kBuckets; ++b) out.buckets_ns[b] += up.spent[b];
@@ -157,6 +163,7 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
         spend(Bucket::infrastructure_recovery, std::max(down, replicas.whole() - out.wall_ns));
       } else {
         ++out.failures;
+        if (nodes.any()) nodes.replace();
         recover(down);
       }
     } else if (up.how == UptimeEnd::corrupted) {

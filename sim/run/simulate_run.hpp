@@ -1,6 +1,7 @@
 // A training run of weeks or months with failures, slow nodes and planned stops: jumps from event to event, so that a
-// thousand runs of 90 days take well under a second. Failures are of the job, independent of each other; the clock of
-// the failure law starts anew at each restart. Nothing fails while a failure is detected and nodes are exchanged.
+// thousand runs of 90 days take well under a second. Failures are of the job, independent of each other, and the clock
+// of the failure law starts anew at each restart; or every node has a clock of its own (FailureLaw::nodes). Nothing fails
+// while a failure is detected and nodes are exchanged.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,6 +14,10 @@ namespace wt {
 struct FailureLaw {
   double mean_s = 0;   ///< 0 = never
   double shape = 1.0;  ///< of a Weibull law; 1 = exponential, below 1 = failures cluster after a restart
+  /// 0: the law is of the job, all of which starts anew. Else it is of each of so many nodes, new when the run begins, of
+  /// which a failure renews one alone; a node's mean is nodes * mean_s, so that mean_s is what the job comes to in the
+  /// end. It begins with a Weibull law of mean_s * nodes^(1 - 1/shape), and ends nearly exponential where nodes are many.
+  std::int64_t nodes = 0;
 };
 
 /// Nodes that become slow for a while. The job waits for its slowest node, so that one costs as much as several.

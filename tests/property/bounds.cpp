@@ -3,6 +3,7 @@
 // runs as many of each (ten minutes; the bounds alone two).
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <map>
 
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/calibrate.hpp"
@@ -33,11 +34,36 @@ std::string text(const RandomStep& s, std::uint64_t seed) {
          std::to_string(s.rank);
 }
 
+/// What a layout has that others have not; kTraits in all.
+constexpr std::size_t kTraits = 13;
+std::vector<std::string> traits(const Layout& l) {
+  const bool interleaved = l.virtual_stages > 1, splits = l.schedule == Schedule::zero_bubble;
+  std::vector<std::string> out;
+  const auto add = [&](bool has, const char* name) {
+    if (has) out.emplace_back(name);
+  };
+  add(l.trainable(), "trainable");
+  add(l.tensor > 1 && !l.sequence_parallel, "tensor");
+  add(l.sequence_parallel, "sequence");
+  add(l.tensor > 1 && !l.resident_weights(), "tensor, FSDP");
+  add(l.pipeline > 1 && !interleaved && !splits, "1F1B");
+  add(interleaved, "interleaved");
+  add(splits, "ZB-H1");
+  add(l.pipeline > 1 && l.tensor > 1, "pipeline, tensor");
+  add(l.pipeline > 1 && l.expert > 1, "pipeline, expert");
+  add(l.pipeline > 1 && l.context_ring, "pipeline, ring");
+  add(l.context_ring, "ring");
+  add(l.shard == 1 && l.optimizer_shard > 1, "ZeRO-1");
+  add(l.shard > 1 && l.optimizer_shard > 1, "HFSDP");
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
   const int usual = 1000, n = cases(usual);
   double tightest0 = 0, tightest1 = 0;
+  std::map<std::string, int> drawn;
   for (int i = 0; i < n; ++i) {
     const std::uint64_t seed = static_cast<std::uint64_t>(i);
     const bool host = i % 5 == 0;
@@ -54,7 +80,13 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
     CHECK(b0 <= b1 * (1 + 1e-5));
     CHECK(b1 <= simulated * (1 + 1e-5));
     tightest0 = std::max(tightest0, b0 / simulated), tightest1 = std::max(tightest1, b1 / simulated);
+    for (const std::string& trait : traits(s.layout)) ++drawn[trait];
   }
+  for (const auto& [trait, times] : drawn) {
+    INFO(trait);
+    CHECK(100 * times >= n);
+  }
+  CHECK(drawn.size() == kTraits);
   CHECK(tightest0 > 0.9);  // and they say something
   CHECK(tightest1 > 0.99);
   if (n != usual)
@@ -63,21 +95,22 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
 }
 
 TEST_CASE("folded equals unfolded on random layouts, behind uplinks and with a slow node, too") {
-  int folded = 0;
-  for (int i = 0; i < cases(300); ++i) {
+  std::map<std::string, int> folded;
+  for (int i = 0; i < cases(1000); ++i) {
     const std::uint64_t seed = 100000 + static_cast<std::uint64_t>(i);
     const RandomStep s = random_step(seed, false);
     ReplayOptions options{0, true, false, {}};
     if (i % 3 == 0) options.health = {{s.cluster.node_of(s.rank), 0.6, 0.4}};
     const ReplayResult some = replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, options);
     if (!some.folded) continue;
-    ++folded;
+    for (const std::string& trait : traits(s.layout)) ++folded[trait];
     options.fold = false;
     INFO(text(s, seed));
     CHECK(some.step_s ==
           Approx(replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, options).step_s).epsilon(1e-6));
   }
-  CHECK(folded > 20);
+  CHECK(folded.size() == kTraits);
+  CHECK(folded["trainable"] > 50);
 }
 
 TEST_CASE("computation that communication slows more makes a step longer, and never longer than if it were always slowed") {

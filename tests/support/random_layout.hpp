@@ -1,9 +1,11 @@
 // Random steps to simulate: small models of several shapes, every kind of layout up to 64 ranks, uneven routing,
-// clusters with and without oversubscription. A seed gives the same case on every machine.
+// clusters with and without oversubscription. Half of them are of other stacks: tensor groups, pipelines, rings of
+// context ranks, ZeRO-1. A seed gives the same case on every machine.
 #pragma once
 #include <numeric>
 #include <random>
 
+#include "configs/spec/error.hpp"
 #include "sim/replay/representatives.hpp"
 #include "tests/support/fake_cost.hpp"
 
@@ -82,9 +84,11 @@ inline ModelSpec random_model(Draw& draw) {
   return m;
 }
 
-inline Layout random_layout(Draw& draw, const ModelSpec& model) {
+/// Of at most `ranks` data ranks.
+inline Layout random_layout(Draw& draw, const ModelSpec& model, std::int64_t ranks = 64) {
   Layout l;
-  l.shard = draw.between(1, draw.once_in(2) ? 64 : 16), l.replicate = draw.between(1, 64 / l.shard);
+  l.shard = draw.between(1, draw.once_in(2) ? ranks : std::min<std::int64_t>(16, ranks)),
+  l.replicate = draw.between(1, ranks / l.shard);
   l.context = draw.once_in(3) ? std::gcd(draw.divisor(l.shard), std::int64_t{32}) : 1;
   if (model.experts > 0) l.expert = std::gcd(draw.divisor(l.shard), draw.divisor(model.experts));
   if (draw.once_in(4)) l.optimizer_shard = draw.divisor(l.replicate);
@@ -105,6 +109,24 @@ inline Layout random_layout(Draw& draw, const ModelSpec& model) {
   return l;
 }
 
+/// What our trainer does not run, in any mixture; some are refused by Layout::check. Gives the model the layers that its
+/// stages need. Pipelines are of 32 ranks at most: all of their passes are simulated one by one.
+inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
+  const std::int64_t stages = draw.of<std::int64_t>({1, 1, 2, 2, 3, 4}), tensor = draw.of<std::int64_t>({1, 1, 2, 4, 8}),
+                     chunks = stages > 1 && draw.once_in(3) ? draw.between(2, 3) : 1;
+  if (stages > 1) model.layers = stages * chunks * draw.between(1, chunks > 1 ? 1 : 2);
+  Layout l = random_layout(draw, model, (stages > 1 ? 32 : 64) / (stages * tensor));
+  l.pipeline = stages, l.virtual_stages = chunks;
+  if (stages > 1 && draw.once_in(3)) l.schedule = Schedule::zero_bubble;
+  l.tensor = tensor, l.sequence_parallel = tensor > 1 && (model.experts > 0 || draw.once_in(2));
+  if (stages > 1 || (tensor > 1 && draw.once_in(2))) l.reshard_after_forward = l.reduce_every_microbatch = false;
+  l.context_ring = l.context > 1 && !draw.once_in(3);
+  if (draw.once_in(4)) l.recompute = recompute_from_string(draw.of<std::string>({"core", "core+experts", "norm", "core:first-1"}));
+  if (l.context == 1 && l.expert == 1 && draw.once_in(3))  // ZeRO-1
+    l.replicate *= l.shard, l.shard = 1, l.optimizer_shard = l.replicate;
+  return l;
+}
+
 /// Around A100 to B200 nodes of 1 to 8 GPUs, a third of them behind oversubscribed uplinks.
 inline ClusterSpec random_cluster(Draw& draw, std::int64_t ranks) {
   const std::int64_t gpus = std::int64_t{1} << draw.below(4);
@@ -114,12 +136,11 @@ inline ClusterSpec random_cluster(Draw& draw, std::int64_t ranks) {
   return c;
 }
 
-/// `host`: ranks that share the cores of one machine, not GPUs.
-inline RandomStep random_step(std::uint64_t seed, bool host) {
-  Draw draw(seed);
+/// `host`: ranks that share the cores of one machine, not GPUs. `simulated`: a layout that our trainer does not run.
+inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool simulated) {
   RandomStep s;
   s.model = random_model(draw);
-  s.layout = random_layout(draw, s.model);
+  s.layout = simulated ? random_simulated_layout(draw, s.model) : random_layout(draw, s.model);
   const std::int64_t world = s.layout.world();
   s.cluster = host ? shared_host(world, static_cast<double>(draw.between(1, 8))) : random_cluster(draw, world);
   s.cost.flops = draw.scaled(1e13, 1e15), s.cost.Bps = draw.scaled(5e11, 8e12),
@@ -127,8 +148,12 @@ inline RandomStep random_step(std::uint64_t seed, bool host) {
   s.cost.efficiency = draw.scaled(0.3, 1), s.cost.host_computes = host,
   s.cost.cpu_per_byte = host ? draw.scaled(1e-12, 1e-9) : 0;
   s.rank = draw.below(world);
-  const std::int64_t seq = 32 * draw.between(1, 16), count = draw.between(1, 3), each = draw.between(1, 3),
-                     last = draw.between(1, each);
+  const std::int64_t seq = 32 * draw.between(1, 16);
+  std::int64_t count = draw.between(1, 3);
+  const std::int64_t each = draw.between(1, 3), fewer = draw.between(1, each);
+  const std::int64_t last = s.layout.resident_weights() ? each : fewer;
+  if (s.layout.pipeline > 1)
+    count = s.layout.virtual_stages > 1 ? s.layout.pipeline * draw.between(1, 2) : draw.between(1, 6);
   s.layout.microbatch = each;
   const std::int64_t tokens = seq / s.layout.context;
   s.routing = std::make_unique<RandomRouting>(seed, std::max<std::int64_t>(1, s.model.experts), s.model.top_k,
@@ -139,6 +164,17 @@ inline RandomStep random_step(std::uint64_t seed, bool host) {
   if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);
   if (host) s.cost.crowded = draw.scaled(1, 1.3);
   return s;
+}
+
+/// Draws again where a layout is refused.
+inline RandomStep random_step(std::uint64_t seed, bool host) {
+  Draw draw(seed);
+  const bool simulated = Draw(~seed).once_in(2);
+  while (true) try {
+      return drawn_step(draw, seed, host, simulated);
+    } catch (const Error& refused) {
+      if (refused.code() != Code::usage) throw;
+    }
 }
 
 }  // namespace wt::test
