@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "configs/spec/stack.hpp"
 #include "planner/cli/output.hpp"
 
 namespace wt {
