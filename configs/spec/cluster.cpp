@@ -8,9 +8,10 @@
 namespace wt {
 namespace {
 
+constexpr double kSlowest = 1e-3;  // slower is dead: take the node, or the leaf's nodes, out
+
 /// A dead rail leaves the node's traffic to the others.
 NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
-  constexpr double kSlowest = 1e-3;  // slower is dead: take the node out
   NodeHealth health;
   health.node = map.integer("node", 0, c.nodes - 1);
   health.compute = map.number_or("compute", 1, kSlowest, 1);
@@ -24,6 +25,24 @@ NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
     if (other.node == health.node) map.fail("node", fmt::format("found {} a second time; give all of a node's shares in one entry", health.node));
   map.finish();
   return health;
+}
+
+LeafHealth read_leaf_health(YamlMap& map, const ClusterSpec& c) {
+  LeafHealth health;
+  health.leaf = map.integer("leaf", 0, c.leaf_of(c.nodes - 1));
+  health.uplink = map.number("uplink", kSlowest, 1);
+  for (const LeafHealth& other : c.degraded_leaves)
+    if (other.leaf == health.leaf)
+      map.fail("leaf", fmt::format("found {} a second time; give a leaf's share in one entry", health.leaf));
+  map.finish();
+  return health;
+}
+
+/// An entry is of a node or of a leaf.
+void read_degraded(YamlMap& map, ClusterSpec& c) {
+  if (map.has("leaf") && map.has("node")) map.fail("leaf", "found beside node; needs an entry for each");
+  if (map.has("leaf")) c.degraded_leaves.push_back(read_leaf_health(map, c));
+  else c.degraded.push_back(read_health(map, c));
 }
 
 void read_gpu(YamlMap& map, ClusterSpec& c) {
@@ -51,7 +70,7 @@ void read_gpu(YamlMap& map, ClusterSpec& c) {
   c.oversubscription = leaf.number("oversubscription", 1);
   leaf.finish();
   if (map.has("degraded"))
-    for (YamlMap& each : map.maps("degraded")) c.degraded.push_back(read_health(each, c));
+    for (YamlMap& each : map.maps("degraded")) read_degraded(each, c);
   if (!map.has("storage")) return;
   YamlMap storage = map.map("storage");
   c.storage_write_Bps = storage.quantity("write", parse_bytes_per_second);

@@ -21,6 +21,12 @@ struct NodeHealth {
   double nvswitch = 1;
 };
 
+/// Health of a leaf switch's uplinks.
+struct LeafHealth {
+  std::int64_t leaf = 0;  ///< nodes leaf * nodes_per_leaf and on
+  double uplink = 1;      ///< rate of its slowest rail's uplinks, up and down, relative to healthy ones
+};
+
 struct ClusterSpec {
   enum class Kind { gpu, shared_cores };
 
@@ -48,7 +54,8 @@ struct ClusterSpec {
 
   double cores = 0;  ///< shared_cores only
 
-  std::vector<NodeHealth> degraded;  ///< nodes that are slower than the others
+  std::vector<NodeHealth> degraded;         ///< nodes that are slower than the others
+  std::vector<LeafHealth> degraded_leaves;  ///< leaves whose uplinks are slower than the others'
 
   std::map<std::string, std::string> sources;  ///< section -> citation; every section that holds numbers has one
 
@@ -58,6 +65,15 @@ struct ClusterSpec {
     return nic_Bps * static_cast<double>(nic_count) / static_cast<double>(gpus_per_node);
   }
   std::int64_t node_of(std::int64_t rank) const { return rank / gpus_per_node; }
+  std::int64_t leaf_of(std::int64_t node) const { return node / nodes_per_leaf; }
+  /// Rate of a leaf's uplinks relative to healthy ones.
+  double uplink_of(std::int64_t leaf) const {
+    for (const LeafHealth& entry : degraded_leaves)
+      if (entry.leaf == leaf) return entry.uplink;
+    return 1;
+  }
+  /// Uplinks may hold transfers up: leaves are oversubscribed, or some are degraded.
+  bool uplinks_matter() const { return !shared_cores() && (oversubscription > 1 || !degraded_leaves.empty()); }
   /// The same cluster with at least `ranks` ranks; throws Error{usage} when they do not fit.
   void check_ranks(std::int64_t ranks, const std::string& where) const;
 };

@@ -25,6 +25,7 @@ Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std
 
 ClusterSpec without_uplinks(ClusterSpec cluster) {
   cluster.oversubscription = 1;
+  cluster.degraded_leaves.clear();
   return cluster;
 }
 

@@ -40,6 +40,15 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
   return true;
 }
 
+/// Nodes that are no twins of the others: those that are slow, and those behind slow uplinks.
+std::set<std::int64_t> slow_nodes(const ClusterSpec& cluster, const std::vector<NodeHealth>& health) {
+  std::set<std::int64_t> slow;
+  for (const NodeHealth& entry : health) slow.insert(entry.node);
+  for (const LeafHealth& entry : cluster.degraded_leaves)
+    for (std::int64_t i = 0; i < cluster.nodes_per_leaf; ++i) slow.insert(entry.leaf * cluster.nodes_per_leaf + i);
+  return slow;
+}
+
 }  // namespace
 
 Representatives every_rank(const Layout& layout) {
@@ -60,7 +69,7 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
   if (!foldable || !blocks_are_twins(programs, layout, routing, step, block)) return every_rank(layout);
   Representatives some;
   some.folded = true;
-  if (cluster.oversubscription > 1) {
+  if (cluster.uplinks_matter()) {
     const std::int64_t leaves = std::lcm(std::lcm(node * cluster.nodes_per_leaf, block), layout.shard * layout.tensor);
     if (leaves <= kLargestBlock && stage > leaves && stage % leaves == 0)
       block = leaves;
@@ -70,10 +79,11 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
       some.uplink_shares = true;
   }
   // What a slow node slows before its replica meets the others, all of those, and one of the healthy ones.
-  const std::int64_t span =
-      health.empty() ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
+  const std::set<std::int64_t> slow = slow_nodes(cluster, health);
+  const std::int64_t span = slow.empty() ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
   std::set<std::int64_t> spans;
-  for (const NodeHealth& entry : health) spans.insert(entry.node * node % stage / span);
+  for (const std::int64_t each : slow)
+    if (each * node < world) spans.insert(each * node % stage / span);
   std::int64_t healthy = 0;
   while (spans.contains(healthy)) ++healthy;
   spans.insert(healthy);

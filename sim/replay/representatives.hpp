@@ -3,14 +3,13 @@
 // expert axis are twins. The representative set is one such block: max(1, expert x tensor / gpus_per_node) nodes,
 // of every pipeline stage the same.
 //
-// A node that is slower than the others is no twin of theirs. Then the shard groups that contain slow nodes are
-// simulated in full, and one of the healthy ones stands for all of these: they run ahead of the slow one, and their
-// traffic meets it where replicas exchange gradients.
+// A node that is slower than the others, or behind slow uplinks, is no twin of theirs. Then the shard groups that contain
+// such nodes are simulated in full, and one of the healthy ones stands for all of these: they run ahead of the slow one,
+// and their traffic meets it where replicas exchange gradients.
 #pragma once
 #include <cstdint>
 #include <vector>
 
-#include "configs/spec/cluster.hpp"
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/layout.hpp"
 #include "sim/program/build.hpp"

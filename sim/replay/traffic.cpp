@@ -39,7 +39,7 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
     : cluster_(cluster),
       mesh_(layout),
       shares_(ranks.uplink_shares),
-      uplinks_(!cluster.shared_cores() && cluster.oversubscription > 1) {
+      uplinks_(cluster.uplinks_matter()) {
   if (cluster_.shared_cores()) {
     capacity_ = {cluster_.cores};
     return;
@@ -53,23 +53,33 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
       if (entry.node == cluster_.node_of(rank)) nic *= entry.nic, nvlink *= entry.nvswitch;
     capacity_.insert(capacity_.end(), {nvlink, nvlink, nic, nic});
   }
-  first_uplink_ = static_cast<std::int64_t>(capacity_.size());
-  if (!uplinks_) return;
-  const double share = cluster_.nic_per_gpu_Bps() / cluster_.oversubscription;
-  std::int64_t pools = static_cast<std::int64_t>(ranks.ranks.size());
-  if (!shares_) {
-    pools = 0;
-    for (std::int64_t rank : ranks.ranks) {
-      const std::size_t leaf = static_cast<std::size_t>(cluster_.node_of(rank) / cluster_.nodes_per_leaf);
-      if (leaf_.size() <= leaf) leaf_.resize(leaf + 1, -1);
-      if (leaf_[leaf] >= 0) continue;
-      leaf_[leaf] = static_cast<int>(pools / cluster_.gpus_per_node);
-      pools += cluster_.gpus_per_node;
-    }
-  }
-  capacity_.insert(capacity_.end(), static_cast<std::size_t>(2 * pools),
-                   shares_ ? share : share * as_double(cluster_.nodes_per_leaf));
+  if (uplinks_) add_uplinks(ranks.ranks);
 }
+
+/// Uplink pools of whole leaves, or of each rank its share; of a degraded leaf always whole, as all of its ranks are
+/// simulated.
+void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
+  const double share = cluster_.nic_per_gpu_Bps() / cluster_.oversubscription;
+  std::map<std::int64_t, int> first;  // pool of a leaf
+  const auto add = [&](std::int64_t rails, double Bps) {
+    const int pool = static_cast<int>(capacity_.size());
+    capacity_.insert(capacity_.end(), static_cast<std::size_t>(2 * rails), Bps);
+    return pool;
+  };
+  for (const std::int64_t rank : ranks) {
+    const std::int64_t leaf = cluster_.leaf_of(cluster_.node_of(rank));
+    if (!whole_uplinks(leaf)) {
+      uplink_.push_back(add(1, share));
+      continue;
+    }
+    const auto [it, fresh] = first.try_emplace(leaf, 0);
+    if (fresh)
+      it->second = add(cluster_.gpus_per_node, share * as_double(cluster_.nodes_per_leaf) * cluster_.uplink_of(leaf));
+    uplink_.push_back(it->second + static_cast<int>(2 * (rank % cluster_.gpus_per_node)));
+  }
+}
+
+bool Traffic::whole_uplinks(std::int64_t leaf) const { return !shares_ || cluster_.uplink_of(leaf) < 1; }
 
 std::vector<int> Traffic::cores() const {
   if (cluster_.shared_cores()) return {static_cast<int>(cluster_.cores)};
@@ -81,11 +91,7 @@ int Traffic::port(std::int64_t rank, Port which) const {
 }
 
 int Traffic::uplink(std::int64_t rank, bool up) const {
-  const std::int64_t node = cluster_.node_of(rank), rail = rank % cluster_.gpus_per_node;
-  const std::int64_t pool =
-      shares_ ? local_[static_cast<std::size_t>(rank)]
-              : leaf_[static_cast<std::size_t>(node / cluster_.nodes_per_leaf)] * cluster_.gpus_per_node + rail;
-  return static_cast<int>(first_uplink_ + 2 * pool + (up ? 0 : 1));
+  return uplink_[static_cast<std::size_t>(local_[static_cast<std::size_t>(rank)])] + (up ? 0 : 1);
 }
 
 PoolLoad Traffic::gather(const std::vector<double>& amounts) const {
@@ -148,7 +154,7 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
   const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
   g.nodes = a == b ? 1 : 2;
   std::vector<double> amounts(capacity_.size(), 0.0);
-  const bool crosses = uplinks_ && a / cluster_.nodes_per_leaf != b / cluster_.nodes_per_leaf;
+  const bool crosses = uplinks_ && cluster_.leaf_of(a) != cluster_.leaf_of(b);
   for (const bool sends : {true, false}) {
     const std::int64_t rank = sends ? from : to;
     if (local_[static_cast<std::size_t>(rank)] < 0) continue;
@@ -162,39 +168,33 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
 /// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
 void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports, std::vector<double>& amounts) const {
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
-  const auto leaf = [&](std::int64_t node) { return node / cluster_.nodes_per_leaf; };
+  const auto leaf = [&](std::int64_t node) { return cluster_.leaf_of(node); };
   const std::size_t nodes = g.on_nodes.size();
   std::map<std::int64_t, double> out, in, here;  // by leaf: crossings of this ring, nodes of this ring
-  std::vector<bool> leaves_node(nodes), enters_node(nodes);
+  std::vector<double> leaves_node(nodes), enters_node(nodes);  // crossings
   for (std::size_t i = 0; i < nodes; ++i) {
     const std::size_t next = (i + 1) % nodes;
     const std::int64_t from = leaf(g.on_nodes[i].node), to = leaf(g.on_nodes[next].node);
     here[from] += 1;
     if (from == to) continue;
-    leaves_node[i] = enters_node[next] = true;
+    leaves_node[i] = enters_node[next] = 1;
     out[from] += 1;
     in[to] += 1;
   }
-  if (!shares_) {
-    each_simulated(g, [&](std::int64_t rank, std::size_t i) {
-      const double bytes = ports(as_double(g.on_nodes[i].count)).nic;
-      if (leaves_node[i]) amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes;
-      if (enters_node[i]) amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes;
-    });
-    return;
-  }
   // Shares: what all twins of this ring put on the fullest leaf, divided by the nodes that share its uplinks.
   double up = 0, down = 0;
-  for (const auto& [l, count] : here) {
-    const double job_nodes = as_double(std::min(cluster_.nodes_per_leaf, all_nodes - l * cluster_.nodes_per_leaf));
-    const double twins = job_nodes / count / as_double(cluster_.nodes_per_leaf);
-    up = std::max(up, out[l] * twins);
-    down = std::max(down, in[l] * twins);
-  }
+  if (shares_)
+    for (const auto& [l, count] : here) {
+      const double job_nodes = as_double(std::min(cluster_.nodes_per_leaf, all_nodes - l * cluster_.nodes_per_leaf));
+      const double twins = job_nodes / count / as_double(cluster_.nodes_per_leaf);
+      up = std::max(up, out[l] * twins);
+      down = std::max(down, in[l] * twins);
+    }
   each_simulated(g, [&](std::int64_t rank, std::size_t i) {
     const double bytes = ports(as_double(g.on_nodes[i].count)).nic;
-    amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes * up;
-    amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes * down;
+    const bool whole = whole_uplinks(leaf(g.on_nodes[i].node));
+    amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes * (whole ? leaves_node[i] : up);
+    amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes * (whole ? enters_node[i] : down);
   });
 }
 
@@ -210,7 +210,7 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
       const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
       add(port(from, a == b ? nvlink_out : nic_out), amount);
       add(port(to, a == b ? nvlink_in : nic_in), amount);
-      if (!uplinks_ || a / cluster_.nodes_per_leaf == b / cluster_.nodes_per_leaf) continue;
+      if (!uplinks_ || cluster_.leaf_of(a) == cluster_.leaf_of(b)) continue;
       add(uplink(from, true), amount);
       add(uplink(to, false), amount);
     }

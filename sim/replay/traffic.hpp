@@ -1,7 +1,7 @@
 // Pools of a cluster, and what a collective puts on them. Per GPU: NVLink out and in, its share of the node's NICs out
-// and in; where leaf switches are oversubscribed also one uplink pool, up and down, for each (leaf, rail), rail = the
-// GPU's place in its node. A group with one member a node thus gets one NIC and not eight, and of two groups on all
-// rails each gets its half, as on rail-aligned fabrics.
+// and in; where leaf switches are oversubscribed or degraded also one uplink pool, up and down, for each (leaf, rail),
+// rail = the GPU's place in its node. A group with one member a node thus gets one NIC and not eight, and of two groups
+// on all rails each gets its half, as on rail-aligned fabrics.
 //
 // Volumes are those of NCCL's algorithms: a ring moves (n-1)/n of the full buffer across every hop, and a node of k
 // members spreads the one hop that leaves it over the members' NICs (rings are rotated) and the k-1 others over NVLink.
@@ -57,7 +57,8 @@ class Traffic {
   const std::vector<double>& capacity() const { return capacity_; }
   std::vector<int> cores() const;
   GroupInstance group(Axis axis, std::int64_t index) const;
-  /// Two ranks, one of which sends to the other: `ring` is what each byte of a message puts on the simulated ones' pools.
+  /// Two ranks, one of which sends to the other: `ring` is what each byte of a message puts on the simulated ones'
+  /// pools.
   GroupInstance channel(std::int64_t from, std::int64_t to) const;
   /// Bytes on the pools of simulated members for each byte of an all-reduce's buffer.
   PoolLoad all_reduce(const GroupInstance& group, AllReduce algorithm) const;
@@ -68,6 +69,8 @@ class Traffic {
 
  private:
   enum Port { nvlink_out, nvlink_in, nic_out, nic_in, kPorts };
+  void add_uplinks(const std::vector<std::int64_t>& ranks);
+  bool whole_uplinks(std::int64_t leaf) const;
   int port(std::int64_t rank, Port which) const;
   int uplink(std::int64_t rank, bool up) const;
   /// Of a GPU on a node with that many members.
@@ -81,10 +84,9 @@ class Traffic {
 
   const ClusterSpec cluster_;
   Mesh mesh_;
-  bool shares_, uplinks_;          ///< of the uplinks a share for each simulated rank; uplinks are oversubscribed
-  std::vector<int> local_;         ///< world rank -> index among the simulated, -1
-  std::vector<int> leaf_;          ///< leaf -> index among those with simulated ranks, -1
-  std::int64_t first_uplink_ = 0;  ///< pools behind the ports
+  bool shares_, uplinks_;    ///< of the uplinks a share for each simulated rank; there are uplink pools
+  std::vector<int> local_;   ///< world rank -> index among the simulated, -1
+  std::vector<int> uplink_;  ///< simulated rank -> its pool upwards; the one downwards follows
   std::vector<double> capacity_;
 };
 

@@ -1,6 +1,6 @@
 // What must hold for every step, on random layouts of up to 64 ranks: the estimator never promises more than the
 // simulator finds, twins stand for each other, and better hardware never makes a step slower. WT_RANDOM_LAYOUTS=10000
-// runs as many of each (ten minutes; the bounds alone two).
+// runs as many of each (a quarter of an hour; the bounds alone two to three minutes).
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
@@ -32,6 +32,13 @@ std::string text(const RandomStep& s, std::uint64_t seed) {
   return "seed " + std::to_string(seed) + ": " + s.layout.name() + " on " + std::to_string(s.cluster.nodes) + " x " +
          std::to_string(s.cluster.gpus_per_node) + ", recompute " + to_string(s.layout.recompute) + ", rank " +
          std::to_string(s.rank);
+}
+
+/// The rank's node is slow, and so are its leaf's uplinks.
+void degrade(RandomStep& s) {
+  const std::int64_t node = s.cluster.node_of(s.rank);
+  s.cluster.degraded = {{node, 0.6, 0.4, 0.7}};
+  s.cluster.degraded_leaves = {{s.cluster.leaf_of(node), 0.3}};
 }
 
 /// What a layout has that others have not; kTraits in all.
@@ -67,7 +74,8 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
   for (int i = 0; i < n; ++i) {
     const std::uint64_t seed = static_cast<std::uint64_t>(i);
     const bool host = i % 5 == 0;
-    const RandomStep s = random_step(seed, host);
+    RandomStep s = random_step(seed, host);
+    if (!host && i % 4 == 3) degrade(s);
     const OpCost& cost = !host && i % 5 == 1 ? static_cast<const OpCost&>(published()) : s.cost;
     const Program& program =
         s.set.programs[static_cast<std::size_t>(s.set.class_of_rank[static_cast<std::size_t>(s.rank)])];
@@ -94,11 +102,12 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
                << " of the simulated time");
 }
 
-TEST_CASE("folded equals unfolded on random layouts, behind uplinks and with a slow node, too") {
+TEST_CASE("folded equals unfolded on random layouts, behind uplinks, with a slow node and with a slow leaf, too") {
   std::map<std::string, int> folded;
   for (int i = 0; i < cases(1000); ++i) {
     const std::uint64_t seed = 100000 + static_cast<std::uint64_t>(i);
-    const RandomStep s = random_step(seed, false);
+    RandomStep s = random_step(seed, false);
+    if (i % 4 == 1) degrade(s);
     ReplayOptions options{0, true, false, {}};
     if (i % 3 == 0) options.health = {{s.cluster.node_of(s.rank), 0.6, 0.4}};
     const ReplayResult some = replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, options);
@@ -136,8 +145,8 @@ TEST_CASE("computation that communication slows more makes a step longer, and ne
 
 TEST_CASE("a faster switch, network, memory or processor never slows a step") {
   // Strict where each collective has the cluster to itself. With contention, work that ends earlier may start a
-  // prefetch that then shares the NICs with what the step waits for: 2.4 % at worst in 3,000 random steps, never by a
-  // faster network.
+  // prefetch that then shares the NICs with what the step waits for: 2.4 % at worst in 3,000 random steps of our trainer's
+  // layouts, and below 3 % in 2,000 with those of other stacks; never by a faster network.
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;
     if (what == "network") cluster.nic_Bps *= 2;

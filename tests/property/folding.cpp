@@ -92,6 +92,44 @@ TEST_CASE("what a cluster file says of a node's health is honoured, part by part
   }
 }
 
+TEST_CASE("a leaf with slow uplinks slows what passes them, folded as unfolded") {
+  for (double oversubscription : {1.0, 2.0})
+    for (const Layout& layout :
+         {layout_of(8, 4, 1), layout_of(4, 16, 4), layout_of(16, 8, 8), tensor_layout(4, layout_of(8, 4, 2)),
+          stage_layout(3, layout_of(16, 2, 2))})
+      for (std::int64_t leaf : {0, 3}) {
+        const Run run(layout);
+        ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);
+        const double healthy = run.replay(cluster, FakeCost{}).step_s;
+        cluster.degraded_leaves = {{leaf, 0.1}};
+        const auto folded = run.replay(cluster, FakeCost{}, {0, true, false, {}});
+        const auto all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
+        INFO(layout.name() << " leaf " << leaf);
+        CHECK(!folded.uplink_shares);
+        CHECK(folded.simulated_ranks <= all.simulated_ranks);
+        CHECK(folded.step_s == Approx(all.step_s).epsilon(1e-6));
+        CHECK(folded.step_s > 1.01 * healthy);
+        cluster.degraded_leaves = {{leaf, 1}};
+        CHECK(run.replay(cluster, FakeCost{}, {0, false, false, {}}).step_s == Approx(healthy).epsilon(1e-6));
+        cluster.nodes += 2, cluster.degraded_leaves = {{layout.world() / 8, 0.1}};  // not one of the job's
+        CHECK(run.replay(cluster, FakeCost{}, {0, true, false, {}}).step_s == Approx(healthy).epsilon(1e-6));
+      }
+}
+
+TEST_CASE("beyond the largest block, a slow leaf's shares stand for its uplinks") {
+  const Run run(layout_of(10, 64, 4));
+  ClusterSpec cluster = small_cluster(160);
+  cluster.nodes_per_leaf = 12;
+  const double healthy = run.replay(cluster, FakeCost{}).step_s;
+  cluster.degraded_leaves = {{5, 0.02}};
+  const auto shares = run.replay(cluster, FakeCost{}, {0, true, false, {}});
+  const auto all = run.replay(cluster, FakeCost{}, {0, false, false, {}});
+  CHECK(shares.uplink_shares);
+  CHECK(shares.simulated_ranks < all.simulated_ranks);
+  CHECK(shares.step_s > 1.1 * healthy);
+  CHECK(shares.step_s == Approx(all.step_s).epsilon(0.1));
+}
+
 TEST_CASE("one slow node among 64 of eight GPUs behind oversubscribed uplinks: folded equals unfolded") {
   const Run run(layout_of(16, 32, 8), true, 2);
   ClusterSpec cluster = small_cluster(64, 3);

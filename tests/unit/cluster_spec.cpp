@@ -77,6 +77,28 @@ TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's 
   refused("{compute: 0.5}", "node");
 }
 
+TEST_CASE("a leaf's uplinks may have a share of their rate") {
+  const ClusterSpec c = parse(kGpu + "degraded:\n  - {leaf: 1, uplink: 0.25}\n  - {node: 3, nic: 0.5}\n");
+  REQUIRE(c.degraded_leaves.size() == 1);
+  CHECK(c.degraded_leaves[0].leaf == 1);
+  CHECK(c.degraded_leaves[0].uplink == 0.25);
+  CHECK(c.degraded.size() == 1);
+  CHECK(parse(kGpu).degraded_leaves.empty());
+  const auto refused = [](const std::string& entry, const std::string& why) {
+    INFO(entry);
+    CHECK_THROWS_WITH(parse(kGpu + "degraded: [" + entry + "]\n"), Catch::Contains(why));
+  };
+  refused("{leaf: 2, uplink: 0.5}", "leaf");  // two leaves of two nodes
+  refused("{leaf: -1, uplink: 0.5}", "leaf");
+  refused("{leaf: 0}", "uplink");
+  refused("{leaf: 0, uplink: 0}", "uplink");
+  refused("{leaf: 0, uplink: 1.5}", "uplink");
+  refused("{leaf: 0, node: 1, uplink: 0.5}", "found beside node");
+  refused("{leaf: 0, uplink: 0.5, compute: 0.5}", "degraded[0].compute: unknown key");
+  refused("{node: 1, uplink: 0.5}", "degraded[0].uplink: unknown key");
+  refused("{leaf: 0, uplink: 0.5}, {leaf: 0, uplink: 0.4}", "second time");
+}
+
 TEST_CASE("impossible clusters are refused with file, line and key") {
   CHECK_THROWS_WITH(parse(kGpu, "oversubscription: 3", "oversubscription: 0.5"),
                     Catch::Contains("c.yaml:8: leaf.oversubscription"));
