@@ -18,10 +18,13 @@ struct Known {
 // them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes and
 // processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
 // directions together. GB200's 152 processors are VeOmni's (PR 986); how many of Blackwell Ultra's
-// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. TITAN RTX's rate is that of its review at
+// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. H100-SXM-96G is the part
+// of torchtitan's benchmarks, which NVIDIA does not list: six stacks of HBM2e (6,144 bits at 3.2 Gb/s each), limited to
+// 500 W; its FLOP/s are taken as linear in the power between NVL's (400 W) and SXM's (700 W):
+// 835 + (989 - 835) / 3. TITAN RTX's rate is that of its review at
 // Tom's Hardware. The first entry that matches counts.
 constexpr double kGen4 = 32e9, kGen5 = 64e9;
-const std::array<Known, 37> kSheets = {{
+const std::array<Known, 39> kSheets = {{
     {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 0.9e12, 6e6, 16e9}},
     {{"v100"}, {"V100-SXM", 7, 80, 125e12, 0.9e12, 6e6, 150e9}},
     {{"a800", "pci"}, {"A800-PCIe", 8, 108, 312e12, 1.935e12, 40e6, kGen4}},
@@ -33,6 +36,8 @@ const std::array<Known, 37> kSheets = {{
     {{"a100"}, {"A100-80G-SXM", 8, 108, 312e12, 2.039e12, 40e6, 300e9}},
     {{"h100", "pci"}, {"H100-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "nvl"}, {"H100-NVL", 9, 132, 835e12, 3.9e12, 50e6, kGen5}},
+    {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 2.46e12, 50e6, 450e9}},  // the card was caught above
+    {{"h100", "96g"}, {"H100-SXM-96G", 9, 132, 886e12, 2.46e12, 50e6, 450e9}},
     {{"h100"}, {"H100-SXM", 9, 132, 989e12, 3.35e12, 50e6, 450e9}},
     {{"h800", "pci"}, {"H800-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
     {{"h800"}, {"H800-SXM", 9, 132, 989e12, 3.35e12, 50e6, 200e9}},

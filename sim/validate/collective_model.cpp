@@ -33,7 +33,8 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 bool switch_reduces(const CollectiveRow& row, const DataSheet& gpu) {
   const std::int64_t least = nvls_least_ranks(gpu.generation);
-  return row.collective == "all_reduce" && gpu.nvlink() && least > 0 && row.gpus / row.nodes >= least && !forced_ring(row);
+  return row.collective == "all_reduce" && gpu.nvlink() && least > 0 && row.fewest() >= as_double(least) &&
+         !forced_ring(row);
 }
 
 /// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.
@@ -41,11 +42,15 @@ double in_node_s(const CollectiveRow& row, const DataSheet& gpu) {
   return (switch_reduces(row, gpu) ? row.bytes : row.bytes * bus_share(row.collective, row.gpus)) / gpu.link_Bps;
 }
 
+/// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides: each
+/// ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the most
+/// to other nodes.
 double over_nodes_s(const CollectiveRow& row, const DataSheet& gpu, double node_Bps) {
-  const double n = as_double(row.gpus), per_node = n / as_double(row.nodes);
-  const double adapters_Bps =
-      node_Bps * std::min(1.0, per_node / as_double(row.gpus_per_node));  // a GPU drives its own adapters
-  if (row.collective == "alltoall") return row.bytes * (n - per_node) / n * per_node / adapters_Bps;
+  const double n = as_double(row.gpus), fewest = row.fewest();
+  const double gpu_Bps = node_Bps / as_double(row.gpus_per_node);
+  const double adapters_Bps = node_Bps * std::min(1.0, fewest / as_double(row.gpus_per_node));
+  if (row.collective == "sendrecv") return std::max(row.bytes / std::min(gpu_Bps, adapters_Bps), in_node_s(row, gpu));
+  if (row.collective == "alltoall") return row.bytes * (n - fewest) / n * fewest / adapters_Bps;
   // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
   if (row.collective == "all_reduce" && row.nodes == 2)
     return std::max(row.bytes / adapters_Bps,
@@ -64,7 +69,7 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
   if (row.collective == "all_reduce")
     s.kind = "all-reduce";
   else if (row.collective == "all_gather" || row.collective == "reduce_scatter" ||
-           row.collective == "broadcast")
+           row.collective == "broadcast" || row.collective == "sendrecv")
     s.kind = "gather";
   else if (row.collective == "alltoall")
     s.kind = "exchange";
@@ -82,7 +87,7 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
     s.link = fabric->family;
     s.fabric = row.fabric;
     s.transport = fabric->transport;
-    s.steps = s.kind == "all-reduce" ? std::log2(as_double(row.nodes)) : as_double(row.nodes - 1);
+    s.steps = s.kind == "all-reduce" ? std::log2(as_double(row.nodes)) : row.collective == "sendrecv" ? 1 : as_double(row.nodes - 1);
     s.transfer_s = over_nodes_s(row, *gpu, fabric->node_Bps);
   } else {
     s.link = gpu->nvlink() ? fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring")

@@ -39,8 +39,10 @@ class CollectivePredictor {
     Judged j;
     j.line = s.row->line;
     j.group = s.group;
-    j.name = fmt::format("{} {}x{} {} {} {:.0f} B", s.row->gpu, s.row->nodes, s.row->gpus / s.row->nodes, s.row->fabric,
-                         s.row->collective, s.row->bytes);
+    const std::string ranks = s.row->gpus % s.row->nodes == 0
+                                  ? fmt::format("{}x{}", s.row->nodes, s.row->gpus / s.row->nodes)
+                                  : fmt::format("{} on {}", s.row->gpus, s.row->nodes);
+    j.name = fmt::format("{} {} {} {} {:.0f} B", s.row->gpu, ranks, s.row->fabric, s.row->collective, s.row->bytes);
     j.measured = s.row->seconds;
     if (!s.row->unusable.empty())
       j.regime = "unusable rows";
@@ -49,7 +51,7 @@ class CollectivePredictor {
     else if (s.many() && s.link == kSharedFabric)
       j.regime = "fabric shared with other jobs";
     else
-      j.regime = s.problem() + (s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB");
+      j.regime = (s.send() ? "sendrecv" + s.problem().substr(s.kind.size()) : s.problem()) + (s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB");
     if (s.reason.empty())
       j.forecast.reason = blind(s);
     else
@@ -62,7 +64,7 @@ class CollectivePredictor {
     if (!known) j.regime += ", link never measured";
     j.forecast.value = left.fit->seconds(s);
     j.baseline.value = s.transfer_s / left.typical_share;
-    EvidenceShares evidence = only(known && s.row->collective != "broadcast" ? Evidence::published : Evidence::derived);
+    EvidenceShares evidence = only(known && s.row->collective != "broadcast" && !s.send() ? Evidence::published : Evidence::derived);
     if (s.row->bytes_assumed) evidence = only(Evidence::assumed);
     j.forecast.evidence = j.baseline.evidence = evidence;
     return j;
@@ -117,7 +119,8 @@ std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
   std::vector<CollectiveSample> samples, training;
   std::set<std::string> seen;
   const auto train_on = [&](const CollectiveSample& s) {
-    if (s.reason.empty() && seen.insert(identity(s)).second) training.push_back(s);
+    // Sends are predicted by what gathers say, not the other way round: too few are published to tell them apart.
+    if (s.reason.empty() && !s.send() && seen.insert(identity(s)).second) training.push_back(s);
   };
   const auto sample = [&](const CollectiveRow& row) {
     CollectiveSample s = collective_sample(row);

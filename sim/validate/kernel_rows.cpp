@@ -1,43 +1,27 @@
 #include "sim/validate/kernel_rows.hpp"
 
 #include <algorithm>
-#include <regex>
 #include <string>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/csv.hpp"
+#include "sim/validate/kernel_rates.hpp"
+#include "sim/validate/row_ops.hpp"
 
 namespace wt {
 namespace {
 
-/// "M=64 N=2112 K=7168" or "8192x8192x8192".
-bool read_shape(const std::string& text, KernelRow& row) {
-  static const std::regex named(R"(M=(\d{1,9}) N=(\d{1,9}) K=(\d{1,9}))"), bare(R"((\d{1,9})x(\d{1,9})x(\d{1,9}))");
-  std::smatch found;
-  if (!std::regex_match(text, found, named) && !std::regex_match(text, found, bare)) return false;
-  row.m = std::stod(found[1]);
-  row.n = std::stod(found[2]);
-  row.k = std::stod(found[3]);
-  const auto [least, most] = std::minmax({row.m, row.n, row.k});
-  return least >= 1 && most <= kMostThings;
-}
-
 void fill_throughput(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
   row.gpu = text("gpu");
-  row.dtype = text("precision") == "fp16/bf16" ? "bf16" : text("precision");
-  row.source = text("source");
-  row.op = text("kernel");
-  if (!row.op.starts_with("dense GEMM") || text("unit") != "TFLOP/s") {
-    row.unusable = "not the rate of a dense GEMM";
-  } else if (!read_shape(text("shape"), row)) {
-    row.unusable = "shape does not say m, n and k of at most 1e7";
-  } else {
-    row.op = "gemm";
-    const double flops = needed_number(table, cells, table.at("value"), 0) * 1e12;
-    if (!(flops > 0)) throw_error(Code::usage, "column 'value': found 0, needs a rate above 0");
-    row.seconds = 2 * row.m * row.n * row.k / flops;
-  }
+  KernelRate rate{text("source"), text("kernel"), text("shape"), text("precision"), text("unit"), 0};
+  // A value that is no number ("33-50", "0.95/0.90") matters only where the rest is usable.
+  const auto value = [&] { return needed_number(table, cells, table.at("value"), 0); };
+  rate.value = 1;
+  read_rate(rate, row);
+  if (!row.unusable.empty()) return;
+  rate.value = value();
+  read_rate(rate, row);
 }
 
 void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
@@ -56,6 +40,11 @@ void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
   if (!(row.seconds > 0)) throw_error(Code::usage, "column 'median_us': found 0, needs a time above 0");
   if (row.op.empty())
     throw_error(Code::usage, "column 'op': found nothing, needs gemm or the name of a memory-bound kernel");
+  if (row.op == "gemm") return;
+  if (const auto known = row_op(row.op))
+    row.op = known->name;
+  else if (row.k > 0 || not_row_by_row(row.op))
+    row.unusable = "no model of '" + row.op + "': neither gemm nor known to be bound by memory over m rows of width n";
 }
 
 bool has_throughputs(const std::filesystem::path& file) {

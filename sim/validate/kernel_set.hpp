@@ -12,12 +12,19 @@ namespace wt {
 struct KernelSample {
   const KernelRow* row = nullptr;
   DataSheet gpu;
-  Product product;     ///< of a gemm
+  Product product;     ///< of a gemm, or one of a grouped one's
   double bytes = 0;    ///< that a memory-bound kernel moves
-  std::string group;   ///< GPU, op, n and k: what is left out together
+  /// What is left out together: GPU, op, n and k; of a named library's memory-bound kernels also the library, of
+  /// attention GPU, source and pass.
+  std::string group;
   std::string reason;  ///< why it cannot be used; empty = it can
 
   bool is_product() const { return row->op == "gemm"; }
+  bool is_composed() const {
+    return row->op == "grouped_gemm" || row->op.starts_with("moe_") || row->op.starts_with("attention_");
+  }
+  /// Predicted by a library's factor (libraries.hpp), not by its GPU's constants alone.
+  bool of_library() const { return !is_product() && (is_composed() || !row->implementation.empty()); }
   /// FLOPs (products) or bytes (others) over what the data sheet allows in the measured time.
   double share_of_peak() const;
 };

@@ -10,13 +10,16 @@
 #include <set>
 
 #include "sim/machine/fit.hpp"
+#include "sim/validate/composed_kernels.hpp"
 #include "sim/validate/kernel_set.hpp"
+#include "sim/validate/libraries.hpp"
 #include "sim/validate/memory_bound.hpp"
 #include "sim/validate/products.hpp"
 
 namespace wt {
 namespace {
 
+constexpr const char* kStreaming = "bound by memory";
 constexpr std::size_t kFewestOfWidths = 5;  // rows of other widths that a memory-bound kernel is fitted on
 
 std::string product_regime(const KernelSample& s) {
@@ -32,17 +35,33 @@ std::string product_regime(const KernelSample& s) {
 class KernelPredictor {
  public:
   explicit KernelPredictor(std::vector<KernelSample> training) {
-    for (KernelSample& s : training) (s.is_product() ? products_ : others_)[s.gpu.name].push_back(std::move(s));
+    std::vector<KernelSample> of_libraries;
+    for (KernelSample& s : training)
+      if (s.of_library())
+        of_libraries.push_back(std::move(s));
+      else
+        (s.is_product() ? products_ : others_)[s.gpu.name].push_back(std::move(s));
     for (const auto& [name, samples] : products_)
       if (ProductModel::enough(samples)) models_.emplace(name, ProductModel(samples, samples.front().gpu));
+    std::vector<LibraryRow> rows;
+    std::map<std::string, std::vector<double>> shares;
+    for (const KernelSample& s : of_libraries)
+      if (const auto row = library_row(s)) {
+        rows.push_back(*row);
+        shares[s.is_composed() ? s.row->op : kStreaming].push_back(s.share_of_peak());
+      }
+    for (const auto& [kind, of_kind] : shares) typical_library_share_[kind] = quantile(of_kind, 0.5);
+    libraries_.emplace(std::move(rows));
   }
 
   Judged judge(const KernelSample& s) const {
-    return s.is_product() && s.reason.empty() ? product(s, false) : other(s);
+    if (!s.reason.empty()) return other(s);
+    return s.is_product() ? product(s, false) : s.of_library() ? library(s, false) : other(s);
   }
 
-  /// As if nothing had been measured on this GPU: shows how far constants of another one carry.
+  /// As if nothing had been measured on this GPU or of this library: shows how far what is known of others carries.
   std::optional<Judged> transferred(const KernelSample& s) const {
+    if (s.of_library()) return library(s, true);
     if (!s.is_product() || !donor(s.gpu, true)) return std::nullopt;
     return product(s, true);
   }
@@ -95,6 +114,55 @@ class KernelPredictor {
     j.forecast.evidence = only(same ? Evidence::published : Evidence::derived);
     j.baseline.value =
         s.product.flops() / (model->second.typical_share(s.group) * s.gpu.flops * s.product.relative_rate);
+    j.baseline.evidence = j.forecast.evidence;
+    return j;
+  }
+
+  /// What the shape alone says of a library's kernel. Empty where no GPU's products are known.
+  std::optional<double> shape_s(const KernelSample& s) const {
+    const KernelRow& row = *s.row;
+    if (row.op.starts_with("attention_")) return attention_time_s(row, s.product.relative_rate, s.gpu);
+    if (!s.is_composed()) return memory_bound_time_s(row_kernel(s), s.gpu, typical_memory_bound());
+    const auto* model = donor(s.gpu, false);
+    if (!model) return std::nullopt;
+    const WaveConstants& constants = model->second.constants();
+    if (row.op == "grouped_gemm") return wave_time_s(s.product, s.gpu, constants, row.groups);
+    return experts_time_s(row, s.product.relative_rate, s.product.element_bytes, s.gpu, constants);
+  }
+
+  std::optional<LibraryRow> library_row(const KernelSample& s) const {
+    const auto seconds = shape_s(s);
+    if (!seconds) return std::nullopt;
+    return LibraryRow{.kind = s.row->op,
+                      .library = s.row->implementation,
+                      .gpu = s.gpu.name,
+                      .generation = s.gpu.generation,
+                      .processor_flops = s.gpu.flops / static_cast<double>(s.gpu.processors),
+                      .group = s.group,
+                      .source = s.row->source.substr(0, s.row->source.find(' ')),
+                      .log_factor = std::log(s.row->seconds / *seconds)};
+  }
+
+  Judged library(const KernelSample& s, bool as_unknown) const {
+    Judged j = blank(s);
+    j.regime = s.row->op;
+    const auto row = library_row(s);
+    const auto factor = row ? libraries_->factor(*row, as_unknown) : std::nullopt;
+    if (!factor) {
+      j.forecast.reason = j.baseline.reason =
+          fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too different",
+                      s.row->op, s.row->implementation);
+      return j;
+    }
+    const std::string kind = s.is_composed() ? s.row->op : kStreaming;
+    j.regime = kind + (factor->known == Libraries::Known::on_this_gpu          ? ", library measured"
+                       : factor->known == Libraries::Known::on_this_generation ? ", library measured on another GPU"
+                                                                               : ", library never measured");
+    j.forecast.value = *shape_s(s) * std::exp(factor->log_factor);
+    j.forecast.evidence = only(s.row->assumed                                       ? Evidence::assumed
+                               : factor->known == Libraries::Known::on_this_gpu ? Evidence::published
+                                                                                : Evidence::derived);
+    j.baseline.value = s.share_of_peak() * s.row->seconds / typical_library_share_.at(kind);
     j.baseline.evidence = j.forecast.evidence;
     return j;
   }
@@ -156,6 +224,8 @@ class KernelPredictor {
 
   std::map<std::string, std::vector<KernelSample>> products_, others_;  ///< by GPU
   std::map<std::string, ProductModel> models_;
+  std::optional<Libraries> libraries_;
+  std::map<std::string, double> typical_library_share_;  ///< by kind
   mutable std::map<std::string, WidthFit> widths_;  ///< by group, once asked for
 };
 

@@ -1,6 +1,7 @@
 // Predicts measured kernels from measurements of other shapes. Matrix products: the wave model (wave_model.hpp), fitted
 // without the shape family in question, times a correction by what it leaves over at similar shapes. Memory-bound
-// kernels: memory_bound.hpp, fitted on other widths.
+// kernels: memory_bound.hpp, fitted on other widths. Kernels of libraries that publish rates (attention, grouped
+// products, layers of experts): their shape (composed_kernels.hpp) times a factor of the library (libraries.hpp).
 #pragma once
 #include <vector>
 

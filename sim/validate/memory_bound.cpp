@@ -32,11 +32,15 @@ double memory_bound_time_s(const RowKernel& kernel, const DataSheet& gpu, const 
   return c.launch_s + larger * std::pow(1 + std::pow(smaller / larger, kSharpness), 1 / kSharpness);
 }
 
+MemoryBoundConstants typical_memory_bound() { return {2e-6, 0.5e-9, 0.8, 0.7}; }
+
 MemoryBoundConstants fit_memory_bound(const std::vector<TimedRowKernel>& kernels, const DataSheet& gpu) {
   if (kernels.empty())
     throw_error(Code::usage, "fit of memory-bound kernels: found no measurement, allowed at least one");
   Eigen::VectorXd prior(4);
-  prior << std::log(2e-6), std::log(0.5e-9), std::log(0.8), std::log(0.7);
+  const MemoryBoundConstants typical = typical_memory_bound();
+  prior << std::log(typical.launch_s), std::log(typical.pass_s), std::log(typical.cache_share),
+      std::log(typical.memory_share);
   const auto rows = static_cast<Eigen::Index>(kernels.size());
   const Residuals residuals = [&](const Eigen::VectorXd& p, Eigen::VectorXd& out) {
     const MemoryBoundConstants c = constants_of(p);

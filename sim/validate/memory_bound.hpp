@@ -22,6 +22,9 @@ struct MemoryBoundConstants {
 
 double memory_bound_time_s(const RowKernel& kernel, const DataSheet& gpu, const MemoryBoundConstants& constants);
 
+/// Where a fit begins: middle values of A100 and H100.
+MemoryBoundConstants typical_memory_bound();
+
 struct TimedRowKernel {
   RowKernel kernel;
   double seconds = 0;

@@ -86,7 +86,8 @@ double RunFabric::seconds(OpKind kind, double bytes, const Group& group, const R
   CollectiveRow row;
   row.gpu = run.gpu;
   row.nodes = group.nodes();
-  row.gpus = row.nodes * group.in_node;
+  row.gpus = group.ranks;
+  row.fewest_on_node = group.ranks - (row.nodes - 1) * group.in_node;
   row.fabric = row.nodes > 1 ? fabric.fabric : "NVSwitch";
   row.note = fabric.note;
   row.gpus_per_node = nvlink_domain(run);

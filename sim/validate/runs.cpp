@@ -32,11 +32,10 @@ struct Sample {
   bool timed() const { return reason.empty() && row->step_s > 0; }
 };
 
-/// The GPU by its data sheet; parts with another power limit are GPUs of their own.
+/// The GPU by its data sheet, of which parts with another power limit have their own.
 std::string gpu_key(const std::string& gpu) {
   const auto sheet = data_sheet(gpu);
-  if (!sheet) return gpu;
-  return sheet->name + (gpu.find("lower TDP") != std::string::npos ? ", lower TDP" : "");
+  return sheet ? sheet->name : gpu;
 }
 
 Sample sampled(const RunRow& row, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric) {

@@ -31,18 +31,19 @@ struct Tiling {
 };
 using Tilings = std::array<Tiling, kTiles.size() * kSplits.size()>;
 
-Tilings tilings(const Product& p, const DataSheet& gpu) {
+Tilings tilings(const Product& p, const DataSheet& gpu, double groups = 1) {
   Tilings out{};
   const auto processors = static_cast<double>(gpu.processors);
   const double processor_flops = gpu.flops * p.relative_rate / processors;
   std::size_t at = 0;
   for (const Tile& tile : kTiles)
     for (const double split : kSplits) {
-      const double tiles = std::ceil(p.m / tile.rows) * std::ceil(p.n / tile.columns) * split / processors;
+      const double parts = groups > 1 ? 1 : split;
+      const double tiles = groups * std::ceil(p.m / tile.rows) * std::ceil(p.n / tile.columns) * parts / processors;
       out[at++] = {std::ceil(tiles), std::max(1.0, tiles),
-                   2 * tile.rows * tile.columns * (p.k / split) / processor_flops,
+                   2 * tile.rows * tile.columns * (p.k / parts) / processor_flops,
                    // Each part is written and read once more, in fp32.
-                   split > 1 ? 8 * p.m * p.n * split / gpu.memory_Bps : 0, tile.share, split > 1};
+                   parts > 1 ? 8 * p.m * p.n * parts / gpu.memory_Bps : 0, tile.share, parts > 1};
     }
   return out;
 }
@@ -87,8 +88,8 @@ WaveConstants constants_of(const Eigen::VectorXd& p) {
 
 WaveConstants typical_wave() { return {3e-6, 1e-6, 0.87, 0.7, {0.5, 0.62, 0.68, 0.75}, 1e-6, 2.5}; }
 
-double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants) {
-  return seconds_of(tilings(product, gpu), product.bytes() / gpu.memory_Bps, constants);
+double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants, double groups) {
+  return seconds_of(tilings(product, gpu, groups), groups * product.bytes() / gpu.memory_Bps, constants);
 }
 
 WaveConstants fit_wave(const std::vector<TimedProduct>& products, const DataSheet& gpu, const WaveConstants& start) {

@@ -30,8 +30,9 @@ struct WaveConstants {
 };
 constexpr std::size_t kWaveConstants = 10;
 
-/// Seconds of this product; FLOPs and bytes are never faster than the data sheet.
-double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants);
+/// Seconds of this product; FLOPs and bytes are never faster than the data sheet. `groups` of them in one launch: each
+/// rounds up to whole tiles, the waves run over the tiles of all, and k is not split.
+double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants, double groups = 1);
 
 struct TimedProduct {
   Product product;

@@ -1,0 +1,19 @@
+// Kernels that are known to be bound by memory: each reads and writes a few streams of rows x width elements.
+#pragma once
+#include <optional>
+#include <string>
+
+namespace wt {
+
+struct RowOp {
+  std::string name;    ///< "rmsnorm", "swiglu", ...
+  double streams = 2;  ///< elements read and written for each element of rows x width
+};
+
+/// By a name in whatever spelling: "RMSNorm", "rms_norm", "fused_add_rms_norm", "SiLU and mul". Empty for others.
+std::optional<RowOp> row_op(const std::string& name);
+
+/// Whether the name speaks of products, attention or communication, whose time does not follow from rows x width.
+bool not_row_by_row(const std::string& name);
+
+}  // namespace wt
