@@ -64,10 +64,9 @@ TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
   }
 }
 
-TEST_CASE("communication only adds: the more GPUs and the slower their adapters, the longer a step") {
-  const double one = seconds(run_of(1, 2)), node = seconds(run_of(8, 2)), nodes = seconds(run_of(32, 2));
-  CHECK(node > one);
-  CHECK(nodes > node);
+TEST_CASE("the slower its adapters, the longer a step") {
+  const double nodes = seconds(run_of(32, 2));
+  CHECK(nodes > seconds(run_of(8, 2)));
   RunRow slower = run_of(32, 2);
   slower.interconnect = "4x100G IB";
   CHECK(seconds(slower) > 1.5 * nodes);

@@ -110,10 +110,10 @@ TEST_CASE("prices of a stack or GPU that nobody measured are derived, with wider
     return on.item(product, 0).shares()[static_cast<std::size_t>(kind)];
   };
   const StackCost& known = cost("hgx-h100", "torchtitan");
-  const StackCost& unknown_stack = cost("hgx-h100", "windtunnel");
+  const StackCost& unknown_stack = cost("hgx-h100", "windtunnel-train");
   CHECK(evidence(known, Evidence::published) == Approx(1));
   CHECK(evidence(unknown_stack, Evidence::derived) == Approx(1));
   CHECK(width(unknown_stack) > width(known));
-  CHECK(cost("hgx-h100", "windtunnel").collective(OpKind::all_gather, 1e8, 64, 8).relative_spread >
+  CHECK(cost("hgx-h100", "windtunnel-train").collective(OpKind::all_gather, 1e8, 64, 8).relative_spread >
         known.collective(OpKind::all_gather, 1e8, 64, 8).relative_spread);
 }
