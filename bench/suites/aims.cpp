@@ -230,7 +230,7 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
 enum class Product { forward, rows, weight };
 enum class By { own, library, loop };
 
-constexpr const char* kPasses[] = {"forward", "backward_rows", "backward_weight"};
+constexpr const char* kOf[] = {"", "_rows", "_weight"};
 constexpr const char* kBy[] = {"_own", "_library", "_loop"};
 
 /// LibTorch's products by cuBLASLt while it is there; nothing on the CPU.
@@ -309,7 +309,7 @@ BenchCase product_case(const std::string& kernel, const char* pass, std::map<std
 
 BenchCase grouped_case(Product product, By by, const Shape& s, at::Device device) {
   const double words = static_cast<double>(s.rows() * (s.n + s.k) + s.groups * s.n * s.k);
-  BenchCase out = product_case(std::string("grouped_gemm") + kBy[static_cast<int>(by)], kPasses[static_cast<int>(product)],
+  BenchCase out = product_case(std::string("grouped_gemm") + kBy[static_cast<int>(by)] + kOf[static_cast<int>(product)], product == Product::forward ? "forward" : "backward",
                                {{"rows", s.rows()}, {"n", s.n}, {"k", s.k}, {"groups", s.groups}},
                                2.0 * static_cast<double>(s.rows()) * static_cast<double>(s.n * s.k), 2 * words, device);
   out.make = [=](NormalPool& normal) {

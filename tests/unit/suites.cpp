@@ -257,7 +257,7 @@ TEST_CASE("a wrong result of what the aims are of is found") {
       p.run = [run = p.run](const Tensors& in) {
         Tensors out = run(in);
         const at::Tensor last = out.back().view({-1}).slice(0, -1);
-        last.copy_((last + 3).mul_(2));
+        last.copy_(last + 100);
         return out;
       };
       return p;
