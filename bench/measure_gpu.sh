@@ -2,13 +2,16 @@
 # Everything that needs a GPU, in one go and within ten minutes on one device:
 #   bench/measure_gpu.sh pack [FOLDER]  builds for CUDA here (nvcc, no GPU needed) and puts the programs and the libraries that a
 #                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
-#   bench/measure_gpu.sh run OUT        on the machine with the GPU, in this tree with FOLDER in build/gpu: device tests, kernel
-#                                       profile, training, rehearsal and the comparison with PyTorch; logs and results in OUT
+#   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): device tests, what the
+#                                       kernels reach of their aims, training, the profile of DBRX's shapes, rehearsal, the
+#                                       comparison with PyTorch, health, storage and, over several GPUs, collectives. Most
+#                                       valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together. Logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. What fails is said in
 # OUT/summary.txt and by the exit status; the rest still runs.
 set -euo pipefail
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 cd "$root"
+source bench/measure_gpu_stages.sh
 
 pack() {
   local to=${1:-build/gpu} build=build/cuda program library
@@ -31,47 +34,53 @@ pack() {
 }
 
 run() {
-  local out packages failed=0
+  local out folder packages gpus scratch
   mkdir -p "$1"
-  out=$(readlink -f "$1")
-  tar -C build/gpu -xzf build/gpu/packed.tar.gz
+  out=$(readlink -f "$1") folder=$(readlink -f "${2:-build/gpu}")
+  stages_begin "$out" "${WINDTUNNEL_GPU_SECONDS:-570}"
+  tar -C "$folder" -xzf "$folder/packed.tar.gz"
   packages=$(python3 -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parents[1])')
-  LD_LIBRARY_PATH=$root/build/gpu/lib:$packages/torch/lib:$(find "$packages/nvidia" -maxdepth 2 -name lib -printf '%p:')${LD_LIBRARY_PATH:-}
-  export LD_LIBRARY_PATH WINDTUNNEL_CONFIGS=$root/configs PATH=$root/build/gpu/bin:$PATH
-  export WINDTUNNEL=$root/build/gpu/bin/windtunnel WINDTUNNEL_TRAIN=$root/build/gpu/bin/windtunnel-train
-  local scratch; scratch=$(mktemp -d)
-  : >"$out/summary.txt"
-  # stage NAME LIMIT COMMAND...: its output in OUT/NAME.log
-  stage() {
-    local name=$1 limit=$2 begin=$SECONDS status=0; shift 2
-    timeout "$limit" "$@" >"$out/log.$name.txt" 2>&1 || status=$?
-    [[ $status -eq 0 ]] || failed=1
-    printf '%-12s %s  %4d s  %s\n' "$name" "$([[ $status -eq 0 ]] && echo ok || echo "FAILED ($status)")" $((SECONDS - begin)) \
-      "$(tail -n 1 "$out/log.$name.txt" | cut -c1-140)" | tee -a "$out/summary.txt"
-  }
-  stage device 20 nvidia-smi
+  LD_LIBRARY_PATH=$folder/lib:$packages/torch/lib:$(find "$packages/nvidia" -maxdepth 2 -name lib -printf '%p:')${LD_LIBRARY_PATH:-}
+  export LD_LIBRARY_PATH WINDTUNNEL_CONFIGS=$root/configs PATH=$folder/bin:$PATH
+  export WINDTUNNEL=$folder/bin/windtunnel WINDTUNNEL_TRAIN=$folder/bin/windtunnel-train
+  scratch=$(mktemp -d)
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+  stage device 10 nvidia-smi
   stage kernels 60 unit_kernels_cuda
-  stage grouped 120 unit_grouped_cuda
+  stage grouped 90 unit_grouped_cuda
+  stage aims 150 windtunnel-train bench aims --device cuda -o "$out/aims.json"
+  sed -n '/^aim /,$p' "$out/log.aims.txt" >"$out/aims.txt" 2>/dev/null || true
+  stage trainer 120 e2e_cuda
+  stage dbrx 120 windtunnel bench --for dbrx-3072-h200 --device cuda --quick -o "$out/dbrx.json"
+  stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
+  if ((${gpus:-0} > 1)); then
+    stage collectives 90 windtunnel-train bench collectives --device cuda -o "$out/collectives.json"
+  else
+    left_out collectives "found ${gpus:-0} GPU, NCCL's are measured between two or more"
+  fi
+  stage plan 30 windtunnel plan dbrx-3072-h200 -o "$scratch/plan"
+  if [[ -f $scratch/plan/plan.yaml ]]; then
+    echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
+    stage rehearsal 90 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"
+    cp "$scratch/rehearsal/report.md" "$out/rehearsal.md" 2>/dev/null || true
+    cp "$scratch/rehearsal/profile.json" "$out/rehearsal-profile.json" 2>/dev/null || true
+  else
+    left_out rehearsal 'the stage plan left none'
+  fi
+  stage compare 150 python3 bench/compare_fsdp2/compare.py --device cuda --pairs 15 -o "$out/compare.json"
   stage suites 60 unit_suites_cuda
-  stage trainer 180 e2e_cuda
-  stage bench 120 windtunnel-train bench kernels --device cuda --quick --run configs/runs/demo.yaml -o "$out/profile.json"
-  stage health 60 windtunnel health --fabric --quick --storage "$scratch" -o "$out/fleet.json"
+  stage health 40 windtunnel health --fabric --quick --storage "$scratch" -o "$out/fleet.json"
+  stage storage 60 windtunnel-train bench storage --quick -o "$out/storage.json"
   stage profile 20 windtunnel profile show "$out/profile.json"
-  stage plan 30 windtunnel plan dbrx-3072-h100 -o "$scratch/plan"
-  echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
-  stage rehearsal 120 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"
-  cp "$scratch/rehearsal/report.md" "$out/rehearsal.md" 2>/dev/null || true
-  cp "$scratch/rehearsal/profile.json" "$out/rehearsal-profile.json" 2>/dev/null || true
-  stage compare 180 python3 bench/compare_fsdp2/compare.py --device cuda --pairs 31 -o "$out/compare.json"
   rm -rf "$scratch"
   # Few files travel back from some machines: the logs in one.
   tail -n +1 "$out"/log.*.txt >"$out/logs.txt" && rm "$out"/log.*.txt
-  cat "$out/summary.txt"
-  return $failed
+  cat "$out/summary.txt" "$out/aims.txt"
+  return $stages_failed
 }
 
 case ${1:-} in
   pack) pack "${2:-}" ;;
-  run) run "${2:?where the results go: bench/measure_gpu.sh run OUT}" ;;
-  *) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  run) run "${2:?where the results go: bench/measure_gpu.sh run OUT}" "${3:-}" ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

@@ -259,23 +259,27 @@ Tensor in_rank_order(const Tensor& k, const Tensor& v, std::int64_t ranks) {
   return out.view({ranks, 2, k.size(0), k.size(1), 2 * length, k.size(3)});
 }
 
-std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences, at::ScalarType type) {
+std::string attention_backend(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask) {
   const at::AutoGradMode training(true);
-  const auto options = at::TensorOptions().dtype(type).device(positions.rope.cosine.device());
-  const bool cut = positions.context > 1, masked = !positions.masks.empty();
-  const std::int64_t tokens = positions.rope.cosine.size(0), queries = cut ? tokens / 2 : tokens;
-  const std::int64_t keys = masked ? positions.masks.back().size(3) : tokens;
-  const Tensor q = at::empty({sequences, m.heads, queries, m.head_dim}, options).requires_grad_(true);
-  const Tensor k = at::empty({sequences, m.kv_heads, keys, m.head_dim}, options);
-  std::optional<Tensor> mask;
-  if (masked) mask = positions.masks.back();
-  switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(q, k, k, mask, 0.0, !masked, std::nullopt, m.heads != m.kv_heads))) {
+  const Tensor learned = q.detach().requires_grad_(true);
+  switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(learned, k, v, mask, 0.0, !mask, std::nullopt, q.size(1) != k.size(1)))) {
     case at::SDPBackend::flash_attention: return "flash";
     case at::SDPBackend::efficient_attention: return "efficient";
     case at::SDPBackend::cudnn_attention: return "cudnn";
     case at::SDPBackend::math: return "math";
     default: return "unknown";
   }
+}
+
+std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences, at::ScalarType type) {
+  const auto options = at::TensorOptions().dtype(type).device(positions.rope.cosine.device());
+  const bool cut = positions.context > 1, masked = !positions.masks.empty();
+  const std::int64_t tokens = positions.rope.cosine.size(0), queries = cut ? tokens / 2 : tokens;
+  const std::int64_t keys = masked ? positions.masks.back().size(3) : tokens;
+  const Tensor k = at::empty({sequences, m.kv_heads, keys, m.head_dim}, options);
+  std::optional<Tensor> mask;
+  if (masked) mask = positions.masks.back();
+  return attention_backend(at::empty({sequences, m.heads, queries, m.head_dim}, options), k, k, mask);
 }
 
 Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec& m, const Positions& positions) {

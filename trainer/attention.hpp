@@ -4,6 +4,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 #include "configs/spec/model.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/weights.hpp"
@@ -54,7 +56,10 @@ at::Tensor in_sequence_order(const at::Tensor& gathered);
 /// Its inverse, for gradients.
 at::Tensor in_rank_order(const at::Tensor& k, const at::Tensor& v, std::int64_t ranks);
 
-/// What attend() would run for such a microbatch of `sequences`: "flash", "efficient", "cudnn" or "math", as LibTorch chooses.
+/// What scaled_dot_product_attention runs for such tensors in training: "flash", "efficient", "cudnn" or "math", as LibTorch
+/// chooses. q (B, H, S, hd), k and v (B, KV, S', hd); causal without a mask.
+std::string attention_backend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::optional<at::Tensor>& mask = {});
+/// What attend() would run for such a microbatch of `sequences`.
 std::string attention_backend(const ModelSpec& model, const Positions& positions, std::int64_t sequences, at::ScalarType type);
 
 /// q (B, H, S / C, hd), k and v (B, KV, S, hd) -> (B * S / C, H * v_head_dim).

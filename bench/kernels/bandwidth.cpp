@@ -2,69 +2,30 @@
 //   bench_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=3
 // Names say kernel, type, instruction set and threads. Every iteration times the kernel and then memcpy moving as many bytes
 // with as many threads; of_copy is the median of copy time / kernel time, so that what else the machine does hits both.
-// Bytes are what must move: inputs read once, outputs written once, at sizes beyond the caches.
+// Before it is timed, every kernel in every form was compared with its formula in doubles; one that is wrong, or fails, is an
+// error in its row and exit status 1. Bytes are what must move: inputs read once, outputs written once, at sizes beyond the caches.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <new>
-#include <numeric>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/kernels/check.hpp"
 #include "kernels/kernels.h"
 
 namespace {
 
-constexpr int64_t kTokens = 8192, kWidth = 2048, kTopK = 4, kRows = kTokens * kTopK;
-const WtStream kCpu{-1, nullptr};
+using namespace wt::bandwidth;
 
 double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-
-/// Lines of the cache begin where arrays do, as LibTorch's do.
-template <class V>
-struct Aligned {
-  using value_type = V;
-  static constexpr std::align_val_t kLine{64};
-  V* allocate(size_t n) { return static_cast<V*>(operator new(n * sizeof(V), kLine)); }
-  void deallocate(V* p, size_t) { operator delete(p, kLine); }
-  bool operator==(const Aligned&) const { return true; }
-};
-template <class V>
-using Array = std::vector<V, Aligned<V>>;
-
-/// Arrays for every kernel, as large as the largest needs: N rows of width 2 D.
-struct Arrays {
-  Array<float> in, also_in, out, scale, weights, dweights, rstd, gain_gradient;
-  Array<unsigned char> codes;
-  std::vector<int64_t> order, inverse;
-  Arrays()
-      : in(size_t(kRows * kWidth)), also_in(in.size()), out(in.size()), scale(in.size() / 64), weights(size_t(kRows), 0.25f),
-        dweights(size_t(kRows)), rstd(size_t(kRows)), gain_gradient(size_t(kWidth)), codes(in.size()), order(size_t(kRows)),
-        inverse(size_t(kRows)) {
-    std::mt19937 random{1};
-    std::vector<int64_t> expert(order.size());
-    for (int64_t& e : expert) e = random() % 64;
-    wt_sort_by_expert(kCpu, expert.data(), nullptr, kRows, 64, order.data(), inverse.data(), nullptr);
-  }
-  /// Small numbers in either type: bf16 reads two of them in a float.
-  void fill() {
-    std::mt19937 random{2};
-    for (Array<float>* array : {&in, &also_in})
-      for (float& x : *array) {
-        const uint32_t bits = (0x3c003c00u + (random() & 0x83ff83ffu));
-        std::memcpy(&x, &bits, sizeof x);
-      }
-  }
-};
 
 Arrays& arrays() {
   static Arrays made = [] {
@@ -94,6 +55,13 @@ struct Kernel {
   int64_t elements, other_bytes;
   std::function<WtStatus(WtDtype, Arrays&)> run;
 };
+
+bool failed = false;  ///< any benchmark: the library's own exit status says nothing of it
+
+void fail(benchmark::State& state, const std::string& why) {
+  failed = true;
+  state.SkipWithError(why.c_str());
+}
 
 const std::vector<Kernel>& kernels() {
   constexpr int64_t D = kWidth, T = kTokens, k = kTopK, N = kRows, F = kWidth / 2;
@@ -136,13 +104,17 @@ const std::vector<Kernel>& kernels() {
 }
 
 void measure(benchmark::State& state, const Kernel& kernel, WtDtype dtype, const char* isa, int threads) {
-  if (wt_kernel_set_isa(isa) != WT_OK || wt_kernel_set_threads(threads) != WT_OK) return state.SkipWithError(wt_kernel_error());
+  if (wt_kernel_set_isa(isa) != WT_OK || wt_kernel_set_threads(threads) != WT_OK) return fail(state, wt_kernel_error());
+  if (prepare(kernel.name, dtype, arrays()) != WT_OK || kernel.run(dtype, arrays()) != WT_OK) return fail(state, wt_kernel_error());
+  const double error = largest_error(kernel.name, dtype, arrays()), allowed = allowed_error(kernel.name, dtype);
+  state.counters["error"] = error;
+  if (!(error <= allowed)) return fail(state, "wrong: off by " + std::to_string(error) + ", allowed " + std::to_string(allowed));
   const int64_t bytes = kernel.elements * (dtype == WT_FP32 ? 4 : 2) + kernel.other_bytes;
   std::vector<double> ratios, rates;
   for (auto _ : state) {
     WtStatus status = WT_OK;
     const double kernel_s = seconds_of([&] { status = kernel.run(dtype, arrays()); });
-    if (status != WT_OK) return state.SkipWithError(wt_kernel_error());
+    if (status != WT_OK) return fail(state, wt_kernel_error());
     const double copy_s = seconds_of([&] { copy(std::min(bytes, int64_t(arrays().in.size()) * 8), threads); }) *
                           (double(bytes) / double(std::min(bytes, int64_t(arrays().in.size()) * 8)));
     state.SetIterationTime(kernel_s);
@@ -174,4 +146,5 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();
+  return failed ? 1 : 0;
 }

@@ -45,14 +45,18 @@ std::int64_t largest_collective(double available_bytes, std::int64_t ranks) {
 }
 
 RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls) {
+  StepClock& events = suite.clock;
+  const bool on_device = !events.device().is_cpu();
   suite.communicators.barrier();
+  if (on_device) events.begin(), events.mark();
   const Clocks begin = Clocks::now();
-  for (int i = 0; i < calls; ++i) c.issue()->wait();
+  for (int i = 0; i < calls; ++i) c.issue()->wait();  // on a device only its stream waits
+  const StepClock::Mark done = on_device ? events.mark() : StepClock::Mark{};
   suite.communicators.before_host_read();  // a link that delivers nothing ends in a time-out, not in a hang
-  wait_for_device(suite.clock.device());
+  wait_for_device(events.device());
   const Clocks end = Clocks::now();
-  const double n = calls;
-  return {(end.wall_s - begin.wall_s) / n, (end.process_cpu_s - begin.process_cpu_s) / n, (end.thread_cpu_s - begin.thread_cpu_s) / n};
+  const double n = calls, seconds = on_device ? events.seconds(done) : end.wall_s - begin.wall_s;
+  return {seconds / n, (end.process_cpu_s - begin.process_cpu_s) / n, (end.thread_cpu_s - begin.thread_cpu_s) / n};
 }
 
 int samples_of(std::int64_t bytes, int samples) { return bytes <= kManySamples_bytes ? samples : std::max(3, samples / 4); }
@@ -77,12 +81,17 @@ Profile bench_collectives(const RankSuite& suite) {
     checked(i);
     cases[i].release();
   }
+  CaseWindows windows(suite.clock.device(), cases.size());
   for (std::size_t i : sample_order(cases.size(), o.samples, o.seed)) {
     if (static_cast<int>(own[i].samples.size()) >= samples_of(cases[i].bytes(), o.samples)) continue;
     checked(i);
+    windows.begin(i);
     own[i].samples.push_back(take_sample(suite, cases[i], on_cpu ? host_calls(cases[i].bytes()) : kDeviceCalls));
+    windows.end(i);
     cases[i].release();
   }
+  const auto seen = windows.conditions();
+  for (std::size_t i = 0; i < own.size(); ++i) own[i].device = seen[i];
   const auto all = gather_cases(suite, "collectives", own);
   Profile out;
   for (std::size_t i = 0; i < all.size(); ++i) add_row(out, measurement(suite, cases[i], all[i]), all[i]);

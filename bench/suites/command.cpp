@@ -10,6 +10,7 @@
 
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/host_load.hpp"
+#include "bench/suites/aims.hpp"
 #include "bench/suites/cases.hpp"
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/kernels_suite.hpp"
@@ -152,12 +153,14 @@ void warn_of_throttling(const Profile& profile) {
 }
 
 /// The items of the run, or those that `windtunnel bench --for` found.
-KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts) {
-  if (o.items.empty()) return {run, kernel_cases(run, o.suite_options.quick)};
+KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts, at::Device device, const Aims& aims) {
+  const bool quick = o.suite_options.quick;
+  if (o.suite == "aims") return {run, {}, aims.cases};
+  if (o.items.empty()) return {run, kernel_cases(run, quick), machine_cases(device, quick)};
   WorkList list = read_work_list(o.items);
-  const std::string& device = facts.at("device");
-  if (!list.gpu.empty() && !is_gpu(device, list.gpu))
-    throw_error(Code::usage, "{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study, device, list.gpu);
+  const std::string& name = facts.at("device");
+  if (!list.gpu.empty() && !is_gpu(name, list.gpu))
+    throw_error(Code::usage, "{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study, name, list.gpu);
   return {run, std::move(list.items)};
 }
 
@@ -179,7 +182,7 @@ void bench(const BenchOptions& o) {
     throw_error(Code::usage, "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes of a study",
                 o.study.empty() ? "--dry-run" : "--for");
   const RunSpec run = read_run(o.run);
-  const bool all = o.suite == "all", kernels = all || o.suite == "kernels" || !o.items.empty();
+  const bool all = o.suite == "all", of_aims = o.suite == "aims", kernels = all || of_aims || o.suite == "kernels" || !o.items.empty();
   const at::Device device = open_device(o.suite_options.device);
   const HostLoad before = host_load();
   Fingerprint facts = host_facts();
@@ -193,7 +196,8 @@ void bench(const BenchOptions& o) {
                                               {"run.data", "standard normal"}})
     facts[key] = value;
   facts.merge(device_facts(kernels || o.suite == "collectives" ? device : at::Device(at::kCPU)));
-  const KernelWork work = kernels ? kernel_work(o, run, facts) : KernelWork{};
+  const Aims aims = of_aims ? kernel_aims(device, device.is_cpu()) : Aims{};
+  const KernelWork work = kernels ? kernel_work(o, run, facts, device, aims) : KernelWork{};
   PartialProfile partial(o.output, facts);
   catch_stop_signals();
   if (kernels) {
@@ -201,12 +205,15 @@ void bench(const BenchOptions& o) {
     partial.put_kernels(measured);
     partial.add_facts(measured.fingerprint);
   }
-  if (o.items.empty() && o.suite != "kernels") {
+  if (o.items.empty() && o.suite != "kernels" && !of_aims) {
     RankSuites suites(o, partial, run);
     if (o.suite != "storage") suites.collectives();
     if (o.suite != "collectives") suites.storage();
   }
-  if (stop_requested() != 0) end_interrupted(partial);
+  if (stop_requested() != 0) {
+    if (of_aims) fmt::print("{}", aims_table(aims.aims, partial.profile()));
+    end_interrupted(partial);
+  }
   partial.add_facts(host_conditions(before, host_load()));
   if (!o.output.empty()) write_profile(partial.profile(), o.output);
   const Profile profile = partial.finish();
@@ -214,7 +221,7 @@ void bench(const BenchOptions& o) {
   if (o.json)
     fmt::print("{}\n", to_json(profile).dump(1));
   else
-    fmt::print("{}", bench_table(profile));
+    fmt::print("{}{}", bench_table(profile), of_aims ? "\n" + aims_table(aims.aims, profile) : "");
   if (!profile.failures.empty())
     throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand", profile.failures.size(),
                 profile.failures.size() + profile.measurements.size());
@@ -227,8 +234,8 @@ void add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench",
                                          "Time and check the kernels, collectives and storage that a run uses\n"
                                          "Example: windtunnel bench --quick -o out/profile.json");
-  command->add_option("SUITE", o->suite, "kernels | collectives | storage | all")
-      ->check(CLI::IsMember({"kernels", "collectives", "storage", "all"}))
+  command->add_option("SUITE", o->suite, "kernels | collectives | storage | all, or aims: what our kernels are to reach on an H200")
+      ->check(CLI::IsMember({"kernels", "collectives", "storage", "all", "aims"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
   command->add_option("--for", o->study, "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");

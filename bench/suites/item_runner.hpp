@@ -1,13 +1,15 @@
-// Runs one work item again and again, and says whether what it computes is right.
+// Runs one case again and again, and says whether what it computes is right.
 #pragma once
 #include <memory>
 
-#include "bench/suites/problems.hpp"
+#include "bench/suites/bench_case.hpp"
 
 namespace wt {
 
 class ItemRunner {
  public:
+  ItemRunner(BenchCase what, NormalPool& normal);
+  /// Keeps a reference to `run`.
   ItemRunner(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as = GroupedAs::picked);
 
   /// Fresh inputs and, for a backward pass through autograd, the graph. With sets > 1 that many of them, which the
@@ -22,8 +24,8 @@ class ItemRunner {
 
   /// prepare(), one call, and the comparison below.
   double check();
-  /// Largest error over the largest value, against fp64 on the CPU. Throws Error{runtime} beyond the precision's limit,
-  /// naming item, output, error and limit: times of a kernel that computes something else are worth nothing.
+  /// Largest error over the largest value, against fp64 on the CPU, or for inputs beyond 32 MiB where they are. Throws Error{runtime} beyond the case's limit,
+  /// naming case, output, error and limit: times of a kernel that computes something else are worth nothing.
   double compare(const Tensors& outputs, const Tensors& expected) const;
   /// What call() must give for the prepared inputs; they must not have been used yet.
   Tensors expected() const;
@@ -32,6 +34,7 @@ class ItemRunner {
   /// Reads the inputs that are in the caches when the trainer comes to this item.
   void touch() const;
   double share() const { return sets_.front().problem.share; }
+  const std::string& backend() const { return sets_.front().problem.backend; }
 
  private:
   struct Set {
@@ -39,17 +42,14 @@ class ItemRunner {
     Tensors outputs, gradients;
   };
   Set make_set();
-  bool backward(const KernelProblem& problem) const { return problem.through_autograd && item_.pass == Pass::backward; }
+  bool backward(const KernelProblem& problem) const { return problem.through_autograd && what_.backward; }
+  at::Device reference_device() const;
+  double within_limit(double error, std::size_t output) const;
 
-  WorkItem item_;
-  const RunSpec& run_;
+  BenchCase what_;
   NormalPool& normal_;
-  GroupedAs as_;
   std::vector<Set> sets_{1};  ///< never empty
   std::size_t next_ = 0;
 };
-
-/// fp32 1e-4, bf16 3e-2: rounding of results and of sums over a few thousand terms, with room.
-double largest_allowed_error(Precision precision);
 
 }  // namespace wt

@@ -3,9 +3,8 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 
-#include "bench/profile/device_monitor.hpp"
+#include "bench/suites/device_watch.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/sampler.hpp"
 #include "bench/suites/stopwatch.hpp"
@@ -19,17 +18,14 @@
 namespace wt {
 namespace {
 
-constexpr double kMostReferenceFlops = 2e9;  // fp64 references beyond this are taken on fewer rows
-
 // Inputs that take turns on a device hold this much together: more than four times 60 MB, which no L2 so far exceeds.
 constexpr std::int64_t kRotated_bytes = std::int64_t{256} << 20;
-constexpr std::size_t kBlock = 256;  ///< items whose samples are taken in one random order
+/// Items whose samples are taken in one random order; on a device fewer, whose checks and samples take longer and whose time ends.
+constexpr std::size_t kHostBlock = 256, kDeviceBlock = 64;
 constexpr double kSaveEvery_s = 5;
-constexpr std::int64_t kMostSets = 64;  // smaller inputs are flushed from the L2 instead
-
-bool moves_memory(Kernel kernel) {
-  return kernel != Kernel::gemm && kernel != Kernel::grouped_gemm && kernel != Kernel::attention;
-}
+/// Smaller inputs are flushed from the L2 instead, and then calls are timed one by one, which adds some microseconds: the
+/// logits of 8,192 tokens and 64 experts, 2 MiB, are not to be among them.
+constexpr std::int64_t kMostSets = 128;
 
 /// Sets of inputs that outgrow a device's L2; 0 where that would be too many.
 int sets_beyond_l2(ItemRunner& runner) {
@@ -40,43 +36,10 @@ int sets_beyond_l2(ItemRunner& runner) {
   return sets > kMostSets ? 0 : static_cast<int>(sets);
 }
 
-/// The item itself, or so few of its rows that the fp64 reference takes about a tenth of a second.
-WorkItem checked_item(const WorkItem& item) {
-  WorkItem out = item;
-  if (const double flops = item.flops(0); flops > kMostReferenceFlops)
-    out.rows.fixed = std::max(1.0, std::floor(item.rows.fixed * kMostReferenceFlops / flops));
+std::vector<BenchCase> all_cases(const KernelWork& work, at::Device device) {
+  std::vector<BenchCase> out = bench_cases(work.items, work.run, device);
+  out.insert(out.end(), work.others.begin(), work.others.end());
   return out;
-}
-
-/// On a GPU grouped products in bf16 are compared, for the trainer to pick by (trainer/grouped_choice.hpp).
-std::vector<GroupedAs> ways(const WorkItem& item, at::Device device) {
-  std::vector<GroupedAs> out{GroupedAs::picked};
-  if (item.kernel != Kernel::grouped_gemm || device.is_cpu() || item.precision == Precision::fp32) return out;
-  out.push_back(GroupedAs::library);
-  const auto options = at::TensorOptions().dtype(at::kBFloat16).device(device);
-  const at::Tensor weight = at::empty({1, item.dims[0], item.dims[1]}, options);
-  if (own_grouped_product(weight[0], weight)) out.push_back(GroupedAs::own);
-  if (item.pass == Pass::forward) out.push_back(GroupedAs::loop);
-  return out;
-}
-
-std::vector<std::pair<WorkItem, GroupedAs>> in_every_way(const std::vector<WorkItem>& items, at::Device device) {
-  std::vector<std::pair<WorkItem, GroupedAs>> out;
-  for (const WorkItem& item : items)
-    for (GroupedAs as : ways(item, device)) out.emplace_back(item, as);
-  return out;
-}
-
-Measurement measurement(const WorkItem& item, at::Device device, GroupedAs as) {
-  constexpr const char* kNames[] = {"", "_library", "_own", "_loop"};
-  Measurement m;
-  m.kernel = to_string(item.kernel) + kNames[static_cast<int>(as)];
-  m.pass = to_string(item.pass);
-  m.dtype = to_string(item.precision);
-  m.shape = item.shape(0);
-  m.clock = device.is_cpu() ? "thread_cpu" : "device";
-  m.counters = {{"flops", item.flops(0)}, {"bytes", item.bytes(0)}};
-  return m;
 }
 
 /// An item being measured. Stays where it is: cases refer to it.
@@ -90,11 +53,10 @@ struct Entry {
 class KernelSuite {
  public:
   KernelSuite(const KernelWork& work, const SuiteOptions& options, const Profile& known, const std::function<void(const Profile&)>& save)
-      : work_(work),
-        options_(options),
+      : options_(options),
         save_(save),
         device_(open_device(options.device)),
-        timed_(in_every_way(work.items, device_)),
+        timed_(all_cases(work, device_)),
         normal_(options.seed, device_),
         stopwatch_(make_stopwatch(device_)),
         progress_("measuring kernels", static_cast<std::int64_t>(timed_.size()) * (options.samples + 1)) {
@@ -106,11 +68,10 @@ class KernelSuite {
   }
 
   Profile run() {
-    std::optional<DeviceMonitor> monitor;
-    if (const Fingerprint facts = device_facts(device_); !device_.is_cpu() && !facts.count("run.nvml"))
-      if (auto managed = open_nvml_device(facts.at("gpu_uuid"))) monitor.emplace(std::move(*managed));
-    for (std::size_t begin = 0; begin < timed_.size() && stop_requested() == 0; begin += kBlock)
-      measure(begin, std::min(begin + kBlock, timed_.size()));
+    const std::unique_ptr<DeviceMonitor> monitor = watch_device(device_);
+    const std::size_t block = device_.is_cpu() ? kHostBlock : kDeviceBlock;
+    for (std::size_t begin = 0; begin < timed_.size() && stop_requested() == 0; begin += block)
+      measure(begin, std::min(begin + block, timed_.size()));
     progress_.finish();
     Profile out = so_far();
     if (!monitor) return out;
@@ -128,8 +89,7 @@ class KernelSuite {
     std::vector<TimedCase> cases;
     std::vector<Entry*> timed;
     for (std::size_t i = begin; i < end && stop_requested() == 0; ++i) {
-      const auto& [item, as] = timed_[i];
-      entries_.push_back({measurement(item, device_, as), nullptr, 1, {}});
+      entries_.push_back({timed_[i].row, nullptr, 1, {}});
       progress_.update(done_++, entries_.back().measurement.kernel);
       Entry& entry = entries_.back();
       if (const auto found = known_.find(entry.measurement.name()); found != known_.end()) {
@@ -138,7 +98,7 @@ class KernelSuite {
         if (static_cast<int>(entry.measurement.samples.size()) >= options_.samples) continue;
       }
       try {
-        cases.push_back(check(item, as, entry));
+        cases.push_back(check(timed_[i], entry));
         timed.push_back(&entry);
       } catch (...) {
         fail(entry, current_error());
@@ -159,15 +119,19 @@ class KernelSuite {
   }
 
   /// The case whose samples are to be taken, once one call was right.
-  TimedCase check(const WorkItem& item, GroupedAs as, Entry& entry) {
-    ItemRunner checked(checked_item(item), work_.run, normal_, as);
+  TimedCase check(const BenchCase& what, Entry& entry) {
+    BenchCase smaller = what;
+    if (what.make_checked) smaller.make = what.make_checked;
+    ItemRunner checked(std::move(smaller), normal_);
     entry.measurement.counters["max_rel_error"] = checked.check();
     entry.share = checked.share();
+    entry.measurement.backend = checked.backend();
     const bool in_loop_cold = checked.cold();
     checked.release();
-    entry.runner = std::make_unique<ItemRunner>(item, work_.run, normal_, as);
+    if (what.also) what.also(entry.measurement);
+    entry.runner = std::make_unique<ItemRunner>(what, normal_);
     ItemRunner& runner = *entry.runner;
-    const int sets = device_.is_cpu() || in_loop_cold || !moves_memory(item.kernel) ? 1 : sets_beyond_l2(runner);
+    const int sets = device_.is_cpu() || in_loop_cold || !what.moves_memory ? 1 : sets_beyond_l2(runner);
     const bool cold = in_loop_cold || sets == 0;
     entry.measurement.evidence = {entry.share == 1 ? Evidence::measured : Evidence::derived,
                                   fmt::format("{} samples, {} caches{}{}", options_.samples, cold || sets > 1 ? "cold" : "warm",
@@ -200,7 +164,7 @@ class KernelSuite {
     for (const Entry& e : entries_)
       if (!e.measurement.samples.empty()) out.measurements.push_back(e.measurement);
     for (std::size_t i = entries_.size(); i < timed_.size(); ++i)  // not yet come to, but known from before
-      if (const auto found = known_.find(measurement(timed_[i].first, device_, timed_[i].second).name()); found != known_.end())
+      if (const auto found = known_.find(timed_[i].row.name()); found != known_.end())
         out.measurements.push_back(*found->second);
     out.failures = failures_;
     return out;
@@ -211,11 +175,10 @@ class KernelSuite {
     saved_s_ = monotonic_s();
   }
 
-  const KernelWork& work_;
   const SuiteOptions& options_;
   const std::function<void(const Profile&)>& save_;
   at::Device device_;
-  std::vector<std::pair<WorkItem, GroupedAs>> timed_;
+  std::vector<BenchCase> timed_;
   NormalPool normal_;
   std::unique_ptr<Stopwatch> stopwatch_;
   Progress progress_;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/suites/bench_case.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/run.hpp"
 #include "sim/program/work_item.hpp"
@@ -17,13 +18,14 @@ struct SuiteOptions {
   std::string device = "cpu";  ///< or "cuda"; see device.hpp
 };
 
-/// What is measured: items, and the run whose model, sequence and optimizer their inputs are made of.
+/// What is measured: items, the run whose model, sequence and optimizer their inputs are made of, and cases of other kinds.
 struct KernelWork {
   RunSpec run;
   std::vector<WorkItem> items;
+  std::vector<BenchCase> others = {};
 };
 
-/// One measurement per item: clock thread_cpu (device on cuda), one intra-op thread, counters max_rel_error, flops and
+/// One measurement per item and case: clock thread_cpu (device on cuda), one intra-op thread, counters max_rel_error, flops and
 /// bytes; on cuda also what the driver said of the device during the samples, whose facts of the whole timing are the
 /// fingerprint (bench/profile/device_monitor.hpp). An item whose result is wrong, or that throws, is a failure; the others go
 /// on. What `known` has of an item counts: only the samples that it lacks are taken. `save` is called every few seconds with

@@ -92,7 +92,9 @@ Profile bench_overlap(const RankSuite& suite) {
     gemm_beside[i].error = cases[i].wrong();
     cases[i].release();
   }
+  CaseWindows windows(device, cases.size());
   for (std::size_t i : sample_order(cases.size(), o.samples, o.seed)) {
+    windows.begin(i);
     products.calls = calls[i];
     gemm_alone[i].samples.push_back({take(suite, &products, nullptr).gemm_s, 0, 0});
     alone[i].samples.push_back({take(suite, nullptr, &cases[i]).collective_s, 0, 0});
@@ -100,8 +102,11 @@ Profile bench_overlap(const RankSuite& suite) {
     if (gemm_beside[i].error.empty()) gemm_beside[i].error = cases[i].wrong();
     gemm_beside[i].samples.push_back({both.gemm_s, 0, 0});
     beside[i].samples.push_back({both.collective_s, 0, 0});
+    windows.end(i);
     cases[i].release();
   }
+  const auto seen = windows.conditions();
+  for (std::size_t i = 0; i < cases.size(); ++i) gemm_beside[i].device = seen[i];
   const double error = products.error(), allowed = largest_allowed_error(device.is_cpu() ? Precision::fp32 : Precision::bf16);
   if (!(error <= allowed))
     for (RankCase& c : gemm_beside) c.error = fmt::format("the product beside it is off by {:.2g} of its largest value, allowed {:.2g}", error, allowed);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "configs/spec/error.hpp"
+#include "trainer/attention.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 
@@ -46,9 +47,9 @@ Tensor product_a_group(const Tensor& rows, const Tensor& weight, const std::vect
   return out;
 }
 
-KernelProblem grouped_gemm(const WorkItem& item, NormalPool& normal, GroupedAs as) {
+KernelProblem grouped_gemm(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as) {
   const std::int64_t n = item.dims[0], k = item.dims[1], groups = item.dims[2];
-  const auto counts = skewed_rows(rows_of(item), groups, normal.seed());
+  const auto counts = expert_rows(run.model, rows_of(item), groups, normal.seed());
   std::vector<std::int32_t> ends(counts.size());
   std::partial_sum(counts.begin(), counts.end(), ends.begin());
   const Tensor offsets = at::tensor(ends, at::TensorOptions().dtype(at::kInt)).to(normal.device());
@@ -76,6 +77,7 @@ KernelProblem attention(const WorkItem& item, NormalPool& normal) {
   KernelProblem p;
   p.inputs = {normal.take({batch, heads, seq, hd}, type_of(item)), normal.take({batch, kv, seq, hd}, type_of(item)),
               normal.take({batch, kv, seq, hd}, type_of(item))};
+  p.backend = attention_backend(p.inputs[0], p.inputs[1], p.inputs[2]);
   p.run = [heads, kv](const Tensors& in) {
     return Tensors{at::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0.0, true, std::nullopt, heads != kv)};
   };
@@ -139,30 +141,43 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
   return p;
 }
 
+/// Scores that choices are made by: those of the best groups, -infinity in the others.
+Tensor of_best_groups(const Tensor& judged, const RouterSpec& spec) {
+  if (spec.groups == 1) return judged;
+  const std::int64_t each = judged.size(1) / spec.groups, best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, each);
+  const Tensor worth = std::get<0>(judged.view({-1, spec.groups, each}).topk(best, 2)).sum(2);
+  const Tensor taken = at::zeros_like(worth, at::kBool).scatter_(1, std::get<1>(worth.topk(spec.top_groups, 1)), true);
+  return judged.masked_fill(taken.logical_not().repeat_interleave(each, 1), -INFINITY);
+}
+
+/// The run's router, as no choice is forced and no row dropped.
 KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& normal) {
   const std::int64_t rows = rows_of(item), experts = item.dims[0], k = item.dims[1];
-  RouterSpec spec;
-  spec.normalize = run.model.router.normalize;
+  RouterSpec spec = run.model.router;
+  spec.forced = RouterSpec::Forced::none, spec.capacity_factor = 0;
+  const bool sigmoid = spec.score == RouterSpec::Score::sigmoid;
   const RouterLossScale scale{0.01 / static_cast<double>(rows),
                               run.model.router.z_loss_weight > 0 ? 0.001 / static_cast<double>(rows) : 0,
                               rows % run.seq == 0 ? run.seq : rows};
   KernelProblem p;
   p.inputs = {normal.take({rows, experts}, at::kFloat)};
+  const Tensor bias = spec.bias_update_rate > 0 ? 0.05 * normal.take({experts}, at::kFloat) : Tensor();
   p.run = [=](const Tensors& in) {
     RouterChoice choice;
     RouterLoss loss;
-    const Tensor weights = route(in[0], k, spec, scale, {}, choice, loss);
+    const Tensor weights = route(in[0], k, spec, scale, bias, choice, loss);
     sort_by_slot(choice, {});
     return Tensors{weights};
   };
   p.reference = [=](const Tensors& in) {
-    const Tensor probabilities = in[0].softmax(1);
-    const auto [values, index] = probabilities.topk(k, 1);
-    const Tensor chosen = at::zeros_like(probabilities).scatter_(1, index, 1.0);
+    const Tensor scores = sigmoid ? in[0].sigmoid() : in[0].softmax(1);
+    const Tensor judged = bias.defined() ? scores.detach() + bias.to(in[0].device(), at::kDouble) : scores.detach();
+    const Tensor index = std::get<1>(of_best_groups(judged, spec).topk(k, 1)), values = scores.gather(1, index);
+    const Tensor chosen = at::zeros_like(judged).scatter_(1, index, 1.0), shares = sigmoid ? scores / scores.sum(1, true) : scores;
     const Tensor counts = chosen.view({rows / scale.seq, scale.seq, experts}).sum(1, true);
-    const Tensor aux = (probabilities.view({rows / scale.seq, scale.seq, experts}) * counts).sum() * scale.aux;
+    const Tensor aux = (shares.view({rows / scale.seq, scale.seq, experts}) * counts).sum() * scale.aux;
     const Tensor z = in[0].logsumexp(1).square().sum() * scale.z;
-    return Tensors{spec.normalize ? values / values.sum(1, true) : values, aux + z};
+    return Tensors{spec.scale * (spec.normalize ? values / values.sum(1, true) : values), aux + z};
   };
   p.through_autograd = true;
   return p;
@@ -328,29 +343,12 @@ Tensor NormalPool::take(std::vector<std::int64_t> shape, at::ScalarType type) {
   return out;
 }
 
-std::vector<std::int64_t> skewed_rows(std::int64_t rows, std::int64_t groups, std::uint64_t seed) {
-  std::vector<double> share;
-  for (std::int64_t g = 0; g < groups; ++g) share.push_back(1 / std::sqrt(static_cast<double>(g + 2)));
-  std::mt19937_64 random(seed);
-  std::shuffle(share.begin(), share.end(), random);
-  const double sum = std::accumulate(share.begin(), share.end(), 0.0);
-  std::vector<std::int64_t> out;
-  double passed = 0;
-  std::int64_t given = 0;
-  for (double s : share) {
-    passed += s;
-    out.push_back(std::llround(static_cast<double>(rows) * passed / sum) - given);
-    given += out.back();
-  }
-  return out;
-}
-
 KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool& normal, GroupedAs as) {
   switch (item.kernel) {
     case Kernel::gemm:
       return gemm(item, normal);
     case Kernel::grouped_gemm:
-      return grouped_gemm(item, normal, as);
+      return grouped_gemm(item, run, normal, as);
     case Kernel::attention:
       return attention(item, normal);
     case Kernel::rmsnorm:

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "configs/spec/error.hpp"
 #include "trainer/device.hpp"
@@ -26,7 +27,7 @@ std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const st
   using nlohmann::json;
   json mine = json::array();
   for (const RankCase& c : own) {
-    json row = {{"error", c.error}, {"samples", json::array()}};
+    json row = {{"error", c.error}, {"samples", json::array()}, {"throttled", c.device.throttled}, {"min_clock_MHz", c.device.min_clock_MHz}};
     for (const RankSample& s : c.samples) row["samples"].push_back({s.wall_s, s.process_cpu_s, s.thread_cpu_s});
     mine.push_back(row);
   }
@@ -40,6 +41,7 @@ std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const st
     for (std::size_t c = 0; c < own.size(); ++c) {
       RankCase& row = out[c].emplace_back();
       row.error = theirs.at(c).at("error");
+      row.device = {theirs.at(c).at("throttled").get<std::vector<std::string>>(), theirs.at(c).at("min_clock_MHz").get<double>()};
       for (const json& s : theirs.at(c).at("samples")) row.samples.push_back({s[0], s[1], s[2]});
     }
   }
@@ -55,9 +57,16 @@ Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std:
   m.shape = {{"bytes", bytes}, {"ranks", ranks}};
   m.clock = "wall";
   Measurement process, thread;  // means over the ranks
+  std::set<std::string> throttled;
+  double clock_MHz = 0;
+  for (const RankCase& rank : by_rank) {
+    throttled.insert(rank.device.throttled.begin(), rank.device.throttled.end());
+    if (rank.device.min_clock_MHz > 0) clock_MHz = clock_MHz > 0 ? std::min(clock_MHz, rank.device.min_clock_MHz) : rank.device.min_clock_MHz;
+  }
+  m.throttled.assign(throttled.begin(), throttled.end());
   for (std::size_t i = 0; i < by_rank.front().samples.size(); ++i) {
     double longest = 0, process_s = 0, thread_s = 0;
-    for (const auto& [samples, error] : by_rank) {
+    for (const auto& [samples, error, device] : by_rank) {
       longest = std::max(longest, samples[i].wall_s);
       process_s += samples[i].process_cpu_s / static_cast<double>(by_rank.size());
       thread_s += samples[i].thread_cpu_s / static_cast<double>(by_rank.size());
@@ -69,6 +78,7 @@ Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std:
   // Before every sample a result was compared bit for bit; where it was wrong the row is a failure.
   if (m.samples.empty()) return m;
   m.counters = {{"cpu_s", process.median()}, {"issuing_thread_cpu_s", thread.median()}, {"max_rel_error", 0}};
+  if (clock_MHz > 0) m.counters["min_sm_clock_MHz"] = clock_MHz;
   m.evidence = {Evidence::measured, fmt::format("{} samples, longest of {} rank(s)", m.samples.size(), by_rank.size())};
   return m;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/suites/device_watch.hpp"
 #include "configs/spec/profile.hpp"
 #include "sim/program/mesh.hpp"
 #include "trainer/communicator.hpp"
@@ -32,7 +33,7 @@ struct RankSuite {
 
 /// What one rank saw of one sample.
 struct RankSample {
-  double wall_s = 0;
+  double wall_s = 0;         ///< on a device its own time, by events around the calls
   double process_cpu_s = 0;  ///< of all threads between issue and the end of wait
   double thread_cpu_s = 0;   ///< of the thread that issued and waited
 };
@@ -41,6 +42,7 @@ struct RankSample {
 struct RankCase {
   std::vector<RankSample> samples = {};
   std::string error = {};
+  CaseWindows::Conditions device = {};  ///< of this rank's, while samples were taken
 };
 
 /// Sizes of the collective suite, ascending: 1 KiB to `largest`, doubling; quick: 4 KiB to 16 MiB in steps of 8.
@@ -52,8 +54,10 @@ std::int64_t largest_collective(double available_bytes, std::int64_t ranks);
 int samples_of(std::int64_t bytes, int samples);
 
 /// Every kind of collective_case.hpp, fp32, over all ranks, or over the two axes of a mesh (all groups of an axis at the
-/// same time), each result checked. Sample = the longest wall time among the ranks, after a barrier, of
-/// several calls (their mean; on CUDA until the device is done), once one call was checked. Counters algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = what the
+/// same time), each result checked. Sample = the longest time among the ranks, after a barrier, of
+/// several calls (their mean), once one call was checked: wall time on the CPU (clock wall), the device's own between two
+/// events on CUDA (clock device), where a row is `throttled` by what any rank's device was, and min_sm_clock_MHz is the
+/// lowest of all. Counters algbw_Bps and busbw_Bps by nccl-tests' definitions; cpu_s = what the
 /// collective costs a rank in CPU: its whole process between issue and the end of wait, transport threads and the issuing
 /// thread's part, mean over ranks and median over samples; issuing_thread_cpu_s is that part alone. Shape: bytes, ranks and
 /// nodes; for axes also groups (at the same time) and stride (from one rank of a group to the next). A wrong result is a
@@ -81,12 +85,12 @@ constexpr int kDeviceCalls = 20;
 /// The same on the CPU: ranks leave the barrier apart, by milliseconds where several share a core, and one call alone would
 /// count that.
 constexpr int host_calls(std::int64_t bytes) { return bytes <= (1 << 20) ? 8 : 2; }
-/// So many calls of a prepared case behind a barrier, until the device is done: the mean of one.
+/// So many calls of a prepared case behind a barrier: the mean of one.
 RankSample take_sample(const RankSuite& suite, CollectiveCase& c, int calls);
 
 /// Shared by the suites: every rank's cases, on rank 0 by [case][rank]; empty elsewhere.
 std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key, const std::vector<RankCase>& own);
-/// A measurement from all ranks' samples of one case.
+/// A measurement from all ranks' samples of one case, with what was seen of their devices.
 Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t ranks,
                              const std::vector<RankCase>& by_rank);
 /// `m`, or its failure where a rank has one.

@@ -16,8 +16,9 @@ std::string bench_table(const Profile& profile) {
   for (const Measurement& m : profile.measurements) {
     const auto found = rate(m);
     const auto bus = m.counters.find("busbw_Bps");
-    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}  {:>12}", m.name(), width, format_seconds(m.median()), spread(m) * 100,
-                       found ? to_string(*found) : "", bus == m.counters.end() ? "" : to_string(Rate{bus->second, "B/s"}));
+    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}  {:>12}  {}", m.name(), width, format_seconds(m.median()), spread(m) * 100,
+                       found ? to_string(*found) : "", bus == m.counters.end() ? "" : to_string(Rate{bus->second, "B/s"}),
+                       m.backend.empty() ? "" : "by " + m.backend);
     out.resize(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

@@ -34,7 +34,7 @@ Provenance read_provenance(const JsonReader& in) {
 Measurement read_measurement(const JsonReader& in) {
   in.allow_only(
       {"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters",
-       "throttled", "evidence"});
+       "throttled", "backend", "evidence"});
   Measurement m;
   m.kernel = in.at("kernel").string();
   if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
@@ -60,6 +60,7 @@ Measurement read_measurement(const JsonReader& in) {
       one_of(reason, {"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"});
       m.throttled.push_back(reason.string());
     }
+  if (in.has("backend")) m.backend = in.at("backend").string();
   m.evidence = read_provenance(in.at("evidence"));
   return m;
 }
@@ -82,6 +83,7 @@ json to_json(const Measurement& m) {
               {"smaller_is_better", m.smaller_is_better},
               {"evidence", to_json(m.evidence)}};
   if (!m.throttled.empty()) out["throttled"] = m.throttled;
+  if (!m.backend.empty()) out["backend"] = m.backend;
   return out;
 }
 

@@ -29,6 +29,7 @@ struct Measurement {
   /// Why the device was slowed down while samples were taken: hw_slowdown, sw_thermal, hw_thermal, hw_power_brake. Such
   /// times are kept but not those of the device as it should be: the gate does not compare them.
   std::vector<std::string> throttled = {};
+  std::string backend = {};  ///< whose kernel it was where a library chooses among several: "flash", "cudnn"
   Provenance evidence;
 
   /// "gemm/forward/fp32/k=256,m=512,n=256", and "/thread_cpu" behind it for a clock other than wall: stable across

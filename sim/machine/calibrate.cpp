@@ -128,6 +128,11 @@ std::optional<CommunicationSlowdown> measured_slowdown(const std::vector<Sample>
 /// Suites time more than a step has: measured on purpose, and nothing to note.
 bool is_beside(const std::string& kernel) { return kernel.starts_with("gemm_beside_"); }
 
+/// What the machine does outside of items: shares are taken of it, and a launch is in every item's own fit.
+bool is_of_machine(const std::string& kernel) {
+  return kernel == "host_to_device" || kernel == "device_to_host" || kernel == "device_to_device" || kernel == "launch";
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -165,6 +170,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
       crowded.push_back(std::move(sample));
       continue;
     }
+    if (is_of_machine(kernel)) continue;
     bool known = true;
     try {
       kernel_from_string(kernel);

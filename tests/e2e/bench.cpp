@@ -74,7 +74,7 @@ TEST_CASE("an interrupted bench keeps what it has measured, and the same command
   CHECK_THAT(continued.said, Contains("continues from"));
   CHECK_FALSE(fs::exists(partial));
   const auto after = samples_of(out);  // a name that is there twice cannot be read
-  CHECK(after.size() == kernel_cases(run, false).size());
+  CHECK(after.size() == kernel_cases(run, false).size() + 2);  // and copies of two sizes
   for (const auto& [name, samples] : after) CHECK(samples.size() == kSamples);
   std::size_t missing = 0;
   for (const auto& [name, samples] : before) {
@@ -115,6 +115,15 @@ TEST_CASE("a benchmark that fails keeps its row, stops no other, and is the exit
   CHECK(profile.measurements.size() == 2);
   REQUIRE(profile.failures.size() == 1);
   CHECK_THAT(profile.failures[0].name, Contains("rope/forward/fp32") && Contains("width=1234"));
+}
+
+TEST_CASE("bench aims ends with a verdict on every aim") {
+  const TempDirectory folder;
+  const Ended ended = bench({"aims", "--samples", "3", "-o", (folder / "aims.json").string()});
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Contains("\naim ") && Contains("permute forward, of the copy's rate") && Contains("not judged, the aims are of an H200"));
+  CHECK(samples_of(folder / "aims.json").count("router_softmax/forward/fp32/experts=64,rows=512,top_k=8/thread_cpu") == 1);
 }
 
 TEST_CASE("bench without a file to write prints its table, and measures storage where it is") {

@@ -35,6 +35,14 @@ TEST_CASE("the DBRX study asks for 12T tokens on 384 nodes") {
   CHECK(s.checkpoint.evidence.kind == Evidence::assumed);
 }
 
+TEST_CASE("the same question of H200, for profiles that are measured on one") {
+  const StudySpec s = read_study("dbrx-3072-h200"), of_h100 = read_study("dbrx-3072-h100");
+  CHECK(s.cluster.gpu_name == "H200-SXM-141GB");
+  CHECK(s.gpus == of_h100.gpus);
+  CHECK(s.tokens_per_step() == of_h100.tokens_per_step());
+  CHECK((s.profiles == profiles_for_gpu("H200-SXM-141GB") || s.stack == kPublishedStack));
+}
+
 TEST_CASE("model presets have the parameter counts of their sources") {
   // Of tests/validation/model_shapes: weight matrices, then norms.
   for (const auto& [name, weights, norms] : {std::tuple{"dbrx", 131596025856, 497664},

@@ -1,5 +1,7 @@
 // The suites of windtunnel-train: which items they find, that a wrong kernel is caught, and that what they measure is
 // what calibration wants.
+#include "bench/suites/aims.hpp"
+#include "bench/suites/bench_case.hpp"
 #include "bench/suites/cases.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/kernels_suite.hpp"
@@ -7,15 +9,20 @@
 #include "bench/suites/sampler.hpp"
 #include "bench/suites/table.hpp"
 #include "bench/suites/work_list.hpp"
+#include "bench/profile/rate.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/calibrate.hpp"
 #include "sim/program/build.hpp"
+#include "sim/program/routing.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/pch.hpp"
 
@@ -49,6 +56,25 @@ RunSpec other_run() {
   m.experts = m.top_k = 0, m.norm = Norm::layernorm, m.activation = Activation::gelu, m.attention.bias = AttentionSpec::Bias::all;
   run.layout.expert = 1;
   return run;
+}
+
+/// With a router that has everything that a router can have.
+RunSpec routed_run() {
+  RunSpec run = tiny_run();
+  RouterSpec& r = run.model.router;
+  run.model.experts = 8;
+  r.score = RouterSpec::Score::sigmoid, r.scale = 2.5, r.groups = 4, r.top_groups = 2, r.bias_update_rate = 0.001;
+  return run;
+}
+
+/// Three samples of each.
+Profile measured(const std::vector<BenchCase>& cases) {
+  SuiteOptions options;
+  options.quick = true;
+  options.samples = 3;
+  Profile out = bench_kernels({tiny_run(), {}, cases}, options);
+  out.fingerprint["device"] = "cpu";
+  return out;
 }
 
 std::set<std::int64_t> rows_of(const std::vector<WorkItem>& cases, Kernel kernel, std::array<std::int64_t, 4> dims) {
@@ -107,8 +133,38 @@ TEST_CASE("skewed rows keep the total and are not uniform") {
   CHECK(largest < 200);
 }
 
+TEST_CASE("a rank's experts get rows as recorded where such a model was, and by the closed form otherwise") {
+  ModelSpec model;
+  model.experts = 16, model.top_k = 4;
+  std::set<std::vector<std::int64_t>> seen;
+  for (std::uint64_t seed : {0, 1, 2}) {
+    const auto rows = expert_rows(model, 8192, 16, seed);
+    CHECK(rows.size() == 16);
+    CHECK(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) == 8192);
+    seen.insert(rows);
+  }
+  CHECK(seen.size() == 3);  // layers of dbrx-proxy
+  // Layer 0 of dbrx-proxy-arxiv.csv, the first in order, experts 0 to 3 of it.
+  const auto recorded = read_histogram("configs/routing/dbrx-proxy-arxiv.csv", 16).front();
+  const double sum = recorded[0] + recorded[1] + recorded[2] + recorded[3];
+  CHECK(std::abs(static_cast<double>(expert_rows(model, 1000, 4, 0)[0]) - 1000 * recorded[0] / sum) <= 1);
+  model.experts = 12;
+  CHECK(expert_rows(model, 1000, 12, 3) == skewed_rows(1000, 12, 3));
+}
+
+TEST_CASE("attention's rows name the backend that the library chose") {
+  NormalPool normal(5);
+  ItemRunner runner(make_item(Kernel::attention, Pass::forward, Precision::fp32, {2, 0}, {16, 4, 4, 8}), tiny_run(), normal);
+  CHECK(runner.check() >= 0);
+  CHECK((runner.backend() == "flash" || runner.backend() == "math"));
+  Measurement m;
+  m.kernel = "attention", m.shape = {{"rows", 2}}, m.samples = {1e-3}, m.backend = "flash", m.evidence = {Evidence::measured, "test"};
+  CHECK_THAT(bench_table({{}, {m}}), Catch::Contains("by flash"));
+  CHECK(profile_from_json(to_json(Profile{{}, {m}}), "test").measurements[0].backend == "flash");
+}
+
 TEST_CASE("every item computes what its reference says, in both precisions") {
-  RunSpec run = GENERATE(tiny_run(), other_run());
+  RunSpec run = GENERATE(tiny_run(), other_run(), routed_run());
   for (Precision precision : {Precision::fp32, Precision::bf16}) {
     run.precision = precision;
     NormalPool normal(5);
@@ -149,6 +205,91 @@ TEST_CASE("a wrong result names the kernel, the error and the limit") {
   const Tensors expected = runner.expected();
   CHECK_THROWS_WITH(runner.compare({expected[0] * 2}, expected),
                     Catch::Contains("swiglu forward fp32, 8 rows") && Catch::Contains("allowed 0.0001"));
+}
+
+TEST_CASE("the copy that shares are taken of is in a profile of the CPU, read and written bytes counted") {
+  const Profile profile = measured(machine_cases(at::kCPU, true));
+  CHECK(profile.failures.empty());
+  REQUIRE(profile.measurements.size() == 1);
+  const Measurement& m = profile.measurements[0];
+  CHECK(m.name() == "device_to_device/bytes=134217728/thread_cpu");
+  CHECK(m.samples.size() == 3);
+  CHECK(rate(m)->value == Approx(2.0 * 134217728 / m.median()));
+  CHECK(rate(m)->unit == "B/s");
+}
+
+TEST_CASE("a copy that leaves out its last byte, and a case that throws, keep their rows") {
+  BenchCase cut = machine_cases(at::kCPU, true).front(), broken = cut;
+  cut.make = [make = cut.make](NormalPool& normal) {
+    KernelProblem p = make(normal);
+    p.run = [](const Tensors& in) {
+      std::memcpy(in[1].data_ptr(), in[0].data_ptr(), in[0].nbytes() - 1);
+      return Tensors{in[1]};
+    };
+    return p;
+  };
+  broken.row.kernel = "launch";
+  broken.make = [](NormalPool&) -> KernelProblem { throw_error(Code::runtime, "no memory"); };
+  const Profile profile = measured({cut, broken});
+  CHECK(profile.measurements.empty());
+  REQUIRE(profile.failures.size() == 2);
+  CHECK(profile.failures[0].name == cut.row.name());
+  CHECK_THAT(profile.failures[0].error, Catch::Contains("device_to_device") && Catch::Contains("allowed 0"));
+  CHECK(profile.failures[1].error == "no memory");
+}
+
+TEST_CASE("what is measured for the aims is right, and every aim finds its rows") {
+  const Aims aims = kernel_aims(at::kCPU, true);
+  CHECK(aims.aims.size() == 10 + 2 + 1 + 1);  // memory-bound, router, coarse and fine grouped products
+  const Profile profile = measured(aims.cases);
+  for (const FailedMeasurement& f : profile.failures) FAIL_CHECK(f.name << ": " << f.error);
+  CHECK(profile.measurements.size() == aims.cases.size());
+  const std::string table = aims_table(aims.aims, profile);
+  CHECK_THAT(table, Catch::Contains("not judged, the aims are of an H200") && !Catch::Contains("failed") && !Catch::Contains("not measured"));
+  CHECK_THAT(aims_table(aims.aims, profile, "cpu"), !Catch::Contains("not judged"));
+}
+
+TEST_CASE("a wrong result of what the aims are of is found") {
+  for (const BenchCase& what : kernel_aims(at::kCPU, true).cases) {
+    BenchCase wrong = what;
+    wrong.make = [make = what.make](NormalPool& normal) {
+      KernelProblem p = make(normal);
+      p.run = [run = p.run](const Tensors& in) {
+        Tensors out = run(in);
+        const at::Tensor last = out.back().view({-1}).slice(0, -1);
+        last.copy_(last + 100);
+        return out;
+      };
+      return p;
+    };
+    NormalPool normal(5);
+    INFO(what.row.name());
+    CHECK_NOTHROW(ItemRunner(what, normal).check());
+    CHECK_THROWS_AS(ItemRunner(wrong, normal).check(), Error);
+  }
+}
+
+TEST_CASE("aims are met, missed, or it says why neither") {
+  const auto row = [](const char* kernel, double seconds) {
+    Measurement m;
+    m.kernel = kernel, m.pass = "", m.samples = {seconds}, m.counters = {{"bytes", 1e9}}, m.evidence = {Evidence::measured, "test"};
+    return m;
+  };
+  Profile profile{{{"device", "NVIDIA H200"}}, {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6)}, {{"bad", "wrong"}}};
+  profile.measurements[3].throttled = {"hw_thermal"};
+  const auto verdict = [&](Aim aim) {
+    const std::string table = aims_table({aim}, profile);
+    return table.substr(table.find('\n') + 1);
+  };
+  CHECK_THAT(verdict({"x", "near", {"far", "copy"}, 0.85}), Catch::Contains("0.91") && Catch::Contains(" met"));
+  CHECK_THAT(verdict({"x", "far", {"copy"}, 0.85}), Catch::Contains("0.50") && Catch::Contains("missed"));
+  CHECK_THAT(verdict({"x", "hot", {"copy"}, 0.85}), Catch::Contains("throttled"));
+  CHECK_THAT(verdict({"x", "copy", {"hot"}, 0.85}), Catch::Contains("throttled"));
+  CHECK_THAT(verdict({"x", "bad", {"copy"}, 0.85}), Catch::Contains("failed"));
+  CHECK_THAT(verdict({"x", "copy", {"bad"}, 0.85}), Catch::Contains("failed"));
+  CHECK_THAT(verdict({"x", "none", {"copy"}, 0.85}), Catch::Contains("not measured"));
+  CHECK_THAT(verdict({"x", "quick", {}, 1e-5}), Catch::Contains(" met"));
+  CHECK_THAT(verdict({"x", "copy", {}, 1e-5}), Catch::Contains("missed"));
 }
 
 TEST_CASE("samples: one a repetition, every case, and prepare and release around each") {
@@ -272,6 +413,8 @@ TEST_CASE("a work list reads back, and says which device it is for") {
   CHECK((back.items == list.items));
   CHECK(back.study == "study");
   CHECK(is_gpu("NVIDIA H100 80GB HBM3", back.gpu));
+  CHECK(is_gpu("NVIDIA H200", "H200-SXM-141GB"));
+  CHECK_FALSE(is_gpu("NVIDIA H200", back.gpu));
   CHECK_FALSE(is_gpu("NVIDIA A100-SXM4-80GB", back.gpu));
   CHECK_FALSE(is_gpu("cpu", ""));
   for (const char* wrong : {R"({"schema":"x"})", R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"gemm","pass":"sideways","dtype":"fp32","shape":{}}]})",
@@ -296,6 +439,10 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   Profile profile;
   profile.fingerprint = {{"cores", "2"}};
   profile.measurements = bench_kernels({run, kernel_cases(run, true)}, options).measurements;
+  for (const char* kernel : {"device_to_device", "host_to_device", "launch"}) {  // nothing of a step, and no reason for a note
+    Measurement& m = profile.measurements.emplace_back();
+    m.kernel = kernel, m.pass = "", m.clock = "thread_cpu", m.samples = {1e-3}, m.evidence = {Evidence::measured, "test"};
+  }
   const test::TempDirectory folder;
   write_profile(profile, folder.path() / "profile.json");
   const CalibrationResult result = calibrate({read_profile(folder.path() / "profile.json")});

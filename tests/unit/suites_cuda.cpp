@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "bench/suites/aims.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/stopwatch.hpp"
 #include "configs/spec/error.hpp"
@@ -75,4 +76,20 @@ TEST_CASE("a device that is not there is a runtime error that says what to use")
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return;
   CHECK_THROWS_WITH(open_device("cuda"), Catch::Contains("no CUDA device") && Catch::Contains("device cpu"));
+}
+
+TEST_CASE("copies, a launch and what the aims are of give the right results") {
+  if (no_gpu()) return;
+  const at::Device device = open_device("cuda");
+  NormalPool normal(5, device);
+  std::vector<BenchCase> cases = machine_cases(device, false);
+  for (BenchCase& c : kernel_aims(device, true).cases) cases.push_back(std::move(c));
+  for (const BenchCase& what : cases) {
+    INFO(what.row.name());
+    CHECK_NOTHROW(ItemRunner(what, normal).check());
+  }
+  Measurement launch = cases[0].row;
+  for (const BenchCase& what : cases)
+    if (what.also) what.also(launch);
+  CHECK(launch.counters.at("issue_s") > 0);
 }

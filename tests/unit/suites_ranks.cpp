@@ -62,6 +62,15 @@ TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
   CHECK(m.counters.at("issuing_thread_cpu_s") == Approx(0.1));
 }
 
+TEST_CASE("a row is throttled by what any rank's device was, and has the lowest clock") {
+  std::vector<RankCase> ranks{{{{1.0, 0, 0}}, "", {{}, 1980}}, {{{1.0, 0, 0}}, "", {{"hw_thermal"}, 1400}}};
+  const Measurement m = rank_measurement("all_gather", 4096, 2, ranks);
+  CHECK(m.throttled == std::vector<std::string>{"hw_thermal"});
+  CHECK(m.counters.at("min_sm_clock_MHz") == 1400);
+  ranks[1].device = {};
+  CHECK(rank_measurement("all_gather", 4096, 2, ranks).throttled.empty());
+}
+
 TEST_CASE("a result that is wrong on one rank makes a failure of the row") {
   Profile profile;
   std::vector<RankCase> ranks{{{{1.0, 0, 0}}, ""}, {{{1.0, 0, 0}}, ""}};

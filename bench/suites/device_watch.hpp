@@ -1,0 +1,33 @@
+// What the driver says of a rank's device while a suite's cases are timed on it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "bench/profile/device_monitor.hpp"
+#include "configs/spec/profile.hpp"
+#include "trainer/device.hpp"
+
+namespace wt {
+
+/// Reads from now on; null for the CPU, and where there is no NVML or it fails.
+std::unique_ptr<DeviceMonitor> watch_device(at::Device device);
+
+/// The windows in which each of a suite's cases was timed.
+class CaseWindows {
+ public:
+  CaseWindows(at::Device device, std::size_t cases) : monitor_(watch_device(device)), windows_(cases) {}
+  void begin(std::size_t i) { windows_[i].push_back({monotonic_s(), monotonic_s()}); }
+  void end(std::size_t i) { windows_[i].back().end_s = monotonic_s(); }
+  /// Ends the reading. `throttled` of a case, and its lowest clock or 0 where nothing was read.
+  struct Conditions {
+    std::vector<std::string> throttled;
+    double min_clock_MHz = 0;
+  };
+  std::vector<Conditions> conditions();
+
+ private:
+  std::unique_ptr<DeviceMonitor> monitor_;
+  std::vector<std::vector<TimeWindow>> windows_;
+};
+
+}  // namespace wt
