@@ -12,15 +12,9 @@
 #include <vector>
 
 #include "configs/spec/evidence.hpp"
+#include "sim/program/load_scenario.hpp"
 
 namespace wt {
-
-/// Tokens per expert, one row a recorded layer (read_histogram); a model with more layers reuses the rows in order.
-struct LoadScenario {
-  std::string name;
-  std::vector<std::vector<double>> counts;  ///< [row][expert], any positive scale
-  Provenance evidence;
-};
 
 /// placement[layer][slot] = logical expert, as Layout::placement.
 using Placement = std::vector<std::vector<std::int64_t>>;

@@ -7,9 +7,9 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/quantity.hpp"
-#include "planner/named_routing.hpp"
 #include "planner/plan.hpp"
 #include "sim/machine/calibrate.hpp"
+#include "sim/program/named_routing.hpp"
 #include "sim/validate/stack_cost.hpp"
 
 namespace wt {

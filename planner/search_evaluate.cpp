@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "configs/spec/error.hpp"
-#include "planner/named_routing.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/memory/memory.hpp"
+#include "sim/program/named_routing.hpp"
 #include "sim/program/restore.hpp"
 
 namespace wt {

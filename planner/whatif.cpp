@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/error.hpp"
-#include "planner/named_routing.hpp"
+#include "sim/program/named_routing.hpp"
 
 namespace wt {
 namespace {

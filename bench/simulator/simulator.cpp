@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 
 #include "configs/spec/find.hpp"
-#include "planner/named_routing.hpp"
 #include "planner/search_evaluate.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/calibrate.hpp"
 #include "sim/machine/remembered_cost.hpp"
+#include "sim/program/named_routing.hpp"
 #include "sim/run/simulate_run.hpp"
 
 namespace {

@@ -11,12 +11,12 @@
 #include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/named_routing.hpp"
 #include "planner/reduced_run.hpp"
 #include "planner/rehearsal_report.hpp"
 #include "planner/trainer_process.hpp"
 #include "reports/write.hpp"
 #include "sim/machine/machine_model.hpp"
+#include "sim/program/named_routing.hpp"
 
 namespace wt {
 namespace {

@@ -9,12 +9,12 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/simulate_report.hpp"
-#include "planner/named_routing.hpp"
 #include "reports/chrome_trace.hpp"
 #include "reports/render.hpp"
 #include "reports/text.hpp"
 #include "reports/write.hpp"
 #include "sim/machine/calibrate.hpp"
+#include "sim/program/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "sim/validate/stack_cost.hpp"
 

@@ -7,7 +7,9 @@
 #include "configs/spec/error.hpp"
 #include "sim/machine/remembered_cost.hpp"
 #include "sim/program/mesh.hpp"
+#include "sim/program/named_routing.hpp"
 #include "sim/replay/replay.hpp"
+#include "sim/validate/expert_loads.hpp"
 #include "sim/validate/fabric.hpp"
 #include "sim/validate/stack_cost.hpp"
 
@@ -51,8 +53,9 @@ double replayed_s(const RunRow& run, const Layout& layout, std::int64_t microbat
   ProgramSet programs = build_program_set(run.model, layout, options);
   for (Program& program : programs.programs) scale_traffic(program.nodes, run, Mesh(layout));
   const std::int64_t tokens = run.microbatch * run.seq / run.cp;
-  const auto routing = balanced_routing(run.model, {microbatches, tokens, tokens});
-  return replay(programs, layout, run.model, cluster, cost, *routing, {.timelines = false, .health = {}}).step_s;
+  const std::string histogram = expert_loads(run).histogram;
+  const NamedRouting routing = read_routing({histogram.empty() ? "balanced" : histogram}, run.model, {microbatches, tokens, tokens});
+  return replay(programs, layout, run.model, cluster, cost, *routing.source, {.timelines = false, .health = {}}).step_s;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "sim/program/mesh.hpp"
+#include "sim/validate/expert_loads.hpp"
 
 namespace wt {
 namespace {
@@ -29,7 +30,7 @@ class Sums {
   Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const GpuTimes& gpu, const RunFabric& fabric)
       : run_(run), layout_(layout), sheet_(sheet), gpu_(gpu), fabric_(fabric), mesh_(layout) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
-    rows_ = tokens * static_cast<double>(run.model.top_k);  // of balanced routing
+    rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
     const auto rate = relative_rate(sheet, run.precision);
     if (!rate || (*rate < 1)) throw_error(Code::usage, "no model of {} products on {}", run.precision, sheet.name);
     rate_ = *rate;

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "configs/spec/error.hpp"
-#include "planner/load_scenario.hpp"
 #include "planner/placement_search.hpp"
+#include "sim/program/load_scenario.hpp"
 #include "sim/program/routing.hpp"
 
 using namespace wt;

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "configs/spec/error.hpp"
-#include "planner/named_routing.hpp"
 #include "planner/reduced_run.hpp"
 #include "planner/rehearsal_report.hpp"
 #include "sim/machine/machine_data.hpp"
+#include "sim/program/named_routing.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

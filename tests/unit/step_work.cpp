@@ -1,5 +1,6 @@
 // What a published run asks of its hardware: no faster than the data sheet, and as its layout divides it.
 #include "sim/validate/step_work.hpp"
+#include "sim/validate/expert_loads.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -95,6 +96,68 @@ TEST_CASE("a stage has its share of the layers, and sends activations") {
   CHECK(whole.send_s == 0);
 }
 
+TEST_CASE("ranks wait for the fullest one, unless routing was forced: experts, their rows' exchange and nothing else") {
+  RunRow moe = run();
+  moe.gpu = "H100-80GB";
+  moe.model = read_model("qwen3-30b-a3b");
+  moe.ep = 8;
+  const StepWork uneven = work(moe);
+  const double fullest = expert_loads(moe).fullest;
+  moe.routing = "forced_balance";
+  const StepWork even = work(moe);
+  CHECK(uneven.forward.products_s > even.forward.products_s);
+  CHECK(uneven.forward.products_s < fullest * even.forward.products_s);
+  CHECK(uneven.forward.exchange_s > even.forward.exchange_s);
+  CHECK(uneven.forward.attention_s == even.forward.attention_s);
+  CHECK(uneven.forward.gather_s == even.forward.gather_s);
+  CHECK(uneven.ends.products_s == even.ends.products_s);
+}
+
+TEST_CASE("loads of expert ranks are recorded ones unless the source or its framework's recipes say even") {
+  RunRow moe = run();
+  moe.model = read_model("mixtral-8x7b");
+  const auto loads = [&](std::int64_t ranks, const std::string& routing = "", const std::string& framework = "FSDP") {
+    moe.ep = ranks, moe.routing = routing, moe.framework = framework;
+    return expert_loads(moe);
+  };
+  double before = 1;
+  for (const char* name : {"mixtral-8x7b", "olmoe-1b-7b", "qwen3-30b-a3b", "dbrx"}) {
+    moe.model = read_model(name);
+    CHECK(loads(1).fullest == 1);
+    CHECK(loads(1).assumed.empty());
+    before = 1;
+    for (std::int64_t ranks = 2; ranks <= moe.model.experts; ranks *= 2) {
+      INFO(name << " over " << ranks);
+      // The fullest of halves has at least half of its whole; a rank has at most all rows, of its experts' tokens.
+      const double fullest = loads(ranks).fullest;
+      CHECK(fullest >= before);
+      CHECK(fullest <= 2 * before);
+      before = fullest;
+    }
+    CHECK(before > 1);
+    CHECK(before <= static_cast<double>(moe.model.experts) / static_cast<double>(moe.model.top_k));
+  }
+  moe.model = read_model("mixtral-8x7b");
+  moe.model.name = "Mixtral-8x22B";
+  CHECK(loads(8).assumed == "routing as in the histograms mixtral");
+  moe.model.name = "Grok-1";
+  CHECK(loads(8, "not stated").assumed == "routing as in the histograms stretched-olmoe");
+  for (const char* forced :
+       {"forced_balance", "forced_balance (fake balanced gate), dropless", "force_load_balancing"}) {
+    CHECK(loads(8, forced).fullest == 1);
+    CHECK(loads(8, forced).assumed.empty());
+  }
+  for (const char* framework : {"NeMo/Megatron-Core", "Megatron-Bridge/Megatron-Core"}) {
+    CHECK(loads(8, "not stated", framework).fullest == 1);
+    CHECK_FALSE(loads(8, "not stated", framework).assumed.empty());  // what recipes do is not what the source says
+    CHECK(loads(8, "natural", framework).fullest > 1);
+  }
+  CHECK(loads(8, "not stated", "NeMo AutoModel (FSDP2 + EP)").fullest > 1);
+  CHECK(loads(8, "unbalanced").fullest > 1);
+  CHECK(loads(3).fullest == 1);                // 8 experts over 3 ranks: no layout of ours
+  CHECK(expert_loads(run()).assumed.empty());  // dense
+}
+
 TEST_CASE("a dispatcher that sends a token once to each place moves fewer bytes") {
   RunRow moe = run();
   moe.gpu = "H100-80GB";
@@ -119,6 +182,7 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
   cut.sequence_parallel = true;
   cut.accumulation = 16;
   cut.ep = 4;
+  cut.routing = "forced_balance";  // histograms are more uneven over more ranks
   RunRow own = cut;
   own.whole_experts = true;
   own.ep = 16;  // one of its experts to each rank that had a quarter of four
@@ -126,7 +190,7 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
   CHECK(b.forward.products_s == Approx(a.forward.products_s));
   CHECK(b.forward.tensor_s < 0.5 * a.forward.tensor_s);  // rows are not gathered inside the tensor group
   CHECK(b.forward.exchange_s == Approx(a.forward.exchange_s).epsilon(0.02));  // all of a node's rows, half to another
-  own.ep = 4;  // the tensor group's own ranks
+  own.ep = 4;                                                                 // the tensor group's own ranks
   CHECK(work(own).forward.exchange_s > 0);
   CHECK(work(own).forward.exchange_s < b.forward.exchange_s);
   own.ep = 6;

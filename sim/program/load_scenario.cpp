@@ -1,4 +1,4 @@
-#include "planner/load_scenario.hpp"
+#include "sim/program/load_scenario.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,21 @@
-// Where the loads that placement plans on come from: shipped histograms, a file, or any routing source.
+// Loads of experts as histograms: shipped ones, a file, or any routing source.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "configs/spec/evidence.hpp"
 #include "configs/spec/model.hpp"
-#include "planner/placement.hpp"
 #include "sim/program/routing.hpp"
 
 namespace wt {
+
+/// Tokens per expert, one row a recorded layer (read_histogram); a model with more layers reuses the rows in order.
+struct LoadScenario {
+  std::string name;
+  std::vector<std::vector<double>> counts;  ///< [row][expert], any positive scale
+  Provenance evidence;
+};
 
 /// A histogram file (layer, expert, count), or the name of one in configs/routing ("olmoe-c4"). Its evidence is what a
 /// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. `experts` as in

@@ -1,4 +1,4 @@
-#include "planner/named_routing.hpp"
+#include "sim/program/named_routing.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/load_scenario.hpp"
+#include "sim/program/load_scenario.hpp"
 #include "sim/program/routing.hpp"
 
 namespace wt {
