@@ -32,6 +32,22 @@ std::size_t messages(const std::string& said) {
   return found;
 }
 
+/// A run on which the ranks begin with the weights of a folder that it has exported, spoilt: all occurrences of `from` in the
+/// file are `to`, as long as it, so that the tensors stay where they are.
+std::string with_spoilt_weights(const std::string& file, const std::string& from, const std::string& to, RunSpec run = run_of_two()) {
+  static int count = 0;
+  RunSpec exporter = run_of_two();
+  exporter.save = false, exporter.export_path = scratch("exported");
+  trained(exporter);
+  run.load_path = scratch(fmt::format("spoilt-{}", ++count));
+  fs::copy(exporter.export_path, run.load_path, fs::copy_options::recursive);
+  std::string bytes = read_bytes(run.load_path / file);
+  REQUIRE((from.size() == to.size() && bytes.find(from) != std::string::npos));
+  for (std::size_t at = 0; (at = bytes.find(from, at)) != std::string::npos; at += to.size()) bytes.replace(at, from.size(), to);
+  write_bytes(run.load_path / file, bytes);
+  return run_to_yaml(run);
+}
+
 /// Starts so many ranks on the run file and returns what rank 0 said; the others must have said nothing.
 std::string refused(const std::string& yaml, int ranks = 2, const fs::path& folder = {}) {
   static int count = 0;
@@ -69,6 +85,61 @@ TEST_CASE("data that is missing or of another vocabulary: said once, by rank 0")
   run = run_of_two();
   run.model.vocab = 100;
   CHECK_THAT(refused(run_to_yaml(run)), Contains("vocab_size is 100"));
+}
+
+TEST_CASE("weights to begin with that are not the model's: said once, by rank 0") {
+  const std::string weights = "model.safetensors", config = "config.json";
+  CHECK_THAT(refused(with_spoilt_weights(weights, "layers.1.input_layernorm", "layers.1.inputtlayernorm")),
+             Contains("spoilt-1: found no tensor model.layers.1.input_layernorm.weight, the model small needs it with shape (88)"));
+  CHECK_THAT(refused(with_spoilt_weights(weights, "[257,88]", "[88,257]")), Contains("shape (88, 257), the model small needs (257, 88)"));
+  CHECK_THAT(refused(with_spoilt_weights(weights, "layers.2.", "layers.3.")), Contains("found no tensor model.layers.2."));
+  RunSpec shorter = run_of_two();  // all that it needs is there, and more
+  shorter.model.layers = 2;
+  CHECK_THAT(refused(with_spoilt_weights(config, "mixtral", "mixtral", shorter)), Contains("tensor model.layers.2.") && Contains("is not known in family mixtral"));
+  CHECK_THAT(refused(with_spoilt_weights(config, "mixtral", "gptneox")), Contains("gptneox"));
+  fs::path cut = scratch("cut-off");
+  RunSpec run = run_of_two();
+  run.load_path = cut;
+  fs::copy(scratch("exported"), cut, fs::copy_options::recursive);
+  fs::resize_file(cut / weights, fs::file_size(cut / weights) / 2);
+  CHECK_THAT(refused(run_to_yaml(run)), Contains("cut-off/model.safetensors"));
+}
+
+TEST_CASE("weights of another family: said once, by rank 0 of two and of four, and by the agent before it starts any") {
+  for (RunSpec run : {run_of_two(), with_layout(run_of_two(), 2, 2, 2)}) {
+    INFO(run.layout.name());
+    run.model.attention.qk_norm = AttentionSpec::QkNorm::full;
+    const std::string yaml = with_spoilt_weights("config.json", "mixtral", "mixtral", run);
+    const std::string message = "config.json is of family mixtral, the run's model small is of family olmoe; give the run this folder as its model";
+    CHECK_THAT(refused(yaml, static_cast<int>(run.layout.world())), Contains(message));
+    const fs::path folder = scratch("agent-" + run.layout.name());
+    write_bytes(folder.string() + ".yaml", yaml);
+    const Ended agent = train_file(folder.string() + ".yaml", folder);
+    INFO(agent.said);
+    CHECK(agent.status == 2);
+    CHECK(messages(agent.said) == 1);
+    CHECK_THAT(agent.said, Contains(message));
+    CHECK_FALSE(fs::exists(folder));
+  }
+}
+
+TEST_CASE("weights that one rank alone finds wrong: every rank ends, and it is said once, by whom") {
+  RunSpec run = run_of_two();
+  run.model.attention.qk_norm = AttentionSpec::QkNorm::full;
+  const fs::path folder = scratch("one-rank"), wrong = folder.string() + "-wrong.yaml", right = folder.string() + "-right.yaml";
+  write_bytes(wrong, with_spoilt_weights("config.json", "mixtral", "mixtral", run));
+  run.load_path.clear();
+  write_bytes(right, run_to_yaml(run));
+  const auto started = start_ranks({right, wrong}, 2, folder);
+  std::string said;
+  for (const Started& rank : started) {
+    const Ended ended = wait_for(rank);
+    CHECK(ended.status == 2);
+    said += ended.said;
+  }
+  INFO(said);
+  CHECK(messages(said) == 1);
+  CHECK_THAT(said, Contains("rank 1: ") && Contains("config.json is of family mixtral"));
 }
 
 TEST_CASE("a checkpoint of another model: said once, by hand and under the agent, and it stays") {

@@ -1,4 +1,5 @@
 // A run that was interrupted goes on as if nothing had happened, from the newest checkpoint that is whole, on any layout.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -81,6 +82,23 @@ TEST_CASE("so they are with state in other places, and with biases that balance 
   }
 }
 
+TEST_CASE("so they are in bf16, and where block inputs are kept compressed") {
+  int count = 0;
+  for (const auto& [precision, recompute] : {std::pair{Precision::bf16, "none"}, {Precision::bf16, "block/int8"}, {Precision::fp32, "block/int8"},
+                                             {Precision::bf16, "attention+experts/int8"}, {Precision::fp32, "block/fp8"}}) {
+    RunSpec run = saved_run(6), begun = saved_run(2);
+    run.precision = precision, run.layout.recompute = recompute_from_string(recompute);
+    begun.precision = run.precision, begun.layout = run.layout;
+    INFO(to_string(precision) << ", recompute " << recompute);
+    const fs::path straight = trained(run), folder = scratch(fmt::format("interrupted-compressed-{}", ++count));
+    REQUIRE(train(begun, folder).status == 0);
+    continue_run(folder, run, "continuing after step 2");
+    CHECK(steps_of(folder) == steps_of(straight));
+    CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(straight))));
+    CHECK(steps_of(straight) != steps_of(trained(saved_run(6))));  // it was another computation
+  }
+}
+
 TEST_CASE("retention keeps exactly so many, the newest, and latest names the last") {
   CHECK(checkpoint_steps(trained(saved_run(12))) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
   RunSpec all = saved_run(12);
@@ -126,23 +144,33 @@ TEST_CASE("damaged checkpoints do not push out the good one that is written next
   continue_run(folder, saved_run(4), "continuing after step 2 ");
 }
 
-TEST_CASE("a checkpoint is continued on any other layout and world size: the same samples, losses within 1e-4 over 20 steps") {
-  RunSpec straight = saved_run(28);
-  straight.save_interval = 8;
-  straight.optimizer.lr = 3e-4;  // at 3e-3 any two layouts part after 16 steps, resumed or not: rounding flips a route
-  const auto expected = steps_of(trained(straight));
-  for (const auto& [replicate, shard, expert] : {std::array{1, 4, 4}, {4, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 1, 1}, {1, 1, 1}}) {
-    const RunSpec run = with_layout(straight, replicate, shard, expert);
-    INFO(run.layout.name());
-    const fs::path folder = scratch(fmt::format("to-{}x{}", replicate, shard));
-    fs::copy(trained(straight), folder, fs::copy_options::recursive);
-    for (const int step : {16, 24, 28}) fs::remove_all(checkpoint_of(folder, step));
-    continue_run(folder, run, "continuing after step 8");
-    const auto found = steps_of(folder);
-    REQUIRE(found.size() == 28);
-    for (std::size_t i = 8; i < 28; ++i) {
-      CHECK(found[i].samples == expected[i].samples);
-      CHECK(found[i].loss == Approx(expected[i].loss).epsilon(1e-4));
+TEST_CASE("a checkpoint is continued on any other layout and world size, larger or smaller: the same samples, losses within 1e-4 over 20 steps") {
+  using Ranks = std::array<std::int64_t, 3>;  // replicate, shard, expert
+  const std::vector<std::pair<Ranks, std::vector<Ranks>>> cases{
+      {{2, 2, 2}, {{1, 4, 4}, {4, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 1, 1}, {1, 1, 1}}},
+      {{1, 1, 1}, {{2, 2, 2}, {1, 3, 1}}},
+      {{1, 2, 2}, {{1, 4, 4}, {1, 3, 1}}},
+      {{3, 1, 1}, {{1, 4, 2}}}};
+  RunSpec plain = saved_run(28);
+  plain.save_interval = 8;
+  plain.optimizer.lr = 3e-4;  // at 3e-3 any two layouts part after 16 steps, resumed or not: rounding flips a route
+  const auto on = [&](const Ranks& ranks) { return with_layout(plain, ranks[0], ranks[1], ranks[2]); };
+  for (const auto& [from, others] : cases) {
+    const fs::path straight = trained(on(from));
+    const auto expected = steps_of(straight);
+    for (const Ranks& to : others) {
+      const RunSpec run = on(to);
+      INFO(on(from).layout.name() << " to " << run.layout.name());
+      const fs::path folder = scratch(fmt::format("{}x{}-to-{}x{}-{}", from[0], from[1], to[0], to[1], to[2]));
+      fs::copy(straight, folder, fs::copy_options::recursive);
+      for (const int step : {16, 24, 28}) fs::remove_all(checkpoint_of(folder, step));
+      continue_run(folder, run, "continuing after step 8");
+      const auto found = steps_of(folder);
+      REQUIRE(found.size() == 28);
+      for (std::size_t i = 8; i < 28; ++i) {
+        CHECK(found[i].samples == expected[i].samples);
+        CHECK(found[i].loss == Approx(expected[i].loss).epsilon(1e-4));
+      }
     }
   }
 }
@@ -186,15 +214,21 @@ TEST_CASE("a save says how long training stood still and how long it took") {
   CHECK((ranks[0].at("checkpoint_total_s") > ranks[0].at("checkpoint_blocking_s") && ranks[3].at("checkpoint_bytes") == 0));
 }
 
-TEST_CASE("parameters survive a change of layout bit for bit") {
-  const fs::path folder = copy_of_straight_run("no-learning");
-  RunSpec run = with_layout(saved_run(13), 1, 4, 4);
-  run.optimizer.lr = 0, run.optimizer.weight_decay = 0;
-  continue_run(folder, run, "continuing after step 12");
-  const State before = state_of(checkpoint_of(folder, 12)), after = state_of(checkpoint_of(folder, 13));
-  CHECK(before.size() == after.size());
-  for (const auto& [key, bits] : before)
-    if (!is_optimizer_key(key)) CHECK((after.at(key) == bits));
+TEST_CASE("parameters survive a change of layout bit for bit, to fewer ranks, as many and more") {
+  for (const auto& [from, to] : {std::pair{saved_run(12), with_layout(saved_run(13), 1, 4, 4)}, {saved_run(12), with_layout(saved_run(13), 1, 3, 1)},
+                                 {with_layout(saved_run(12), 1, 1, 1), with_layout(saved_run(13), 2, 2, 2)},
+                                 {with_layout(saved_run(12), 1, 2, 2), with_layout(saved_run(13), 1, 3, 1)}}) {
+    INFO(from.layout.name() << " to " << to.layout.name());
+    const fs::path folder = scratch(fmt::format("no-learning-{}x{}-to-{}x{}", from.layout.replicate, from.layout.shard, to.layout.replicate, to.layout.shard));
+    fs::copy(trained(from), folder, fs::copy_options::recursive);
+    RunSpec run = to;
+    run.optimizer.lr = 0, run.optimizer.weight_decay = 0;
+    continue_run(folder, run, "continuing after step 12");
+    const State before = state_of(checkpoint_of(folder, 12)), after = state_of(checkpoint_of(folder, 13));
+    CHECK(before.size() == after.size());
+    for (const auto& [key, bits] : before)
+      if (!is_optimizer_key(key)) CHECK((after.at(key) == bits));
+  }
 }
 
 TEST_CASE("a checkpoint of another model is refused") {

@@ -25,22 +25,24 @@ struct Layer {
       slots.back().accumulate_into(gradients.back());
     }
   }
-  /// Forward; `ends` adds the backward pass of the sum of the output times `given`.
+  /// Forward; `given` adds the backward pass of the sum of the output times it.
   Tensor run(const Tensor& x, const Tensor& bias = {}, const Tensor& given = {}) {
     state = {};
     state.input = x;
     segments.attention(state, slots[0], 0, Direction::forward, {}, bias, loss);
     residual = state.residual.clone();
     if (model.ffn_width(0) > 0) segments.ffn(state, slots[0], 0, Direction::forward, {});
-    if (!model.moe(0)) return state.residual;
-    segments.experts(state, slots[1], Direction::forward, {});
-    const Tensor out = segments.combine_rows(state, {});
-    if (given.defined()) {
-      state.output_gradient = given;
+    if (model.moe(0)) segments.experts(state, slots[1], Direction::forward, {});
+    const Tensor out = model.moe(0) ? segments.combine_rows(state, {}) : state.residual;
+    if (!given.defined()) return out;
+    state.output_gradient = given;
+    if (model.moe(0)) {
       segments.combine_rows_backward(state);
       segments.experts_backward(state);
-      segments.attention_backward(state);
+    } else {
+      segments.ffn_backward(state);
     }
+    input_gradient = segments.attention_backward(state);
     return out;
   }
 
@@ -52,6 +54,7 @@ struct Layer {
   LayerState state;
   RouterLoss loss;
   Tensor residual;  ///< after attention
+  Tensor input_gradient;
 };
 
 ModelSpec small_moe() {
@@ -76,20 +79,31 @@ TEST_CASE("rows sent to experts and combined again are the input") {
   CHECK(at::allclose(back, x, 1e-6, 1e-6));
 }
 
-TEST_CASE("experts that are all equal are one dense FFN") {
-  Layer moe(small_moe());
+TEST_CASE("experts that are all equal are one dense FFN, forward and backward") {
   ModelSpec spec = small_moe();
+  spec.router.aux_loss_weight = 0;  // a dense layer has nothing to balance
+  Layer moe(spec);
   spec.experts = spec.top_k = 0;
   Layer dense(spec);
   for (const char* name : {"attention.qkv.weight", "attention.output.weight"}) dense.slots[0][name].detach().copy_(moe.slots[0][name].detach());
-  for (const auto& [stacked, own] : {std::pair{"experts.gate_up.weight", "ffn.gate_up.weight"}, {"experts.down.weight", "ffn.down.weight"}}) {
+  const std::vector<std::pair<const char*, const char*>> pairs{{"experts.gate_up.weight", "ffn.gate_up.weight"}, {"experts.down.weight", "ffn.down.weight"}};
+  for (const auto& [stacked, own] : pairs) {
     const Tensor experts = moe.slots[1][stacked].detach();
     experts.copy_(experts[0].clone().expand_as(experts));
     dense.slots[0][own].detach().copy_(experts[0]);
   }
-  const Tensor x = random({2 * kSeq, 24}, 4), expected = dense.run(x), found = moe.run(x);
+  const Tensor x = random({2 * kSeq, 24}, 4), given = random({2 * kSeq, 24}, 8);
+  const Tensor expected = dense.run(x, {}, given), found = moe.run(x, {}, given);
   CHECK(at::allclose(found, expected, 1e-6, 1e-6));
   CHECK_FALSE(at::allclose(found, moe.residual, 1e-3, 1e-6));  // there was an FFN
+  CHECK(at::allclose(moe.input_gradient, dense.input_gradient, 1e-5, 1e-5));
+  for (const auto& [stacked, own] : pairs) {  // a token's weights sum to 1, and so do its shares of the gradient
+    const Tensor gradient = moe.slots[1][stacked].grad();
+    CHECK(at::allclose(gradient.sum(0), dense.slots[0][own].grad(), 1e-5, 1e-5));
+    CHECK((gradient.abs().amax({1, 2}) > 0).all().item<bool>());
+  }
+  CHECK(moe.slots[0]["router.weight"].grad().abs().max().item<float>() < 1e-5f);  // no choice is better than another
+  CHECK(at::allclose(moe.slots[0]["attention.qkv.weight"].grad(), dense.slots[0]["attention.qkv.weight"].grad(), 1e-5, 1e-5));
 }
 
 TEST_CASE("experts without tokens get no gradient and disturb nobody") {
