@@ -3,6 +3,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -70,23 +71,35 @@ void check_same(const Trained& expected, const Trained& found) {
   }
 }
 
-/// Largest over the parameters of |a - b| / |a|, norms over one parameter.
-double parameter_distance(const State& expected, const State& found) {
+/// Of every parameter |a - b| / |a|, norms over one parameter.
+std::map<std::string, double> parameter_distances(const State& expected, const State& found) {
   REQUIRE(expected.size() == found.size());
-  double worst = 0;
-  std::size_t compared = 0;
+  std::map<std::string, double> out;
   for (const auto& [name, bits] : expected) {
     if (name.starts_with("state.")) continue;  // of the optimizer
-    ++compared;
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < bits.size(); ++i) {
       const double a = std::bit_cast<float>(bits[i]), b = std::bit_cast<float>(found.at(name).at(i));
       difference += (a - b) * (a - b), norm += a * a;
     }
-    worst = std::max(worst, std::sqrt(difference / norm));
+    out[name] = std::sqrt(difference / norm);
   }
-  REQUIRE(compared == expected.size() / 4);  // beside exp_avg, exp_avg_sq and step
+  REQUIRE(out.size() == expected.size() / 4);  // beside exp_avg, exp_avg_sq and step
+  return out;
+}
+
+double parameter_distance(const State& expected, const State& found) {
+  double worst = 0;
+  for (const auto& [name, distance] : parameter_distances(expected, found)) worst = std::max(worst, distance);
   return worst;
+}
+
+/// Every mechanism of layouts that can be trained, on up to four ranks.
+std::vector<RunSpec> all_layouts() {
+  std::vector<RunSpec> runs = sharded_runs(small_run());
+  for (const auto& more : {further_layouts(small_run()), replicated_experts(small_run()), context_runs(small_run())})
+    runs.insert(runs.end(), more.begin(), more.end());
+  return runs;
 }
 
 }  // namespace
@@ -114,10 +127,7 @@ TEST_CASE("after ten steps every layout has the parameters of one rank") {
     return state_of(latest_checkpoint(trained(run)));
   };
   const State expected = at_ten(small_run());
-  std::vector<RunSpec> runs = sharded_runs(small_run());
-  for (const RunSpec& run : further_layouts(small_run())) runs.push_back(run);
-  for (const RunSpec& run : replicated_experts(small_run())) runs.push_back(run);
-  for (const RunSpec& run : context_runs(small_run())) runs.push_back(run);
+  std::vector<RunSpec> runs = all_layouts();
   for (const RunSpec& run : uneven_runs(small_run())) runs.push_back(run);
   for (const RunSpec& run : runs) {
     INFO(run.layout.name());
@@ -159,6 +169,23 @@ TEST_CASE("it does not matter how many ranks share a sequence") {
   }
 }
 
+TEST_CASE("ranks whose experts get no token train along") {
+  RunSpec one = small_run();
+  one.steps = 6;
+  one.model.router.forced = RouterSpec::Forced::zipf, one.model.router.zipf_exponent = 40;  // experts 0 and 1, always
+  const Trained expected = outcome_of(one);
+  for (const auto& step : expected.choices)
+    for (const auto& layer : step) REQUIRE((layer[0] == 24 * 48 && layer[1] == 24 * 48));
+  std::vector<RunSpec> runs{with_layout(one, 1, 4, 4), with_layout(one, 2, 2, 2), with_layout(one, 1, 4, 4, Recompute::block),
+                            replicated_experts(one)[0], context_runs(one)[0]};
+  runs.push_back(with_layout(one, 1, 4, 4));
+  runs.back().layout.placement.assign(3, {2, 3, 4, 5, 6, 7, 0, 1});  // the last rank has all rows
+  for (const RunSpec& run : runs) {
+    INFO(run.layout.name());
+    check_same(expected, outcome_of(run));
+  }
+}
+
 TEST_CASE("microbatches only cut the batch") {
   const Trained expected = outcome_of(with_layout(small_run(), 2, 2, 2));
   for (const int microbatch : {1, 3, 4, 5, 6}) {
@@ -177,16 +204,38 @@ TEST_CASE("it does not matter whether the microbatch divides a rank's batch") {
   }
 }
 
-TEST_CASE("bf16 starts where fp32 starts, to its own precision") {
-  const auto expected = steps_of(trained(small_run()));
-  for (RunSpec run : {small_run(), with_layout(small_run(), 2, 2, 2), with_layout(small_run(), 1, 4, 4)}) {
-    run.precision = Precision::bf16;
+/// bf16 products and activations are rounded to 2^-9, and AdamW's first steps are as long whatever the gradient's size, so that
+/// weights whose gradient is that small go the other way: after ten steps the parameters of one rank alone are up to 13 % from
+/// those in fp32. A layout rounds other sums and may tip other choices of experts; it is allowed 2.5 times that distance, parameter
+/// by parameter (seen: 1.8 times, an expert's under context 4; with other samples 3.6 to 29 times).
+TEST_CASE("in bf16 every layout starts where fp32 starts, and ten steps take it about as far from it as bf16 on one rank") {
+  const auto ten = [](RunSpec run, Precision precision) {
+    run.save = true, run.steps = 10, run.precision = precision;
+    return trained(run);
+  };
+  const auto exact_folder = ten(small_run(), Precision::fp32);
+  const State exact = state_of(latest_checkpoint(exact_folder));
+  const auto expected = steps_of(exact_folder);
+  const auto rounding = parameter_distances(exact, state_of(latest_checkpoint(ten(small_run(), Precision::bf16))));
+  const auto furthest = [&](const std::filesystem::path& folder) {  // over that of one rank
+    double most = 0;
+    for (const auto& [name, distance] : parameter_distances(exact, state_of(latest_checkpoint(folder)))) most = std::max(most, distance / rounding.at(name));
+    return most;
+  };
+  for (const auto& [name, distance] : rounding) CHECK(distance <= 0.15);
+  for (const RunSpec& run : all_layouts()) {
     INFO(run.layout.name());
-    const auto found = steps_of(trained(run));
-    CHECK(off(expected[0].loss, found[0].loss) <= 1e-2);
+    const auto folder = ten(run, Precision::bf16);
+    const auto found = steps_of(folder);
+    CHECK(worst_loss(expected[0], found[0]) <= 1e-2);
+    CHECK(off(expected[0].grad_norm, found[0].grad_norm) <= 1e-2);
     CHECK(found[0].loss != expected[0].loss);  // fp32 under another name would be equal
-    CHECK(worst_loss(expected[0], found[0]) <= 5e-2);
+    for (std::size_t i = 1; i < found.size(); ++i) CHECK(worst_loss(expected[i], found[i]) <= 5e-2);
+    CHECK(furthest(folder) <= 2.5);
   }
+  RunSpec other = small_run();  // other samples: what the bound is there to see
+  other.shuffle_seed += 1;
+  CHECK(furthest(ten(other, Precision::bf16)) > 10);
 }
 
 TEST_CASE("the loss falls, from that of a uniform guess") {
