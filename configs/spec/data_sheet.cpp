@@ -24,7 +24,7 @@ struct Known {
 // 835 + (989 - 835) / 3. TITAN RTX's rate is that of its review at
 // Tom's Hardware. The first entry that matches counts.
 constexpr double kGen4 = 32e9, kGen5 = 64e9;
-const std::array<Known, 39> kSheets = {{
+const std::array<Known, 40> kSheets = {{
     {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 0.9e12, 6e6, 16e9}},
     {{"v100"}, {"V100-SXM", 7, 80, 125e12, 0.9e12, 6e6, 150e9}},
     {{"a800", "pci"}, {"A800-PCIe", 8, 108, 312e12, 1.935e12, 40e6, kGen4}},
@@ -36,6 +36,7 @@ const std::array<Known, 39> kSheets = {{
     {{"a100"}, {"A100-80G-SXM", 8, 108, 312e12, 2.039e12, 40e6, 300e9}},
     {{"h100", "pci"}, {"H100-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "nvl"}, {"H100-NVL", 9, 132, 835e12, 3.9e12, 50e6, kGen5}},
+    {{"h100", "80g", "hbm2e"}, {"H100-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 2.46e12, 50e6, 450e9}},  // the card was caught above
     {{"h100", "96g"}, {"H100-SXM-96G", 9, 132, 886e12, 2.46e12, 50e6, 450e9}},
     {{"h100"}, {"H100-SXM", 9, 132, 989e12, 3.35e12, 50e6, 450e9}},

@@ -309,7 +309,7 @@ Report validation_report(const Validation& v) {
   if (v.steps)
     report.sections.push_back({"stacks",
                                "What stacks take, over the typical one",
-                               {"Factors fitted to all runs; configs/stacks/NAME.yaml may say others (step)."},
+                               {"Factors fitted to the runs of configs/measurements; configs/stacks/NAME.yaml may say others (step)."},
                                {stack_table(*v.steps)}});
   if (!v.ratios.empty())
     report.sections.push_back(

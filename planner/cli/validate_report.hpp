@@ -30,7 +30,7 @@ struct Validation {
       {};  ///< the same with all of a row's source left out; empty where it makes no sense
   std::string whole = "source";    ///< what is left out there
   std::vector<Judged> replayed = {};  ///< the same by the simulator's replay of each row; empty where it was not asked for
-  std::optional<StepModel> steps = {};  ///< of runs: fitted to everything
+  std::optional<StepModel> steps = {};  ///< of runs: fitted to those of configs/measurements
   std::vector<Ratio> ratios = {};  ///< between alternatives, where those are what the rows are about
 };
 

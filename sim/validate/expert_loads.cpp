@@ -18,6 +18,8 @@ bool has(const std::string& text, const char* words) {
 
 constexpr const char* kForced = "forced?[_ -]?(load[_ -]?)?balanc|(^|[^a-z])balanced";
 
+constexpr std::int64_t kMostLayers = 64;  // recorded layers are fewer, and repeat
+
 /// Recorded models have their own; the proxy stands for DBRX (configs/routing/README.md).
 std::string histogram_of(const ModelSpec& model) {
   if (model.experts == 8 && has(model.name, "mixtral")) return "mixtral";
@@ -32,12 +34,13 @@ double fullest_share(const RunRow& run, const std::string& histogram) {
   Layout layout;
   layout.shard = layout.expert = run.ep;
   double sum = 0;
-  for (std::int64_t layer = 0; layer < run.model.layers; ++layer) {
+  const std::int64_t layers = std::min(run.model.layers, kMostLayers);
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
     const std::vector<double> rows = rows_received({routing.source->counts(0, 0, layer, 0)}, layout, layer);
     const double all = std::accumulate(rows.begin(), rows.end(), 0.0);
     sum += *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / all;
   }
-  return sum / static_cast<double>(run.model.layers);
+  return sum / static_cast<double>(layers);
 }
 
 }  // namespace

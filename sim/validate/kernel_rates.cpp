@@ -195,9 +195,8 @@ double published_flops(const KernelRow& row) {
 }
 
 double least_bytes(const KernelRow& row, double element_bytes) {
-  const double narrow = row.op.ends_with("gemm") ? 2 : element_bytes;  // products of fp8 write 16 bits
-  if (row.op.ends_with("gemm"))
-    return row.groups * (element_bytes * (row.m * row.k + row.n * row.k) + std::max(narrow, element_bytes) * row.m * row.n);
+  if (row.op.ends_with("gemm"))  // of fp8 they write 16 bits
+    return row.groups * (element_bytes * (row.m * row.k + row.n * row.k) + std::max(2.0, element_bytes) * row.m * row.n);
   return row_op(row.op).value_or(RowOp{}).streams * row.m * row.n * element_bytes;
 }
 

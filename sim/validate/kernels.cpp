@@ -162,6 +162,8 @@ class KernelPredictor {
     j.forecast.evidence = only(s.row->assumed                                       ? Evidence::assumed
                                : factor->known == Libraries::Known::on_this_gpu ? Evidence::published
                                                                                 : Evidence::derived);
+    if (s.row->assumed)
+      j.assumed.emplace_back(s.row->op.starts_with("attention_") ? "attention without a mask" : "groups of equally many rows");
     j.baseline.value = s.share_of_peak() * s.row->seconds / typical_library_share_.at(kind);
     j.baseline.evidence = j.forecast.evidence;
     return j;

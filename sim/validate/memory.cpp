@@ -185,6 +185,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.regime = s.regime;
     j.measured = s.row->memory_bytes;
     j.assumed = s.row->assumed;
+    if (s.row->model.experts > 0 && s.row->ep > 1) j.assumed.emplace_back("as many rows on every expert rank");
     j.forecast.reason = j.baseline.reason = s.row->unusable;
     if (s.row->unusable.empty()) {
       const Left& left = left_of(s);

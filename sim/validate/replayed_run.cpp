@@ -18,6 +18,7 @@ namespace {
 
 void check_replayed(const RunRow& run) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
+  if (run.gpus > ReplayedRuns::kMostGpus) throw_error(Code::usage, "more than {} GPUs: not replayed", ReplayedRuns::kMostGpus);
   if (run.tp > 1) throw_error(Code::usage, "tensor groups of {}: not replayed", run.tp);
   if (run.pp > 1) throw_error(Code::usage, "a pipeline of {} stages: not replayed", run.pp);
   if (run.precision == "fp8") throw_error(Code::usage, "fp8 products: not replayed");

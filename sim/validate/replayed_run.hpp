@@ -17,10 +17,10 @@ class ReplayedRuns {
  public:
   explicit ReplayedRuns(const RunReference& reference);
   /// Seconds of the run's step. Of more than kReplayed microbatches the further ones take as long as the last of these.
-  /// Throws Error{usage} for what is not replayed here: tensor groups, pipelines, fp8, attention that keeps its scores, and
+  /// Throws Error{usage} for what is not replayed here: more than kMostGpus, tensor groups, pipelines, fp8, attention that keeps its scores, and
   /// what step_work() refuses.
   double seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const;
-  static constexpr std::int64_t kReplayed = 3;
+  static constexpr std::int64_t kReplayed = 3, kMostGpus = 16384;
 
  private:
   std::shared_ptr<const GpuTimes> gpu_;

@@ -60,7 +60,7 @@ using Setups = std::map<std::string, const RoutedSetup*>;
 Setups visible(const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
   Setups out;
   for (const auto& [name, setup] : context.setups)
-    if (hidden != Hidden::shape || name != row.model) out.emplace(name, &setup);
+    if (hidden != Hidden::shape || folded(name) != folded(row.model)) out.emplace(name, &setup);
   return out;
 }
 

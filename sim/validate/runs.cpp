@@ -14,6 +14,7 @@
 #include "configs/spec/error.hpp"
 #include "sim/machine/fit.hpp"
 #include "sim/validate/evenly.hpp"
+#include "sim/validate/expert_loads.hpp"
 
 namespace wt {
 namespace {
@@ -28,6 +29,7 @@ struct Sample {
   StepWork work;
   StepTraits traits;
   std::string reason;  ///< why it cannot be predicted
+  std::string loads;   ///< ExpertLoads::assumed
 
   bool timed() const { return reason.empty() && row->step_s > 0; }
 };
@@ -44,6 +46,7 @@ Sample sampled(const RunRow& row, const StackSpec& stack, const GpuTimes& gpu, c
   s.traits = traits_of(stack, row.gpu);
   try {
     s.work = step_work(row, gpu, fabric);
+    s.loads = expert_loads(row).assumed;
   } catch (const Error& e) {
     if (e.code() != Code::usage) throw;
     s.reason = e.what();
@@ -132,6 +135,7 @@ class RunPredictor {
     if (!j.forecast.reason.empty()) return j;
     j.choice = choice_of(row);
     j.assumed = row.assumed;
+    if (!s.loads.empty()) j.assumed.push_back(s.loads);
     if (fabric_assumed(row)) j.assumed.push_back("fabric of " + fabric_text(row).fabric);
     predict(j, s, *model, known);
     if (timer_) retime(j, s, *model);
@@ -147,7 +151,9 @@ class RunPredictor {
     Judged j;
     j.group = s.traits.*what;
     j.measured = s.row->step_s;
-    predict(j, s, *model, false);
+    Sample typical = s;
+    if (what == &StepTraits::stack) typical.traits.factors.clear();
+    predict(j, typical, *model, false);
     j.regime = regime_of_unknown(*s.row, what);
     return j;
   }
@@ -163,7 +169,7 @@ class RunPredictor {
     j.forecast.value = model.seconds(s.work, s.traits);
     j.baseline.value = s.work.model_flops_s / typical_share(*s.row);
     const bool known_gpu = knows(s, &StepTraits::gpu);
-    const bool said = s.row->assumed.empty() && !fabric_assumed(*s.row);
+    const bool said = s.row->assumed.empty() && s.loads.empty() && !fabric_assumed(*s.row);
     j.forecast.evidence = j.baseline.evidence =
         only(known && known_gpu && said ? Evidence::published : Evidence::derived);
     if (!known)

@@ -92,7 +92,9 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
   CollectivePrice out{.latency_s = 0, .evidence = Evidence::derived, .root = stack_.evidence};
   if (ranks <= 1 || bytes <= 0) return out;
   const bool message = kind == OpKind::send || kind == OpKind::receive;
-  const RunFabric::Group group = {ranks, std::max<std::int64_t>(1, ranks / nodes)};
+  // As if all nodes had as many: what an uneven spread costs is the replay's business, which loads each node by its own.
+  const std::int64_t in_node = (ranks + nodes - 1) / nodes;
+  const RunFabric::Group group = {in_node * nodes, in_node};
   // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
   const double dispatcher = kind == OpKind::all_to_all ? stack_.constants[C::exchange] : 1;
   const auto seconds = [&](double size) {

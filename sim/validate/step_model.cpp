@@ -159,7 +159,7 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
     Left left{s.traits.stack, {}};
     for (std::size_t hidden = 0; hidden < left.ratios.size(); ++hidden) {
       StepTraits traits = s.traits;
-      if (hidden & 1) traits.stack.clear();
+      if (hidden & 1) traits.stack.clear(), traits.factors.clear();
       if (hidden & 2) traits.gpu.clear();
       left.ratios[hidden] = s.seconds / seconds(*s.work, traits);
     }

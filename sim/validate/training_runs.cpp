@@ -5,7 +5,6 @@
 #include <regex>
 
 #include "configs/spec/error.hpp"
-#include "sim/validate/expert_loads.hpp"
 #include "sim/validate/run_tables.hpp"
 
 namespace wt {
@@ -255,7 +254,6 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_recompute(line, row);
     fill_dispatcher(line, row);
     fill_model(line, row);
-    if (std::string loads = expert_loads(row).assumed; !loads.empty()) row.assumed.push_back(std::move(loads));
     row.accumulation = line.count("grad_accum", 1e5).value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
     fill_microbatch(line, row);

@@ -95,6 +95,16 @@ TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slo
   CHECK(cost("hgx-h100", "torchtitan").collective(OpKind::all_gather, 1e8, 1, 1).latency_s == 0);
 }
 
+TEST_CASE("a group that its nodes do not share evenly costs about what one that they do costs") {
+  const StackCost& h100 = cost("hgx-h100", "torchtitan");
+  const auto transfer = [&](std::int64_t ranks, std::int64_t nodes) {
+    const CollectivePrice price = h100.collective(OpKind::all_gather, 1e9, ranks, nodes);
+    return pool_bytes(OpKind::all_gather, 1e9, ranks, nodes) / price.efficiency;
+  };
+  CHECK(transfer(20, 3) < 1.35 * transfer(24, 3));
+  CHECK(transfer(36, 5) < 1.35 * transfer(40, 5));
+}
+
 TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
   CHECK_THROWS_WITH(StackCost(cluster("local-2core"), read_stack("torchtitan"), reference()),
                     Contains("needs a GPU with a known data sheet"));
