@@ -424,6 +424,8 @@ TEST_CASE("a work list reads back, and says which device it is for") {
   CHECK(is_gpu("NVIDIA H200", "H200-SXM-141GB"));
   CHECK_FALSE(is_gpu("NVIDIA H200", back.gpu));
   CHECK_FALSE(is_gpu("NVIDIA A100-SXM4-80GB", back.gpu));
+  CHECK_FALSE(is_gpu("NVIDIA GH200 480GB", "H200-SXM-141GB"));
+  CHECK(is_gpu("NVIDIA GH200 480GB", "GH200"));
   CHECK_FALSE(is_gpu("cpu", ""));
   for (const char* wrong : {R"({"schema":"x"})", R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"gemm","pass":"sideways","dtype":"fp32","shape":{}}]})",
                             R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"copy","pass":"forward","dtype":"fp32","shape":{"rows":0}}]})"}) {
@@ -437,6 +439,14 @@ TEST_CASE("a failed benchmark has its row in the table") {
   m.kernel = "all_reduce", m.pass = "", m.shape = {{"bytes", 4096}, {"ranks", 4}}, m.samples = {1e-3}, m.counters = {{"busbw_Bps", 6.144e6}};
   const std::string table = bench_table({{}, {m}, {{"broadcast/bytes=4096", "gave 3"}}});
   CHECK_THAT(table, Catch::Contains("0.01 GB/s") && Catch::Contains("broadcast/bytes=4096") && Catch::Contains("failed: gave 3"));
+}
+
+TEST_CASE("measurements on a throttled device are counted and their reasons named, whichever suite they are of") {
+  Measurement cool, hot, hotter;
+  hot.throttled = {"hw_thermal"}, hotter.throttled = {"hw_slowdown", "hw_thermal"};
+  CHECK(throttling_note({{}, {cool}}) == "");
+  CHECK_THAT(throttling_note({{}, {cool, hot}}), Catch::Contains("1 of 2") && Catch::Contains("(hw_thermal)"));
+  CHECK_THAT(throttling_note({{}, {hot, hotter}}), Catch::Contains("2 of 2") && Catch::Contains("(hw_slowdown, hw_thermal)"));
 }
 
 TEST_CASE("the kernel suite's profile reads back, and calibration prices every item of the run") {
