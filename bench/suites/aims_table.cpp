@@ -47,7 +47,8 @@ Reached reached(const Aim& aim, const Profile& profile) {
     best = std::max(best, other.rate);
   }
   if (!aim.beside.empty() && !(best > 0)) return {0, "no rate"};
-  return {aim.beside.empty() ? own.found->median() : own.rate / best, throttled ? "throttled" : ""};
+  const bool failed = why_missing(profile, aim.row) == "failed";  // after some samples
+  return {aim.beside.empty() ? own.found->median() : own.rate / best, failed ? "failed" : throttled ? "throttled" : ""};
 }
 
 }  // namespace

@@ -317,21 +317,23 @@ TEST_CASE("samples: one a repetition, every case, and prepare and release around
   CHECK(calls == 2 + 5 * (1 + 10) + 5 * (1 + options.cold_calls));
 }
 
-TEST_CASE("an exception in a case is that case's error; the others go on") {
+TEST_CASE("an exception in a case is that case's error, what it holds is given back, and the others go on") {
+  int released = 0;
   const std::vector<TimedCase> cases{{"a",
                                       [] {},
                                       [n = 0]() mutable {
                                         if (++n > 3) throw_error(Code::runtime, "broken kernel");
                                       },
-                                      [] {},
+                                      [&] { ++released; },
                                       {}},
                                      {"b", [] {}, [] {}, [] {}, {}},
-                                     {"c", [] { throw_error(Code::runtime, "no memory"); }, [] {}, [] {}, {}}};
+                                     {"c", [] { throw_error(Code::runtime, "no memory"); }, [] {}, [&] { released += 100; throw_error(Code::runtime, "lost"); }, {}}};
   const auto samples = sample_thread_cpu(cases, {});
   CHECK_THAT(samples[0].error, Catch::Contains("broken kernel"));
   CHECK(samples[1].error == "");
   CHECK(samples[1].seconds.size() == 9);
   CHECK(samples[2].error == "no memory");
+  CHECK(released == 100 + 2);  // after the batch and after the error
 }
 
 TEST_CASE("sampling can be ended, and only the samples that lack are taken") {
@@ -375,6 +377,24 @@ TEST_CASE("a failing item keeps its row; what is known is not measured again") {
   CHECK(saves >= 1);
   const Profile third = bench_kernels({run, {copied}}, options, first);
   CHECK(third.measurements[0].samples == first.measurements[0].samples);
+}
+
+TEST_CASE("samples from before an error are kept beside it") {
+  BenchCase tired = machine_cases(at::kCPU, true).front();
+  tired.make = [sets = 0](NormalPool& normal) mutable {
+    if (++sets > 3) throw_error(Code::runtime, "device lost");  // the check, the batch and one sample
+    KernelProblem p;
+    p.inputs = {normal.take({64}, at::kFloat)};
+    p.run = [](const Tensors& in) { return Tensors{in[0]}; };
+    p.verify = [](const Tensors&, const Tensors&) { return 0.0; };
+    return p;
+  };
+  tired.make_checked = nullptr;
+  const Profile profile = measured({tired});
+  REQUIRE(profile.failures.size() == 1);
+  CHECK(profile.failures[0].error == "device lost");
+  REQUIRE(profile.measurements.size() == 1);
+  CHECK(profile.measurements[0].samples.size() == 1);
 }
 
 TEST_CASE("a partial profile is continued on the same machine and build alone") {
