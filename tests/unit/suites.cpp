@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -283,7 +284,7 @@ TEST_CASE("aims are met, missed, or it says why neither") {
     m.kernel = kernel, m.pass = "", m.samples = {seconds}, m.counters = {{"bytes", 1e9}}, m.evidence = {Evidence::measured, "test"};
     return m;
   };
-  Profile profile{{{"device", "NVIDIA H200"}}, {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6)}, {{"bad", "wrong"}}};
+  Profile profile{{{"device", "NVIDIA H200"}}, {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6), row("torn", 1e-3)}, {{"bad", "wrong"}, {"torn", "trap"}}};
   profile.measurements[3].throttled = {"hw_thermal"};
   const auto verdict = [&](Aim aim) {
     const std::string table = aims_table({aim}, profile);
@@ -295,6 +296,7 @@ TEST_CASE("aims are met, missed, or it says why neither") {
   CHECK_THAT(verdict({"x", "copy", {"hot"}, 0.85}), Catch::Contains("throttled"));
   CHECK_THAT(verdict({"x", "bad", {"copy"}, 0.85}), Catch::Contains("failed"));
   CHECK_THAT(verdict({"x", "copy", {"bad"}, 0.85}), Catch::Contains("failed"));
+  CHECK_THAT(verdict({"x", "torn", {"copy"}, 0.85}), Catch::Contains("failed"));
   CHECK_THAT(verdict({"x", "none", {"copy"}, 0.85}), Catch::Contains("not measured"));
   CHECK_THAT(verdict({"x", "quick", {}, 1e-5}), Catch::Contains(" met"));
   CHECK_THAT(verdict({"x", "copy", {}, 1e-5}), Catch::Contains("missed"));
@@ -381,15 +383,14 @@ TEST_CASE("a failing item keeps its row; what is known is not measured again") {
 
 TEST_CASE("samples from before an error are kept beside it") {
   BenchCase tired = machine_cases(at::kCPU, true).front();
-  tired.make = [sets = 0](NormalPool& normal) mutable {
-    if (++sets > 3) throw_error(Code::runtime, "device lost");  // the check, the batch and one sample
+  tired.make = [sets = std::make_shared<int>(0)](NormalPool& normal) {
+    if (++*sets > 3) throw_error(Code::runtime, "device lost");  // the check, the batch and one sample
     KernelProblem p;
     p.inputs = {normal.take({64}, at::kFloat)};
     p.run = [](const Tensors& in) { return Tensors{in[0]}; };
     p.verify = [](const Tensors&, const Tensors&) { return 0.0; };
     return p;
   };
-  tired.make_checked = nullptr;
   const Profile profile = measured({tired});
   REQUIRE(profile.failures.size() == 1);
   CHECK(profile.failures[0].error == "device lost");
