@@ -3,9 +3,9 @@
 #   bench/measure_gpu.sh pack [FOLDER]  builds for CUDA here (nvcc, no GPU needed) and puts the programs and the libraries that a
 #                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
 #   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): device tests, what the
-#                                       kernels reach of their aims, training, the profile of DBRX's shapes, rehearsal, the
-#                                       comparison with PyTorch, health, storage and, over several GPUs, collectives. Most
-#                                       valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together. Logs and results in OUT
+#                                       kernels reach of their aims, the profiles of DBRX's shapes and of a small MoE, training,
+#                                       over several GPUs collectives, rehearsal, health, storage and the comparison with PyTorch.
+#                                       Most valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together. Logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. What fails is said in
 # OUT/summary.txt and by the exit status; the rest still runs.
 set -euo pipefail
@@ -50,9 +50,9 @@ run() {
   stage grouped 90 unit_grouped_cuda
   stage aims 150 windtunnel-train bench aims --device cuda -o "$out/aims.json"
   sed -n '/^aim /,$p' "$out/log.aims.txt" >"$out/aims.txt" 2>/dev/null || true
-  stage trainer 120 e2e_cuda
   stage dbrx 120 windtunnel bench --for dbrx-3072-h200 --device cuda --quick -o "$out/dbrx.json"
   stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
+  stage trainer 180 e2e_cuda  # some 60 trainings
   if ((${gpus:-0} > 1)); then
     stage collectives 90 windtunnel-train bench collectives --device cuda -o "$out/collectives.json"
   else
@@ -67,11 +67,12 @@ run() {
   else
     left_out rehearsal 'the stage plan left none'
   fi
-  stage compare 150 python3 bench/compare_fsdp2/compare.py --device cuda --pairs 15 -o "$out/compare.json"
   stage suites 60 unit_suites_cuda
   stage health 40 windtunnel health --fabric --quick --storage "$scratch" -o "$out/fleet.json"
   stage storage 60 windtunnel-train bench storage --quick -o "$out/storage.json"
   stage profile 20 windtunnel profile show "$out/profile.json"
+  # Last: where it is cut short its trainings may stay on the GPU.
+  stage compare 150 python3 bench/compare_fsdp2/compare.py --device cuda --pairs 15 -o "$out/compare.json"
   rm -rf "$scratch"
   # Few files travel back from some machines: the logs in one.
   tail -n +1 "$out"/log.*.txt >"$out/logs.txt" && rm "$out"/log.*.txt

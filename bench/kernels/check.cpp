@@ -90,10 +90,17 @@ double rmsnorm_backward_error(const Arrays& a, const std::function<double(int64_
 
 WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& a) {
   std::fill(a.gain_gradient.begin(), a.gain_gradient.end(), 0.0f);
+  // What a kernel does not write is not what the one before it left: no numbers, in fp32 and in bf16.
+  const auto spoil = [](Array<float>& array) { std::memset(array.data(), 0xff, array.size() * sizeof(float)); };
+  for (Array<float>* array : {&a.out, &a.scale, &a.dweights, &a.rstd}) spoil(*array);
+  std::memset(a.codes.data(), 0x7f, a.codes.size());
   if (kernel.starts_with("dequantize"))
     return wt_quantize_blocks(kCpu, dtype, is_fp8(kernel) ? WT_FP8 : WT_INT8, a.in.data(), kRows, kWidth, a.codes.data(), a.scale.data());
-  if (kernel == "rmsnorm_backward")
-    return wt_rmsnorm_forward(kCpu, dtype, a.in.data(), a.also_in.data(), 1e-5f, kRows, kWidth, a.out.data(), a.rstd.data());
+  if (kernel == "rmsnorm_backward") {
+    const WtStatus status = wt_rmsnorm_forward(kCpu, dtype, a.in.data(), a.also_in.data(), 1e-5f, kRows, kWidth, a.out.data(), a.rstd.data());
+    spoil(a.out);
+    return status;
+  }
   return WT_OK;
 }
 

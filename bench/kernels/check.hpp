@@ -7,7 +7,8 @@
 
 namespace wt::bandwidth {
 
-/// Makes what a kernel reads and another one writes: codes to dequantise, and the norms that RMSNorm's gradient wants.
+/// Makes what a kernel reads and another one writes: codes to dequantise, and the norms that RMSNorm's gradient wants. What a kernel is
+/// to write holds no numbers.
 WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& arrays);
 /// Largest |found - right| / (1 + |right|) after the kernel ran on prepared arrays; infinite for NaN.
 double largest_error(const std::string& kernel, WtDtype dtype, const Arrays& arrays);

@@ -28,6 +28,9 @@ double error_of(const Tensor& got, const Tensor& want) {
   return ((got.to(at::kFloat) - right).abs().max() / right.abs().max().clamp_min(1e-30)).item<double>();
 }
 
+/// The larger error; what is not a number is beyond every limit (std::max would drop it).
+double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? INFINITY : std::max(a, b); }
+
 Tensor of(const Tensor& like, std::vector<std::int64_t> shape, at::ScalarType type) { return at::zeros(shape, like.options().dtype(type)); }
 
 /// A row of a kernel of the C API in bf16 on `rows` rows of `width`.
@@ -112,7 +115,7 @@ void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std:
     p.verify = [=](const Tensors& in, const Tensors& got) {
       const Tensor dout = in[0].to(at::kFloat).unsqueeze(1);
       const double rows = error_of(got[0].index_select(0, o.inverse).view({T, k, D}), dout * in[2].unsqueeze(2));
-      return std::max(rows, error_of(got[1], (in[1].index_select(0, o.inverse).to(at::kFloat).view({T, k, D}) * dout).sum(2)));
+      return worse(rows, error_of(got[1], (in[1].index_select(0, o.inverse).to(at::kFloat).view({T, k, D}) * dout).sum(2)));
     };
     return p;
   }));
@@ -146,7 +149,7 @@ void add_swiglu(std::vector<BenchCase>& out, std::int64_t R, std::int64_t F, at:
       const auto halves = in[1].to(at::kFloat).chunk(2, 1), found = got[0].chunk(2, 1);
       const Tensor dact = in[0].to(at::kFloat), s = halves[0].sigmoid();
       const double gate = error_of(found[0], dact * halves[1] * s * (1 + halves[0] * (1 - s)));
-      return std::max(gate, error_of(found[1], dact * halves[0] * s));
+      return worse(gate, error_of(found[1], dact * halves[0] * s));
     };
     return p;
   }));
@@ -216,9 +219,9 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
     p.verify = [=](const Tensors& in, const Tensors& got) {
       const Tensor x = in[0].to(at::kDouble), s = score == WT_SOFTMAX ? x.softmax(1) : x.sigmoid();
       const Tensor best = std::get<0>(s.topk(k, 1)), own = s.gather(1, index);  // by value: fp32 may see a tie where fp64 has none
-      double worst = std::max(error_of(own, best), error_of(got[0], best / best.sum(1, true)));
-      worst = std::max(worst, error_of(shares, (s / s.sum(1, true)).sum(0, true)));
-      worst = std::max(worst, error_of(squares, x.logsumexp(1).square().sum().view({1})));
+      double worst = worse(error_of(own, best), error_of(got[0], best / best.sum(1, true)));
+      worst = worse(worst, error_of(shares, (s / s.sum(1, true)).sum(0, true)));
+      worst = worse(worst, error_of(squares, x.logsumexp(1).square().sum().view({1})));
       return at::equal(counts.view({-1}), at::bincount(index.view({-1}), {}, E)) ? worst : 1.0;
     };
     return p;
@@ -287,11 +290,11 @@ double grouped_error(Product product, const Tensors& in, const Shape& s, const T
   for (std::int64_t g = 0; g < s.groups; ++g) {
     const auto part = [&](const Tensor& t) { return t.narrow(0, g * s.rows_each, s.rows_each).to(at::kDouble); };
     if (product == Product::weight) {
-      worst = std::max(worst, error_of(got.select(0, g), at::mm(part(in[0]).t(), part(in[1]))));
+      worst = worse(worst, error_of(got.select(0, g), at::mm(part(in[0]).t(), part(in[1]))));
       continue;
     }
     const Tensor weight = in[1].select(0, g).to(at::kDouble);
-    worst = std::max(worst, error_of(part(got), at::mm(part(in[0]), product == Product::forward ? weight.t() : weight)));
+    worst = worse(worst, error_of(part(got), at::mm(part(in[0]), product == Product::forward ? weight.t() : weight)));
   }
   return worst;
 }

@@ -3,6 +3,7 @@
 
 #include "bench/profile/rate.hpp"
 #include "bench/suites/aims.hpp"
+#include "bench/suites/work_list.hpp"
 #include "configs/spec/error.hpp"
 #include "configs/spec/quantity.hpp"
 
@@ -46,7 +47,8 @@ Reached reached(const Aim& aim, const Profile& profile) {
     best = std::max(best, other.rate);
   }
   if (!aim.beside.empty() && !(best > 0)) return {0, "no rate"};
-  return {aim.beside.empty() ? own.found->median() : own.rate / best, throttled ? "throttled" : ""};
+  const bool failed = why_missing(profile, aim.row) == "failed";  // after some samples
+  return {aim.beside.empty() ? own.found->median() : own.rate / best, failed ? "failed" : throttled ? "throttled" : ""};
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ std::string aims_table(const std::vector<Aim>& aims, const Profile& profile, con
   std::size_t width = 3;
   for (const Aim& aim : aims) width = std::max(width, aim.what.size());
   const auto device = profile.fingerprint.find("device");
-  const bool judged = device != profile.fingerprint.end() && device->second.find(judged_on) != std::string::npos;
+  const bool judged = device != profile.fingerprint.end() && is_gpu(device->second, judged_on);
   std::string out = fmt::format("{:<{}}  {:>9}  {:>9}  verdict\n", "aim", width, "aim", "reached");
   for (const Aim& aim : aims) {
     const Reached r = reached(aim, profile);

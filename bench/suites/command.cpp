@@ -144,14 +144,6 @@ class RankSuites {
   bool quick_, cuda_;
 };
 
-void warn_of_throttling(const Profile& profile) {
-  std::size_t slowed = 0;
-  for (const Measurement& m : profile.measurements) slowed += m.throttled.empty() ? 0 : 1;
-  if (slowed > 0)
-    fmt::print(stderr, "windtunnel bench: {} of {} measurements were taken on a throttled device ({}); they are marked so, and gate does not compare them\n",
-               slowed, profile.measurements.size(), profile.fingerprint.at("run.clock_events"));
-}
-
 /// The items of the run, or those that `windtunnel bench --for` found.
 KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts, at::Device device, const Aims& aims) {
   const bool quick = o.suite_options.quick;
@@ -217,11 +209,12 @@ void bench(const BenchOptions& o) {
   partial.add_facts(host_conditions(before, host_load()));
   if (!o.output.empty()) write_profile(partial.profile(), o.output);
   const Profile profile = partial.finish();
-  warn_of_throttling(profile);
+  if (const std::string note = throttling_note(profile); !note.empty()) fmt::print(stderr, "windtunnel bench: {}\n", note);
   if (o.json)
     fmt::print("{}\n", to_json(profile).dump(1));
   else
     fmt::print("{}{}", bench_table(profile), of_aims ? "\n" + aims_table(aims.aims, profile) : "");
+  std::fflush(stdout);  // the last line of a log of both is the reason
   if (!profile.failures.empty())
     throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand", profile.failures.size(),
                 profile.failures.size() + profile.measurements.size());

@@ -42,6 +42,14 @@ struct Batch {
   double issue_s = 0;      ///< wall time that the host takes to make them
 };
 
+/// What a case that threw still holds; on a device that is lost this throws, too.
+void release_after_error(const TimedCase& timed) noexcept {
+  try {
+    timed.release();
+  } catch (...) {  // the first error is the one to tell
+  }
+}
+
 /// From a call that found its caches warm.
 Batch batch_of(const TimedCase& timed, const SamplerOptions& options, Stopwatch& stopwatch) {
   if (timed.touch) return {options.cold_calls, kColdIssue_s};
@@ -111,6 +119,7 @@ std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const Sampl
       batch = batch_of(timed, options, stopwatch);
     } catch (...) {
       own.error = current_error();
+      release_after_error(timed);
       continue;
     }
     const auto take = [&, i, batch] {
@@ -134,6 +143,7 @@ std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const Sampl
         timed.release();
       } catch (...) {  // the library's own threads and C callers know no exceptions
         own.error = current_error();
+        release_after_error(timed);
         return 0.0;
       }
       own.seconds.push_back(spent_s / static_cast<double>(batch.calls));

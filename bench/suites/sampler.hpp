@@ -12,7 +12,7 @@ struct TimedCase {
   std::string name;
   std::function<void()> prepare;  ///< before every sample, not timed
   std::function<void()> call;
-  std::function<void()> release;  ///< after every sample, not timed
+  std::function<void()> release;  ///< after every sample, not timed, and once after one that threw, in prepare even
   /// Where given, every call finds nothing in the caches but what this touches, and a sample is the mean of few calls:
   /// for what a step comes by once, with megabytes of other things in between.
   std::function<void()> touch;

@@ -1,6 +1,7 @@
 #include "bench/suites/table.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "bench/profile/rate.hpp"
 #include "configs/spec/error.hpp"
@@ -24,6 +25,20 @@ std::string bench_table(const Profile& profile) {
   }
   for (const FailedMeasurement& f : profile.failures) out += fmt::format("{:<{}}  failed: {}\n", f.name, width, f.error);
   return out;
+}
+
+std::string throttling_note(const Profile& profile) {
+  std::size_t slowed = 0;
+  std::set<std::string> reasons;
+  for (const Measurement& m : profile.measurements) {
+    slowed += m.throttled.empty() ? 0 : 1;
+    reasons.insert(m.throttled.begin(), m.throttled.end());
+  }
+  if (slowed == 0) return "";
+  std::string names;
+  for (const std::string& reason : reasons) names += (names.empty() ? "" : ", ") + reason;
+  return fmt::format("{} of {} measurements were taken on a throttled device ({}); they are marked so, and gate does not compare them", slowed,
+                     profile.measurements.size(), names);
 }
 
 }  // namespace wt

@@ -11,4 +11,7 @@ namespace wt {
 /// benchmark that failed keeps its row, with the reason.
 std::string bench_table(const Profile& profile);
 
+/// How many measurements were taken on a throttled device, and for which reasons; "" = none.
+std::string throttling_note(const Profile& profile);
+
 }  // namespace wt

@@ -1,5 +1,6 @@
 #include "bench/suites/work_list.hpp"
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/error.hpp"
@@ -43,7 +44,11 @@ WorkList read_work_list(const std::filesystem::path& file) {
 }
 
 bool is_gpu(const std::string& device, const std::string& gpu) {
-  return !gpu.empty() && device.find(gpu.substr(0, gpu.find('-'))) != std::string::npos;
+  const std::string word = gpu.substr(0, gpu.find('-'));
+  if (word.empty()) return false;
+  for (std::size_t at = device.find(word); at != std::string::npos; at = device.find(word, at + 1))
+    if (at == 0 || !std::isalnum(static_cast<unsigned char>(device[at - 1]))) return true;
+  return false;
 }
 
 }  // namespace wt

@@ -36,7 +36,8 @@ double worst_loss(const std::vector<Step>& expected, const std::vector<Step>& fo
   double worst = 0;
   for (std::size_t i = 0; i < std::min(steps, expected.size()); ++i) {
     CHECK(found[i].samples == expected[i].samples);
-    worst = std::max({worst, std::abs(found[i].loss / expected[i].loss - 1), std::abs(found[i].aux_loss - expected[i].aux_loss) / expected[i].loss});
+    for (double off : {found[i].loss / expected[i].loss - 1, (found[i].aux_loss - expected[i].aux_loss) / expected[i].loss})
+      worst = std::isnan(off) ? INFINITY : std::max(worst, std::abs(off));  // std::max would drop what is no number
   }
   return worst;
 }

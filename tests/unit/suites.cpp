@@ -15,6 +15,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -250,22 +252,29 @@ TEST_CASE("what is measured for the aims is right, and every aim finds its rows"
 }
 
 TEST_CASE("a wrong result of what the aims are of is found") {
+  const auto no_number = [](const at::Tensor& part) { part.fill_(part.is_floating_point() ? NAN : 0x7f); };
+  const auto last_of = [](const Tensors& out) { return out.back().view({-1}).slice(0, -1); };
+  const std::vector<std::function<void(const Tensors&)>> spoil{
+      [&](const Tensors& out) { last_of(out).copy_(last_of(out) + 100); },
+      [&](const Tensors& out) { no_number(last_of(out)); },
+      [&](const Tensors& out) { for (const at::Tensor& all : out) no_number(all); }};
   for (const BenchCase& what : kernel_aims(at::kCPU, true).cases) {
-    BenchCase wrong = what;
-    wrong.make = [make = what.make](NormalPool& normal) {
-      KernelProblem p = make(normal);
-      p.run = [run = p.run](const Tensors& in) {
-        Tensors out = run(in);
-        const at::Tensor last = out.back().view({-1}).slice(0, -1);
-        last.copy_(last + 100);
-        return out;
-      };
-      return p;
-    };
     NormalPool normal(5);
     INFO(what.row.name());
     CHECK_NOTHROW(ItemRunner(what, normal).check());
-    CHECK_THROWS_AS(ItemRunner(wrong, normal).check(), Error);
+    for (const auto& change : spoil) {
+      BenchCase wrong = what;
+      wrong.make = [make = what.make, &change](NormalPool& pool) {
+        KernelProblem p = make(pool);
+        p.run = [run = p.run, &change](const Tensors& in) {
+          Tensors out = run(in);
+          change(out);
+          return out;
+        };
+        return p;
+      };
+      CHECK_THROWS_AS(ItemRunner(wrong, normal).check(), Error);
+    }
   }
 }
 
@@ -275,7 +284,7 @@ TEST_CASE("aims are met, missed, or it says why neither") {
     m.kernel = kernel, m.pass = "", m.samples = {seconds}, m.counters = {{"bytes", 1e9}}, m.evidence = {Evidence::measured, "test"};
     return m;
   };
-  Profile profile{{{"device", "NVIDIA H200"}}, {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6)}, {{"bad", "wrong"}}};
+  Profile profile{{{"device", "NVIDIA H200"}}, {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6), row("torn", 1e-3)}, {{"bad", "wrong"}, {"torn", "trap"}}};
   profile.measurements[3].throttled = {"hw_thermal"};
   const auto verdict = [&](Aim aim) {
     const std::string table = aims_table({aim}, profile);
@@ -287,6 +296,7 @@ TEST_CASE("aims are met, missed, or it says why neither") {
   CHECK_THAT(verdict({"x", "copy", {"hot"}, 0.85}), Catch::Contains("throttled"));
   CHECK_THAT(verdict({"x", "bad", {"copy"}, 0.85}), Catch::Contains("failed"));
   CHECK_THAT(verdict({"x", "copy", {"bad"}, 0.85}), Catch::Contains("failed"));
+  CHECK_THAT(verdict({"x", "torn", {"copy"}, 0.85}), Catch::Contains("failed"));
   CHECK_THAT(verdict({"x", "none", {"copy"}, 0.85}), Catch::Contains("not measured"));
   CHECK_THAT(verdict({"x", "quick", {}, 1e-5}), Catch::Contains(" met"));
   CHECK_THAT(verdict({"x", "copy", {}, 1e-5}), Catch::Contains("missed"));
@@ -309,21 +319,23 @@ TEST_CASE("samples: one a repetition, every case, and prepare and release around
   CHECK(calls == 2 + 5 * (1 + 10) + 5 * (1 + options.cold_calls));
 }
 
-TEST_CASE("an exception in a case is that case's error; the others go on") {
+TEST_CASE("an exception in a case is that case's error, what it holds is given back, and the others go on") {
+  int released = 0;
   const std::vector<TimedCase> cases{{"a",
                                       [] {},
                                       [n = 0]() mutable {
                                         if (++n > 3) throw_error(Code::runtime, "broken kernel");
                                       },
-                                      [] {},
+                                      [&] { ++released; },
                                       {}},
                                      {"b", [] {}, [] {}, [] {}, {}},
-                                     {"c", [] { throw_error(Code::runtime, "no memory"); }, [] {}, [] {}, {}}};
+                                     {"c", [] { throw_error(Code::runtime, "no memory"); }, [] {}, [&] { released += 100; throw_error(Code::runtime, "lost"); }, {}}};
   const auto samples = sample_thread_cpu(cases, {});
   CHECK_THAT(samples[0].error, Catch::Contains("broken kernel"));
   CHECK(samples[1].error == "");
   CHECK(samples[1].seconds.size() == 9);
   CHECK(samples[2].error == "no memory");
+  CHECK(released == 100 + 2);  // after the batch and after the error
 }
 
 TEST_CASE("sampling can be ended, and only the samples that lack are taken") {
@@ -367,6 +379,23 @@ TEST_CASE("a failing item keeps its row; what is known is not measured again") {
   CHECK(saves >= 1);
   const Profile third = bench_kernels({run, {copied}}, options, first);
   CHECK(third.measurements[0].samples == first.measurements[0].samples);
+}
+
+TEST_CASE("samples from before an error are kept beside it") {
+  BenchCase tired = machine_cases(at::kCPU, true).front();
+  tired.make = [sets = std::make_shared<int>(0)](NormalPool& normal) {
+    if (++*sets > 3) throw_error(Code::runtime, "device lost");  // the check, the batch and one sample
+    KernelProblem p;
+    p.inputs = {normal.take({64}, at::kFloat)};
+    p.run = [](const Tensors& in) { return Tensors{in[0]}; };
+    p.verify = [](const Tensors&, const Tensors&) { return 0.0; };
+    return p;
+  };
+  const Profile profile = measured({tired});
+  REQUIRE(profile.failures.size() == 1);
+  CHECK(profile.failures[0].error == "device lost");
+  REQUIRE(profile.measurements.size() == 1);
+  CHECK(profile.measurements[0].samples.size() == 1);
 }
 
 TEST_CASE("a partial profile is continued on the same machine and build alone") {
@@ -416,6 +445,8 @@ TEST_CASE("a work list reads back, and says which device it is for") {
   CHECK(is_gpu("NVIDIA H200", "H200-SXM-141GB"));
   CHECK_FALSE(is_gpu("NVIDIA H200", back.gpu));
   CHECK_FALSE(is_gpu("NVIDIA A100-SXM4-80GB", back.gpu));
+  CHECK_FALSE(is_gpu("NVIDIA GH200 480GB", "H200-SXM-141GB"));
+  CHECK(is_gpu("NVIDIA GH200 480GB", "GH200"));
   CHECK_FALSE(is_gpu("cpu", ""));
   for (const char* wrong : {R"({"schema":"x"})", R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"gemm","pass":"sideways","dtype":"fp32","shape":{}}]})",
                             R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"copy","pass":"forward","dtype":"fp32","shape":{"rows":0}}]})"}) {
@@ -429,6 +460,14 @@ TEST_CASE("a failed benchmark has its row in the table") {
   m.kernel = "all_reduce", m.pass = "", m.shape = {{"bytes", 4096}, {"ranks", 4}}, m.samples = {1e-3}, m.counters = {{"busbw_Bps", 6.144e6}};
   const std::string table = bench_table({{}, {m}, {{"broadcast/bytes=4096", "gave 3"}}});
   CHECK_THAT(table, Catch::Contains("0.01 GB/s") && Catch::Contains("broadcast/bytes=4096") && Catch::Contains("failed: gave 3"));
+}
+
+TEST_CASE("measurements on a throttled device are counted and their reasons named, whichever suite they are of") {
+  Measurement cool, hot, hotter;
+  hot.throttled = {"hw_thermal"}, hotter.throttled = {"hw_slowdown", "hw_thermal"};
+  CHECK(throttling_note({{}, {cool}}) == "");
+  CHECK_THAT(throttling_note({{}, {cool, hot}}), Catch::Contains("1 of 2") && Catch::Contains("(hw_thermal)"));
+  CHECK_THAT(throttling_note({{}, {hot, hotter}}), Catch::Contains("2 of 2") && Catch::Contains("(hw_slowdown, hw_thermal)"));
 }
 
 TEST_CASE("the kernel suite's profile reads back, and calibration prices every item of the run") {
