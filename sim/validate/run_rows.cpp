@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/run_tables.hpp"
@@ -83,6 +84,11 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
   }
   assume_recompute(rows);
   return rows;
+}
+
+bool trained_by_nemo(const std::string& framework) {
+  static const std::regex name("NeMo(?! ?AutoModel)", std::regex::icase);
+  return std::regex_search(framework, name);
 }
 
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {

@@ -112,7 +112,7 @@ bool found(const std::string& text, const char* words) {
 
 /// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
 bool on_megatron_core(const Line& line) {
-  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge|NeMo(?! ?AutoModel)");
+  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") || trained_by_nemo(line.text("framework"));
 }
 
 void fill_sharding(const Line& line, RunRow& row) {

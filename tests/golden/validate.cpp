@@ -150,8 +150,11 @@ TEST_CASE("all-reduces on clusters never seen") {
         0.5 * collectives().at("summary").at("baseline").at("mape").get<double>());
 }
 
-TEST_CASE("dense FSDP runs of models never seen") {
-  const json& fsdp = part(runs().at("families"), "family", "dense, FSDP");
+namespace {
+
+/// The figures to reach, in whichever way steps are predicted.
+void check_dense_fsdp(const json& families) {
+  const json& fsdp = part(families, "family", "dense, FSDP");
   CHECK(fsdp.at("n") >= 200);
   CHECK(fsdp.at("groups") >= 15);
   CHECK(fsdp.at("median_ape") <= 0.06);
@@ -161,16 +164,14 @@ TEST_CASE("dense FSDP runs of models never seen") {
   CHECK(fsdp.at("median_ape") < 0.5 * fsdp.at("baseline").at("median_ape").get<double>());
 }
 
-TEST_CASE("the simulator's replay of dense FSDP runs of models never seen is as good as the step model's sums") {
+}  // namespace
+
+TEST_CASE("dense FSDP runs of models never seen") { check_dense_fsdp(runs().at("families")); }
+
+TEST_CASE("the simulator's replay of dense FSDP runs of models never seen reaches the same figures") {
   const json& replayed = runs().at("replayed");
   REQUIRE(replayed.at("rows").size() == 600);
-  const json& fsdp = part(replayed.at("families"), "family", "dense, FSDP");
-  CHECK(fsdp.at("n") >= 200);
-  CHECK(fsdp.at("groups") >= 15);
-  CHECK(fsdp.at("median_ape") <= 0.06);
-  CHECK(std::abs(fsdp.at("bias").get<double>()) <= 0.03);
-  CHECK(fsdp.at("coverage80") >= 0.75);
-  CHECK(fsdp.at("coverage80") <= 0.90);
+  check_dense_fsdp(replayed.at("families"));
   for (const json& row : replayed.at("rows"))
     if (row.at("predicted_s").is_null()) CHECK_FALSE(row.at("abstained").get<std::string>().empty());
   CHECK(vtrain().at("replayed").is_null());

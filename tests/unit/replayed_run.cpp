@@ -5,19 +5,15 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/error.hpp"
-#include "configs/spec/find.hpp"
+#include "tests/support/published_reference.hpp"
 
 using namespace wt;
 using Catch::Contains;
 
 namespace {
 
-const RunReference& reference() {
-  static const RunReference tables = run_reference(configs_folder() / "measurements", read_stacks());
-  return tables;
-}
 const ReplayedRuns& replayed() {
-  static const ReplayedRuns runs(reference());
+  static const ReplayedRuns runs(test::published_reference());
   return runs;
 }
 
@@ -54,8 +50,8 @@ double seconds(const RunRow& run) { return replayed().seconds(run, {"", "H100-SX
 }  // namespace
 
 TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
-  const GpuTimes gpu(reference().kernels);
-  const RunFabric fabric(reference().collectives);
+  const GpuTimes gpu(test::published_reference().kernels);
+  const RunFabric fabric(test::published_reference().collectives);
   for (std::int64_t accumulation : {1, 3, 7}) {
     const RunRow run = run_of(1, accumulation);
     const double sum = step_seconds(step_work(run, gpu, fabric), {}, plain());

@@ -4,18 +4,13 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/error.hpp"
-#include "configs/spec/find.hpp"
 #include "sim/machine/collective_model.hpp"
+#include "tests/support/published_reference.hpp"
 
 using namespace wt;
 using Catch::Contains;
 
 namespace {
-
-const RunReference& reference() {
-  static const RunReference tables = run_reference(configs_folder() / "measurements", read_stacks());
-  return tables;
-}
 
 const ClusterSpec& cluster(const std::string& name) {
   static std::map<std::string, ClusterSpec> known;
@@ -26,7 +21,7 @@ const StackCost& cost(const std::string& on, const std::string& stack) {
   static std::map<std::string, StackCost> known;
   const auto found = known.find(on + stack);
   if (found != known.end()) return found->second;
-  return known.try_emplace(on + stack, cluster(on), read_stack(stack), reference()).first->second;
+  return known.try_emplace(on + stack, cluster(on), read_stack(stack), test::published_reference()).first->second;
 }
 
 WorkItem bf16(Kernel kernel, std::array<std::int64_t, 4> dims) {
@@ -106,7 +101,7 @@ TEST_CASE("a group that its nodes do not share evenly costs about what one that 
 }
 
 TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
-  CHECK_THROWS_WITH(StackCost(cluster("local-2core"), read_stack("torchtitan"), reference()),
+  CHECK_THROWS_WITH(StackCost(cluster("local-2core"), read_stack("torchtitan"), test::published_reference()),
                     Contains("needs a GPU with a known data sheet"));
 }
 

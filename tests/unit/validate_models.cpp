@@ -15,19 +15,15 @@
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/memory_bound.hpp"
 #include "sim/validate/wave_model.hpp"
+#include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
 
 using namespace wt;
+using test::h100;
+using test::kWave;
 
 namespace {
-
-const DataSheet& h100() {
-  static const DataSheet sheet = *data_sheet("H100-SXM");
-  return sheet;
-}
-
-const WaveConstants kWave = {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3};
 
 CollectiveRow ring(std::int64_t nodes, double bytes, const std::string& fabric = "IB 8x400G") {
   CollectiveRow row;

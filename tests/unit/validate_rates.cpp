@@ -12,18 +12,14 @@
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/libraries.hpp"
 #include "sim/validate/row_ops.hpp"
+#include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
+using test::h100;
+using test::kWave;
 
 namespace {
-
-const DataSheet& h100() {
-  static const DataSheet sheet = *data_sheet("H100-SXM");
-  return sheet;
-}
-
-const WaveConstants kWave = {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3};
 
 KernelRow read(const std::string& kernel, const std::string& shape, double value = 500, const std::string& unit = "TFLOP/s",
                const std::string& precision = "bf16") {

@@ -1,0 +1,15 @@
+// A GPU and constants of its wave model, for tests of what kernels cost.
+#pragma once
+#include "configs/spec/data_sheet.hpp"
+#include "sim/validate/wave_model.hpp"
+
+namespace wt::test {
+
+inline const DataSheet& h100() {
+  static const DataSheet sheet = *data_sheet("H100-SXM");
+  return sheet;
+}
+
+inline const WaveConstants kWave = {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3};
+
+}  // namespace wt::test
