@@ -16,16 +16,16 @@ class ScaledCost : public OpCost {
   /// `cost` must outlive it.
   ScaledCost(const OpCost& cost, const ScaleSpec& scale) : cost_(cost), scale_(scale) {}
 
-  Price item(const WorkItem& item, double rows) const override {
-    return faster(cost_.item(item, rows), compute_bound(item, rows) ? 1 : 0);
+  Price item(const WorkItem& item, const BoundRows& rows) const override {
+    return faster(cost_.item(item, rows), compute_bound(item, rows.sum) ? 1 : 0);
   }
-  Price segment(const Op& op, double rows) const override {
+  Price segment(const Op& op, const BoundRows& rows) const override {
     double all_s = 0, bound_s = 0;
     if (scale_.clock != 1)
       for (const WorkItem& item : op.work) {
         const double seconds = cost_.item(item, rows).seconds;
         all_s += seconds;
-        if (compute_bound(item, rows)) bound_s += seconds;
+        if (compute_bound(item, rows.sum)) bound_s += seconds;
       }
     return faster(cost_.segment(op, rows), all_s > 0 ? bound_s / all_s : 0);
   }

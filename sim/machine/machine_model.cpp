@@ -28,6 +28,17 @@ double launches(const WorkItem& item) {
   return item.kernel == Kernel::grouped_gemm ? static_cast<double>(std::max<std::int64_t>(1, item.dims[2])) : 1.0;
 }
 
+/// Tiles of rows that the groups fill over those of equal groups, 1 at least. Of the two backward products one has the rows
+/// inside its sums, where nothing is rounded up.
+double uneven(const WorkItem& item, const BoundRows& rows, double tile) {
+  if (tile <= 1) return 1;  // time is smooth in rows
+  const double groups = static_cast<double>(item.dims[2]), equal = groups * std::ceil(item.rows.at(rows.sum) / groups / tile);
+  double tiles = 0;
+  for (const double each : rows.by_expert) tiles += std::ceil(each / tile);
+  const double ratio = std::max(1.0, tiles / equal);
+  return item.pass == Pass::forward ? ratio : (1 + ratio) / 2;
+}
+
 double tile_of(const MachineData& data, Kernel kernel) {
   return kernel == Kernel::gemm ? static_cast<double>(data.row_tile) : 1.0;
 }
@@ -250,7 +261,14 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
       data_.allow_assumed ? " (nothing was measured that a roofline could rest on)" : ", or pass --allow-assumed");
 }
 
-Price MachineModel::items_of(const Op& op, double rows) const {
+Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
+  Price out = price(item, rows.sum, nullptr);
+  // What was measured here was measured over a router's rows; published times are of equal groups.
+  if (rows.spread_over(item) && out.evidence != Evidence::measured) out *= uneven(item, rows, static_cast<double>(data_.row_tile));
+  return out;
+}
+
+Price MachineModel::items_of(const Op& op, const BoundRows& rows) const {
   Price sum{0, 0, 0, Lookup::exact, Evidence::derived};
   double largest = -1;
   for (const WorkItem& work : op.work) {
@@ -266,7 +284,7 @@ Price MachineModel::items_of(const Op& op, double rows) const {
   return sum;
 }
 
-Price MachineModel::segment(const Op& op, double rows) const {
+Price MachineModel::segment(const Op& op, const BoundRows& rows) const {
   Price price = items_of(op, rows);
   auto found = data_.ops.find({op.action, op.direction, op.group});
   if (found == data_.ops.end() && op.direction == Direction::recompute)  // the same code once more

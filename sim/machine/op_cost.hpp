@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "configs/spec/evidence.hpp"
@@ -55,14 +56,25 @@ struct CommunicationSlowdown {
 /// its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
 CommunicationSlowdown published_slowdown();
 
+/// What an op's sizes are bound to on a rank.
+struct BoundRows {
+  double sum = 0;                          ///< rows that the rank receives: Amount::per_row counts these
+  std::span<const double> by_expert = {};  ///< as they fall on the groups of a grouped product; empty: as many on each
+  BoundRows(double rows, std::span<const double> groups = {}) : sum(rows), by_expert(groups) {}
+  /// Whether the item is a product over these groups.
+  bool spread_over(const WorkItem& item) const {
+    return item.kernel == Kernel::grouped_gemm && static_cast<std::int64_t>(by_expert.size()) == item.dims[2];
+  }
+};
+
 class OpCost {
  public:
   virtual ~OpCost() = default;
-  /// One work item, rows bound. Throws Error{usage} naming the benchmark to run when nothing is known and assumptions
+  /// One work item, rows bound; groups of unlike size take as long as equal ones, or longer. Throws Error{usage} naming the benchmark to run when nothing is known and assumptions
   /// are not allowed.
-  virtual Price item(const WorkItem& item, double rows) const = 0;
+  virtual Price item(const WorkItem& item, const BoundRows& rows) const = 0;
   /// A whole segment or copy: its items, and what the op takes beyond them (from traces).
-  virtual Price segment(const Op& op, double rows) const = 0;
+  virtual Price segment(const Op& op, const BoundRows& rows) const = 0;
   /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
   virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
   /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.

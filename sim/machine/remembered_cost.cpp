@@ -1,5 +1,6 @@
 #include "sim/machine/remembered_cost.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace wt {
@@ -25,9 +26,10 @@ std::int64_t packed(int a, int b, int c) { return (a * 256 + b) * 256 + c; }
 
 }  // namespace
 
-Price RememberedCost::segment(const Op& op, double rows) const {
+Price RememberedCost::segment(const Op& op, const BoundRows& rows) const {
   Hash hash;
-  hash << packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)) << rows;
+  hash << packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)) << rows.sum;
+  for (const double each : rows.by_expert) hash << each;
   for (const WorkItem& w : op.work) {  // one sum of products: they do not wait for each other
     const auto word = [](std::int64_t value, std::uint64_t factor) {
       return static_cast<std::uint64_t>(value) * factor;
@@ -42,12 +44,12 @@ Price RememberedCost::segment(const Op& op, double rows) const {
   const auto [first, last] = segments_.equal_range(hash.value());
   for (auto it = first; it != last; ++it) {
     const Segment& s = it->second;
-    if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows &&
-        s.work == op.work)
+    if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows.sum &&
+        std::ranges::equal(s.by_expert, rows.by_expert) && s.work == op.work)
       return s.price;
   }
   return segments_
-      .emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows, cost_.segment(op, rows)})
+      .emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows.sum, {rows.by_expert.begin(), rows.by_expert.end()}, cost_.segment(op, rows)})
       ->second.price;
 }
 

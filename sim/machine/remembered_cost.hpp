@@ -15,8 +15,8 @@ class RememberedCost : public OpCost {
   /// `cost` must outlive it, and give the same answer to the same question.
   explicit RememberedCost(const OpCost& cost) : cost_(cost) {}
 
-  Price item(const WorkItem& item, double rows) const override { return cost_.item(item, rows); }
-  Price segment(const Op& op, double rows) const override;
+  Price item(const WorkItem& item, const BoundRows& rows) const override { return cost_.item(item, rows); }
+  Price segment(const Op& op, const BoundRows& rows) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
@@ -29,6 +29,7 @@ class RememberedCost : public OpCost {
     Group group;
     std::vector<WorkItem> work;
     double rows;
+    std::vector<double> by_expert;
     Price price;
   };
   struct Transfer {

@@ -125,7 +125,9 @@ class Binder {
         if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
-        const Price& price = prices_.segment(*instance.op, rows);
+        const bool grouped = instance.op->action == Action::experts;
+        const Price& price = prices_.segment(
+            *instance.op, {rows, grouped ? bound_->routing->by_expert(instance.microbatch, instance.layer, rank) : std::span<const double>{}});
         tasks.seconds[at] = price.seconds * crowding_ / speed;
         if (price.seconds > 0)
           bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.shares()};
@@ -242,8 +244,8 @@ class Binder {
 
 }  // namespace
 
-const Price& PriceCache::segment(const Op& op, double rows) {
-  const auto [it, fresh] = segments_[&op].try_emplace(rows);
+const Price& PriceCache::segment(const Op& op, const BoundRows& rows) {
+  const auto [it, fresh] = segments_[&op].try_emplace({rows.sum, {rows.by_expert.begin(), rows.by_expert.end()}});
   if (fresh) it->second = cost_.segment(op, rows);
   return it->second;
 }

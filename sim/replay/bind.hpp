@@ -25,13 +25,13 @@ struct OpEvidence {
 class PriceCache {
  public:
   explicit PriceCache(const OpCost& cost) : cost_(cost) {}
-  const Price& segment(const Op& op, double rows);
+  const Price& segment(const Op& op, const BoundRows& rows);
   const CollectivePrice& collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
 
  private:
   const OpCost& cost_;
-  /// Layers with balanced routing ask for few different rows, and mostly for the last ones again.
-  std::unordered_map<const Op*, std::map<double, Price>> segments_;
+  using Rows = std::pair<double, std::vector<double>>;  ///< BoundRows
+  std::unordered_map<const Op*, std::map<Rows, Price>> segments_;
   std::map<std::tuple<OpKind, double, std::int64_t, std::int64_t>, CollectivePrice> collectives_;
 };
 

@@ -28,7 +28,7 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
     if (programs.class_of_rank[static_cast<std::size_t>(rank)] !=
         programs.class_of_rank[static_cast<std::size_t>(rank / stage * stage + rank % stage % block)])
       return false;
-  if (layout.expert == 1) return true;  // rows do not depend on routing
+  if (routing.counts(step, 0, 0, 0).empty()) return true;  // no experts
   const Program& program = programs.programs[0];
   for (int microbatch = 0; microbatch < program.microbatches; ++microbatch)
     for (int layer = 0; layer < program.layers; ++layer)

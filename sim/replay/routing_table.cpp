@@ -1,28 +1,30 @@
 #include "sim/replay/routing_table.hpp"
 
 #include <algorithm>
+#include <numeric>
+
+#include "sim/program/expert_copies.hpp"
 
 namespace wt {
 
 RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches,
                            std::int64_t step, std::vector<std::int64_t> groups)
     : layout_(layout), expert_(layout.expert), layers_(layers), groups_(std::move(groups)) {
-  if (expert_ == 1) return;
   const std::size_t n = static_cast<std::size_t>(expert_);
   for (int microbatch = 0; microbatch < microbatches; ++microbatch)
     for (int layer = 0; layer < layers; ++layer)
       for (std::int64_t group : groups_) {
-        std::vector<double> sends(n * n), received(n, 0.0);
+        std::vector<double> sends(n * n), received;
         for (std::int64_t source = 0; source < expert_; ++source) {
-          const auto to =
-              rows_received({routing.counts(step, microbatch, layer, group * expert_ + source)}, layout, layer);
-          for (std::size_t e = 0; e < n; ++e) {
-            sends[static_cast<std::size_t>(source) * n + e] = to[e];
-            received[e] += to[e];
+          const auto slots = rows_per_slot(layout, layer, routing.counts(step, microbatch, layer, group * expert_ + source));
+          received.resize(slots.size());
+          for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+            sends[static_cast<std::size_t>(source) * n + slot / (slots.size() / n)] += slots[slot];
+            received[slot] += slots[slot];
           }
         }
         sends_.push_back(std::move(sends));
-        rows_.push_back(std::move(received));
+        slots_.push_back(std::move(received));
       }
 }
 
@@ -32,8 +34,16 @@ std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const
 }
 
 double RoutingTable::rows(int microbatch, int layer, std::int64_t rank) const {
-  if (expert_ == 1 || microbatch < 0 || layer < 0) return 0;
-  return rows_[at(microbatch, layer, rank)][static_cast<std::size_t>(layout_.data_rank(rank) % expert_)];
+  if (expert_ == 1) return 0;
+  const auto slots = by_expert(microbatch, layer, rank);
+  return std::accumulate(slots.begin(), slots.end(), 0.0);
+}
+
+std::span<const double> RoutingTable::by_expert(int microbatch, int layer, std::int64_t rank) const {
+  if (microbatch < 0 || layer < 0) return {};
+  const std::vector<double>& slots = slots_[at(microbatch, layer, rank)];
+  const std::size_t each = slots.size() / static_cast<std::size_t>(expert_);
+  return std::span(slots).subspan(static_cast<std::size_t>(layout_.data_rank(rank) % expert_) * each, each);
 }
 
 const std::vector<double>& RoutingTable::sends(int microbatch, int layer, std::int64_t rank) const {

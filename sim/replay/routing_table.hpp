@@ -1,6 +1,7 @@
 // Routing of one step bound to the simulated expert groups: rows from each source rank to each expert rank.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "configs/spec/layout.hpp"
@@ -10,13 +11,14 @@ namespace wt {
 
 class RoutingTable {
  public:
-  /// `groups`: indices of expert groups of data ranks (Layout::data_rank(rank) / expert), ascending. Empty where the expert axis is 1: then no size depends on
-  /// it.
+  /// `groups`: indices of expert groups of data ranks (Layout::data_rank(rank) / expert), ascending.
   RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
                std::vector<std::int64_t> groups);
 
   /// Rows that a rank receives; 0 where the expert axis is 1 or the op is outside the layers.
   double rows(int microbatch, int layer, std::int64_t rank) const;
+  /// The same by the slots of its experts, in their order; none of a model without experts.
+  std::span<const double> by_expert(int microbatch, int layer, std::int64_t rank) const;
   /// [source coordinate * expert + expert coordinate], of the rank's expert group.
   const std::vector<double>& sends(int microbatch, int layer, std::int64_t rank) const;
 
@@ -27,7 +29,7 @@ class RoutingTable {
   std::int64_t expert_;
   int layers_;
   std::vector<std::int64_t> groups_;
-  std::vector<std::vector<double>> sends_, rows_;
+  std::vector<std::vector<double>> sends_, slots_;  ///< of a microbatch, layer and group
 };
 
 }  // namespace wt

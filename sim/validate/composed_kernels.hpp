@@ -1,5 +1,6 @@
 // Times of kernels made of several products, by their shapes alone: what a library makes of it is libraries.hpp.
 #pragma once
+#include "sim/program/work_item.hpp"
 #include "sim/validate/kernel_rows.hpp"
 #include "sim/validate/wave_model.hpp"
 
@@ -14,5 +15,14 @@ double experts_time_s(const KernelRow& layer, double relative_rate, double eleme
 /// of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a score
 /// as kSoftmaxWidth more of the head's width.
 double attention_time_s(const KernelRow& attention, double relative_rate, const DataSheet& gpu);
+/// Of a step program's item, in a 16-bit type.
+double attention_time_s(const WorkItem& attention, const DataSheet& gpu);
+
+/// Attention that keeps its scores: both triangles by products of the library, forward two, backward four; between them
+/// every score passes through memory.
+struct UnfusedAttention {
+  double products_s = 0, memory_s = 0;
+};
+UnfusedAttention unfused_attention(const WorkItem& attention, const DataSheet& gpu);
 
 }  // namespace wt

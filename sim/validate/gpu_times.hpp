@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "configs/spec/data_sheet.hpp"
-#include "sim/program/work_item.hpp"
+#include "sim/machine/op_cost.hpp"
 #include "sim/validate/kernel_rows.hpp"
 #include "sim/validate/wave_model.hpp"
 
@@ -22,8 +22,8 @@ class GpuTimes {
   /// One product of a 16-bit type, or of fp8 (`relative_rate` 2). Constants come from the GPU of the nearest
   /// generation.
   double product_s(double m, double n, double k, double relative_rate, const DataSheet& gpu) const;
-  /// All products of a gemm or grouped gemm item: two for a backward one.
-  double products_s(const WorkItem& item, double rows, double relative_rate, const DataSheet& gpu) const;
+  /// All products of a gemm or grouped gemm item: two for a backward one. Unlike groups take no less than equal ones.
+  double products_s(const WorkItem& item, const BoundRows& rows, double relative_rate, const DataSheet& gpu) const;
 
  private:
   struct Known {

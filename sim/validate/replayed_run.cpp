@@ -19,23 +19,23 @@ namespace {
 void check_replayed(const RunRow& run) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   if (run.gpus > ReplayedRuns::kMostGpus) throw_error(Code::usage, "more than {} GPUs: not replayed", ReplayedRuns::kMostGpus);
-  if (run.tp > 1) throw_error(Code::usage, "tensor groups of {}: not replayed", run.tp);
-  if (run.pp > 1) throw_error(Code::usage, "a pipeline of {} stages: not replayed", run.pp);
-  if (run.precision == "fp8") throw_error(Code::usage, "fp8 products: not replayed");
+  if (ends_count_as_layers(run)) throw_error(Code::usage, "stages of unlike numbers of layers: not replayed");
+  if (run.whole_experts && run.tp > 1 && run.ep > 1) throw_error(Code::usage, "tensor ranks with experts of their own: not replayed");
   if (run.exchange_overlapped) throw_error(Code::usage, "rows that travel beside another microbatch: not replayed");
-  if (!run.flash_attention) throw_error(Code::usage, "attention that keeps its scores: not replayed");
 }
 
-/// What travels as this run's framework sends it: gradients in another type than fp32, rows once to each place.
-void scale_traffic(std::vector<Node>& nodes, const RunRow& run, const Mesh& mesh) {
+/// What travels as this run's framework sends it: gradients in another type than fp32, rows once to each place, and of a
+/// tensor group's collectives what it leaves exposed.
+void scale_traffic(std::vector<Node>& nodes, const RunRow& run, const Mesh& mesh, double tensor_share) {
   for (Node& node : nodes) {
     if (Loop* loop = std::get_if<Loop>(&node)) {
-      scale_traffic(loop->body, run, mesh);
+      scale_traffic(loop->body, run, mesh, tensor_share);
       continue;
     }
     Op& op = std::get<Op>(node);
     double factor = 1;
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) factor = run.gradient_bytes / 4;
+    if (op.collective.axis == Axis::tensor) factor = tensor_share;
     if (op.action == Action::dispatch || op.action == Action::collect) {
       const Axis axis = op.collective.axis;
       factor = share_sent(run, RunFabric::group(mesh.size(axis), mesh.stride(axis), nvlink_domain(run)));
@@ -46,13 +46,13 @@ void scale_traffic(std::vector<Node>& nodes, const RunRow& run, const Mesh& mesh
 }
 
 double replayed_s(const RunRow& run, const Layout& layout, std::int64_t microbatches, const ClusterSpec& cluster,
-                  const OpCost& cost) {
+                  const OpCost& cost, double tensor_share) {
   ProgramOptions options;
   options.seq = run.seq;
   options.microbatches = microbatches;
   options.precision = Precision::bf16;
   ProgramSet programs = build_program_set(run.model, layout, options);
-  for (Program& program : programs.programs) scale_traffic(program.nodes, run, Mesh(layout));
+  for (Program& program : programs.programs) scale_traffic(program.nodes, run, Mesh(layout), tensor_share);
   const std::int64_t tokens = run.microbatch * run.seq / run.cp;
   const std::string histogram = expert_loads(run).histogram;
   const NamedRouting routing = read_routing({histogram.empty() ? "balanced" : histogram}, run.model, {microbatches, tokens, tokens});
@@ -69,6 +69,7 @@ ClusterSpec cluster_of(const RunRow& run) {
   c.gpu_name = run.gpu;
   c.gpus_per_node = std::min(run.gpus, nvlink_domain(run));
   c.nodes = (run.gpus + c.gpus_per_node - 1) / c.gpus_per_node;
+  if (c.gpus_per_node > run.gpus_per_node && run.gpus % c.nodes == 0) c.gpus_per_node = run.gpus / c.nodes;  // racks, filled evenly
   c.nvswitch_Bps = sheet->link_Bps;
   c.nodes_per_leaf = c.nodes;
   c.nic_count = c.gpus_per_node;
@@ -89,17 +90,19 @@ ReplayedRuns::ReplayedRuns(const RunReference& reference)
 
 double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const {
   check_replayed(run);
-  const Layout layout = layout_of(run);
+  Layout layout = layout_of(run);
+  layout.pipeline = run.pp, layout.virtual_stages = run.vp;
   const ClusterSpec cluster = cluster_of(run);
   const StackCost priced(cluster, run, {constants, traits.ampere_attention}, gpu_, fabric_);
   const RememberedCost cost(priced);
-  const std::int64_t microbatches = run.accumulation;
-  double seconds = replayed_s(run, layout, std::min(microbatches, kReplayed), cluster, cost);
-  if (microbatches > kReplayed) {
-    const double last = seconds - replayed_s(run, layout, kReplayed - 1, cluster, cost);
-    seconds += static_cast<double>(microbatches - kReplayed) * last;
-  }
-  return seconds + constants[StepConstant::step_s];
+  const auto replayed = [&](std::int64_t microbatches) {
+    return replayed_s(run, layout, microbatches, cluster, cost, constants[StepConstant::tensor]);
+  };
+  // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these.
+  const std::int64_t full = run.pp > 1 ? run.pp : kReplayed - 1, period = run.pp > 1 ? run.pp : 1, most = full + period;
+  if (run.accumulation <= most) return replayed(run.accumulation) + constants[StepConstant::step_s];
+  const double more_s = replayed(most), last_s = (more_s - replayed(full)) / static_cast<double>(period);
+  return more_s + static_cast<double>(run.accumulation - most) * last_s + constants[StepConstant::step_s];
 }
 
 }  // namespace wt

@@ -16,8 +16,9 @@ ClusterSpec cluster_of(const RunRow& run);
 class ReplayedRuns {
  public:
   explicit ReplayedRuns(const RunReference& reference);
-  /// Seconds of the run's step. Of more than kReplayed microbatches the further ones take as long as the last of these.
-  /// Throws Error{usage} for what is not replayed here: more than kMostGpus, tensor groups, pipelines, fp8, attention that keeps its scores, and
+  /// Seconds of the run's step. Of more than kReplayed microbatches, of a pipeline twice its stages, the further ones take
+  /// as long as the last of these. Throws Error{usage} for what is not replayed here: more than kMostGpus, stages of unlike
+  /// numbers of layers, tensor ranks with experts of their own, rows that travel beside another microbatch, and
   /// what step_work() refuses.
   double seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const;
   static constexpr std::int64_t kReplayed = 3, kMostGpus = 16384;

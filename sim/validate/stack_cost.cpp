@@ -7,6 +7,8 @@
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/collective_model.hpp"
+#include "sim/validate/composed_kernels.hpp"
+#include "sim/validate/step_work.hpp"
 
 namespace wt {
 
@@ -26,6 +28,7 @@ DataSheet sheet_of(const ClusterSpec& cluster) {
 RunRow run_on(const ClusterSpec& cluster) {
   RunRow run;
   run.gpu = cluster.gpu_name;
+  run.precision = "bf16";
   run.gpus_per_node = cluster.gpus_per_node;
   run.interconnect = fmt::format("{}x{:.0f}G {}", cluster.nic_count, cluster.nic_Bps * 8e-9, cluster.transport);
   return run;
@@ -40,7 +43,8 @@ StackCost::StackCost(const ClusterSpec& cluster, RunRow run, StackConstants cons
       stack_(std::move(constants)),
       gpu_(std::move(gpu)),
       fabric_(std::move(fabric)),
-      sheet_(sheet_of(cluster)) {}
+      sheet_(sheet_of(cluster)),
+      rate_(product_rate(run_, sheet_)) {}
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
     : StackCost(cluster, run_on(cluster), {}, std::make_shared<GpuTimes>(reference.kernels),
@@ -62,23 +66,31 @@ Price StackCost::price(double seconds) const {
   return out;
 }
 
-Price StackCost::item(const WorkItem& item, double rows) const {
+Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
+
+Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
+  const bool narrow = rate_ > 1 && !ends;  // fp8
+  const double products = stack_.constants[C::products] * (narrow ? stack_.constants[C::fp8] : 1);
   if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
-    return price(gpu_->products_s(item, rows, 1, sheet_) * stack_.constants[C::products]);
+    return price(gpu_->products_s(item, rows, ends ? 1 : rate_, sheet_) * products);
+  if (item.kernel == Kernel::attention && !run_.flash_attention) {
+    const UnfusedAttention kept = unfused_attention(item, sheet_);
+    return price(kept.products_s * products + kept.memory_s * stack_.constants[C::memory]);
+  }
   if (item.kernel == Kernel::attention) {
     const double factor =
         stack_.constants[C::attention] * (stack_.ampere_attention ? stack_.constants[C::attention_hopper] : 1);
-    return price(item.flops(rows) / sheet_.flops * factor);
+    return price(attention_time_s(item, sheet_) * factor);
   }
   const double factor = stack_.constants[item.kernel == Kernel::adamw ? C::optimizer : C::memory];
-  return price(item.bytes(rows) / sheet_.memory_Bps * factor);
+  return price(item.bytes(rows.sum) / sheet_.memory_Bps * factor);
 }
 
-Price StackCost::segment(const Op& op, double rows) const {
+Price StackCost::segment(const Op& op, const BoundRows& rows) const {
   Price sum;
   double launches = 0;
   for (const WorkItem& each : op.work) {
-    sum += item(each, rows);
+    sum += item_of(each, rows, at_ends(op));
     launches += each.pass == Pass::forward ? 1 : 2;
   }
   if (sum.seconds <= 0) return sum;

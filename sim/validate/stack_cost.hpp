@@ -29,15 +29,16 @@ class StackCost : public OpCost {
   StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const GpuTimes> gpu,
             std::shared_ptr<const RunFabric> fabric);
 
-  Price item(const WorkItem& item, double rows) const override;
+  Price item(const WorkItem& item, const BoundRows& rows) const override;
   /// Its items, or the host that launches them: whichever is longer, blended.
-  Price segment(const Op& op, double rows) const override;
+  Price segment(const Op& op, const BoundRows& rows) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return false; }
   CommunicationSlowdown communication_slowdown() const override { return published_slowdown(); }
 
  private:
   Price price(double seconds) const;
+  Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
 
   ClusterSpec cluster_;
   RunRow run_;
@@ -45,6 +46,7 @@ class StackCost : public OpCost {
   std::shared_ptr<const GpuTimes> gpu_;
   std::shared_ptr<const RunFabric> fabric_;
   DataSheet sheet_;
+  double rate_ = 1;  ///< of products in the layers
 };
 
 }  // namespace wt

@@ -20,7 +20,7 @@ struct Known {
   double stack_spread;  ///< of a stack's factor; 0 = the same for all
 };
 constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.08},
-                                                       {"attention", 2.0, 0.5, 0.4},
+                                                       {"attention", 1.4, 0.5, 0.4},
                                                        {"attention_hopper", 1.3, 0.3, 0},
                                                        {"memory", 1.4, 0.5, 0.3},
                                                        {"fp8", 1.4, 0.3, 0},

@@ -8,14 +8,11 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/error.hpp"
 #include "sim/program/mesh.hpp"
+#include "sim/validate/composed_kernels.hpp"
 #include "sim/validate/expert_loads.hpp"
 
 namespace wt {
 namespace {
-
-// Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and
-// out), dropped (in, mask, out), and read by the second product.
-constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
 
 Recompute recompute_of(RunRow::Recompute published) {
   if (published == RunRow::Recompute::none) return Recompute::none;
@@ -31,9 +28,7 @@ class Sums {
       : run_(run), layout_(layout), sheet_(sheet), gpu_(gpu), fabric_(fabric), mesh_(layout) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
-    const auto rate = relative_rate(sheet, run.precision);
-    if (!rate || (*rate < 1)) throw_error(Code::usage, "no model of {} products on {}", run.precision, sheet.name);
-    rate_ = *rate;
+    rate_ = product_rate(run, sheet);
   }
 
   void add(const std::vector<Node>& nodes, double times, bool in_microbatch) {
@@ -57,9 +52,7 @@ class Sums {
   }
 
   PhaseWork& phase(const Op& op) {
-    if (op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
-        op.action == Action::head_loss)
-      return out.ends;
+    if (at_ends(op)) return out.ends;
     return op.direction == Direction::forward ? out.forward : out.backward;
   }
 
@@ -68,8 +61,7 @@ class Sums {
     for (const WorkItem& item : op.work) {
       const double rows = rows_;
       if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
-        p.products_s += times * gpu_.products_s(item, rows, &p == &out.ends ? 1 : rate_,
-                                                sheet_);  // frameworks keep the head in bf16
+        p.products_s += times * gpu_.products_s(item, rows, at_ends(op) ? 1 : rate_, sheet_);
       } else if (item.kernel == Kernel::attention) {
         attention(p, item, times);
       } else if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
@@ -84,15 +76,12 @@ class Sums {
 
   void attention(PhaseWork& p, const WorkItem& item, double times) const {
     if (run_.flash_attention) {
-      p.attention_s += times * item.flops(0) / sheet_.flops;
+      p.attention_s += times * attention_time_s(item, sheet_);
       return;
     }
-    // Both triangles, by products of the library: forward two, backward four; between them every score passes memory.
-    const double passes = item.pass == Pass::forward ? 1 : 2;
-    const double forward_flops = item.flops(0) / (item.pass == Pass::forward ? 1 : 2.5);
-    const double scores = item.rows.fixed * static_cast<double>(item.dims[0] * item.dims[0] * item.dims[1]);
-    p.products_s += times * 2 * forward_flops * passes / (kLibraryShare * sheet_.flops);
-    p.memory_s += times * scores * kScoreBytes * passes / sheet_.memory_Bps;
+    const UnfusedAttention kept = unfused_attention(item, sheet_);
+    p.products_s += times * kept.products_s;
+    p.memory_s += times * kept.memory_s;
   }
 
   void communicate(const Op& op, double times, bool in_microbatch) {
@@ -135,8 +124,6 @@ class Sums {
     return true;
   }
 
-  static constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
-
   const RunRow& run_;
   const Layout& layout_;
   const DataSheet& sheet_;
@@ -174,11 +161,21 @@ Layout layout_of(const RunRow& run) {
   return layout;
 }
 
+bool at_ends(const Op& op) {
+  return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed || op.action == Action::head_loss;
+}
+
 double share_sent(const RunRow& run, const RunFabric::Group& group) {
   if (!run.rows_sent_once) return 1;
   const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks),
              top_k = static_cast<double>(run.model.top_k);
   return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
+}
+
+double product_rate(const RunRow& run, const DataSheet& sheet) {
+  const auto rate = relative_rate(sheet, run.precision);
+  if (!rate || *rate < 1) throw_error(Code::usage, "no model of {} products on {}", run.precision, sheet.name);
+  return *rate;
 }
 
 StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric) {

@@ -15,7 +15,7 @@ namespace wt {
 /// Sums over all microbatches of a step, in seconds of one GPU unless said otherwise.
 struct PhaseWork {
   double products_s = 0;   ///< matrix products, by the wave model
-  double attention_s = 0;  ///< FLOPs of attention kernels over the data sheet's
+  double attention_s = 0;  ///< attention kernels by their shape, at the data sheet's FLOP/s
   double memory_s = 0;     ///< bytes of everything else over the data sheet's
   double items = 0;        ///< work items: what a host has to launch
   double tensor_s = 0;     ///< collectives of tensor groups
@@ -43,6 +43,12 @@ struct StepWork {
 
 /// How the run's framework arranges it, as our layout says it. Throws Error{usage} where no layout of ours does.
 Layout layout_of(const RunRow& run);
+
+/// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
+bool at_ends(const Op& op);
+
+/// Of the run's products, over those of 16 bits. Throws Error{usage} where the GPU has none.
+double product_rate(const RunRow& run, const DataSheet& sheet);
 
 /// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each place
 /// that has some of them (RunRow::rows_sent_once), a place being a node where the group spans several, else a rank; the

@@ -18,11 +18,13 @@ struct FakeCost : OpCost {
   double slowdown = 0;  ///< of computation, by communication
   double crowded = 1;   ///< computation of ranks that share cores
 
-  Price item(const WorkItem& item, double rows) const override {
-    const double s = item.flops(rows) / flops + item.bytes(rows) / Bps;
+  Price item(const WorkItem& item, const BoundRows& rows) const override {
+    double s = item.flops(rows.sum) / flops + item.bytes(rows.sum) / Bps;
+    if (rows.spread_over(item) && item.rows.at(rows.sum) > 0)  // as long as equal groups, and what the fullest has beyond them
+      s *= 1 + 0.1 * (*std::ranges::max_element(rows.by_expert) * static_cast<double>(item.dims[2]) / item.rows.at(rows.sum) - 1);
     return {s, 0.9 * s, 1.1 * s, Lookup::roofline, Evidence::assumed};
   }
-  Price segment(const Op& op, double rows) const override {
+  Price segment(const Op& op, const BoundRows& rows) const override {
     Price sum{1e-6, 0.9e-6, 1.1e-6, Lookup::roofline, Evidence::measured};
     for (const WorkItem& w : op.work) {
       const Price p = item(w, rows);

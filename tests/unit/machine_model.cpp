@@ -160,11 +160,25 @@ TEST_CASE("a segment is the sum of its items, and nothing for no rows") {
   CHECK(model.item(make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {0, 1}, {512}), 0).seconds == 0);
 }
 
+TEST_CASE("unlike groups take the tiles of rows that they fill, and never less time than equal ones") {
+  const MachineModel& model = h100().model;
+  WorkItem product = make_item(Kernel::grouped_gemm, Pass::forward, Precision::bf16, {0, 1}, {2048, 1024, 4});
+  const auto over_equal = [&](const std::vector<double>& groups) {
+    return model.item(product, {1024, groups}).seconds / model.item(product, 1024).seconds;
+  };
+  CHECK(over_equal({256, 256, 256, 256}) == 1);
+  CHECK(over_equal({1, 255, 257, 511}) == Approx(10.0 / 8));  // 1 + 2 + 3 + 4 tiles of 128
+  CHECK(over_equal({1024, 0, 0, 0}) == 1);
+  CHECK(over_equal({512, 512}) == 1);  // of another product
+  product.pass = Pass::backward;       // one of two products has the rows inside its sums
+  CHECK(over_equal({1, 255, 257, 511}) == Approx(9.0 / 8));
+}
+
 TEST_CASE("remembered prices are the prices, asked for once") {
   struct Counted : OpCost {
     mutable int asked = 0;
-    Price item(const WorkItem& item, double rows) const override { return h100().model.item(item, rows); }
-    Price segment(const Op& op, double rows) const override { return ++asked, h100().model.segment(op, rows); }
+    Price item(const WorkItem& item, const BoundRows& rows) const override { return h100().model.item(item, rows); }
+    Price segment(const Op& op, const BoundRows& rows) const override { return ++asked, h100().model.segment(op, rows); }
     CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
       return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
     }
@@ -188,6 +202,13 @@ TEST_CASE("remembered prices are the prices, asked for once") {
       }
   }
   CHECK(counted.asked == 3 * 2 + 2 * 2);
+
+  Op experts;
+  experts.work = {make_item(Kernel::grouped_gemm, Pass::forward, Precision::bf16, {0, 1}, {2048, 1024, 4})};
+  for (const std::vector<double>& groups : {std::vector<double>{256, 256, 256, 256}, {1, 255, 257, 511}, {}})
+    for (int again = 0; again < 2; ++again)
+      CHECK(cost.segment(experts, {1024, groups}).seconds == h100().model.segment(experts, {1024, groups}).seconds);
+  CHECK(counted.asked == 3 * 2 + 2 * 2 + 3);
 }
 
 TEST_CASE("a small assumed item keeps its seconds beside the costly published one") {

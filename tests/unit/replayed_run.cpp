@@ -71,6 +71,42 @@ TEST_CASE("the slower its adapters, the longer a step") {
   CHECK(seconds(half) < nodes);
 }
 
+TEST_CASE("tensor groups and pipelines take what the step model sums, less what runs at once") {
+  const GpuTimes gpu(test::published_reference().kernels);
+  const RunFabric fabric(test::published_reference().collectives);
+  const auto [tensor, stages, chunks] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>({{2, 1, 1}, {8, 1, 1}, {1, 2, 1}, {1, 4, 1}, {2, 4, 1}, {1, 2, 2}}));
+  RunRow run = run_of(8, 16);
+  run.model.layers = 16;
+  run.tp = tensor, run.pp = stages, run.vp = chunks;
+  run.sequence_parallel = tensor > 1;
+  run.dp = 8 / tensor / stages;
+  run.zero_stage = 1, run.shard_group = run.dp;
+  run.global_batch = run.dp * run.accumulation;
+  const double sum = step_seconds(step_work(run, gpu, fabric), {}, plain());
+  INFO("tensor " << tensor << " pipeline " << stages << " x " << chunks);
+  CHECK(seconds(run) < 1.06 * sum);
+  CHECK(seconds(run) > 0.9 * sum);
+}
+
+TEST_CASE("microbatches beyond the replayed ones take as long as the last of these") {
+  RunRow run = run_of(4, 8);  // as many as are replayed of a pipeline of 4
+  run.model.layers = 8;
+  run.dp = 1, run.pp = 4, run.zero_stage = 0, run.shard_group = 1;
+  const double eight = seconds(run), seven = (run.accumulation = 7, seconds(run)), four = (run.accumulation = 4, seconds(run));
+  CHECK(eight - seven == Approx((eight - four) / 4).epsilon(1e-3));
+  run.accumulation = 40;
+  CHECK(seconds(run) == Approx(eight + 32 * (eight - seven)).epsilon(1e-3));
+}
+
+TEST_CASE("products in fp8 take less time, attention that keeps its scores more") {
+  RunRow run = run_of(8, 1);
+  const double usual = seconds(run);
+  run.precision = "fp8";
+  CHECK(seconds(run) < 0.9 * usual);
+  run.precision = "bf16", run.flash_attention = false;
+  CHECK(seconds(run) > 1.1 * usual);
+}
+
 TEST_CASE("a dispatcher that sends a token once to each node takes less time") {
   RunRow run = run_of(16, 2);
   run.model = read_model("qwen3-30b-a3b");
@@ -88,6 +124,10 @@ TEST_CASE("the cluster is the run's GPUs and the adapters that its source names"
   CHECK(cluster.nic_per_gpu_Bps() == Approx(50e9));
   CHECK(cluster.nvswitch_Bps == Approx(450e9));
   CHECK(cluster_of(run_of(4, 1)).nodes == 1);
+  RunRow racks = run_of(128, 1);
+  racks.gpu = "GB200", racks.gpus_per_node = 4, racks.interconnect = "NVL72 + 400G IB";
+  CHECK(cluster_of(racks).nodes == 2);
+  CHECK(cluster_of(racks).gpus_per_node == 64);
   RunRow unknown = run_of(8, 1);
   unknown.gpu = "Q7";
   CHECK_THROWS_WITH(cluster_of(unknown), Contains("no data sheet of 'Q7'"));
@@ -99,10 +139,9 @@ TEST_CASE("what is not replayed says so") {
     change(run);
     CHECK_THROWS_WITH(seconds(run), Contains(why));
   };
-  refused([](RunRow& r) { r.tp = 2; }, "tensor groups");
-  refused([](RunRow& r) { r.pp = 2; }, "pipeline");
-  refused([](RunRow& r) { r.precision = "fp8"; }, "fp8");
-  refused([](RunRow& r) { r.flash_attention = false; }, "scores");
+  refused([](RunRow& r) { r.dp = 2, r.pp = 3; }, "unlike numbers of layers");
+  refused([](RunRow& r) { r.dp = 4, r.tp = r.ep = 2, r.whole_experts = true; }, "experts of their own");
+  refused([](RunRow& r) { r.precision = "int4"; }, "int4");
   refused([](RunRow& r) { r.exchange_overlapped = true; }, "another microbatch");
   refused([](RunRow& r) { r.gpus = r.dp = r.shard_group = 100000; }, "more than 16384 GPUs");
   refused([](RunRow& r) { r.unusable = "no steps"; }, "no steps");

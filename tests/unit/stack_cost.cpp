@@ -42,6 +42,20 @@ TEST_CASE("a product takes longer than its FLOPs at the data sheet's rate, a cop
   CHECK(cost("aws-p4d", "torchtitan").item(product, 0).seconds > 2.2 * h100.item(product, 0).seconds);
 }
 
+TEST_CASE("unlike groups of a product take no less time than equal ones, a few rows each much more") {
+  const StackCost& h100 = cost("hgx-h100", "torchtitan");
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    const WorkItem product = make_item(Kernel::grouped_gemm, pass, Precision::bf16, {0, 1}, {4096, 2048, 4});
+    const auto over_equal = [&](double rows, const std::vector<double>& groups) {
+      return h100.item(product, {rows, groups}).seconds / h100.item(product, rows).seconds;
+    };
+    CHECK(over_equal(8192, {2048, 2048, 2048, 2048}) == 1);
+    CHECK(over_equal(8192, {8192, 0, 0, 0}) == 1);
+    CHECK(over_equal(8192, {5000, 1800, 1300, 92}) > 1);
+    CHECK(over_equal(8192, {5000, 1800, 1300, 92}) < 1.15);
+  }
+}
+
 TEST_CASE("an op is its items, or the host that launches them") {
   const StackCost& h100 = cost("hgx-h100", "torchtitan");
   Op large, small;
