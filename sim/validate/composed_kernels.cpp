@@ -6,9 +6,10 @@
 namespace wt {
 namespace {
 
-// Chosen on the published rates of attention in configs/measurements/kernel_rates.csv together: two thirds or four thirds
-// of each change the mean error around a library's factor by less than a point, none of the three adds 7 points.
-constexpr double kSoftmaxWidth = 24, kStartupKeys = 192, kMaskedKeys = 64;
+// Chosen on the published rates of attention in configs/measurements/kernel_rates.csv and the dense FSDP runs of
+// training_runs.csv together: two thirds or four thirds of each change the mean errors by less than a point, none of the
+// three adds 7 points to that of the rates.
+constexpr double kSoftmaxWidth = 16, kStartupKeys = 192, kMaskedKeys = 64;
 // Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and
 // out), dropped (in, mask, out), and read by the second product.
 constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;

@@ -168,10 +168,13 @@ void check_dense_fsdp(const json& families) {
 
 TEST_CASE("dense FSDP runs of models never seen") { check_dense_fsdp(runs().at("families")); }
 
-TEST_CASE("the simulator's replay of dense FSDP runs of models never seen reaches the same figures") {
+TEST_CASE("the simulator's replay of runs of models never seen reaches the same figures") {
   const json& replayed = runs().at("replayed");
   REQUIRE(replayed.at("rows").size() == 600);
   check_dense_fsdp(replayed.at("families"));
+  const json& groups = part(replayed.at("families"), "family", "dense, tensor and pipeline");
+  CHECK(groups.at("n") >= 40);
+  CHECK(groups.at("mape") < 0.5 * groups.at("baseline").at("mape").get<double>());
   for (const json& row : replayed.at("rows"))
     if (row.at("predicted_s").is_null()) CHECK_FALSE(row.at("abstained").get<std::string>().empty());
   CHECK(vtrain().at("replayed").is_null());
@@ -335,9 +338,13 @@ TEST_CASE("the README's accuracy table is what the command prints") {
                 {percent(fsdp, "median_ape"), percent(fsdp, "mape"), percent(fsdp.at("baseline"), "mape"),
                  percent(fsdp, "bias"), percent(strict, "median_ape"), percent(strict, "bias")},
                 0.2);
-  const json& replayed = part(runs().at("replayed").at("families"), "family", "dense, FSDP");
-  check_figures("the same dense FSDP steps replayed",
-                {percent(replayed, "median_ape"), percent(replayed, "mape"), percent(replayed, "bias")}, 0.3);
+  std::vector<double> replayed;
+  for (const char* family : {"dense, FSDP", "dense, tensor and pipeline", "MoE, tensor and pipeline"})
+    for (const char* figure : {"median_ape", "mape", "bias"})
+      replayed.push_back(percent(part(runs().at("replayed").at("families"), "family", family), figure));
+  const json& replayed_sweep = part(runs().at("replayed").at("regimes"), "regime", "dense, stack never measured");
+  replayed.insert(replayed.end(), {replayed_sweep.at("spearman"), percent(replayed_sweep, "regret")});
+  check_figures("the same steps replayed", replayed, 0.3);
   const json& sweep = part(runs().at("regimes"), "regime", "dense, stack never measured");
   check_figures("nanotron's sweep", {sweep.at("spearman").get<double>(), percent(sweep, "regret")}, 0.06);
   CHECK(readme_figures("nanotron's sweep").at(2) == Approx(percent(sweep, "mape")).margin(0.3));
