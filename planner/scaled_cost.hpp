@@ -23,7 +23,7 @@ class ScaledCost : public OpCost {
     double all_s = 0, bound_s = 0;
     if (scale_.clock != 1)
       for (const WorkItem& item : op.work) {
-        const double seconds = cost_.item(item, rows).seconds;
+        const double seconds = cost_.item(item, rows.sum).seconds;  // shares that do not hang on how rows fall on experts
         all_s += seconds;
         if (compute_bound(item, rows.sum)) bound_s += seconds;
       }

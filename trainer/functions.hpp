@@ -16,6 +16,8 @@ namespace wt {
 /// Where a kernel over this tensor runs: on the CPU, or on the tensor's device and that device's current stream.
 /// Throws Error{runtime} for a device that this build does not serve.
 WtStream stream_of(const at::Tensor& tensor);
+/// Throws Error{runtime} in the kernel's own words where it refused.
+void check_kernel(WtStatus status);
 
 /// Rotary tables, (seq, rope_dim / 2) fp32 each, times the amplitude of scaled positions.
 struct RopeTable {

@@ -16,10 +16,6 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-void check(WtStatus status) {
-  if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
-}
-
 WtRouterSpec kernel_spec(const RouterSpec& spec, std::int64_t tokens, std::int64_t experts, std::int64_t k, std::int64_t sequence, bool given) {
   WtRouterSpec out{};
   out.T = tokens, out.E = experts, out.k = k, out.sequence = sequence, out.given = given;
@@ -75,7 +71,7 @@ struct Route : torch::autograd::Function<Route> {
       share_sums = at::empty({sequences, experts}, logits.options().dtype(at::kDouble));
       if (scale->z > 0) lse_squares = at::empty({sequences}, share_sums.options());
     }
-    check(wt_router_forward(stream_of(logits), kernel_spec(*spec, tokens, experts, top_k, scale->seq, given), logits.data_ptr<float>(),
+    check_kernel(wt_router_forward(stream_of(logits), kernel_spec(*spec, tokens, experts, top_k, scale->seq, given), logits.data_ptr<float>(),
                             bias.defined() ? bias.data_ptr<float>() : nullptr, index.data_ptr<std::int64_t>(), scores.data_ptr<float>(),
                             weights.data_ptr<float>(), counts.defined() ? counts.data_ptr<std::int64_t>() : nullptr,
                             share_sums.defined() ? share_sums.data_ptr<double>() : nullptr,
@@ -106,7 +102,7 @@ struct Route : torch::autograd::Function<Route> {
     if (const Tensor taken = taken_rows(index, scores.size(1), spec.capacity_factor); taken.defined()) dweights = dweights * taken;
     const Tensor dshare_sums = ctx->saved_data["counts"].toTensor() * static_cast<float>(ctx->saved_data["aux"].toDouble());
     Tensor out = at::empty_like(scores);
-    check(wt_router_backward(stream_of(dweights), kernel_spec(spec, scores.size(0), scores.size(1), index.size(1), ctx->saved_data["seq"].toInt(), true),
+    check_kernel(wt_router_backward(stream_of(dweights), kernel_spec(spec, scores.size(0), scores.size(1), index.size(1), ctx->saved_data["seq"].toInt(), true),
                              dweights.data_ptr<float>(), scores.data_ptr<float>(), index.data_ptr<std::int64_t>(), dshare_sums.data_ptr<float>(),
                              logits.defined() ? logits.data_ptr<float>() : nullptr, static_cast<float>(ctx->saved_data["z"].toDouble()),
                              out.data_ptr<float>()));

@@ -42,7 +42,7 @@ BenchCase bench_case(const WorkItem& item, const RunSpec& run, at::Device device
   m.pass = to_string(item.pass);
   m.dtype = to_string(item.precision);
   m.shape = item.shape(0);
-  m.clock = device.is_cpu() ? "thread_cpu" : "device";
+  m.clock = clock_of(device);
   m.counters = {{"flops", item.flops(0)}, {"bytes", item.bytes(0)}};
   out.backward = item.pass == Pass::backward;
   out.largest_error = largest_allowed_error(item.precision);

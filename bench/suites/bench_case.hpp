@@ -33,6 +33,9 @@ std::vector<BenchCase> bench_cases(const std::vector<WorkItem>& items, const Run
 /// each byte: its counter "bytes", and with it its rate, is twice its size, which the kernels' rates are a share of.
 std::vector<BenchCase> machine_cases(at::Device device, bool quick);
 
+/// What times a kernel there, as profiles name it.
+inline const char* clock_of(at::Device device) { return device.is_cpu() ? "thread_cpu" : "device"; }
+
 /// fp32 1e-4, bf16 3e-2: rounding of results and of sums over a few thousand terms, with room.
 double largest_allowed_error(Precision precision);
 

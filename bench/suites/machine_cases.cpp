@@ -26,7 +26,7 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
   out.row.kernel = kNames[static_cast<int>(kind)];
   out.row.pass = "";
   out.row.shape = {{"bytes", bytes}};
-  out.row.clock = device.is_cpu() ? "thread_cpu" : "device";
+  out.row.clock = clock_of(device);
   out.moves_memory = kind == Copy::device_to_device;
   out.row.counters = {{"bytes", (kind == Copy::device_to_device ? 2.0 : 1.0) * static_cast<double>(bytes)}};
   out.make = [=](NormalPool& normal) {
@@ -56,10 +56,6 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
 constexpr std::int64_t kRow = 16;  // floats that the kernel of a launch copies, by a single block
 constexpr int kIssued = 200;
 
-void check(WtStatus status) {
-  if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
-}
-
 /// Seconds from one launch to the next where they wait ready on the device; counter issue_s: what issuing one takes the host.
 BenchCase launch_case(at::Device device) {
   BenchCase out;
@@ -72,7 +68,7 @@ BenchCase launch_case(at::Device device) {
     const Tensor index = at::zeros({1}, at::TensorOptions().dtype(at::kLong).device(device));
     p.inputs = {normal.take({1, kRow}, at::kFloat), at::zeros({1, kRow}, at::TensorOptions().dtype(at::kFloat).device(device))};
     p.run = [index](const Tensors& in) {
-      check(wt_gather_rows(stream_of(in[0]), WT_FP32, in[0].data_ptr(), index.data_ptr<std::int64_t>(), 1, 1, kRow, in[1].data_ptr()));
+      check_kernel(wt_gather_rows(stream_of(in[0]), WT_FP32, in[0].data_ptr(), index.data_ptr<std::int64_t>(), 1, 1, kRow, in[1].data_ptr()));
       return Tensors{in[1]};
     };
     p.verify = [](const Tensors& in, const Tensors& results) { return at::equal(in[0], results[0]) ? 0.0 : 1.0; };

@@ -28,15 +28,14 @@ double launches(const WorkItem& item) {
   return item.kernel == Kernel::grouped_gemm ? static_cast<double>(std::max<std::int64_t>(1, item.dims[2])) : 1.0;
 }
 
-/// Tiles of rows that the groups fill over those of equal groups, 1 at least. Of the two backward products one has the rows
+/// The same product of as many rows as the tiles have that its groups fill. Of the two backward products one has the rows
 /// inside its sums, where nothing is rounded up.
-double uneven(const WorkItem& item, const BoundRows& rows, double tile) {
-  if (tile <= 1) return 1;  // time is smooth in rows
-  const double groups = static_cast<double>(item.dims[2]), equal = groups * std::ceil(item.rows.at(rows.sum) / groups / tile);
-  double tiles = 0;
-  for (const double each : rows.by_expert) tiles += std::ceil(each / tile);
-  const double ratio = std::max(1.0, tiles / equal);
-  return item.pass == Pass::forward ? ratio : (1 + ratio) / 2;
+WorkItem in_whole_tiles(WorkItem item, const BoundRows& rows, double tile) {
+  double filled = 0;
+  for (const double each : rows.by_expert) filled += tile * std::ceil(each / tile);
+  const double own = item.rows.at(rows.sum);
+  item.rows = {std::max(own, item.pass == Pass::forward ? filled : (own + filled) / 2), 0};
+  return item;
 }
 
 double tile_of(const MachineData& data, Kernel kernel) {
@@ -263,9 +262,12 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
 
 Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
   Price out = price(item, rows.sum, nullptr);
-  // What was measured here was measured over a router's rows; published times are of equal groups.
-  if (rows.spread_over(item) && out.evidence != Evidence::measured) out *= uneven(item, rows, static_cast<double>(data_.row_tile));
-  return out;
+  // What follows from measurements of this machine was measured over a router's rows; published times are of equal groups of
+  // whole tiles.
+  const bool routed = out.shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
+  if (!(out.seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
+  const Price filled = price(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr);
+  return filled.seconds > out.seconds ? filled : out;
 }
 
 Price MachineModel::items_of(const Op& op, const BoundRows& rows) const {
@@ -285,11 +287,11 @@ Price MachineModel::items_of(const Op& op, const BoundRows& rows) const {
 }
 
 Price MachineModel::segment(const Op& op, const BoundRows& rows) const {
-  Price price = items_of(op, rows);
   auto found = data_.ops.find({op.action, op.direction, op.group});
   if (found == data_.ops.end() && op.direction == Direction::recompute)  // the same code once more
     found = data_.ops.find({op.action, Direction::forward, op.group});
-  if (found == data_.ops.end()) return price;
+  if (found == data_.ops.end()) return items_of(op, rows);
+  Price price = items_of(op, rows.sum);  // the traces' factor has what a router's rows cost
   const OpFactor& traced = found->second;
   // The traces' spread comes on top of the items' own: their shapes are not this one's.
   const double own_low = price.seconds > 0 ? price.low_s / price.seconds : 1;

@@ -125,14 +125,22 @@ class Binder {
         if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
-        const bool grouped = instance.op->action == Action::experts;
-        const Price& price = prices_.segment(
-            *instance.op, {rows, grouped ? bound_->routing->by_expert(instance.microbatch, instance.layer, rank) : std::span<const double>{}});
+        const Price& price = prices_.segment(*instance.op, {rows, groups_of(instance, rank)});
         tasks.seconds[at] = price.seconds * crowding_ / speed;
         if (price.seconds > 0)
           bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.shares()};
       }
     }
+  }
+
+  /// Of the experts' products; a split backward pass computes the weights' gradients elsewhere, where no rows are rounded up.
+  std::span<const double> groups_of(const OpInstance& instance, std::int64_t rank) const {
+    if (instance.op->action != Action::experts) return {};
+    const auto groups = bound_->routing->by_expert(instance.microbatch, instance.layer, rank);
+    for (const WorkItem& item : instance.op->work)
+      if (item.kernel == Kernel::grouped_gemm && item.dims[2] != static_cast<std::int64_t>(groups.size()))
+        throw_error(Code::runtime, "simulation: {} has {} experts on rank {}, its routing {}", instance.id(), item.dims[2], rank, groups.size());
+    return groups;
   }
 
   int join(int group, std::size_t sequence, int r, int i) {

@@ -55,7 +55,7 @@ ExpertLoads expert_loads(const RunRow& run) {
     // moe_router_force_load_balancing: Megatron-Bridge docs/performance-summary.md, footnote.
     if (has(run.framework, "Megatron-Bridge")) return {"", 1, "balance forced, as Megatron-Bridge's recipes do"};
   }
-  if (run.ep == 1 || run.model.experts % run.ep != 0) return {};  // nothing to be uneven, or a layout refused elsewhere
+  if (run.model.experts % run.ep != 0) return {};  // a layout refused elsewhere
   const std::string histogram = histogram_of(run.model);
   return {histogram, fullest_share(run, histogram), fmt::format("routing as in the histograms {}", histogram)};
 }

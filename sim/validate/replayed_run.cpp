@@ -19,6 +19,8 @@ namespace {
 void check_replayed(const RunRow& run) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   if (run.gpus > ReplayedRuns::kMostGpus) throw_error(Code::usage, "more than {} GPUs: not replayed", ReplayedRuns::kMostGpus);
+  if (run.vp > 1 && run.accumulation % run.pp != 0)
+    throw_error(Code::usage, "{} microbatches through {} interleaved stages: not replayed", run.accumulation, run.pp);
   if (ends_count_as_layers(run)) throw_error(Code::usage, "stages of unlike numbers of layers: not replayed");
   if (run.whole_experts && run.tp > 1 && run.ep > 1) throw_error(Code::usage, "tensor ranks with experts of their own: not replayed");
   if (run.exchange_overlapped) throw_error(Code::usage, "rows that travel beside another microbatch: not replayed");
@@ -80,13 +82,15 @@ ClusterSpec cluster_of(const RunRow& run) {
   words.fabric = text.fabric;
   const auto fabric = fabric_of(words);
   if (!fabric) throw_error(Code::usage, "adapters of '{}' not known", run.interconnect);
-  c.nic_Bps = fabric->node_Bps / static_cast<double>(c.nic_count);
+  c.nic_Bps = fabric->node_Bps / static_cast<double>(nvlink_domain(run));
   c.transport = fabric->transport;
   return c;
 }
 
-ReplayedRuns::ReplayedRuns(const RunReference& reference)
-    : gpu_(std::make_shared<GpuTimes>(reference.kernels)), fabric_(std::make_shared<RunFabric>(reference.collectives)) {}
+ReplayedRuns::ReplayedRuns(const RunReference& reference, bool every_microbatch)
+    : every_microbatch_(every_microbatch),
+      gpu_(std::make_shared<GpuTimes>(reference.kernels)),
+      fabric_(std::make_shared<RunFabric>(reference.collectives)) {}
 
 double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const {
   check_replayed(run);
@@ -100,7 +104,7 @@ double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const 
   };
   // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these.
   const std::int64_t full = run.pp > 1 ? run.pp : kReplayed - 1, period = run.pp > 1 ? run.pp : 1, most = full + period;
-  if (run.accumulation <= most) return replayed(run.accumulation) + constants[StepConstant::step_s];
+  if (every_microbatch_ || run.accumulation <= most) return replayed(run.accumulation) + constants[StepConstant::step_s];
   const double more_s = replayed(most), last_s = (more_s - replayed(full)) / static_cast<double>(period);
   return more_s + static_cast<double>(run.accumulation - most) * last_s + constants[StepConstant::step_s];
 }

@@ -228,7 +228,7 @@ class RunPredictor {
     auto& model = stackless_[{key, elsewhere ? group : ""}];
     if (model) return model.get();
     const auto steps = timed([&](const Sample& s) { return s.traits.*what == name || group_of(*s.row) == group; });
-    if (!steps.empty()) model = std::make_unique<StepModel>(steps, &*whole_);
+    if (!steps.empty()) model = std::make_unique<StepModel>(steps);
     return model.get();
   }
 
@@ -239,7 +239,7 @@ class RunPredictor {
     if (!model) {
       const auto steps = timed([&](const Sample& s) { return fold_.at(group_of(*s.row)) == fold->second; });
       if (steps.empty()) return nullptr;
-      model = std::make_unique<StepModel>(steps, &*whole_);
+      model = std::make_unique<StepModel>(steps);
     }
     return model.get();
   }

@@ -88,7 +88,7 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
          work.optimizer_s * k[C::optimizer] + k[C::step_s];
 }
 
-StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
+StepModel::StepModel(const std::vector<TimedStep>& all) {
   if (all.empty()) throw_error(Code::usage, "fit of step times: found no measurement, allowed at least one");
   const std::vector<TimedStep> steps = thinned(all);
   // Parameters: logarithms of the base, of each stack's factors, of each GPU's.
@@ -137,18 +137,8 @@ StepModel::StepModel(const std::vector<TimedStep>& all, const StepModel* near) {
         if (own[i] >= 0) out[rows + at + own[i]] = p[at + own[i]] / kKnown[i].stack_spread;
     for (const auto& [name, at] : gpu_at) out[rows + at] = p[at] / kGpuSpread;
   };
-  Eigen::VectorXd start = Eigen::VectorXd::Zero(next);
-  if (near != nullptr) {
-    for (std::size_t i = 0; i < kStepConstants; ++i)
-      start[static_cast<Eigen::Index>(i)] = near->base_[i] - std::log(kKnown[i].start);
-    for (const auto& [name, at] : stack_at)
-      for (std::size_t i = 0; i < kStepConstants; ++i)
-        if (own[i] >= 0)
-          start[at + own[i]] =
-              near->stacks_.at(name)[i];  // of the steps of a part, the whole knows every stack and GPU
-    for (const auto& [name, at] : gpu_at) start[at] = near->gpus_.at(name);
-  }
-  const Eigen::VectorXd p = least_squares(residuals, rows + next, start);
+  // From the typical constants, not from a fit to more steps: what was left out must have no say in which minimum is found.
+  const Eigen::VectorXd p = least_squares(residuals, rows + next, Eigen::VectorXd::Zero(next));
 
   for (std::size_t i = 0; i < kStepConstants; ++i)
     base_[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];

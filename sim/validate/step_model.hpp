@@ -20,7 +20,7 @@ namespace wt {
 
 enum class StepConstant : std::size_t {
   products,          ///< matrix products over what the wave model says
-  attention,         ///< attention kernels over the data sheet's FLOP/s
+  attention,         ///< attention kernels over what their shape takes at the data sheet's FLOP/s
   attention_hopper,  ///< further factor of kernels written for Ampere on later GPUs, whose tensor cores they fill less
   memory,            ///< other kernels over the data sheet's bytes/s
   fp8,               ///< fp8 products over the wave model at the doubled rate
@@ -68,8 +68,8 @@ struct TimedStep {
 
 class StepModel {
  public:
-  /// Throws Error{usage} without steps. `near`: a model of nearly the same steps, from which the fit starts.
-  explicit StepModel(const std::vector<TimedStep>& steps, const StepModel* near = nullptr);
+  /// Throws Error{usage} without steps.
+  explicit StepModel(const std::vector<TimedStep>& steps);
 
   double seconds(const StepWork& work, const StepTraits& traits) const {
     return step_seconds(work, traits, constants(traits));

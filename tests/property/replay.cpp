@@ -319,3 +319,47 @@ TEST_CASE("errors and crashes of a simulation come back as errors") {
   CHECK_THROWS_WITH(run_in_child([]() -> std::string { throw_error(Code::usage, "no {}", 7); }), "no 7");
   CHECK_THROWS_WITH(run_in_child([]() -> std::string { std::abort(); }), Catch::Contains("signal 6"));
 }
+
+TEST_CASE("how rows fall on a rank's experts counts, not their sum alone") {
+  const ModelSpec model = small_model();
+  const std::vector<std::vector<double>> even(3, std::vector<double>(16, 1));
+  std::vector<std::vector<double>> uneven = even;
+  for (auto& layer : uneven)
+    for (std::size_t e = 0; e < layer.size(); ++e) layer[e] = e % 2 == 0 ? 1.5 : 0.5;  // in every block of experts as many
+  for (std::int64_t expert : {1, 2, 4}) {
+    const Layout layout = layout_of(2, 4, expert);
+    ProgramOptions options;
+    options.seq = 512;
+    const ProgramSet set = build_program_set(model, layout, options);
+    const auto step = [&](const std::vector<std::vector<double>>& shares, bool fold) {
+      return replay(set, layout, model, small_cluster(2), FakeCost{}, *histogram_routing(model, 512, shares, ""), {0, fold, true, {}}).step_s;
+    };
+    INFO(expert);
+    CHECK(step(even, true) < 0.999 * step(uneven, true));
+    CHECK(step(uneven, true) == Approx(step(uneven, false)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a rank's rows are those of its experts' slots, copies among them") {
+  const ModelSpec model = small_model();
+  Layout layout = layout_of(1, 4, 2);
+  layout.placement.assign(3, {0, 1, 2, 3, 4, 5, 6, 7, 0, 8, 9, 10, 11, 12, 13, 14, 15, 8});  // 0 and 8 twice
+  std::vector<std::vector<double>> shares(3);
+  for (std::size_t layer = 0; layer < 3; ++layer)
+    for (std::size_t e = 0; e < 16; ++e) shares[layer].push_back(static_cast<double>(e + layer + 1));
+  const auto routing = histogram_routing(model, 1024, shares, "");
+  const RoutingTable table(*routing, layout, 3, 1, 0, {0, 1});
+  for (int layer = 0; layer < 3; ++layer)
+    for (std::int64_t rank = 0; rank < 4; ++rank) {
+      const auto counts = routing->counts(0, 0, layer, 0);
+      const auto got = table.by_expert(0, layer, rank);
+      REQUIRE(got.size() == 9);
+      double sum = 0;
+      for (std::size_t slot = 0; slot < 9; ++slot) {
+        const auto e = static_cast<std::size_t>(layout.expert_in_slot(layer, rank % 2 * 9 + static_cast<std::int64_t>(slot)));
+        CHECK(got[slot] == Approx(2 * counts[e] / (e == 0 || e == 8 ? 2 : 1)));  // of two sources
+        sum += got[slot];
+      }
+      CHECK(table.rows(0, layer, rank) == Approx(sum));
+    }
+}

@@ -160,18 +160,26 @@ TEST_CASE("a segment is the sum of its items, and nothing for no rows") {
   CHECK(model.item(make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {0, 1}, {512}), 0).seconds == 0);
 }
 
-TEST_CASE("unlike groups take the tiles of rows that they fill, and never less time than equal ones") {
+TEST_CASE("groups of a product take the tiles of rows that they fill") {
   const MachineModel& model = h100().model;
   WorkItem product = make_item(Kernel::grouped_gemm, Pass::forward, Precision::bf16, {0, 1}, {2048, 1024, 4});
-  const auto over_equal = [&](const std::vector<double>& groups) {
-    return model.item(product, {1024, groups}).seconds / model.item(product, 1024).seconds;
+  const auto takes = [&](const std::vector<double>& groups, double rows) {  // as long as equal groups of whole tiles of 128
+    CHECK(model.item(product, {1024, groups}).seconds == model.item(product, rows).seconds);
   };
-  CHECK(over_equal({256, 256, 256, 256}) == 1);
-  CHECK(over_equal({1, 255, 257, 511}) == Approx(10.0 / 8));  // 1 + 2 + 3 + 4 tiles of 128
-  CHECK(over_equal({1024, 0, 0, 0}) == 1);
-  CHECK(over_equal({512, 512}) == 1);  // of another product
-  product.pass = Pass::backward;       // one of two products has the rows inside its sums
-  CHECK(over_equal({1, 255, 257, 511}) == Approx(9.0 / 8));
+  takes({256, 256, 256, 256}, 1024);
+  takes({1, 255, 257, 511}, 1280);  // 1 + 2 + 3 + 4 tiles
+  takes({1024, 0, 0, 0}, 1024);
+  double last = 0;
+  for (double each : {100, 127, 128, 129, 200, 256, 257}) {  // equal ones, too: a row more never takes less
+    const std::vector<double> groups(4, each);
+    const double seconds = model.item(product, {4 * each, groups}).seconds;
+    CHECK(seconds >= model.item(product, 4 * each).seconds);
+    CHECK(seconds >= last);
+    last = seconds;
+  }
+  takes({512, 512}, 1024);        // of another product
+  product.pass = Pass::backward;  // one of two products has the rows inside its sums
+  takes({1, 255, 257, 511}, 1152);
 }
 
 TEST_CASE("remembered prices are the prices, asked for once") {

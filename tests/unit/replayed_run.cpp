@@ -89,13 +89,16 @@ TEST_CASE("tensor groups and pipelines take what the step model sums, less what 
 }
 
 TEST_CASE("microbatches beyond the replayed ones take as long as the last of these") {
-  RunRow run = run_of(4, 8);  // as many as are replayed of a pipeline of 4
+  static const ReplayedRuns every(test::published_reference(), true);
+  const auto [stages, chunks] = GENERATE(table<std::int64_t, std::int64_t>({{1, 1}, {2, 1}, {4, 1}, {2, 2}}));
+  RunRow run = run_of(8, 12);
   run.model.layers = 8;
-  run.dp = 1, run.pp = 4, run.zero_stage = 0, run.shard_group = 1;
-  const double eight = seconds(run), seven = (run.accumulation = 7, seconds(run)), four = (run.accumulation = 4, seconds(run));
-  CHECK(eight - seven == Approx((eight - four) / 4).epsilon(1e-3));
-  run.accumulation = 40;
-  CHECK(seconds(run) == Approx(eight + 32 * (eight - seven)).epsilon(1e-3));
+  run.pp = stages, run.vp = chunks;
+  run.dp = run.shard_group = 8 / stages;
+  if (stages > 1) run.zero_stage = 1;
+  run.global_batch = run.dp * run.accumulation;
+  INFO("pipeline " << stages << " x " << chunks);
+  CHECK(seconds(run) == Approx(every.seconds(run, {"", "H100-SXM", false, false}, plain())).epsilon(2e-3));
 }
 
 TEST_CASE("products in fp8 take less time, attention that keeps its scores more") {
@@ -128,6 +131,7 @@ TEST_CASE("the cluster is the run's GPUs and the adapters that its source names"
   racks.gpu = "GB200", racks.gpus_per_node = 4, racks.interconnect = "NVL72 + 400G IB";
   CHECK(cluster_of(racks).nodes == 2);
   CHECK(cluster_of(racks).gpus_per_node == 64);
+  CHECK(cluster_of(racks).nic_per_gpu_Bps() == Approx(50e9));
   RunRow unknown = run_of(8, 1);
   unknown.gpu = "Q7";
   CHECK_THROWS_WITH(cluster_of(unknown), Contains("no data sheet of 'Q7'"));
@@ -140,6 +144,7 @@ TEST_CASE("what is not replayed says so") {
     CHECK_THROWS_WITH(seconds(run), Contains(why));
   };
   refused([](RunRow& r) { r.dp = 2, r.pp = 3; }, "unlike numbers of layers");
+  refused([](RunRow& r) { r.dp = 4, r.pp = r.vp = 2, r.accumulation = 5; }, "interleaved stages");
   refused([](RunRow& r) { r.dp = 4, r.tp = r.ep = 2, r.whole_experts = true; }, "experts of their own");
   refused([](RunRow& r) { r.precision = "int4"; }, "int4");
   refused([](RunRow& r) { r.exchange_overlapped = true; }, "another microbatch");
