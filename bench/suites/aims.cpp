@@ -1,8 +1,9 @@
 #include "bench/suites/aims.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <fmt/core.h>
+
+#include <map>
+#include <utility>
 
 #include "bench/suites/aim_checks.hpp"
 #include "bench/suites/grouped_products.hpp"

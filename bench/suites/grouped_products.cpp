@@ -1,7 +1,8 @@
 #include "bench/suites/grouped_products.hpp"
 
-#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "bench/suites/aim_checks.hpp"
 #include "trainer/functions.hpp"
