@@ -70,8 +70,8 @@ struct BoundRows {
 class OpCost {
  public:
   virtual ~OpCost() = default;
-  /// One work item, rows bound; with rows by expert it takes as long as without, or longer. Throws Error{usage} naming the benchmark to run when nothing is known and assumptions
-  /// are not allowed.
+  /// One work item, rows bound; with rows by expert it takes as long as without, or longer. Throws Error{usage} naming the
+  /// benchmark to run when nothing is known and assumptions are not allowed.
   virtual Price item(const WorkItem& item, const BoundRows& rows) const = 0;
   /// A whole segment or copy: its items, and what the op takes beyond them (from traces).
   virtual Price segment(const Op& op, const BoundRows& rows) const = 0;

@@ -49,7 +49,8 @@ Price RememberedCost::segment(const Op& op, const BoundRows& rows) const {
       return s.price;
   }
   return segments_
-      .emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows.sum, {rows.by_expert.begin(), rows.by_expert.end()}, cost_.segment(op, rows)})
+      .emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows.sum,
+                                     {rows.by_expert.begin(), rows.by_expert.end()}, cost_.segment(op, rows)})
       ->second.price;
 }
 

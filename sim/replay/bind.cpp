@@ -139,7 +139,8 @@ class Binder {
     const auto groups = bound_->routing->by_expert(instance.microbatch, instance.layer, rank);
     for (const WorkItem& item : instance.op->work)
       if (item.kernel == Kernel::grouped_gemm && item.dims[2] != static_cast<std::int64_t>(groups.size()))
-        throw_error(Code::runtime, "simulation: {} has {} experts on rank {}, its routing {}", instance.id(), item.dims[2], rank, groups.size());
+        throw_error(Code::runtime, "simulation: {} has {} experts on rank {}, its routing {}", instance.id(), item.dims[2], rank,
+                    groups.size());
     return groups;
   }
 
