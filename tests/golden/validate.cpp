@@ -1,16 +1,11 @@
 // The command on the measurements in the tree: its document, and the figures it has to reach on groups left out.
 // What it reaches, in docs/validate.md, leaves a margin for other compilers' rounding.
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/support/temp_directory.hpp"
