@@ -5,10 +5,6 @@
 
 namespace wt {
 
-/// FLOP a byte from which arithmetic limits a product or attention, between the ridges of A100 (153), H200 (206) and H100
-/// (295): peak over memory bandwidth of their data sheets.
-inline constexpr double kComputeBoundIntensity = 200;
-
 /// Computation at scale.compute_rate times the speed, products and attention that arithmetic limits also at scale.clock
 /// times, latencies of collectives times scale.network_latency. Bandwidths are the cluster's: search_problem scales them.
 class ScaledCost : public OpCost {
@@ -16,18 +12,12 @@ class ScaledCost : public OpCost {
   /// `cost` must outlive it.
   ScaledCost(const OpCost& cost, const ScaleSpec& scale) : cost_(cost), scale_(scale) {}
 
+  using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override {
-    return faster(cost_.item(item, rows), compute_bound(item, rows.sum) ? 1 : 0);
+    return faster(cost_.item(item, rows), Clock{scale_.clock}.factor(item));
   }
-  Price segment(const Op& op, const BoundRows& rows) const override {
-    double all_s = 0, bound_s = 0;
-    if (scale_.clock != 1)
-      for (const WorkItem& item : op.work) {
-        const double seconds = cost_.item(item, rows.sum).seconds;  // shares that do not hang on how rows fall on experts
-        all_s += seconds;
-        if (compute_bound(item, rows.sum)) bound_s += seconds;
-      }
-    return faster(cost_.segment(op, rows), all_s > 0 ? bound_s / all_s : 0);
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+    return faster(cost_.segment(op, rows, {clock.speed * scale_.clock}), 1);
   }
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
     CollectivePrice price = cost_.collective(kind, bytes, ranks, nodes);
@@ -40,12 +30,7 @@ class ScaledCost : public OpCost {
   double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
 
  private:
-  static bool compute_bound(const WorkItem& item, double rows) {
-    const bool multiplies = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm || item.kernel == Kernel::attention;
-    return multiplies && item.flops(rows) > kComputeBoundIntensity * item.bytes(rows);
-  }
-  /// `bound`: share of the time that arithmetic limits.
-  Price faster(Price price, double bound) const { return price *= (bound / scale_.clock + (1 - bound)) / scale_.compute_rate; }
+  Price faster(Price price, double factor) const { return price *= factor / scale_.compute_rate; }
 
   const OpCost& cost_;
   ScaleSpec scale_;

@@ -270,12 +270,12 @@ Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
   return filled.seconds > out.seconds ? filled : out;
 }
 
-Price MachineModel::items_of(const Op& op, const BoundRows& rows) const {
+Price MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) const {
   Price sum{0, 0, 0, Lookup::exact, Evidence::derived};
   double largest = -1;
   for (const WorkItem& work : op.work) {
-    const Price price = item(work, rows);
-    sum += price;
+    Price price = item(work, rows);
+    sum += price *= clock.factor(work);
     // The costliest item names look-up and evidence; by_evidence has them all.
     if (price.seconds > largest) {
       largest = price.seconds;
@@ -286,12 +286,12 @@ Price MachineModel::items_of(const Op& op, const BoundRows& rows) const {
   return sum;
 }
 
-Price MachineModel::segment(const Op& op, const BoundRows& rows) const {
+Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   auto found = data_.ops.find({op.action, op.direction, op.group});
   if (found == data_.ops.end() && op.direction == Direction::recompute)  // the same code once more
     found = data_.ops.find({op.action, Direction::forward, op.group});
-  if (found == data_.ops.end()) return items_of(op, rows);
-  Price price = items_of(op, rows.sum);  // the traces' factor has what a router's rows cost
+  if (found == data_.ops.end()) return items_of(op, rows, clock);
+  Price price = items_of(op, rows.sum, clock);  // the traces' factor has what a router's rows cost
   const OpFactor& traced = found->second;
   // The traces' spread comes on top of the items' own: their shapes are not this one's.
   const double own_low = price.seconds > 0 ? price.low_s / price.seconds : 1;

@@ -25,7 +25,8 @@ class MachineModel : public OpCost {
   explicit MachineModel(MachineData data);
 
   Price item(const WorkItem& item, const BoundRows& rows) const override;
-  Price segment(const Op& op, const BoundRows& rows) const override;
+  using OpCost::segment;
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return data_.synchronous_host; }
   CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
@@ -37,7 +38,7 @@ class MachineModel : public OpCost {
   /// The same without the measurements and staircase: what the fit alone says. Empty where there is no fit.
   std::optional<Price> fitted(const WorkItem& item, double rows) const;
   /// Sum of the items' prices, without what traces say about the op. Intervals of items are taken to err together.
-  Price items_of(const Op& op, const BoundRows& rows) const;
+  Price items_of(const Op& op, const BoundRows& rows, Clock clock = {}) const;
 
   void allow_assumed(bool allowed) { data_.allow_assumed = allowed; }
   const MachineData& data() const { return data_; }

@@ -33,6 +33,12 @@ Price& Price::operator+=(const Price& other) {
   return *this;
 }
 
+double Clock::factor(const WorkItem& item) const {
+  const bool multiplies = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm || item.kernel == Kernel::attention;
+  constexpr double kMany = 1e9;  // of routed rows; an item without takes no notice
+  return multiplies && item.flops(kMany) > kComputeBoundIntensity * item.bytes(kMany) ? 1 / speed : 1;
+}
+
 CommunicationSlowdown published_slowdown() {
   return {0.189 / 1.189, 16.0 / 132, 0.4 / 1.4, Evidence::published,
           "arXiv 2507.03114: beside communication computation takes 18.9 % longer in the mean, 40 % at most (training steps "

@@ -67,6 +67,18 @@ struct BoundRows {
   }
 };
 
+/// FLOP a byte from which arithmetic limits a product or attention, between the ridges of A100 (153), H200 (206) and H100
+/// (295): peak over memory bandwidth of their data sheets.
+inline constexpr double kComputeBoundIntensity = 200;
+
+/// A clock or power state, over the one that prices are of.
+struct Clock {
+  double speed = 1;
+  /// Time of an item over its time at speed 1: 1 / speed where arithmetic limits it, else 1. The same for any number of
+  /// routed rows, as if they were many: else the row with which arithmetic begins to limit would make the item faster.
+  double factor(const WorkItem& item) const;
+};
+
 class OpCost {
  public:
   virtual ~OpCost() = default;
@@ -74,7 +86,8 @@ class OpCost {
   /// benchmark to run when nothing is known and assumptions are not allowed.
   virtual Price item(const WorkItem& item, const BoundRows& rows) const = 0;
   /// A whole segment or copy: its items, and what the op takes beyond them (from traces).
-  virtual Price segment(const Op& op, const BoundRows& rows) const = 0;
+  Price segment(const Op& op, const BoundRows& rows) const { return segment(op, rows, Clock{}); }
+  virtual Price segment(const Op& op, const BoundRows& rows, Clock clock) const = 0;
   /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
   virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
   /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.

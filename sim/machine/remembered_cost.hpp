@@ -16,7 +16,8 @@ class RememberedCost : public OpCost {
   explicit RememberedCost(const OpCost& cost) : cost_(cost) {}
 
   Price item(const WorkItem& item, const BoundRows& rows) const override { return cost_.item(item, rows); }
-  Price segment(const Op& op, const BoundRows& rows) const override;
+  using OpCost::segment;
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
@@ -28,7 +29,7 @@ class RememberedCost : public OpCost {
     Direction direction;
     Group group;
     std::vector<WorkItem> work;
-    double rows;
+    double rows, clock;
     std::vector<double> by_expert;
     Price price;
   };

@@ -86,11 +86,11 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
   return price(item.bytes(rows.sum) / sheet_.memory_Bps * factor);
 }
 
-Price StackCost::segment(const Op& op, const BoundRows& rows) const {
+Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   Price sum;
   double launches = 0;
   for (const WorkItem& each : op.work) {
-    sum += item_of(each, rows, at_ends(op));
+    sum.seconds += item_of(each, rows, at_ends(op)).seconds * clock.factor(each);
     launches += each.pass == Pass::forward ? 1 : 2;
   }
   if (sum.seconds <= 0) return sum;

@@ -29,9 +29,10 @@ class StackCost : public OpCost {
   StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const GpuTimes> gpu,
             std::shared_ptr<const RunFabric> fabric);
 
+  using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
   /// Its items, or the host that launches them: whichever is longer, blended.
-  Price segment(const Op& op, const BoundRows& rows) const override;
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return false; }
   CommunicationSlowdown communication_slowdown() const override { return published_slowdown(); }

@@ -5,9 +5,12 @@
 #include <cstdlib>
 #include <map>
 
+#include "planner/scaled_cost.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/machine/calibrate.hpp"
 #include "sim/replay/replay.hpp"
+#include "sim/validate/stack_cost.hpp"
+#include "tests/support/published_reference.hpp"
 #include "tests/support/random_layout.hpp"
 
 using namespace wt;
@@ -26,6 +29,12 @@ const MachineModel& published() {
     return std::move(result.model);
   }();
   return model;
+}
+
+/// Of small steps most segments are the host's.
+const OpCost& stack() {
+  static const StackCost cost(read_cluster("hgx-h100"), read_stack("torchtitan"), test::published_reference());
+  return cost;
 }
 
 std::string text(const RandomStep& s, std::uint64_t seed) {
@@ -76,7 +85,10 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
     const bool host = i % 5 == 0;
     RandomStep s = random_step(seed, host);
     if (!host && i % 4 == 3) degrade(s);
-    const OpCost& cost = !host && i % 5 == 1 ? static_cast<const OpCost&>(published()) : s.cost;
+    const OpCost& healthy = !host && i % 5 == 1 ? static_cast<const OpCost&>(published()) : !host && i % 5 == 2 ? stack() : s.cost;
+    ScaleSpec scale;  // a faster clock leaves what the host limits as it is
+    if (!host) scale.clock = i % 7 == 0 ? 2 : i % 7 == 1 ? 0.5 : 1;
+    const ScaledCost cost(healthy, scale);
     const Program& program =
         s.set.programs[static_cast<std::size_t>(s.set.class_of_rank[static_cast<std::size_t>(s.rank)])];
     const double b0 = bound0(program, s.layout, s.cluster, cost,

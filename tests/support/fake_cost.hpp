@@ -24,11 +24,12 @@ struct FakeCost : OpCost {
       s *= 1 + 0.1 * (*std::ranges::max_element(rows.by_expert) * static_cast<double>(item.dims[2]) / item.rows.at(rows.sum) - 1);
     return {s, 0.9 * s, 1.1 * s, Lookup::roofline, Evidence::assumed};
   }
-  Price segment(const Op& op, const BoundRows& rows) const override {
+  using OpCost::segment;
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
     Price sum{1e-6, 0.9e-6, 1.1e-6, Lookup::roofline, Evidence::measured};
     for (const WorkItem& w : op.work) {
-      const Price p = item(w, rows);
-      sum.seconds += p.seconds, sum.low_s += p.low_s, sum.high_s += p.high_s;
+      Price p = item(w, rows);
+      sum += p *= clock.factor(w);
     }
     return sum;
   }

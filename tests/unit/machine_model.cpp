@@ -186,7 +186,7 @@ TEST_CASE("remembered prices are the prices, asked for once") {
   struct Counted : OpCost {
     mutable int asked = 0;
     Price item(const WorkItem& item, const BoundRows& rows) const override { return h100().model.item(item, rows); }
-    Price segment(const Op& op, const BoundRows& rows) const override { return ++asked, h100().model.segment(op, rows); }
+    Price segment(const Op& op, const BoundRows& rows, Clock clock) const override { return ++asked, h100().model.segment(op, rows, clock); }
     CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
       return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
     }

@@ -39,7 +39,7 @@ ProgramSet programs(const ModelSpec& model, const Layout& layout, std::int64_t m
 /// A layer takes a second forward and two backward, one each for inputs and weights; everything else is free.
 struct LayerCost : FakeCost {
   LayerCost() { latency_s = 0; }
-  Price segment(const Op& op, const BoundRows&) const override {
+  Price segment(const Op& op, const BoundRows&, Clock) const override {
     const bool split = op.name == "weights.bwd" || (op.name == "attn.bwd" && std::none_of(op.work.begin(), op.work.end(), [](const WorkItem& w) {
                                                       return w.kernel == Kernel::gemm && w.pass == Pass::backward;
                                                     }));

@@ -72,6 +72,28 @@ TEST_CASE("an op is its items, or the host that launches them") {
   CHECK(price.shares()[static_cast<std::size_t>(Evidence::published)] == Approx(1));
 }
 
+TEST_CASE("more rows never take less time, nor does a faster clock take more, though the host binds") {
+  const StackCost& h100 = cost("hgx-h100", "torchtitan");
+  Op experts;
+  experts.work = {make_item(Kernel::grouped_gemm, Pass::forward, Precision::bf16, {0, 1}, {2048, 1024, 4}),
+                  make_item(Kernel::swiglu, Pass::forward, Precision::bf16, {0, 1}, {1024}),
+                  make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {512, 0}, {1024})};
+  for (const double speed : {0.5, 1., 1.5, 4.}) {
+    double before = 0;
+    for (double rows = 0; rows <= 65536; rows = std::max(1., rows * 1.5)) {
+      const double now = h100.segment(experts, rows, {speed}).seconds;
+      INFO(rows << " rows, clock " << speed);
+      CHECK(now >= before);
+      CHECK(now >= h100.segment(experts, rows, {1.1 * speed}).seconds);
+      before = now;
+    }
+  }
+  // Few rows are the host's, and a clock leaves them as they are; many are arithmetic's.
+  const auto faster = [&](double rows) { return h100.segment(experts, rows).seconds / h100.segment(experts, rows, {2}).seconds; };
+  CHECK(faster(1) < 1.05);
+  CHECK(faster(65536) > 1.5);
+}
+
 TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slower than InfiniBand at the same rate") {
   for (const char* name : {"hgx-h100", "aws-p5", "aws-p4d"}) {
     const ClusterSpec& on = cluster(name);
