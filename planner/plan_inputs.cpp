@@ -35,6 +35,13 @@ double peak_of(const MachineModel& machine, Precision precision) {
   }
 }
 
+double mean_peak(const ClusterSpec& cluster, std::int64_t gpus) {
+  double sum = 0;
+  for (std::int64_t rank = 0; rank < gpus; ++rank)
+    sum += data_sheet(cluster.of_kind(cluster.kind_of(cluster.node_of(rank))).gpu_name)->flops;
+  return sum / static_cast<double>(gpus);
+}
+
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) {
@@ -43,9 +50,10 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
     const RunReference reference = run_reference(configs_folder() / "measurements", read_stacks());
     inputs.prices = std::make_shared<StackCost>(study.cluster, read_stack(study.stack), reference);
     inputs.profile_names = {study.stack + ", published runs"};
-    inputs.peak_flops = study.precision == Precision::bf16 ? data_sheet(study.cluster.gpu_name)->flops : 0;
+    inputs.peak_flops = mean_peak(study.cluster, study.gpus);
     return;
   }
+  study.cluster.check_one_gpu(study.gpus);
   std::vector<Profile> profiles;
   for (const std::string& name : study.profiles) profiles.push_back(read_profile(find_config("profiles", name)));
   const auto machine = std::make_shared<MachineModel>(calibrate(profiles, {allow_assumed}).model);
@@ -77,7 +85,8 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   check_same_machine(s.cluster, cost);
   SearchProblem p{s.model, s.cluster, cost, s.gpus, s.seq, s.global_batch, s.precision, s.search, 0, {}, 0, {}, {}};
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
-  p.memory_limit_bytes = s.cluster.usable_memory_bytes * (1 - s.memory_reserve);
+  for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
+  p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus) * (1 - s.memory_reserve);
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)
     for (LoadScenario& scenario : p.scenarios) scale_imbalance(scenario, s.scale.imbalance);

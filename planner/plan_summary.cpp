@@ -164,10 +164,10 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
                 : "Recorded at inference of a trained model; training is more skewed."));
   if (!inputs.study.stack.empty())
     out.push_back(
-        fmt::format("Prices: published kernel, collective and training-run times of {}'s kind, as {} uses them; "
+        fmt::format("Prices: published kernel, collective and training-run times of the kind of {}, as {} uses them; "
                     "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
                     "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
-                    inputs.study.cluster.gpu_name, inputs.study.stack));
+                    inputs.study.cluster.nodes_text(inputs.study.gpus), inputs.study.stack));
   else if (!inputs.study.cluster.shared_cores())
     out.push_back(
         fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "

@@ -1,5 +1,7 @@
 // Prices with a factor on them: the "what if the GPUs were slower, the network further away" of sensitivities.
 #pragma once
+#include <map>
+
 #include "configs/spec/study.hpp"
 #include "sim/machine/op_cost.hpp"
 
@@ -25,6 +27,10 @@ class ScaledCost : public OpCost {
     price.cpu_s /= scale_.compute_rate;
     return price;
   }
+  const OpCost& on(std::size_t kind) const override {
+    const OpCost& theirs = cost_.on(kind);
+    return &theirs == &cost_ ? *this : others_.try_emplace(kind, theirs, scale_).first->second;
+  }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
@@ -34,6 +40,7 @@ class ScaledCost : public OpCost {
 
   const OpCost& cost_;
   ScaleSpec scale_;
+  mutable std::map<std::size_t, ScaledCost> others_;  ///< by kind of node
 };
 
 }  // namespace wt

@@ -34,6 +34,17 @@ MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
   });
 }
 
+/// The busiest rank of an expert group on nodes of each kind.
+std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  const std::int64_t busiest = busiest_rank(problem, layout, routing), expert = layout.expert;
+  std::vector<std::int64_t> ranks{busiest};
+  for (const OtherNodes& other : problem.cluster.others) {
+    const std::int64_t rank = (other.first * problem.cluster.gpus_per_node + expert - 1) / expert * expert + busiest;
+    if (rank < layout.world()) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 }  // namespace
 
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
@@ -95,14 +106,20 @@ std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const
 double first_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
   const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
   const Program& program = set.programs[0];
-  const std::int64_t rank = busiest_rank(problem, layout, routing);
-  const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
-  return bound0(program, layout, problem.cluster, problem.cost, floors, rank);
+  double bound = 0;
+  for (const std::int64_t rank : bounding_ranks(problem, layout, routing)) {
+    const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
+    bound = std::max(bound, bound0(program, layout, problem.cluster, problem.cost, floors, rank));
+  }
+  return bound;
 }
 
 double second_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
   const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
-  return bound1(set, layout, problem.cluster, problem.cost, routing, 0, busiest_rank(problem, layout, routing));
+  double bound = 0;
+  for (const std::int64_t rank : bounding_ranks(problem, layout, routing))
+    bound = std::max(bound, bound1(set, layout, problem.cluster, problem.cost, routing, 0, rank));
+  return bound;
 }
 
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {

@@ -1,5 +1,9 @@
 #include "configs/spec/cluster.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <set>
+
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/quantity.hpp"
@@ -18,9 +22,10 @@ NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
   health.nic = map.number_or("nic", 1, kSlowest, 1);
   health.nvswitch = map.number_or("nvswitch", 1, kSlowest, 1);
   const std::int64_t dead = map.integer_or("dead_rails", 0, 0);
-  if (dead >= c.nic_count)
-    map.fail("dead_rails", fmt::format("found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead, c.nic_count - 1, c.nic_count));
-  health.nic *= static_cast<double>(c.nic_count - dead) / static_cast<double>(c.nic_count);
+  const std::int64_t count = c.of_kind(c.kind_of(health.node)).nic_count;
+  if (dead >= count)
+    map.fail("dead_rails", fmt::format("found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead, count - 1, count));
+  health.nic *= static_cast<double>(count - dead) / static_cast<double>(count);
   for (const NodeHealth& other : c.degraded)
     if (other.node == health.node) map.fail("node", fmt::format("found {} a second time; give all of a node's shares in one entry", health.node));
   map.finish();
@@ -45,23 +50,55 @@ void read_degraded(YamlMap& map, ClusterSpec& c) {
   else c.degraded.push_back(read_health(map, c));
 }
 
-void read_gpu(YamlMap& map, ClusterSpec& c) {
+void read_gpu(YamlMap gpu, NodeSpec& node) {
+  node.gpu_name = gpu.text("name");
+  node.memory_bytes = gpu.quantity("memory", parse_bytes);
+  node.usable_memory_bytes = gpu.quantity("usable_memory", parse_bytes);
+  if (node.usable_memory_bytes > node.memory_bytes)
+    gpu.fail("usable_memory", fmt::format("found {}, needs at most memory = {}", format_bytes(node.usable_memory_bytes),
+                                          format_bytes(node.memory_bytes)));
+  gpu.finish();
+}
+
+void read_nvswitch(YamlMap nvswitch, NodeSpec& node) {
+  node.nvswitch_Bps = nvswitch.quantity("bandwidth", parse_bytes_per_second);
+  nvswitch.finish();
+}
+
+void read_nics(YamlMap& nic, NodeSpec& node) {
+  node.nic_count = nic.integer("count", 1);
+  node.nic_Bps = nic.quantity("bandwidth", parse_bytes_per_second);
+}
+
+/// What an entry does not say is as on the cluster's own nodes.
+void read_others(YamlMap& map, ClusterSpec& c) {
+  OtherNodes other{c, map.integer("first", 0, c.nodes - 1), 0};
+  other.count = map.integer("count", 1, c.nodes - other.first);
+  for (const OtherNodes& known : c.others)
+    if (other.first < known.first + known.count && known.first < other.first + other.count)
+      map.fail("first", fmt::format("found nodes {} to {}, of which some are among {} to {}; needs each node in one entry",
+                                    other.first, other.first + other.count - 1, known.first, known.first + known.count - 1));
+  const bool differs = map.has("gpu") || map.has("nvswitch") || map.has("nic");
+  if (!differs) map.fail("count", "found nodes without gpu, nvswitch or nic; needs what differs");
+  if (map.has("gpu")) read_gpu(map.map("gpu"), other);
+  if (map.has("nvswitch")) read_nvswitch(map.map("nvswitch"), other);
+  if (map.has("nic")) {
+    YamlMap nic = map.map("nic");
+    read_nics(nic, other);
+    nic.finish();
+  }
+  c.sources[fmt::format("nodes {} to {}", other.first, other.first + other.count - 1)] = map.text("source");
+  map.finish();
+  c.others.push_back(other);
+}
+
+void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   c.nodes = map.integer("nodes", 1);
   c.gpus_per_node = map.integer("gpus_per_node", 1);
-  YamlMap gpu = map.map("gpu");
-  c.gpu_name = gpu.text("name");
-  c.memory_bytes = gpu.quantity("memory", parse_bytes);
-  c.usable_memory_bytes = gpu.quantity("usable_memory", parse_bytes);
-  if (c.usable_memory_bytes > c.memory_bytes)
-    gpu.fail("usable_memory", fmt::format("found {}, needs at most memory = {}", format_bytes(c.usable_memory_bytes),
-                                          format_bytes(c.memory_bytes)));
-  gpu.finish();
-  YamlMap nvswitch = map.map("nvswitch");
-  c.nvswitch_Bps = nvswitch.quantity("bandwidth", parse_bytes_per_second);
-  nvswitch.finish();
+  read_gpu(map.map("gpu"), c);
+  read_nvswitch(map.map("nvswitch"), c);
   YamlMap nic = map.map("nic");
-  c.nic_count = nic.integer("count", 1);
-  c.nic_Bps = nic.quantity("bandwidth", parse_bytes_per_second);
+  read_nics(nic, c);
   c.nic_latency_s = nic.quantity("latency", parse_seconds);
   c.transport = nic.choice("transport", {"IB", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
   nic.finish();
@@ -69,6 +106,8 @@ void read_gpu(YamlMap& map, ClusterSpec& c) {
   c.nodes_per_leaf = leaf.integer("nodes", 1);
   c.oversubscription = leaf.number("oversubscription", 1);
   leaf.finish();
+  if (map.has("other_nodes"))
+    for (YamlMap& each : map.maps("other_nodes")) read_others(each, c);
   if (map.has("degraded"))
     for (YamlMap& each : map.maps("degraded")) read_degraded(each, c);
   if (!map.has("storage")) return;
@@ -100,6 +139,50 @@ void read_shared_cores(YamlMap& map, ClusterSpec& c) {
 
 }  // namespace
 
+std::size_t ClusterSpec::kind_of(std::int64_t node) const {
+  for (std::size_t i = 0; i < others.size(); ++i)
+    if (node >= others[i].first && node < others[i].first + others[i].count) return i + 1;
+  return 0;
+}
+
+ClusterSpec ClusterSpec::all_of(std::size_t kind) const {
+  ClusterSpec same = *this;
+  static_cast<NodeSpec&>(same) = of_kind(kind);
+  same.others.clear();
+  return same;
+}
+
+std::vector<std::size_t> ClusterSpec::kinds(std::int64_t ranks) const {
+  std::set<std::size_t> all;
+  for (std::int64_t node = 0; node * gpus_per_node < ranks; ++node) all.insert(kind_of(node));
+  return {all.begin(), all.end()};
+}
+
+double ClusterSpec::usable_by_all_bytes(std::int64_t ranks) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::size_t kind : kinds(ranks)) least = std::min(least, of_kind(kind).usable_memory_bytes);
+  return least;
+}
+
+bool ClusterSpec::one_gpu(std::int64_t ranks) const {
+  return std::ranges::all_of(kinds(ranks), [&](std::size_t kind) { return of_kind(kind).gpu_name == gpu_name; });
+}
+
+void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
+  if (!one_gpu(ranks))
+    throw_error(Code::usage, "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose prices "
+                "are of any published GPU (--stack torchtitan, stack: torchtitan)", name, nodes_text(ranks));
+}
+
+std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
+  std::map<std::string, std::int64_t> count;
+  for (std::int64_t node = 0; node * gpus_per_node < ranks; ++node) ++count[of_kind(kind_of(node)).gpu_name];
+  std::string text;
+  for (const auto& [gpu, nodes_of] : count)
+    text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", nodes_of, nodes_of == 1 ? "node" : "nodes", gpus_per_node, gpu);
+  return text;
+}
+
 void ClusterSpec::check_ranks(std::int64_t ranks, const std::string& where) const {
   if (ranks > nodes * gpus_per_node)
     throw_error(Code::usage, "{}: found {} ranks, cluster {} has {} nodes x {} = {}; use a smaller layout or set nodes",
@@ -112,7 +195,7 @@ ClusterSpec cluster_from_yaml(YamlMap& map) {
   c.kind =
       map.choice("kind", {"gpu", "shared_cores"}) == "gpu" ? ClusterSpec::Kind::gpu : ClusterSpec::Kind::shared_cores;
   const bool gpu = !c.shared_cores();
-  gpu ? read_gpu(map, c) : read_shared_cores(map, c);
+  gpu ? read_gpu_cluster(map, c) : read_shared_cores(map, c);
   YamlMap sources = map.map("sources");
   std::vector<std::string> sections =
       gpu ? std::vector<std::string>{"gpu", "nvswitch", "nic", "leaf"} : std::vector<std::string>{"host"};

@@ -1,7 +1,7 @@
 // A cluster: what shares what. kind gpu = nodes of GPUs behind an NVSwitch, one NIC share a GPU, leaf switches with an
 // oversubscribed uplink, and a storage; kind shared_cores = one host whose cores are shared by all ranks (a laptop or a
 // CI machine that trains with Gloo). Capacities are nominal; what transfers reach of them is the machine model's
-// business.
+// business. Nodes of several kinds (other GPUs, other NICs) may be in one cluster, all with as many GPUs.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -27,7 +27,22 @@ struct LeafHealth {
   double uplink = 1;      ///< rate of its slowest rail's uplinks, up and down, relative to healthy ones
 };
 
-struct ClusterSpec {
+/// What a node is made of.
+struct NodeSpec {
+  std::string gpu_name;            ///< "H100-SXM-80GB"; of shared_cores, the host's name
+  double memory_bytes = 0;         ///< of one GPU, as the driver reports it; of shared_cores, of the host
+  double usable_memory_bytes = 0;  ///< of one rank: what a training process may allocate
+  double nvswitch_Bps = 0;         ///< per GPU and direction
+  std::int64_t nic_count = 0;      ///< per node, shared evenly by its GPUs
+  double nic_Bps = 0;              ///< per NIC and direction
+};
+
+/// Nodes first to first + count - 1 are of another kind.
+struct OtherNodes : NodeSpec {
+  std::int64_t first = 0, count = 0;
+};
+
+struct ClusterSpec : NodeSpec {
   enum class Kind { gpu, shared_cores };
 
   std::string name;
@@ -35,13 +50,8 @@ struct ClusterSpec {
   std::int64_t nodes = 1;
   std::int64_t gpus_per_node = 1;  ///< ranks a node; of shared_cores, all ranks
 
-  std::string gpu_name;            ///< "H100-SXM-80GB"; of shared_cores, the host's name
-  double memory_bytes = 0;         ///< of one GPU, as the driver reports it; of shared_cores, of the host
-  double usable_memory_bytes = 0;  ///< of one rank: what a training process may allocate
+  std::vector<OtherNodes> others;  ///< all further nodes are what the cluster itself says; none overlap
 
-  double nvswitch_Bps = 0;     ///< per GPU and direction
-  std::int64_t nic_count = 0;  ///< per node, shared evenly by its GPUs
-  double nic_Bps = 0;          ///< per NIC and direction
   double nic_latency_s = 0;
   std::string transport = "IB";  ///< of collectives over NICs: IB (InfiniBand and RoCE), EFA with its version, TCPX
   std::int64_t nodes_per_leaf = 0;
@@ -60,10 +70,23 @@ struct ClusterSpec {
   std::map<std::string, std::string> sources;  ///< section -> citation; every section that holds numbers has one
 
   bool shared_cores() const { return kind == Kind::shared_cores; }
+  /// 0 of the cluster's own kind, 1 + i of others[i].
+  std::size_t kind_of(std::int64_t node) const;
+  const NodeSpec& of_kind(std::size_t kind) const { return kind == 0 ? *this : static_cast<const NodeSpec&>(others[kind - 1]); }
+  /// The cluster as if all of its nodes were of that kind.
+  ClusterSpec all_of(std::size_t kind) const;
+  /// Kinds among the nodes of the first `ranks` ranks, ascending.
+  std::vector<std::size_t> kinds(std::int64_t ranks) const;
+  /// What every one of the first `ranks` ranks may allocate.
+  double usable_by_all_bytes(std::int64_t ranks) const;
+  bool one_gpu(std::int64_t ranks) const;
+  /// "16 nodes of 8 A100-SXM-80GB, 48 nodes of 8 H100-SXM-80GB": of the nodes that hold the first `ranks` ranks.
+  std::string nodes_text(std::int64_t ranks) const;
   /// NIC bandwidth that one GPU can use, per direction.
-  double nic_per_gpu_Bps() const {
-    return nic_Bps * static_cast<double>(nic_count) / static_cast<double>(gpus_per_node);
+  double nic_per_gpu_Bps(const NodeSpec& node) const {
+    return node.nic_Bps * static_cast<double>(node.nic_count) / static_cast<double>(gpus_per_node);
   }
+  double nic_per_gpu_Bps() const { return nic_per_gpu_Bps(*this); }
   std::int64_t node_of(std::int64_t rank) const { return rank / gpus_per_node; }
   std::int64_t leaf_of(std::int64_t node) const { return node / nodes_per_leaf; }
   /// Rate of a leaf's uplinks relative to healthy ones.
@@ -74,6 +97,8 @@ struct ClusterSpec {
   }
   /// Uplinks may hold transfers up: leaves are oversubscribed, or some are degraded.
   bool uplinks_matter() const { return !shared_cores() && (oversubscription > 1 || !degraded_leaves.empty()); }
+  /// Throws Error{usage} where ranks have other GPUs than gpu_name, which prices of one machine do not know.
+  void check_one_gpu(std::int64_t ranks) const;
   /// The same cluster with at least `ranks` ranks; throws Error{usage} when they do not fit.
   void check_ranks(std::int64_t ranks, const std::string& where) const;
 };

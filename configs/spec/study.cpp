@@ -160,7 +160,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.stack = map.text("stack", "");
   if (!s.stack.empty() && !s.profiles.empty())
     map.fail("stack", "found beside profiles; needs one of them (profiles: [] drops them): a stack is priced by published measurements alone");
-  if (s.stack.empty() && s.profiles.empty()) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
+  if (s.stack.empty() && s.profiles.empty() && s.cluster.one_gpu(s.gpus)) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
   if (s.stack.empty() && s.profiles.empty() && s.cluster.shared_cores())
     map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "
                                      "or a training run writes one",

@@ -27,11 +27,12 @@ struct Options {
   bool allow_assumed = false, json = false;
 };
 
-std::unique_ptr<OpCost> prices(const Options& o, const ClusterSpec& cluster) {
+std::unique_ptr<OpCost> prices(const Options& o, const ClusterSpec& cluster, std::int64_t ranks) {
   const int given = !o.machine.empty() + !o.profiles.empty() + !o.stack.empty();
   if (given != 1)
     throw_error(Code::usage, "simulate: found {}; needs one of --machine machine.json (see windtunnel calibrate), --profile PROFILE, for "
                 "instance --profile h100-published, and --stack STACK, for instance --stack torchtitan", given == 0 ? "no prices" : "several prices");
+  if (o.stack.empty()) cluster.check_one_gpu(ranks);
   if (!o.stack.empty())
     return std::make_unique<StackCost>(cluster, read_stack(o.stack), run_reference(configs_folder() / "measurements", read_stacks()));
   if (!o.machine.empty()) {
@@ -60,7 +61,7 @@ void simulate(const Options& o) {
   step.cluster = read_cluster(o.cluster);
   if (!o.stack.empty() && step.run.precision != Precision::bf16)
     throw_error(Code::usage, "simulate: found precision fp32 with --stack {}; published runs are of bf16: needs amp_bf16, or a profile", o.stack);
-  const std::unique_ptr<OpCost> model = prices(o, step.cluster);
+  const std::unique_ptr<OpCost> model = prices(o, step.cluster, step.run.layout.world());
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;

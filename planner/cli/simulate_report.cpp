@@ -114,7 +114,7 @@ double peak_bytes(const SimulatedStep& step) {
   return peak;
 }
 
-double usable_bytes(const SimulatedStep& step) { return step.cluster.usable_memory_bytes; }
+double usable_bytes(const SimulatedStep& step) { return step.cluster.usable_by_all_bytes(step.run.layout.world()); }
 
 Report simulate_report(const SimulatedStep& step) {
   const ReplayResult& r = step.replay;

@@ -202,11 +202,19 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
 
 double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
               const std::vector<RoutingFloor>& floors, std::int64_t rank) {
+  if (!cluster.others.empty()) {
+    const std::size_t kind = cluster.kind_of(cluster.node_of(rank));
+    return bound0(program, layout, cluster.all_of(kind), cost.on(kind), floors, rank);
+  }
   return LaneSums(layout, cluster, cost, floors, rank).run(program);
 }
 
 double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
               const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
+  if (!cluster.others.empty()) {
+    const std::size_t kind = cluster.kind_of(cluster.node_of(rank));
+    return bound1(programs, layout, cluster.all_of(kind), cost.on(kind), routing, step, rank);
+  }
   const ClusterSpec flat = without_uplinks(cluster);
   const Representatives group = neighbours(layout, flat, rank);
   const auto bound = bind_step(programs, layout, flat, cost, routing, step, group, {});

@@ -90,6 +90,8 @@ class OpCost {
   virtual Price segment(const Op& op, const BoundRows& rows, Clock clock) const = 0;
   /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
   virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
+  /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs differ.
+  virtual const OpCost& on(std::size_t /*kind*/) const { return *this; }
   /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
   virtual bool synchronous_host() const = 0;
   /// Zero where ranks communicate by CPU: transport threads and computation share the cores there.

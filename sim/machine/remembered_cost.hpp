@@ -3,6 +3,7 @@
 // a price and 8 for each expert of a rank.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,10 @@ class RememberedCost : public OpCost {
   using OpCost::segment;
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  const OpCost& on(std::size_t kind) const override {
+    const OpCost& theirs = cost_.on(kind);
+    return &theirs == &cost_ ? *this : others_.try_emplace(kind, theirs).first->second;
+  }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
@@ -43,6 +48,7 @@ class RememberedCost : public OpCost {
   const OpCost& cost_;
   mutable std::unordered_multimap<std::uint64_t, Segment> segments_;  ///< by hash
   mutable std::unordered_multimap<std::uint64_t, Transfer> transfers_;
+  mutable std::map<std::size_t, RememberedCost> others_;  ///< by kind of node
 };
 
 }  // namespace wt

@@ -19,7 +19,6 @@ class Binder {
         layout_(layout),
         cluster_(cluster),
         cost_(cost),
-        prices_(cost),
         mesh_(layout),
         health_(health),
         crowding_(cluster.shared_cores() ? cost.crowding(layout.world()) : 1),
@@ -28,6 +27,7 @@ class Binder {
     bound_->routing = std::make_unique<RoutingTable>(routing, layout, set.programs.at(0).layers,
                                                      set.programs.at(0).microbatches, step, expert_groups(ranks));
     bound_->ranks = ranks.ranks;
+    for (std::size_t kind = 0; kind <= cluster.others.size(); ++kind) prices_.emplace_back(cost.on(kind));
   }
 
   std::unique_ptr<BoundStep> run() {
@@ -78,6 +78,9 @@ class Binder {
   }
 
   void add_group(GroupInstance group) {
+    std::set<std::size_t> kinds;
+    for (const std::int64_t member : group.members) kinds.insert(kind_of(member));
+    kinds_.emplace_back(kinds.begin(), kinds.end());
     groups_.push_back(std::move(group));
     loads_.emplace_back().fill(-1);
     instances_.emplace_back();
@@ -86,6 +89,8 @@ class Binder {
       return std::binary_search(bound_->ranks.begin(), bound_->ranks.end(), member);
     }));
   }
+
+  std::size_t kind_of(std::int64_t rank) const { return cluster_.kind_of(cluster_.node_of(rank)); }
 
   double compute_speed(std::int64_t rank) const {
     double speed = 1;
@@ -111,6 +116,7 @@ class Binder {
     std::array<std::size_t, kAxes> sequence{};
     std::map<int, std::size_t> messages;  // by channel
     const double speed = compute_speed(rank);
+    PriceCache& prices = prices_[kind_of(rank)];
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
       const OpInstance& instance = program.ops[at];
@@ -125,7 +131,7 @@ class Binder {
         if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
-        const Price& price = prices_.segment(*instance.op, {rows, groups_of(instance, rank)});
+        const Price& price = prices.segment(*instance.op, {rows, groups_of(instance, rank)});
         tasks.seconds[at] = price.seconds * crowding_ / speed;
         if (price.seconds > 0)
           bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.shares()};
@@ -183,50 +189,92 @@ class Binder {
       ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
       bytes.push_back(ops.back()->collective.bytes.at(bound_->rows[rank][at]));
     }
-    const double largest = *std::max_element(bytes.begin(), bytes.end());
     const OpKind kind = between_two(op) ? OpKind::send : op.kind;
-    const CollectivePrice price = prices_.collective(kind, largest, group.size, group.nodes);
-    double preparation = 0;  // items of a collective: the cast of the own shard before a gather
-    for (const WorkItem& item : op.work) preparation += item_seconds(item);
-    task.latency_s = price.latency_s;
-    const bool named = kind == OpKind::all_reduce && !cluster_.shared_cores();
-    for (const auto& [r, i] : task.members)
-      bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {
-          1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)),
-          named ? std::optional(price.algorithm) : std::nullopt};
     if (cluster_.shared_cores()) {
+      const CollectivePrice& price = prices_[0].collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
+      const double preparation_s = preparation(op, 0);
+      task.latency_s = price.latency_s;
       for (double b : bytes)
-        task.cpu_s.push_back(prices_.collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation);
+        task.cpu_s.push_back(prices_[0].collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation_s);
+      set_evidence(task, price, std::nullopt);
       return;
     }
-    task.latency_s += preparation;
     if (op.kind == OpKind::all_to_all) {
-      if (static_cast<std::int64_t>(bytes.size()) != group.size)
-        throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off",
-                    op.name, to_string(group.axis));
-      const bool bound = group.axis == Axis::expert && pending.layer >= 0;
-      static const std::vector<double> kEven;
-      const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
       task.load = static_cast<int>(bound_->tasks.loads.size());
-      bound_->tasks.loads.push_back(traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes)));
-      task.scale = bound_->tasks.loads.back().pools.empty() ? 0 : 1 / price.efficiency;
-      return;
+      bound_->tasks.loads.push_back(exchange_load(pending, ops, bytes));
     }
-    const bool reduces = op.kind == OpKind::all_reduce;
-    int& load = loads_[static_cast<std::size_t>(pending.group)]
-                      [reduces ? static_cast<std::size_t>(price.algorithm) : kAllReduces.size()];
-    if (load < 0) {
-      load = static_cast<int>(bound_->tasks.loads.size());
-      bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(group, price.algorithm) : group.ring);
+    const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
+    Transfer slowest = transfer(task, pending, kind, *std::ranges::max_element(bytes), kinds.front());
+    for (std::size_t i = 1; i < kinds.size(); ++i) {
+      const Transfer other = transfer(task, pending, kind, *std::ranges::max_element(bytes), kinds[i]);
+      if (alone_s(other, kinds[i]) > alone_s(slowest, slowest.kind)) slowest = other;
     }
-    task.load = load;
-    task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
+    task.latency_s = slowest.latency_s;
+    task.load = slowest.load;
+    task.scale = slowest.scale;
+    set_evidence(task, slowest.price, kind == OpKind::all_reduce ? std::optional(slowest.price.algorithm) : std::nullopt);
   }
 
-  double item_seconds(const WorkItem& item) {
-    const auto [it, fresh] = items_.try_emplace(&item, 0.0);
-    if (fresh) it->second = cost_.item(item, 0).seconds;
-    return it->second;
+  /// A collective as it goes where all nodes are of one kind.
+  struct Transfer {
+    std::size_t kind = 0;
+    CollectivePrice price;
+    double latency_s = 0;  ///< with its preparation
+    int load = -1;
+    double scale = 0;
+  };
+
+  /// An exchange's load is the task's already.
+  Transfer transfer(const CollectiveTask& task, const Pending& pending, OpKind op_kind, double bytes, std::size_t kind) {
+    const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
+    Transfer out{kind, prices_[kind].collective(op_kind, bytes, group.size, group.nodes), 0, task.load, 0};
+    out.latency_s = out.price.latency_s + preparation(*pending.op, kind);
+    if (out.load >= 0) {
+      out.scale = bound_->tasks.loads[static_cast<std::size_t>(out.load)].pools.empty() ? 0 : 1 / out.price.efficiency;
+      return out;
+    }
+    const bool reduces = op_kind == OpKind::all_reduce;
+    int& load = loads_[static_cast<std::size_t>(pending.group)]
+                      [reduces ? static_cast<std::size_t>(out.price.algorithm) : kAllReduces.size()];
+    if (load < 0) {
+      load = static_cast<int>(bound_->tasks.loads.size());
+      bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(group, out.price.algorithm) : group.ring);
+    }
+    out.load = load;
+    out.scale = ring_bytes(op_kind, bytes, group.size) / out.price.efficiency;
+    return out;
+  }
+
+  double alone_s(const Transfer& t, std::size_t kind) const {
+    return t.latency_s + t.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(t.load)], kind);
+  }
+
+  PoolLoad exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) const {
+    const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
+    if (static_cast<std::int64_t>(bytes.size()) != group.size)
+      throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off",
+                  pending.op->name, to_string(group.axis));
+    const bool bound = group.axis == Axis::expert && pending.layer >= 0;
+    static const std::vector<double> kEven;
+    const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
+    return traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes));
+  }
+
+  void set_evidence(const CollectiveTask& task, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
+    for (const auto& [r, i] : task.members)
+      bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {
+          1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)), algorithm};
+  }
+
+  /// Seconds of a collective's items: the cast of the own shard before a gather.
+  double preparation(const Op& op, std::size_t kind) {
+    double sum = 0;
+    for (const WorkItem& item : op.work) {
+      const auto [it, fresh] = items_.try_emplace({&item, kind}, 0.0);
+      if (fresh) it->second = cost_.on(kind).item(item, 0).seconds;
+      sum += it->second;
+    }
+    return sum;
   }
 
   static bool between_two(const Op& op) { return op.kind == OpKind::send || op.kind == OpKind::receive; }
@@ -235,7 +283,7 @@ class Binder {
   const Layout& layout_;
   const ClusterSpec& cluster_;
   const OpCost& cost_;
-  PriceCache prices_;
+  std::vector<PriceCache> prices_;  ///< by kind of node
   Mesh mesh_;
   const std::vector<NodeHealth>& health_;
   const double crowding_;
@@ -246,9 +294,10 @@ class Binder {
   std::vector<GroupInstance> groups_;
   std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
   std::vector<std::int64_t> present_;        ///< simulated members of each group
+  std::vector<std::vector<std::size_t>> kinds_;  ///< group -> kinds of its members' nodes
   std::vector<std::vector<int>> instances_;  ///< group -> call number -> collective
   std::vector<Pending> pending_;             ///< by collective
-  std::map<const WorkItem*, double> items_;
+  std::map<std::pair<const WorkItem*, std::size_t>, double> items_;  ///< on a kind of node
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include "sim/replay/representatives.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
+#include <tuple>
 
 #include "sim/program/mesh.hpp"
 
@@ -40,13 +41,20 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
   return true;
 }
 
-/// Nodes that are no twins of the others: those that are slow, and those behind slow uplinks.
-std::set<std::int64_t> slow_nodes(const ClusterSpec& cluster, const std::vector<NodeHealth>& health) {
-  std::set<std::int64_t> slow;
-  for (const NodeHealth& entry : health) slow.insert(entry.node);
-  for (const LeafHealth& entry : cluster.degraded_leaves)
-    for (std::int64_t i = 0; i < cluster.nodes_per_leaf; ++i) slow.insert(entry.leaf * cluster.nodes_per_leaf + i);
-  return slow;
+/// What tells a node from others: its kind, its compute, NIC and NVSwitch health, and itself behind slow uplinks (else -1),
+/// which take the traffic of each node apart.
+using Colour = std::tuple<std::size_t, double, double, double, std::int64_t>;
+
+std::vector<Colour> colours(const ClusterSpec& cluster, const std::vector<NodeHealth>& health, std::int64_t nodes) {
+  std::vector<Colour> all;
+  for (std::int64_t node = 0; node < nodes; ++node)
+    all.emplace_back(cluster.kind_of(node), 1, 1, 1, cluster.uplink_of(cluster.leaf_of(node)) < 1 ? node : -1);
+  for (const NodeHealth& entry : health) {
+    if (entry.node >= nodes) continue;
+    auto& [kind, compute, nic, nvswitch, alone] = all[static_cast<std::size_t>(entry.node)];
+    compute *= entry.compute, nic *= entry.nic, nvswitch *= entry.nvswitch;
+  }
+  return all;
 }
 
 }  // namespace
@@ -78,18 +86,22 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
     else
       some.uplink_shares = true;
   }
-  // What a slow node slows before its replica meets the others, all of those, and one of the healthy ones.
-  const std::set<std::int64_t> slow = slow_nodes(cluster, health);
-  const std::int64_t span = slow.empty() ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
-  std::set<std::int64_t> spans;
-  for (const std::int64_t each : slow)
-    if (each * node < world) spans.insert(each * node % stage / span);
-  std::int64_t healthy = 0;
-  while (spans.contains(healthy)) ++healthy;
-  spans.insert(healthy);
+  // What a node slows before its replica meets the others: one replica of each sequence of nodes, in all stages.
+  const std::vector<Colour> nodes = colours(cluster, health, world / node);
+  const bool alike = std::ranges::all_of(nodes, [&](const Colour& each) { return each == nodes.front(); });
+  const std::int64_t span = alike ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
+  std::map<std::vector<Colour>, std::int64_t> spans;  // their first ranks of a stage
+  for (std::int64_t start = 0; start < (alike ? span : stage); start += span) {
+    std::vector<Colour> sequence;
+    for (std::int64_t first = 0; first < world; first += stage)
+      for (std::int64_t rank = start; rank < std::min(start + span, stage); rank += node)
+        sequence.push_back(nodes[static_cast<std::size_t>((first + rank) / node)]);
+    spans.try_emplace(std::move(sequence), start);
+  }
   for (std::int64_t first = 0; first < world; first += stage)
-    for (std::int64_t s : spans)
-      for (std::int64_t rank = s * span; rank < std::min((s + 1) * span, stage); ++rank) some.ranks.push_back(first + rank);
+    for (const auto& [sequence, start] : spans)
+      for (std::int64_t rank = start; rank < std::min(start + span, stage); ++rank) some.ranks.push_back(first + rank);
+  std::ranges::sort(some.ranks);
   if (some.ranks.empty() || static_cast<std::int64_t>(some.ranks.size()) == world) return every_rank(layout);
   return some;
 }

@@ -48,10 +48,12 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
   for (std::size_t i = 0; i < ranks.ranks.size(); ++i)
     local_[static_cast<std::size_t>(ranks.ranks[i])] = static_cast<int>(i);
   for (std::int64_t rank : ranks.ranks) {
-    double nic = cluster_.nic_per_gpu_Bps(), nvlink = cluster_.nvswitch_Bps;
+    const NodeSpec& node = cluster_.of_kind(cluster_.kind_of(cluster_.node_of(rank)));
+    double nic = cluster_.nic_per_gpu_Bps(node), nvlink = node.nvswitch_Bps;
     for (const NodeHealth& entry : health)
       if (entry.node == cluster_.node_of(rank)) nic *= entry.nic, nvlink *= entry.nvswitch;
     capacity_.insert(capacity_.end(), {nvlink, nvlink, nic, nic});
+    kinds_.push_back(cluster_.kind_of(cluster_.node_of(rank)));
   }
   if (uplinks_) add_uplinks(ranks.ranks);
 }
@@ -59,7 +61,9 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
 /// Uplink pools of whole leaves, or of each rank its share; of a degraded leaf always whole, as all of its ranks are
 /// simulated.
 void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
-  const double share = cluster_.nic_per_gpu_Bps() / cluster_.oversubscription;
+  const auto share = [&](std::int64_t node) {
+    return cluster_.nic_per_gpu_Bps(cluster_.of_kind(cluster_.kind_of(node))) / cluster_.oversubscription;
+  };
   std::map<std::int64_t, int> first;  // pool of a leaf
   const auto add = [&](std::int64_t rails, double Bps) {
     const int pool = static_cast<int>(capacity_.size());
@@ -67,14 +71,17 @@ void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
     return pool;
   };
   for (const std::int64_t rank : ranks) {
-    const std::int64_t leaf = cluster_.leaf_of(cluster_.node_of(rank));
+    const std::int64_t node = cluster_.node_of(rank), leaf = cluster_.leaf_of(node);
     if (!whole_uplinks(leaf)) {
-      uplink_.push_back(add(1, share));
+      uplink_.push_back(add(1, share(node)));
       continue;
     }
     const auto [it, fresh] = first.try_emplace(leaf, 0);
-    if (fresh)
-      it->second = add(cluster_.gpus_per_node, share * as_double(cluster_.nodes_per_leaf) * cluster_.uplink_of(leaf));
+    if (fresh) {
+      double all = 0;
+      for (std::int64_t i = 0; i < cluster_.nodes_per_leaf; ++i) all += share(std::min(leaf * cluster_.nodes_per_leaf + i, cluster_.nodes - 1));
+      it->second = add(cluster_.gpus_per_node, all * cluster_.uplink_of(leaf));
+    }
     uplink_.push_back(it->second + static_cast<int>(2 * (rank % cluster_.gpus_per_node)));
   }
 }
@@ -217,10 +224,12 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
   return gather(amounts);
 }
 
-double Traffic::alone_s(const PoolLoad& load) const {
+double Traffic::alone_s(const PoolLoad& load, std::optional<std::size_t> kind) const {
   double seconds = 0;
-  for (std::size_t i = 0; i < load.pools.size(); ++i)
-    seconds = std::max(seconds, load.amounts[i] / capacity_[static_cast<std::size_t>(load.pools[i])]);
+  for (std::size_t i = 0; i < load.pools.size(); ++i) {
+    const std::size_t pool = static_cast<std::size_t>(load.pools[i]), rank = pool / kPorts;
+    if (!kind || rank >= kinds_.size() || kinds_[rank] == *kind) seconds = std::max(seconds, load.amounts[i] / capacity_[pool]);
+  }
   return seconds;
 }
 

@@ -64,8 +64,8 @@ class Traffic {
   PoolLoad all_reduce(const GroupInstance& group, AllReduce algorithm) const;
   /// bytes[i * n + j]: from the group's member i to member j; all members must be simulated.
   PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes) const;
-  /// Seconds of a load that has the pools to itself.
-  double alone_s(const PoolLoad& load) const;
+  /// Seconds of a load that has the pools to itself; with a kind, on uplinks and that kind's nodes alone.
+  double alone_s(const PoolLoad& load, std::optional<std::size_t> kind = {}) const;
 
  private:
   enum Port { nvlink_out, nvlink_in, nic_out, nic_in, kPorts };
@@ -87,6 +87,7 @@ class Traffic {
   bool shares_, uplinks_;    ///< of the uplinks a share for each simulated rank; there are uplink pools
   std::vector<int> local_;   ///< world rank -> index among the simulated, -1
   std::vector<int> uplink_;  ///< simulated rank -> its pool upwards; the one downwards follows
+  std::vector<std::size_t> kinds_;  ///< simulated rank -> its node's
   std::vector<double> capacity_;
 };
 

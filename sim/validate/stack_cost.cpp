@@ -50,9 +50,16 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const R
     : StackCost(cluster, run_on(cluster), {}, std::make_shared<GpuTimes>(reference.kernels),
                 std::make_shared<RunFabric>(reference.collectives)) {
   const StepModel steps = reference_model(reference, *gpu_, *fabric_);
-  const StepTraits traits = traits_of(stack, cluster.gpu_name);
-  stack_ = {steps.constants(traits), traits.ampere_attention, steps.ratios(traits),
+  const auto constants_on = [&](const NodeSpec& node) -> StackConstants {
+    const StepTraits traits = traits_of(stack, node.gpu_name);
+    return {steps.constants(traits), traits.ampere_attention, steps.ratios(traits),
             steps.knows_stack(traits.stack) && steps.knows_gpu(traits.gpu) ? Evidence::published : Evidence::derived};
+  };
+  stack_ = constants_on(cluster);
+  for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
+    const ClusterSpec same = cluster.all_of(kind);
+    others_.push_back(std::make_shared<StackCost>(same, run_on(same), constants_on(same), gpu_, fabric_));
+  }
 }
 
 Price StackCost::price(double seconds) const {

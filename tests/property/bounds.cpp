@@ -50,6 +50,20 @@ void degrade(RandomStep& s) {
   s.cluster.degraded_leaves = {{s.cluster.leaf_of(node), 0.3}};
 }
 
+/// Some of the nodes have other GPUs and NICs; `halves`: the second half of them.
+void mix(RandomStep& s, std::uint64_t seed, bool halves) {
+  Draw draw(seed);
+  OtherNodes other{s.cluster, halves ? s.cluster.nodes / 2 : draw.below(s.cluster.nodes), 0};
+  other.count = s.cluster.nodes - other.first;
+  if (!halves) other.count = draw.between(1, other.count);
+  other.nvswitch_Bps *= draw.scaled(0.3, 3), other.nic_Bps *= draw.scaled(0.3, 3);
+  s.cluster.others = {other};
+  FakeCost cost = s.cost;
+  cost.flops *= draw.scaled(0.3, 3), cost.Bps *= draw.scaled(0.3, 3), cost.latency_s *= draw.scaled(0.3, 3);
+  cost.efficiency = draw.scaled(0.3, 1), cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
+  s.cost.others = std::make_shared<FakeCost>(cost);
+}
+
 /// What a layout has that others have not; kTraits in all.
 constexpr std::size_t kTraits = 13;
 std::vector<std::string> traits(const Layout& l) {
@@ -85,6 +99,7 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
     const bool host = i % 5 == 0;
     RandomStep s = random_step(seed, host);
     if (!host && i % 4 == 3) degrade(s);
+    if (!host && i % 4 >= 2) mix(s, seed, false);
     const OpCost& healthy = !host && i % 5 == 1 ? static_cast<const OpCost&>(published()) : !host && i % 5 == 2 ? stack() : s.cost;
     ScaleSpec scale;  // a faster clock leaves what the host limits as it is
     if (!host) scale.clock = i % 7 == 0 ? 2 : i % 7 == 1 ? 0.5 : 1;
@@ -116,14 +131,17 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
 
 TEST_CASE("folded equals unfolded on random layouts, behind uplinks, with a slow node and with a slow leaf, too") {
   std::map<std::string, int> folded;
+  int mixed_folded = 0;
   for (int i = 0; i < cases(1000); ++i) {
     const std::uint64_t seed = 100000 + static_cast<std::uint64_t>(i);
     RandomStep s = random_step(seed, false);
     if (i % 4 == 1) degrade(s);
+    if (i % 8 >= 6) mix(s, seed, true);
     ReplayOptions options{0, true, false, {}};
     if (i % 3 == 0) options.health = {{s.cluster.node_of(s.rank), 0.6, 0.4}};
     const ReplayResult some = replay(s.set, s.layout, s.model, s.cluster, s.cost, *s.routing, options);
     if (!some.folded) continue;
+    mixed_folded += s.cluster.kinds(s.layout.world()).size() > 1;
     for (const std::string& trait : traits(s.layout)) ++folded[trait];
     options.fold = false;
     INFO(text(s, seed));
@@ -132,6 +150,35 @@ TEST_CASE("folded equals unfolded on random layouts, behind uplinks, with a slow
   }
   CHECK(folded.size() == kTraits);
   CHECK(folded["trainable"] > 50);
+  CHECK(mixed_folded >= 5);
+}
+
+TEST_CASE("a cluster of two kinds of nodes takes as long as one of either where all nodes are of it, between the two else") {
+  int between = 0;
+  for (int i = 0; i < cases(200); ++i) {
+    const std::uint64_t seed = 400000 + static_cast<std::uint64_t>(i);
+    RandomStep s = random_step(seed, false);
+    s.cost.slowdown = 0;
+    const auto step_s = [&](const ClusterSpec& cluster, const OpCost& cost) {
+      return replay(s.set, s.layout, s.model, cluster, cost, *s.routing, {0, true, false, {}}).step_s;
+    };
+    const double fast = step_s(s.cluster, s.cost);
+    OtherNodes other{s.cluster, 0, s.cluster.nodes};
+    other.nvswitch_Bps /= 2, other.nic_Bps /= 2;
+    FakeCost half = s.cost;
+    half.flops /= 2, half.Bps /= 2, half.latency_s *= 2;
+    s.cost.others = std::make_shared<FakeCost>(half);
+    s.cluster.others = {other};
+    INFO(text(s, seed));
+    const double slow = step_s(s.cluster, s.cost);
+    CHECK(slow == step_s(s.cluster.all_of(1), half));
+    s.cluster.others[0].first = s.cluster.nodes / 2, s.cluster.others[0].count -= s.cluster.nodes / 2;
+    const double both = step_s(s.cluster, s.cost);
+    CHECK(both >= fast / 1.03);  // contention: see the case before
+    CHECK(both <= slow * 1.03);
+    between += both > 1.05 * fast && both < 0.999 * slow;
+  }
+  CHECK(between > 20);
 }
 
 TEST_CASE("computation that communication slows more makes a step longer, and never longer than if it were always slowed") {

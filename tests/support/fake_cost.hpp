@@ -1,6 +1,7 @@
 // Made-up prices with simple closed forms, for tests of the simulator and the estimator.
 #pragma once
 #include <algorithm>
+#include <memory>
 
 #include "configs/spec/cluster.hpp"
 #include "sim/machine/op_cost.hpp"
@@ -17,6 +18,7 @@ struct FakeCost : OpCost {
   bool host_computes = false;
   double slowdown = 0;  ///< of computation, by communication
   double crowded = 1;   ///< computation of ranks that share cores
+  std::shared_ptr<const FakeCost> others = nullptr;  ///< on nodes of every other kind; none: these
 
   Price item(const WorkItem& item, const BoundRows& rows) const override {
     double s = item.flops(rows.sum) / flops + item.bytes(rows.sum) / Bps;
@@ -36,6 +38,7 @@ struct FakeCost : OpCost {
   CollectivePrice collective(OpKind, double bytes, std::int64_t, std::int64_t) const override {
     return {latency_s, cpu_per_byte * bytes, efficiency, 0.2, Evidence::published, {}, algorithm};
   }
+  const OpCost& on(std::size_t kind) const override { return kind == 0 || !others ? *this : *others; }
   bool synchronous_host() const override { return host_computes; }
   double crowding(std::int64_t ranks) const override { return ranks > 1 ? crowded : 1; }
   CommunicationSlowdown communication_slowdown() const override {

@@ -77,6 +77,42 @@ TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's 
   refused("{compute: 0.5}", "node");
 }
 
+TEST_CASE("some nodes may be of another kind: what an entry does not say is as on the others") {
+  const std::string a100 = "{first: 2, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, nvswitch: {bandwidth: 300GB/s}, source: x}";
+  const std::string nics = "{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: y}";
+  const ClusterSpec c = parse(kGpu + "other_nodes: [" + a100 + ", " + nics + "]\ndegraded: [{node: 3, dead_rails: 1}]\n");
+  REQUIRE(c.others.size() == 2);
+  CHECK(c.kind_of(1) == 0);
+  CHECK(c.kind_of(2) == 1);
+  CHECK(c.kind_of(3) == 2);
+  CHECK(c.of_kind(0).gpu_name == "H100");
+  CHECK(c.of_kind(1).gpu_name == "A100");
+  CHECK(c.nic_per_gpu_Bps(c.of_kind(1)) == c.nic_per_gpu_Bps());
+  CHECK(c.of_kind(2).gpu_name == "H100");
+  CHECK(c.nic_per_gpu_Bps(c.of_kind(2)) == c.nic_per_gpu_Bps() / 4);
+  CHECK(c.degraded[0].nic == 0.5);  // of that node's two
+  CHECK(c.all_of(1).usable_memory_bytes == 36e9);
+  CHECK(c.all_of(1).others.empty());
+  CHECK(c.usable_by_all_bytes(16) == 70e9);
+  CHECK(c.usable_by_all_bytes(17) == 36e9);
+  CHECK(c.nodes_text(32) == "1 node of 8 A100, 3 nodes of 8 H100");
+  CHECK(c.sources.at("nodes 2 to 2") == "x");
+  CHECK_NOTHROW(c.check_one_gpu(16));
+  CHECK_THROWS_WITH(c.check_one_gpu(17), Catch::Contains("a profile or machine model is of one GPU"));
+  const auto refused = [](const std::string& entries, const std::string& why) {
+    INFO(entries);
+    CHECK_THROWS_WITH(parse(kGpu + "other_nodes: [" + entries + "]\n"), Catch::Contains(why));
+  };
+  refused("{first: 4, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "first");
+  refused("{first: 3, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "count");
+  refused("{first: 3, count: 0, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "count");
+  refused("{first: 3, count: 1, source: y}", "needs what differs");
+  refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}}", "source");
+  refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s, latency: 1us}, source: y}", "other_nodes[0].nic.latency: unknown key");
+  refused("{first: 3, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 41GB}, source: y}", "needs at most memory");
+  refused(a100 + ", {first: 1, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "needs each node in one entry");
+}
+
 TEST_CASE("a leaf's uplinks may have a share of their rate") {
   const ClusterSpec c = parse(kGpu + "degraded:\n  - {leaf: 1, uplink: 0.25}\n  - {node: 3, nic: 0.5}\n");
   REQUIRE(c.degraded_leaves.size() == 1);

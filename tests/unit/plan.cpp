@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/error.hpp"
+#include "configs/spec/find.hpp"
 #include "planner/plan.hpp"
 #include "planner/scaled_cost.hpp"
 #include "planner/whatif.hpp"
@@ -39,6 +40,40 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
   CHECK(run_to_yaml(run) == run_to_yaml(plan_run(inputs, plan)));
   CHECK_THAT(run_to_yaml(run), Catch::Contains("norm_eps: 1e-05\n") && !Catch::Contains("00000000"));
   CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
+}
+
+TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of the slower") {
+  const TempDirectory folder;
+  std::string mixed = read_bytes(find_config("clusters", "hgx-h100"));
+  mixed += "other_nodes:\n  - {first: 1, count: 1, gpu: {name: A100-SXM-80GB, memory: 80GB, usable_memory: 64GiB}, "
+           "nvswitch: {bandwidth: 300GB/s}, source: data sheets}\n";
+  write_bytes(folder / "mixed.yaml", mixed);
+  const auto on = [&](const std::string& cluster, const std::string& prices) {
+    std::string text = kStudy;
+    text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
+    text.replace(text.find("profiles: [h100-published]\n"), 27, prices);
+    return inputs_of(text);
+  };
+  const PlanInputs inputs = on((folder / "mixed.yaml").string(), "");
+  CHECK(inputs.study.stack == "torchtitan");  // no profile is of both
+  CHECK(inputs.peak_flops == (989e12 + 312e12) / 2);
+  const SearchProblem problem = search_problem(inputs, *inputs.prices);
+  CHECK(problem.memory_limit_bytes == 64.0 * (1 << 30) * (1 - inputs.study.memory_reserve));
+  const auto fastest_s = [](const SearchProblem& p) {
+    const SearchResult found = search_layouts(p);
+    CHECK(check_certificate(found).empty());
+    CHECK(found.certificate.violations == 0);
+    return found.candidates[found.fastest].result->step_s;
+  };
+  const auto all_of = [&](std::size_t kind) {
+    SearchProblem p = search_problem(inputs, inputs.prices->on(kind));
+    p.cluster = p.cluster.all_of(kind);
+    return p;
+  };
+  CHECK(fastest_s(problem) > 1.5 * fastest_s(all_of(0)));
+  CHECK(fastest_s(problem) < 1.01 * fastest_s(all_of(1)));
+  CHECK_THROWS_WITH(on((folder / "mixed.yaml").string(), "profiles: [h100-published]\n"),
+                    Catch::Contains("a profile or machine model is of one GPU"));
 }
 
 TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {

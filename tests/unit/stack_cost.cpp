@@ -136,6 +136,24 @@ TEST_CASE("a group that its nodes do not share evenly costs about what one that 
   CHECK(transfer(36, 5) < 1.35 * transfer(40, 5));
 }
 
+TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
+  ClusterSpec mixed = cluster("hgx-h100");
+  OtherNodes a100{cluster("aws-p4d"), 8, 4}, slow{mixed, 12, 4};
+  slow.nic_Bps /= 4;
+  mixed.others = {a100, slow};
+  const StackCost both(mixed, read_stack("torchtitan"), test::published_reference());
+  const auto same = [](const OpCost& a, const OpCost& b) {
+    const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
+    CHECK(a.item(product, 0).seconds == b.item(product, 0).seconds);
+    const CollectivePrice x = a.collective(OpKind::all_gather, 1e9, 64, 8), y = b.collective(OpKind::all_gather, 1e9, 64, 8);
+    CHECK(x.latency_s == y.latency_s);
+    CHECK(x.efficiency == y.efficiency);
+  };
+  same(both.on(0), cost("hgx-h100", "torchtitan"));
+  for (std::size_t kind : {1, 2}) same(both.on(kind), StackCost(mixed.all_of(kind), read_stack("torchtitan"), test::published_reference()));
+  CHECK(both.on(1).item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds > 2 * both.item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds);
+}
+
 TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
   CHECK_THROWS_WITH(StackCost(cluster("local-2core"), read_stack("torchtitan"), test::published_reference()),
                     Contains("needs a GPU with a known data sheet"));
