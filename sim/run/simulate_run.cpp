@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/quantity.hpp"
+#include "sim/cluster/child.hpp"
 #include "sim/run/events.hpp"
+#include "sim/run/steps_on_simgrid.hpp"
 
 namespace wt {
 namespace {
@@ -89,7 +93,7 @@ void check(const RunScenario& s) {
                 s.failures.mean_s, s.failures.shape);
 }
 
-RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
+RunOutcome run(const RunScenario& s, std::uint64_t seed, const RunExecution& execution) {
   const RunClock clock{s.steps,
                        s.interval_steps,
                        ns(s.step_s),
@@ -123,6 +127,7 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
   const auto spend = [&](Bucket bucket, std::int64_t time) {
     out.buckets_ns[static_cast<std::size_t>(bucket)] += time;
     out.wall_ns += time;
+    execution.down(time);
   };
   Saved saved;
   std::int64_t ran = 0, window = window_every > 0 ? window_every : kNever;  // the next one, wall time
@@ -145,7 +150,7 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
     const std::int64_t to_found = stragglers.found() < kNever ? stragglers.found() - ran : kNever;
     const Events events{nodes.any() ? nodes.next() - ran : failure(), std::min({stop, to_window, to_found}), silent(), !survives()};
     replicas.restart(out.wall_ns);
-    const Uptime up = uptime(clock, saved, first, events, health);
+    const Uptime up = execution.uptime(clock, saved, first, events, health);
     for (std::size_t b = 0; b < kBuckets; ++b) out.buckets_ns[b] += up.spent[b];
     out.wall_ns += up.length;
     ran += up.length;
@@ -186,12 +191,25 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, UptimeModel uptime) {
 
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed) {
   check(scenario);
-  return run(scenario, seed, detail::jump_uptime);
+  return run(scenario, seed, {detail::jump_uptime});
 }
 
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed) {
   check(scenario);
-  return run(scenario, seed, detail::step_uptime);
+  return run(scenario, seed, detail::counted_steps());
+}
+
+RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed) {
+  check(scenario);
+  const std::string bytes = run_in_child([&] {
+    RunOutcome out;
+    FailingHost::simulate([&](FailingHost& host) { out = run(scenario, seed, detail::steps_on(host)); });
+    return std::string(reinterpret_cast<const char*>(&out), sizeof out);
+  });
+  static_assert(std::is_trivially_copyable_v<RunOutcome>);
+  RunOutcome out;
+  std::memcpy(&out, bytes.data(), sizeof out);
+  return out;
 }
 
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::uint64_t seed) {
@@ -201,7 +219,7 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
   out.runs = n;
   std::vector<double> goodputs;
   for (std::int64_t i = 0; i < n; ++i) {
-    const RunOutcome one = run(scenario, mix(seed + mix(static_cast<std::uint64_t>(i))), detail::jump_uptime);
+    const RunOutcome one = run(scenario, mix(seed + mix(static_cast<std::uint64_t>(i))), {detail::jump_uptime});
     out.finished += one.finished;
     out.wall_s.push_back(one.wall_s());
     goodputs.push_back(one.goodput());

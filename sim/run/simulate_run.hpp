@@ -97,6 +97,9 @@ struct RunOutcome {
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
 /// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
+/// The same steps and saves as work of a SimGrid host that fails and comes back, which decides what the failures cut
+/// short: equal to within what a clock of seconds in a double resolves (a few nanoseconds in 90 days).
+RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed);
 
 struct RunDistribution {
   std::int64_t runs = 0;

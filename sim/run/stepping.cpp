@@ -4,80 +4,98 @@
 namespace wt::detail {
 namespace {
 
-/// Lets time pass until the failure.
-struct Walk {
-  std::int64_t now = 0, failure = 0;
-  BucketTimes spent{};
-
-  /// False when the failure cuts the span short.
-  bool pass(std::int64_t span, Bucket bucket) {
-    const bool whole = now + span <= failure;
-    const std::int64_t passed = whole ? span : failure - now;
-    now += passed;
-    spent[static_cast<std::size_t>(bucket)] += passed;
+/// By arithmetic: exact.
+class CountedTime : public UptimeTime {
+ public:
+  explicit CountedTime(std::int64_t failure) : failure_(failure) {}
+  std::int64_t now() const override { return now_; }
+  bool pass(std::int64_t span) override {
+    const bool whole = now_ + span <= failure_;
+    now_ = whole ? now_ + span : failure_;
     return whole;
   }
-  bool wait_until(std::int64_t time, Bucket bucket) { return time <= now || pass(time - now, bucket); }
+  void start_persist(std::int64_t span) override { persist_ends_ = now_ + span; }
+  bool wait_persisted() override { return persist_ends_ <= now_ || pass(persist_ends_ - now_); }
+  bool persisted() const override { return persist_ends_ > 0 && persist_ends_ <= now_; }
+
+ private:
+  std::int64_t now_ = 0, failure_, persist_ends_ = 0;
 };
 
 }  // namespace
 
-Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health) {
-  Walk walk{0, events.failure, {}};
+Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health,
+                   UptimeTime& time) {
+  BucketTimes spent{};
+  const auto booked = [&](Bucket bucket, const auto& wait) {
+    const std::int64_t before = time.now();
+    const bool whole = wait();
+    spent[static_cast<std::size_t>(bucket)] += time.now() - before;
+    return whole;
+  };
+  const auto pass = [&](std::int64_t span, Bucket bucket) { return booked(bucket, [&] { return time.pass(span); }); };
+  const auto wait_persisted = [&] { return booked(Bucket::checkpoint_save, [&] { return time.wait_persisted(); }); };
   Work done = from.loaded, secured = from.secured, saved = secured, local = done;
-  std::int64_t persist_ends = 0, trained = 0;  // of the save in flight, 0 = none; time in steps
+  std::int64_t trained = 0;  // time in steps
   UptimeEnd how = UptimeEnd::failed;
 
   const auto train = [&] {
     const std::int64_t reload = done.steps > secured.steps ? clock.local_reload : clock.reload;
-    if (!walk.pass(clock.restart, Bucket::accelerator_init)) return;
-    if (!first && !walk.pass(reload, Bucket::checkpoint_restore)) return;
-    if (!walk.pass(clock.startup, Bucket::program_startup)) return;
+    if (!pass(clock.restart, Bucket::accelerator_init)) return;
+    if (!first && !pass(reload, Bucket::checkpoint_restore)) return;
+    if (!pass(clock.startup, Bucket::program_startup)) return;
     while (true) {
-      Health now = health(walk.now);
+      Health now = health(time.now());
       if (now.pause > 0) {
-        if (!walk.pass(now.pause, Bucket::infrastructure_recovery)) return;
-        now = health(walk.now);
+        if (!pass(now.pause, Bucket::infrastructure_recovery)) return;
+        now = health(time.now());
       }
-      if (now.gone || !walk.pass(now.step, Bucket::wasted_progress)) return;
+      if (now.gone || !pass(now.step, Bucket::wasted_progress)) return;
       trained += now.step;
       done = done.after(1, now.step - clock.step);
-      const bool finished = done.steps == clock.steps, stopping = walk.now >= events.stop;
+      const bool finished = done.steps == clock.steps, stopping = time.now() >= events.stop;
       const bool global = finished || stopping || done.steps % clock.interval == 0;
       if (!global && (clock.local_interval == 0 || done.steps % clock.local_interval != 0)) continue;
-      if (!walk.pass(clock.verify, Bucket::custom_events)) return;
+      if (!pass(clock.verify, Bucket::custom_events)) return;
       const bool corrupted = trained > events.silent;
       if (global || corrupted) {
-        if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
+        if (!wait_persisted()) return;
         secured = saved;
       }
       if (corrupted) {
         how = UptimeEnd::corrupted;
         return;
       }
-      if (!walk.pass(global ? clock.blocking : clock.local_blocking, Bucket::checkpoint_save)) return;
+      if (!pass(global ? clock.blocking : clock.local_blocking, Bucket::checkpoint_save)) return;
       if (!finished) local = done;
       if (!global) continue;
       saved = done;
-      persist_ends = walk.now + clock.persist;
+      time.start_persist(clock.persist);
       if (!finished && !stopping) continue;
-      if (!walk.wait_until(persist_ends, Bucket::checkpoint_save)) return;
+      if (!wait_persisted()) return;
       local = done;
       how = finished ? UptimeEnd::finished : UptimeEnd::planned;
       return;
     }
   };
   train();
-  if (persist_ends > 0 && persist_ends <= walk.now) secured = saved;
+  if (time.persisted()) secured = saved;
 
   // Work was booked as wasted until it is known to be kept.
   const Work loaded = how == UptimeEnd::failed && events.local_lost ? secured : local;
   const std::int64_t kept = (loaded.steps - from.loaded.steps) * clock.step,
                      longer = loaded.longer - from.loaded.longer;
-  walk.spent[static_cast<std::size_t>(Bucket::wasted_progress)] -= kept + longer;
-  walk.spent[static_cast<std::size_t>(Bucket::productive)] += kept;
-  walk.spent[static_cast<std::size_t>(Bucket::other)] += longer;
-  return {how, walk.now, {loaded, secured}, walk.spent};
+  spent[static_cast<std::size_t>(Bucket::wasted_progress)] -= kept + longer;
+  spent[static_cast<std::size_t>(Bucket::productive)] += kept;
+  spent[static_cast<std::size_t>(Bucket::other)] += longer;
+  return {how, time.now(), {loaded, secured}, spent};
+}
+
+RunExecution counted_steps() {
+  return {[](const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health) {
+    CountedTime time(events.failure);
+    return step_uptime(clock, from, first, events, health, time);
+  }};
 }
 
 }  // namespace wt::detail

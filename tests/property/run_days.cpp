@@ -9,28 +9,12 @@
 #include "configs/spec/error.hpp"
 #include "planner/cadence_formulas.hpp"
 #include "sim/run/simulate_run.hpp"
+#include "tests/support/run_scenarios.hpp"
 
 using namespace wt;
+using namespace wt::test;
 
 namespace {
-
-RunScenario busy() {  // everything happens, in seconds
-  RunScenario s;
-  s.steps = 20000, s.step_s = 7.3, s.interval_steps = 40;
-  s.blocking_s = 11.1, s.persist_s = 90.7, s.startup_s = 21;
-  s.failures = {9000, 1.0};
-  s.detect_s = 60, s.reschedule_s = 200, s.restart_s = 45.5, s.reload_s = 130;
-  s.planned_mean_s = 40000, s.planned_stop_s = 1800;
-  s.spares = 2, s.repair_s = 12000;
-  return s;
-}
-
-RunScenario busier() {  // with slow nodes and maintenance
-  RunScenario s = busy();
-  s.stragglers = {11000, 1.37, 5000};
-  s.maintenance_every_s = 30000, s.maintenance_s = 2500;
-  return s;
-}
 
 RunScenario smooth() {  // nothing but steps: what is added is all there is to see
   RunScenario s;
@@ -88,7 +72,7 @@ TEST_CASE("one uptime: jumping equals stepping at every time of failure, stop an
       };
     };
     const detail::Uptime jump = detail::jump_uptime(c, from, first, events, healths());
-    const detail::Uptime step = detail::step_uptime(c, from, first, events, healths());
+    const detail::Uptime step = detail::counted_steps().uptime(c, from, first, events, healths());
     INFO("case " << i << " steps " << c.steps << " interval " << c.interval << " local " << c.local_interval << " step "
                  << c.step << " C " << c.blocking << " P " << c.persist << " V " << c.verify << " from " << resumed
                  << " or " << persisted << " failure " << events.failure << " stop " << events.stop << " silent "
@@ -118,28 +102,9 @@ TEST_CASE("whole runs: jumping equals stepping, with every feature and every see
 }
 
 TEST_CASE("whole runs: jumping equals stepping in scenarios drawn at random") {
-  std::mt19937_64 engine(5);
-  const auto draw = [&](double low, double high) {  // evenly in the logarithm
-    return low * std::pow(high / low, static_cast<double>(engine() >> 11) * 0x1p-53);
-  };
-  const auto maybe = [&](double low, double high) { return engine() % 4 == 0 ? 0 : draw(low, high); };
+  RandomRuns runs;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    RunScenario s;
-    s.steps = static_cast<std::int64_t>(draw(1, 3000)), s.interval_steps = static_cast<std::int64_t>(draw(1, 200));
-    s.step_s = draw(0.5, 5), s.blocking_s = maybe(0.1, 20), s.persist_s = maybe(1, 500), s.startup_s = maybe(1, 20);
-    s.detect_s = maybe(1, 100), s.reschedule_s = maybe(1, 100), s.restart_s = maybe(1, 100), s.reload_s = maybe(1, 100);
-    s.failures = {maybe(100, 1e4), draw(0.5, 2)};
-    s.planned_mean_s = maybe(100, 1e4), s.planned_stop_s = draw(1, 100);
-    s.stragglers = {maybe(5, 1e4), draw(1, 4), draw(0.1, 3000), seed % 2 == 0};
-    s.maintenance_every_s = maybe(50, 1e4), s.maintenance_s = 0.9 * s.maintenance_every_s * draw(1e-3, 1);
-    s.spares = static_cast<std::int64_t>(engine() % 3) - 1, s.repair_s = draw(10, 3000);
-    if (engine() % 2 == 0) {
-      s.local = {static_cast<std::int64_t>(draw(1, 30)), maybe(0.1, 5), maybe(1, 100),
-                 static_cast<double>(engine() % 5) / 4};
-      s.interval_steps = s.local.interval_steps * static_cast<std::int64_t>(draw(1, 20));
-    }
-    s.silent = {maybe(100, 1e4), maybe(0.1, 20)};
-    if (engine() % 2 == 0) s.tolerance = {2 + static_cast<std::int64_t>(engine() % 6), maybe(1, 3000), maybe(0.1, 90)};
+    const RunScenario s = runs.next();
     const RunOutcome run = simulate_run(s, seed);
     INFO("seed " << seed);
     check_equal(run, simulate_run_stepping(s, seed));
