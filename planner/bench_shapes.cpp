@@ -37,7 +37,8 @@ RunSpec run_of(const StudySpec& s, const Layout& layout) {
 StudyShapes study_shapes(const PlanInputs& inputs) {
   const SearchProblem problem = search_problem(inputs, *inputs.prices);
   StudyShapes out;
-  out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.gpu_name;
+  inputs.study.cluster.check_one_gpu(inputs.study.gpus);
+  out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.one_gpu(inputs.study.gpus);
   StepItems items;
   for (const Candidate& c : enumerate_layouts(problem)) {
     if (c.fate == Fate::infeasible || peak_memory(problem, c.layout) > problem.memory_limit_bytes) continue;

@@ -70,11 +70,19 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
   }
 }
 
-/// The step with one slow node over the step without: nodes are alike, so that the first stands for any.
+/// The step with one slow node over the step without, in the mean over nodes: the first of each kind stands for its own.
 SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
-  SearchProblem slow = problem;
-  slow.cluster.degraded.push_back({.node = 0, .compute = node_compute.value});
-  return {std::max(1.0, simulate_layout(slow, plan.layout).step_s / plan.step.step_s),
+  std::map<std::size_t, std::pair<std::int64_t, std::int64_t>> kinds;  // first node and number
+  const std::int64_t nodes = (problem.gpus + problem.cluster.gpus_per_node - 1) / problem.cluster.gpus_per_node;
+  for (std::int64_t node = 0; node < nodes; ++node) ++kinds.try_emplace(problem.cluster.kind_of(node), node, 0).first->second.second;
+  double factor = 0;
+  for (const auto& [kind, first_and_count] : kinds) {
+    SearchProblem slow = problem;
+    slow.cluster.degraded.push_back({.node = first_and_count.first, .compute = node_compute.value});
+    factor += static_cast<double>(first_and_count.second) / static_cast<double>(nodes) *
+              std::max(1.0, simulate_layout(slow, plan.layout).step_s / plan.step.step_s);
+  }
+  return {factor,
           {Evidence::derived, fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}",
                                           node_compute.value, to_string(node_compute.evidence.kind),
                                           node_compute.evidence.source)}};

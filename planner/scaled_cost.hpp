@@ -1,6 +1,7 @@
 // Prices with a factor on them: the "what if the GPUs were slower, the network further away" of sensitivities.
 #pragma once
 #include <map>
+#include <memory>
 
 #include "configs/spec/study.hpp"
 #include "sim/machine/op_cost.hpp"
@@ -16,7 +17,7 @@ class ScaledCost : public OpCost {
 
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override {
-    return faster(cost_.item(item, rows), Clock{scale_.clock}.factor(item));
+    return faster(cost_.item(item, rows), Clock{scale_.clock}.factor(item, rows.sum));
   }
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
     return faster(cost_.segment(op, rows, {clock.speed * scale_.clock}), 1);
@@ -29,7 +30,7 @@ class ScaledCost : public OpCost {
   }
   const OpCost& on(std::size_t kind) const override {
     const OpCost& theirs = cost_.on(kind);
-    return &theirs == &cost_ ? *this : others_.try_emplace(kind, theirs, scale_).first->second;
+    return &theirs == &cost_ ? *this : *others_.try_emplace(kind, std::make_unique<ScaledCost>(theirs, scale_)).first->second;
   }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
@@ -40,7 +41,7 @@ class ScaledCost : public OpCost {
 
   const OpCost& cost_;
   ScaleSpec scale_;
-  mutable std::map<std::size_t, ScaledCost> others_;  ///< by kind of node
+  mutable std::map<std::size_t, std::unique_ptr<ScaledCost>> others_;  ///< by kind of node
 };
 
 }  // namespace wt

@@ -34,12 +34,13 @@ MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
   });
 }
 
-/// The busiest rank of an expert group on nodes of each kind.
+/// The first rank on nodes of each kind that is the busiest of its expert group.
 std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
   const std::int64_t busiest = busiest_rank(problem, layout, routing), expert = layout.expert;
-  std::vector<std::int64_t> ranks{busiest};
-  for (const OtherNodes& other : problem.cluster.others) {
-    const std::int64_t rank = (other.first * problem.cluster.gpus_per_node + expert - 1) / expert * expert + busiest;
+  std::vector<std::int64_t> ranks;
+  for (const std::size_t kind : problem.cluster.kinds(layout.world())) {
+    std::int64_t rank = busiest;
+    while (rank < layout.world() && problem.cluster.kind_of(problem.cluster.node_of(rank)) != kind) rank += expert;
     if (rank < layout.world()) ranks.push_back(rank);
   }
   return ranks;

@@ -70,6 +70,10 @@ void read_nics(YamlMap& nic, NodeSpec& node) {
   node.nic_Bps = nic.quantity("bandwidth", parse_bytes_per_second);
 }
 
+std::string source_of(const OtherNodes& other) {
+  return fmt::format("nodes {} to {}", other.first, other.first + other.count - 1);
+}
+
 /// What an entry does not say is as on the cluster's own nodes.
 void read_others(YamlMap& map, ClusterSpec& c) {
   OtherNodes other{c, map.integer("first", 0, c.nodes - 1), 0};
@@ -87,7 +91,7 @@ void read_others(YamlMap& map, ClusterSpec& c) {
     read_nics(nic, other);
     nic.finish();
   }
-  c.sources[fmt::format("nodes {} to {}", other.first, other.first + other.count - 1)] = map.text("source");
+  c.sources[source_of(other)] = map.text("source");
   map.finish();
   c.others.push_back(other);
 }
@@ -164,12 +168,14 @@ double ClusterSpec::usable_by_all_bytes(std::int64_t ranks) const {
   return least;
 }
 
-bool ClusterSpec::one_gpu(std::int64_t ranks) const {
-  return std::ranges::all_of(kinds(ranks), [&](std::size_t kind) { return of_kind(kind).gpu_name == gpu_name; });
+std::string ClusterSpec::one_gpu(std::int64_t ranks) const {
+  std::set<std::string> gpus;
+  for (const std::size_t kind : kinds(ranks)) gpus.insert(of_kind(kind).gpu_name);
+  return gpus.size() == 1 ? *gpus.begin() : "";
 }
 
 void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
-  if (!one_gpu(ranks))
+  if (one_gpu(ranks).empty())
     throw_error(Code::usage, "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose prices "
                 "are of any published GPU (--stack torchtitan, stack: torchtitan)", name, nodes_text(ranks));
 }
@@ -181,6 +187,18 @@ std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
   for (const auto& [gpu, nodes_of] : count)
     text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", nodes_of, nodes_of == 1 ? "node" : "nodes", gpus_per_node, gpu);
   return text;
+}
+
+void ClusterSpec::set_nodes(std::int64_t count) {
+  if (!others.empty() && count > nodes)
+    throw_error(Code::usage, "cluster {}: found {} nodes, of several kinds, for {}; say in its file of which kind the further ones are",
+                name, nodes, count);
+  nodes = count;
+  std::erase_if(others, [&](const OtherNodes& other) {
+    if (other.first >= count) sources.erase(source_of(other));
+    return other.first >= count;
+  });
+  std::erase_if(degraded, [&](const NodeHealth& entry) { return entry.node >= count; });
 }
 
 void ClusterSpec::check_ranks(std::int64_t ranks, const std::string& where) const {

@@ -79,7 +79,8 @@ struct ClusterSpec : NodeSpec {
   std::vector<std::size_t> kinds(std::int64_t ranks) const;
   /// What every one of the first `ranks` ranks may allocate.
   double usable_by_all_bytes(std::int64_t ranks) const;
-  bool one_gpu(std::int64_t ranks) const;
+  /// The GPU of all of the first `ranks` ranks; "" where they have several.
+  std::string one_gpu(std::int64_t ranks) const;
   /// "16 nodes of 8 A100-SXM-80GB, 48 nodes of 8 H100-SXM-80GB": of the nodes that hold the first `ranks` ranks.
   std::string nodes_text(std::int64_t ranks) const;
   /// NIC bandwidth that one GPU can use, per direction.
@@ -97,8 +98,11 @@ struct ClusterSpec : NodeSpec {
   }
   /// Uplinks may hold transfers up: leaves are oversubscribed, or some are degraded.
   bool uplinks_matter() const { return !shared_cores() && (oversubscription > 1 || !degraded_leaves.empty()); }
-  /// Throws Error{usage} where ranks have other GPUs than gpu_name, which prices of one machine do not know.
+  /// Throws Error{usage} where ranks have several GPUs, which prices of one machine do not know.
   void check_one_gpu(std::int64_t ranks) const;
+  /// Other kinds keep their places: those beyond the last node leave. Throws Error{usage} where there are other kinds and
+  /// nodes come to be: nobody says of which.
+  void set_nodes(std::int64_t count);
   /// The same cluster with at least `ranks` ranks; throws Error{usage} when they do not fit.
   void check_ranks(std::int64_t ranks, const std::string& where) const;
 };

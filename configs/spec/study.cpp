@@ -154,13 +154,14 @@ StudySpec read(YamlMap& map, const std::string& text) {
     map.fail("gpus", fmt::format("found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name));
   if (s.cluster.shared_cores() && s.gpus > per_node)
     map.fail("gpus", fmt::format("found {}, cluster {} has {} ranks", s.gpus, s.cluster.name, per_node));
-  s.cluster.nodes = std::max<std::int64_t>(1, s.gpus / per_node);
+  s.cluster.set_nodes(std::max<std::int64_t>(1, s.gpus / per_node));
   if (map.has("oversubscription")) s.cluster.oversubscription = map.number("oversubscription", 1.0, 1e3);
   s.profiles = words(map, "profiles", {});
   s.stack = map.text("stack", "");
   if (!s.stack.empty() && !s.profiles.empty())
     map.fail("stack", "found beside profiles; needs one of them (profiles: [] drops them): a stack is priced by published measurements alone");
-  if (s.stack.empty() && s.profiles.empty() && s.cluster.one_gpu(s.gpus)) s.profiles = profiles_for_gpu(s.cluster.gpu_name);
+  if (const std::string gpu = s.cluster.one_gpu(s.gpus); s.stack.empty() && s.profiles.empty() && !gpu.empty())
+    s.profiles = profiles_for_gpu(gpu);
   if (s.stack.empty() && s.profiles.empty() && s.cluster.shared_cores())
     map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "
                                      "or a training run writes one",

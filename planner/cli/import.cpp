@@ -145,6 +145,8 @@ void add_cluster(Profile& profile, const std::string& name) {
   const ClusterSpec cluster = read_cluster(name);
   if (cluster.shared_cores())
     throw_error(Code::usage, "--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
+  if (!cluster.others.empty())
+    throw_error(Code::usage, "--cluster {}: found nodes of several kinds, needs a cluster of those that were measured", name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
   const auto sheet = data_sheet(cluster.gpu_name);

@@ -84,7 +84,8 @@ Table memory_table(const SimulatedStep& step) {
                           {static_cast<double>(peak.worst_rank), fmt::format("{}", peak.worst_rank)},
                           {GiB, fmt::format("{:.3f}", GiB)}});
   }
-  table.note = usable_bytes(step) > 0 ? fmt::format("A rank may allocate {} on {}.", format_bytes(usable_bytes(step)), step.cluster.name)
+  const double usable = step.cluster.usable_by_all_bytes(step.run.layout.world());
+  table.note = usable > 0 ? fmt::format("A rank may allocate {} on {}.", format_bytes(usable), step.cluster.name)
                                       : fmt::format("{} does not say what a rank may allocate.", step.cluster.name);
   return table;
 }
@@ -99,33 +100,38 @@ nlohmann::json payload(const SimulatedStep& step) {
   }
   for (const auto& [index, peak] : class_peaks(step))
     memory.push_back({{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
+  const MemoryUse fullest = fullest_memory(step);
   return {{"step_s", r.step_s}, {"low_s", r.low_s}, {"high_s", r.high_s}, {"exposed_s", r.exposed_s},
           {"slowed_s", r.slowed_s},
           {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s}, {"world", step.run.layout.world()},
           {"simulated_ranks", r.simulated_ranks}, {"critical_rank", r.critical_rank}, {"evidence_s", evidence},
-          {"peak_bytes", peak_bytes(step)}, {"usable_bytes", usable_bytes(step)}, {"ops", ops}, {"memory", memory}};
+          {"peak_bytes", fullest.peak_bytes}, {"usable_bytes", fullest.usable_bytes}, {"ops", ops}, {"memory", memory}};
 }
 
 }  // namespace
 
-double peak_bytes(const SimulatedStep& step) {
-  double peak = 0;
-  for (const StepTimeline& t : step.replay.timelines) peak = std::max(peak, t.peak_bytes);
-  return peak;
+MemoryUse fullest_memory(const SimulatedStep& step) {
+  const auto share = [](const MemoryUse& m) { return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes; };
+  MemoryUse fullest;
+  for (const StepTimeline& t : step.replay.timelines) {
+    const NodeSpec& node = step.cluster.of_kind(step.cluster.kind_of(step.cluster.node_of(t.rank)));
+    const MemoryUse own{t.peak_bytes, node.usable_memory_bytes};
+    if (fullest.peak_bytes == 0 || share(own) > share(fullest)) fullest = own;
+  }
+  return fullest;
 }
-
-double usable_bytes(const SimulatedStep& step) { return step.cluster.usable_by_all_bytes(step.run.layout.world()); }
 
 Report simulate_report(const SimulatedStep& step) {
   const ReplayResult& r = step.replay;
-  const bool fits = usable_bytes(step) <= 0 || peak_bytes(step) <= usable_bytes(step);
+  const MemoryUse fullest = fullest_memory(step);
+  const bool fits = fullest.usable_bytes <= 0 || fullest.peak_bytes <= fullest.usable_bytes;
   Report report;
   report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
   report.answer = fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s),
                               step.run.layout.world(), step.run.layout.name(),
                               format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
-                              fits ? "" : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(peak_bytes(step)),
-                                                      format_bytes(usable_bytes(step))));
+                              fits ? "" : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(fullest.peak_bytes),
+                                                      format_bytes(fullest.usable_bytes)));
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;
 
@@ -134,7 +140,7 @@ Report simulate_report(const SimulatedStep& step) {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
       {"exposed communication", {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
       {"slowed by communication", {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
-      {"peak memory of a rank", {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
+      {"peak memory of a rank", {fullest.peak_bytes, format_bytes(fullest.peak_bytes), {}, fits ? Status::none : Status::bad}},
       {"routing", {step.routing + (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
       {"simulated", {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
                                  r.uplink_shares ? ", shared uplinks approximated" : r.folded ? "; the others are their twins" : "")}}};

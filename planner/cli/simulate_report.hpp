@@ -20,10 +20,13 @@ struct SimulatedStep {
 
 };
 
-/// Highest memory of any simulated rank, with the step's timelines; bytes.
-double peak_bytes(const SimulatedStep& step);
-/// What one rank may allocate on this cluster; 0 where the cluster does not say.
-double usable_bytes(const SimulatedStep& step);
+/// Of a rank.
+struct MemoryUse {
+  double peak_bytes = 0;
+  double usable_bytes = 0;  ///< what its GPU lets it allocate; 0 where the cluster does not say
+};
+/// Of the simulated rank whose memory is fullest, from the step's timelines.
+MemoryUse fullest_memory(const SimulatedStep& step);
 
 Report simulate_report(const SimulatedStep& step);
 

@@ -1,6 +1,7 @@
 #include "sim/cluster/failing_host.hpp"
 
 #include <cmath>
+#include <exception>
 #include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
@@ -37,8 +38,19 @@ void FailingHost::simulate(const std::function<void(FailingHost&)>& program) {
   self.impl_->host = zone->create_host("job", kSpeed)->set_core_count(2);
   self.impl_->other = zone->create_host("agent", kSpeed);
   zone->seal();
-  sg::Actor::create("agent", self.impl_->other, [&] { program(self); });
+  std::exception_ptr thrown;
+  sg::Actor::create("agent", self.impl_->other, [&] {
+    try {
+      program(self);
+    } catch (const simgrid::ForcefulKillException&) {
+      throw;  // SimGrid's own
+    } catch (...) {
+      thrown = std::current_exception();  // an actor must not throw
+    }
+    self.stop();
+  });
   engine.run();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 double FailingHost::now() const { return sg::Engine::get_clock(); }

@@ -47,9 +47,11 @@ RoutingFloor lowest(const std::vector<RoutingFloor>& floors, int first, int last
 
 class LaneSums {
  public:
+  /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds.
   LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const std::vector<RoutingFloor>& floors,
-           std::int64_t rank)
+           std::int64_t rank, const ClusterSpec* mixed)
       : cluster_(cluster),
+        mixed_(mixed),
         cost_(cost),
         floors_(floors),
         layout_(layout),
@@ -123,15 +125,20 @@ class LaneSums {
     }
     if (op.kind != OpKind::all_to_all)
       return price.latency_s + ring_bytes(op.kind, bytes, group->size) / price.efficiency *
-                                   (op.kind == OpKind::all_reduce
-                                        ? group->reduce_s_per_byte[static_cast<std::size_t>(price.algorithm)]
-                                        : group->gather_s_per_byte);
+                                   (op.kind == OpKind::all_reduce ? reduce_s_per_byte(*group, price.algorithm)
+                                                                  : group->gather_s_per_byte);
     const bool routed = op.action == Action::dispatch || op.action == Action::collect;
     const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
                                                               : op.collective.bytes.fixed * floor_.sent_share;
     // Whichever port they leave by, at its full rate.
     return price.latency_s + leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
+  }
+
+  /// Where nodes are of several kinds, another's algorithm may be taken.
+  double reduce_s_per_byte(const GroupShape& group, AllReduce algorithm) const {
+    return mixed_ ? *std::ranges::min_element(group.reduce_s_per_byte)
+                  : group.reduce_s_per_byte[static_cast<std::size_t>(algorithm)];
   }
 
   /// Inside a node or across nodes, whichever is faster.
@@ -148,15 +155,18 @@ class LaneSums {
 
   GroupShape shape(Axis axis) const {
     if (const auto nested = group_shape(cluster_, layout_, axis)) return *nested;
-    const Traffic traffic(without_uplinks(cluster_), layout_, neighbours(layout_, cluster_, rank_), {});
+    const ClusterSpec& cluster = mixed_ ? *mixed_ : cluster_;
+    const std::size_t kind = cluster.kind_of(cluster.node_of(rank_));
+    const Traffic traffic(without_uplinks(cluster), layout_, neighbours(layout_, cluster, rank_), {});
     const GroupInstance group = traffic.group(axis, mesh_.group_index(axis, rank_));
-    GroupShape shape{group.size, group.nodes, traffic.alone_s(group.ring)};
+    GroupShape shape{group.size, group.nodes, traffic.alone_s(group.ring, kind)};
     for (const AllReduce each : kAllReduces)
-      shape.reduce_s_per_byte[static_cast<std::size_t>(each)] = traffic.alone_s(traffic.all_reduce(group, each));
+      shape.reduce_s_per_byte[static_cast<std::size_t>(each)] = traffic.alone_s(traffic.all_reduce(group, each), kind);
     return shape;
   }
 
   const ClusterSpec& cluster_;
+  const ClusterSpec* mixed_;
   const OpCost& cost_;
   const std::vector<RoutingFloor>& floors_;
   RoutingFloor floor_;  ///< of the microbatches that are visited
@@ -202,19 +212,14 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
 
 double bound0(const Program& program, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
               const std::vector<RoutingFloor>& floors, std::int64_t rank) {
-  if (!cluster.others.empty()) {
-    const std::size_t kind = cluster.kind_of(cluster.node_of(rank));
-    return bound0(program, layout, cluster.all_of(kind), cost.on(kind), floors, rank);
-  }
-  return LaneSums(layout, cluster, cost, floors, rank).run(program);
+  if (cluster.others.empty()) return LaneSums(layout, cluster, cost, floors, rank, nullptr).run(program);
+  const std::size_t kind = cluster.kind_of(cluster.node_of(rank));
+  const ClusterSpec own = cluster.all_of(kind);
+  return LaneSums(layout, own, cost.on(kind), floors, rank, &cluster).run(program);
 }
 
 double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
               const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
-  if (!cluster.others.empty()) {
-    const std::size_t kind = cluster.kind_of(cluster.node_of(rank));
-    return bound1(programs, layout, cluster.all_of(kind), cost.on(kind), routing, step, rank);
-  }
   const ClusterSpec flat = without_uplinks(cluster);
   const Representatives group = neighbours(layout, flat, rank);
   const auto bound = bind_step(programs, layout, flat, cost, routing, step, group, {});

@@ -275,7 +275,7 @@ Price MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) c
   double largest = -1;
   for (const WorkItem& work : op.work) {
     Price price = item(work, rows);
-    sum += price *= clock.factor(work);
+    sum += price *= clock.factor(work, rows.sum);
     // The costliest item names look-up and evidence; by_evidence has them all.
     if (price.seconds > largest) {
       largest = price.seconds;

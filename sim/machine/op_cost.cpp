@@ -33,10 +33,10 @@ Price& Price::operator+=(const Price& other) {
   return *this;
 }
 
-double Clock::factor(const WorkItem& item) const {
+double Clock::factor(const WorkItem& item, double rows) const {
   const bool multiplies = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm || item.kernel == Kernel::attention;
-  constexpr double kMany = 1e9;  // of routed rows; an item without takes no notice
-  return multiplies && item.flops(kMany) > kComputeBoundIntensity * item.bytes(kMany) ? 1 / speed : 1;
+  const double judged = speed > 1 ? 1e9 : rows;
+  return multiplies && item.flops(judged) > kComputeBoundIntensity * item.bytes(judged) ? 1 / speed : 1;
 }
 
 CommunicationSlowdown published_slowdown() {

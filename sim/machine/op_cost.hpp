@@ -74,9 +74,9 @@ inline constexpr double kComputeBoundIntensity = 200;
 /// A clock or power state, over the one that prices are of.
 struct Clock {
   double speed = 1;
-  /// Time of an item over its time at speed 1: 1 / speed where arithmetic limits it, else 1. The same for any number of
-  /// routed rows, as if they were many: else the row with which arithmetic begins to limit would make the item faster.
-  double factor(const WorkItem& item) const;
+  /// Time of an item over its time at speed 1: 1 / speed where arithmetic limits it, else 1. Faster clocks take routed rows
+  /// for many: else the row with which arithmetic begins to limit would make the item faster.
+  double factor(const WorkItem& item, double rows) const;
 };
 
 class OpCost {
@@ -90,7 +90,8 @@ class OpCost {
   virtual Price segment(const Op& op, const BoundRows& rows, Clock clock) const = 0;
   /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
   virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
-  /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs differ.
+  /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs or adapters differ.
+  /// Who computes and what communication takes from it are the same on all kinds.
   virtual const OpCost& on(std::size_t /*kind*/) const { return *this; }
   /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
   virtual bool synchronous_host() const = 0;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -22,7 +23,7 @@ class RememberedCost : public OpCost {
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   const OpCost& on(std::size_t kind) const override {
     const OpCost& theirs = cost_.on(kind);
-    return &theirs == &cost_ ? *this : others_.try_emplace(kind, theirs).first->second;
+    return &theirs == &cost_ ? *this : *others_.try_emplace(kind, std::make_unique<RememberedCost>(theirs)).first->second;
   }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
@@ -48,7 +49,7 @@ class RememberedCost : public OpCost {
   const OpCost& cost_;
   mutable std::unordered_multimap<std::uint64_t, Segment> segments_;  ///< by hash
   mutable std::unordered_multimap<std::uint64_t, Transfer> transfers_;
-  mutable std::map<std::size_t, RememberedCost> others_;  ///< by kind of node
+  mutable std::map<std::size_t, std::unique_ptr<RememberedCost>> others_;  ///< by kind of node
 };
 
 }  // namespace wt

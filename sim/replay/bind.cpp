@@ -78,8 +78,9 @@ class Binder {
   }
 
   void add_group(GroupInstance group) {
-    std::set<std::size_t> kinds;
-    for (const std::int64_t member : group.members) kinds.insert(kind_of(member));
+    std::set<std::size_t> kinds{kind_of(group.members.front())};
+    if (!cluster_.others.empty())
+      for (const std::int64_t member : group.members) kinds.insert(kind_of(member));
     kinds_.emplace_back(kinds.begin(), kinds.end());
     groups_.push_back(std::move(group));
     loads_.emplace_back().fill(-1);
@@ -203,50 +204,54 @@ class Binder {
       task.load = static_cast<int>(bound_->tasks.loads.size());
       bound_->tasks.loads.push_back(exchange_load(pending, ops, bytes));
     }
+    const double largest = *std::ranges::max_element(bytes);
     const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
-    Transfer slowest = transfer(task, pending, kind, *std::ranges::max_element(bytes), kinds.front());
-    for (std::size_t i = 1; i < kinds.size(); ++i) {
-      const Transfer other = transfer(task, pending, kind, *std::ranges::max_element(bytes), kinds[i]);
-      if (alone_s(other, kinds[i]) > alone_s(slowest, slowest.kind)) slowest = other;
+    std::size_t slowest = kinds.front();
+    const auto price_on = [&](std::size_t each) -> const CollectivePrice& {
+      return prices_[each].collective(kind, largest, group.size, group.nodes);
+    };
+    for (const std::size_t each : kinds) {
+      const auto reached_Bps = [&](std::size_t k) { return price_on(k).efficiency * nominal_Bps(k, group); };
+      if (reached_Bps(each) < reached_Bps(slowest)) slowest = each;
+      task.latency_s = std::max(task.latency_s, price_on(each).latency_s + preparation(op, each));
     }
-    task.latency_s = slowest.latency_s;
-    task.load = slowest.load;
-    task.scale = slowest.scale;
-    set_evidence(task, slowest.price, kind == OpKind::all_reduce ? std::optional(slowest.price.algorithm) : std::nullopt);
+    const CollectivePrice& price = price_on(slowest);
+    if (task.load < 0) {
+      task.load = group_load(pending.group, kind, price.algorithm);
+      task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
+    } else {
+      task.scale = bound_->tasks.loads[static_cast<std::size_t>(task.load)].pools.empty() ? 0 : 1 / price.efficiency;
+    }
+    if (kinds.size() > 1) {
+      std::vector<double> over_slowest(cluster_.others.size() + 1, 1.0);
+      for (const std::size_t each : kinds) over_slowest[each] = price.efficiency / price_on(each).efficiency;
+      task.load = by_kind(task.load, over_slowest);
+    }
+    set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
-  /// A collective as it goes where all nodes are of one kind.
-  struct Transfer {
-    std::size_t kind = 0;
-    CollectivePrice price;
-    double latency_s = 0;  ///< with its preparation
-    int load = -1;
-    double scale = 0;
-  };
+  /// Of the wire that a group's transfers are longest on.
+  double nominal_Bps(std::size_t kind, const GroupInstance& group) const {
+    const NodeSpec& node = cluster_.of_kind(kind);
+    return group.nodes > 1 ? cluster_.nic_per_gpu_Bps(node) : node.nvswitch_Bps;
+  }
 
-  /// An exchange's load is the task's already.
-  Transfer transfer(const CollectiveTask& task, const Pending& pending, OpKind op_kind, double bytes, std::size_t kind) {
-    const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
-    Transfer out{kind, prices_[kind].collective(op_kind, bytes, group.size, group.nodes), 0, task.load, 0};
-    out.latency_s = out.price.latency_s + preparation(*pending.op, kind);
-    if (out.load >= 0) {
-      out.scale = bound_->tasks.loads[static_cast<std::size_t>(out.load)].pools.empty() ? 0 : 1 / out.price.efficiency;
-      return out;
-    }
-    const bool reduces = op_kind == OpKind::all_reduce;
-    int& load = loads_[static_cast<std::size_t>(pending.group)]
-                      [reduces ? static_cast<std::size_t>(out.price.algorithm) : kAllReduces.size()];
+  int group_load(int group, OpKind kind, AllReduce algorithm) {
+    const GroupInstance& instance = groups_[static_cast<std::size_t>(group)];
+    const bool reduces = kind == OpKind::all_reduce;
+    int& load = loads_[static_cast<std::size_t>(group)][reduces ? static_cast<std::size_t>(algorithm) : kAllReduces.size()];
     if (load < 0) {
       load = static_cast<int>(bound_->tasks.loads.size());
-      bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(group, out.price.algorithm) : group.ring);
+      bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(instance, algorithm) : instance.ring);
     }
-    out.load = load;
-    out.scale = ring_bytes(op_kind, bytes, group.size) / out.price.efficiency;
-    return out;
+    return load;
   }
 
-  double alone_s(const Transfer& t, std::size_t kind) const {
-    return t.latency_s + t.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(t.load)], kind);
+  /// A load with other amounts on nodes of each kind: what less efficient ones take longer for.
+  int by_kind(int load, const std::vector<double>& factors) {
+    const auto [it, fresh] = loads_by_kind_.try_emplace({load, factors}, static_cast<int>(bound_->tasks.loads.size()));
+    if (fresh) bound_->tasks.loads.push_back(traffic_.by_kind(bound_->tasks.loads[static_cast<std::size_t>(load)], factors));
+    return it->second;
   }
 
   PoolLoad exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) const {
@@ -293,6 +298,7 @@ class Binder {
   std::map<std::tuple<std::int64_t, std::int64_t, Direction>, int> channel_index_;  ///< sender, receiver, way
   std::vector<GroupInstance> groups_;
   std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
+  std::map<std::pair<int, std::vector<double>>, int> loads_by_kind_;
   std::vector<std::int64_t> present_;        ///< simulated members of each group
   std::vector<std::vector<std::size_t>> kinds_;  ///< group -> kinds of its members' nodes
   std::vector<std::vector<int>> instances_;  ///< group -> call number -> collective

@@ -61,8 +61,13 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
 /// Uplink pools of whole leaves, or of each rank its share; of a degraded leaf always whole, as all of its ranks are
 /// simulated.
 void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
-  const auto share = [&](std::int64_t node) {
-    return cluster_.nic_per_gpu_Bps(cluster_.of_kind(cluster_.kind_of(node))) / cluster_.oversubscription;
+  const auto leaf_Bps = [&](std::int64_t leaf) {  // of one rail; nodes that the cluster has no more are as its last one
+    double sum = 0;
+    for (std::int64_t i = 0; i < cluster_.nodes_per_leaf; ++i) {
+      const std::int64_t node = std::min(leaf * cluster_.nodes_per_leaf + i, cluster_.nodes - 1);
+      sum += cluster_.nic_per_gpu_Bps(cluster_.of_kind(cluster_.kind_of(node)));
+    }
+    return sum / cluster_.oversubscription;
   };
   std::map<std::int64_t, int> first;  // pool of a leaf
   const auto add = [&](std::int64_t rails, double Bps) {
@@ -71,17 +76,13 @@ void Traffic::add_uplinks(const std::vector<std::int64_t>& ranks) {
     return pool;
   };
   for (const std::int64_t rank : ranks) {
-    const std::int64_t node = cluster_.node_of(rank), leaf = cluster_.leaf_of(node);
+    const std::int64_t leaf = cluster_.leaf_of(cluster_.node_of(rank));
     if (!whole_uplinks(leaf)) {
-      uplink_.push_back(add(1, share(node)));
+      uplink_.push_back(add(1, leaf_Bps(leaf) / as_double(cluster_.nodes_per_leaf)));
       continue;
     }
     const auto [it, fresh] = first.try_emplace(leaf, 0);
-    if (fresh) {
-      double all = 0;
-      for (std::int64_t i = 0; i < cluster_.nodes_per_leaf; ++i) all += share(std::min(leaf * cluster_.nodes_per_leaf + i, cluster_.nodes - 1));
-      it->second = add(cluster_.gpus_per_node, all * cluster_.uplink_of(leaf));
-    }
+    if (fresh) it->second = add(cluster_.gpus_per_node, leaf_Bps(leaf) * cluster_.uplink_of(leaf));
     uplink_.push_back(it->second + static_cast<int>(2 * (rank % cluster_.gpus_per_node)));
   }
 }
@@ -222,6 +223,15 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
       add(uplink(to, false), amount);
     }
   return gather(amounts);
+}
+
+PoolLoad Traffic::by_kind(PoolLoad load, const std::vector<double>& factors) const {
+  const double least = *std::ranges::min_element(factors);
+  for (std::size_t i = 0; i < load.pools.size(); ++i) {
+    const std::size_t rank = static_cast<std::size_t>(load.pools[i]) / kPorts;
+    load.amounts[i] *= rank < kinds_.size() ? factors[kinds_[rank]] : least;
+  }
+  return load;
 }
 
 double Traffic::alone_s(const PoolLoad& load, std::optional<std::size_t> kind) const {

@@ -64,6 +64,8 @@ class Traffic {
   PoolLoad all_reduce(const GroupInstance& group, AllReduce algorithm) const;
   /// bytes[i * n + j]: from the group's member i to member j; all members must be simulated.
   PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes) const;
+  /// The load with the amounts on each kind of node times a factor of its own, on uplinks, which all share, the least.
+  PoolLoad by_kind(PoolLoad load, const std::vector<double>& factors) const;
   /// Seconds of a load that has the pools to itself; with a kind, on uplinks and that kind's nodes alone.
   double alone_s(const PoolLoad& load, std::optional<std::size_t> kind = {}) const;
 

@@ -98,7 +98,8 @@ RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
 /// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
 /// The same steps and saves as work of a SimGrid host that fails and comes back, which decides what the failures cut
-/// short: equal to within what a clock of seconds in a double resolves (a few nanoseconds in 90 days).
+/// short: equal but for the rounding of a clock of seconds in a double (0.2 microseconds in weeks), unless a failure falls
+/// into that much of the end of a step or persist.
 RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed);
 
 struct RunDistribution {

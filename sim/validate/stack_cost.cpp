@@ -97,7 +97,7 @@ Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const
   Price sum;
   double launches = 0;
   for (const WorkItem& each : op.work) {
-    sum.seconds += item_of(each, rows, at_ends(op)).seconds * clock.factor(each);
+    sum.seconds += item_of(each, rows, at_ends(op)).seconds * clock.factor(each, rows.sum);
     launches += each.pass == Pass::forward ? 1 : 2;
   }
   if (sum.seconds <= 0) return sum;

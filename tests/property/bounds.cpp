@@ -181,6 +181,31 @@ TEST_CASE("a cluster of two kinds of nodes takes as long as one of either where 
   CHECK(between > 20);
 }
 
+TEST_CASE("a cluster of two kinds of nodes takes no longer than one that has the worst of each") {
+  for (int i = 0; i < cases(200); ++i) {
+    const std::uint64_t seed = 500000 + static_cast<std::uint64_t>(i);
+    RandomStep s = random_step(seed, false);
+    s.cost.slowdown = 0;
+    mix(s, seed, false);
+    FakeCost other = *s.cost.others, worst = s.cost;
+    other.slowdown = 0, other.algorithm = s.cost.algorithm;
+    s.cost.others = std::make_shared<FakeCost>(other);
+    ClusterSpec cluster = s.cluster;
+    cluster.others.clear();
+    const OtherNodes& node = s.cluster.others[0];
+    cluster.nvswitch_Bps = std::min(cluster.nvswitch_Bps * s.cost.efficiency, node.nvswitch_Bps * other.efficiency);
+    cluster.nic_Bps = std::min(cluster.nic_Bps * s.cost.efficiency, node.nic_Bps * other.efficiency);
+    worst.others = nullptr, worst.efficiency = 1;
+    worst.flops = std::min(worst.flops, other.flops), worst.Bps = std::min(worst.Bps, other.Bps),
+    worst.latency_s = std::max(worst.latency_s, other.latency_s);
+    const auto step_s = [&](const ClusterSpec& on, const OpCost& cost) {
+      return replay(s.set, s.layout, s.model, on, cost, *s.routing, {0, true, false, {}}).step_s;
+    };
+    INFO(text(s, seed));
+    CHECK(step_s(s.cluster, s.cost) <= 1.03 * step_s(cluster, worst));
+  }
+}
+
 TEST_CASE("computation that communication slows more makes a step longer, and never longer than if it were always slowed") {
   // Always the same 150 steps: contention may turn an order around (see the next case), by 5.4 % at worst in 1,900 others.
   for (int i = 0; i < 150; ++i) {

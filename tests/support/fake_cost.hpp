@@ -31,7 +31,7 @@ struct FakeCost : OpCost {
     Price sum{1e-6, 0.9e-6, 1.1e-6, Lookup::roofline, Evidence::measured};
     for (const WorkItem& w : op.work) {
       Price p = item(w, rows);
-      sum += p *= clock.factor(w);
+      sum += p *= clock.factor(w, rows.sum);
     }
     return sum;
   }
