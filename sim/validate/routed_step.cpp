@@ -1,6 +1,7 @@
 #include "sim/validate/routed_step.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "configs/spec/error.hpp"
 #include "sim/validate/step_work.hpp"
@@ -42,7 +43,10 @@ RoutedStep::RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric&
   for (const OpInstance& instance : unroll(set_.programs.front())) {
     const Op& op = *instance.op;
     if (routed(op)) {
-      ++routed_.at(static_cast<std::size_t>(instance.layer + op.layer_delta))[&op];
+      auto& ops = routed_.at(static_cast<std::size_t>(instance.layer + op.layer_delta));
+      const auto found = std::ranges::find(ops, &op, [](const auto& each) { return each.first; });
+      if (found == ops.end()) ops.emplace_back(&op, 1);
+      else ++found->second;
       continue;
     }
     const auto [price, fresh] = known.try_emplace(&op, 0.0);

@@ -3,7 +3,7 @@
 // and so do the all-to-alls, which end when the rank that receives most has received it. Gathers and reductions of
 // weights are left to what a stack takes beyond its work (see routing.hpp).
 #pragma once
-#include <map>
+#include <utility>
 #include <vector>
 
 #include "configs/spec/data_sheet.hpp"
@@ -40,7 +40,7 @@ class RoutedStep {
   DataSheet sheet_;
   ProgramSet set_;
   double fixed_s_ = 0;
-  std::vector<std::map<const Op*, int>> routed_;  ///< of each layer, and how often in a step
+  std::vector<std::vector<std::pair<const Op*, int>>> routed_;  ///< of each layer, in order, and how often in a step
 };
 
 }  // namespace wt

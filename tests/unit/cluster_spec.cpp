@@ -99,6 +99,17 @@ TEST_CASE("some nodes may be of another kind: what an entry does not say is as o
   CHECK(c.sources.at("nodes 2 to 2") == "x");
   CHECK_NOTHROW(c.check_one_gpu(16));
   CHECK_THROWS_WITH(c.check_one_gpu(17), Catch::Contains("a profile or machine model is of one GPU"));
+  CHECK(c.one_gpu(16) == "H100");
+  CHECK(c.one_gpu(17).empty());
+  CHECK(parse(kGpu + "other_nodes: [{first: 0, count: 2, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, source: x}]\n")
+            .one_gpu(16) == "A100");
+  ClusterSpec smaller = c;
+  smaller.set_nodes(3);
+  CHECK(smaller.others.size() == 1);
+  CHECK(smaller.sources.count("nodes 2 to 2") == 1);
+  CHECK(smaller.sources.count("nodes 3 to 3") == 0);
+  CHECK(smaller.degraded.empty());
+  CHECK_THROWS_WITH(smaller.set_nodes(4), Catch::Contains("of which kind"));
   const auto refused = [](const std::string& entries, const std::string& why) {
     INFO(entries);
     CHECK_THROWS_WITH(parse(kGpu + "other_nodes: [" + entries + "]\n"), Catch::Contains(why));
