@@ -37,7 +37,9 @@ RunSpec run_of(const StudySpec& s, const Layout& layout) {
 StudyShapes study_shapes(const PlanInputs& inputs) {
   const SearchProblem problem = search_problem(inputs, *inputs.prices);
   StudyShapes out;
-  inputs.study.cluster.check_one_gpu(inputs.study.gpus);
+  if (inputs.study.cluster.one_gpu(inputs.study.gpus).empty())
+    throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind", inputs.study.name,
+                inputs.study.cluster.nodes_text(inputs.study.gpus));
   out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.one_gpu(inputs.study.gpus);
   StepItems items;
   for (const Candidate& c : enumerate_layouts(problem)) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How far off is the replay of our own trainer on this machine? Calibrates on the demo's run (four ranks) and benchmarks,
 # then trains and predicts runs of 1, 2 and 4 ranks in other layouts, widths, depths and lengths that it has not seen, and
-# at the end the first one again: what that one is off by is the machine's doing.
+# at the end the first one again: by how much the two differ is the machine's doing.
 #   bench/replay/replay.sh [FOLDER]     FOLDER (default out/replay) keeps everything; takes about five minutes
 # Leave the machine alone meanwhile: other programs slow the measured side.
 set -euo pipefail
@@ -31,4 +31,4 @@ run wider "s/d_model: .*/d_model: 256/; s/^  n_heads: .*/  n_heads: 8/; s/ffn_hi
 run narrower "$(mesh 1 4 2); s/d_model: .*/d_model: 128/; s/^  n_heads: .*/  n_heads: 4/; s/ffn_hidden_size: 384/ffn_hidden_size: 256/; s/n_layers: .*/n_layers: 6/"
 run calibration-again # how far the machine itself has moved meanwhile
 ./windtunnel compare "$out"/{calibration,one-rank,two-fsdp,two-expert,two-replicas,four-fsdp,four-expert,four-replicas,wider,narrower,calibration-again} \
-  --calibrated-on "$out/calibration" --machine "$out/machine.json" -o "$out/report.html"
+  --calibrated-on "$out/calibration" --calibrated-on "$out/calibration-again" --machine "$out/machine.json" -o "$out/report.html"

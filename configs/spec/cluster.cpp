@@ -199,6 +199,7 @@ void ClusterSpec::set_nodes(std::int64_t count) {
     return other.first >= count;
   });
   std::erase_if(degraded, [&](const NodeHealth& entry) { return entry.node >= count; });
+  std::erase_if(degraded_leaves, [&](const LeafHealth& entry) { return entry.leaf > leaf_of(count - 1); });
 }
 
 void ClusterSpec::check_ranks(std::int64_t ranks, const std::string& where) const {

@@ -84,9 +84,12 @@ Table memory_table(const SimulatedStep& step) {
                           {static_cast<double>(peak.worst_rank), fmt::format("{}", peak.worst_rank)},
                           {GiB, fmt::format("{:.3f}", GiB)}});
   }
-  const double usable = step.cluster.usable_by_all_bytes(step.run.layout.world());
-  table.note = usable > 0 ? fmt::format("A rank may allocate {} on {}.", format_bytes(usable), step.cluster.name)
-                                      : fmt::format("{} does not say what a rank may allocate.", step.cluster.name);
+  const MemoryUse fullest = fullest_memory(step);
+  table.note = fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may allocate.", step.cluster.name)
+               : step.cluster.kinds(step.run.layout.world()).size() > 1
+                   ? fmt::format("The fullest rank for its GPU has {} of {} that it may allocate.", format_bytes(fullest.peak_bytes),
+                                 format_bytes(fullest.usable_bytes))
+                   : fmt::format("A rank may allocate {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
   return table;
 }
 
@@ -105,10 +108,16 @@ nlohmann::json payload(const SimulatedStep& step) {
           {"slowed_s", r.slowed_s},
           {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s}, {"world", step.run.layout.world()},
           {"simulated_ranks", r.simulated_ranks}, {"critical_rank", r.critical_rank}, {"evidence_s", evidence},
-          {"peak_bytes", fullest.peak_bytes}, {"usable_bytes", fullest.usable_bytes}, {"ops", ops}, {"memory", memory}};
+          {"peak_bytes", peak_bytes(step)}, {"fullest_bytes", fullest.peak_bytes}, {"usable_bytes", fullest.usable_bytes}, {"ops", ops}, {"memory", memory}};
 }
 
 }  // namespace
+
+double peak_bytes(const SimulatedStep& step) {
+  double peak = 0;
+  for (const StepTimeline& t : step.replay.timelines) peak = std::max(peak, t.peak_bytes);
+  return peak;
+}
 
 MemoryUse fullest_memory(const SimulatedStep& step) {
   const auto share = [](const MemoryUse& m) { return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes; };
@@ -140,7 +149,7 @@ Report simulate_report(const SimulatedStep& step) {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
       {"exposed communication", {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
       {"slowed by communication", {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
-      {"peak memory of a rank", {fullest.peak_bytes, format_bytes(fullest.peak_bytes), {}, fits ? Status::none : Status::bad}},
+      {"peak memory of a rank", {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
       {"routing", {step.routing + (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
       {"simulated", {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
                                  r.uplink_shares ? ", shared uplinks approximated" : r.folded ? "; the others are their twins" : "")}}};

@@ -20,12 +20,14 @@ struct SimulatedStep {
 
 };
 
+/// Highest memory of any simulated rank, from the step's timelines; bytes.
+double peak_bytes(const SimulatedStep& step);
 /// Of a rank.
 struct MemoryUse {
   double peak_bytes = 0;
   double usable_bytes = 0;  ///< what its GPU lets it allocate; 0 where the cluster does not say
 };
-/// Of the simulated rank whose memory is fullest, from the step's timelines.
+/// Of the simulated rank that uses the largest share of its own GPU's.
 MemoryUse fullest_memory(const SimulatedStep& step);
 
 Report simulate_report(const SimulatedStep& step);

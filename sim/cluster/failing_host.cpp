@@ -1,11 +1,11 @@
 #include "sim/cluster/failing_host.hpp"
 
+#include <array>
 #include <cmath>
 #include <exception>
 #include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
-#include <vector>
 
 namespace wt {
 namespace sg = simgrid::s4u;
@@ -27,11 +27,9 @@ FailingHost::FailingHost() : impl_(std::make_unique<Impl>()) {}
 FailingHost::~FailingHost() = default;
 
 void FailingHost::simulate(const std::function<void(FailingHost&)>& program) {
-  std::vector<std::string> words{"windtunnel", "--log=root.thresh:critical"};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
+  std::string name = "windtunnel", log = "--log=root.thresh:critical";
+  std::array<char*, 3> arguments{name.data(), log.data(), nullptr};
+  int count = 2;
   sg::Engine engine(&count, arguments.data());
   FailingHost self;
   sg::NetZone* zone = sg::create_empty_zone("run");

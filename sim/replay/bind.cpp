@@ -211,8 +211,8 @@ class Binder {
       return prices_[each].collective(kind, largest, group.size, group.nodes);
     };
     for (const std::size_t each : kinds) {
-      const auto reached_Bps = [&](std::size_t k) { return price_on(k).efficiency * nominal_Bps(k, group); };
-      if (reached_Bps(each) < reached_Bps(slowest)) slowest = each;
+      const auto s_per_byte = [&](std::size_t k) { return wire_s_per_byte(k, kind, price_on(k), group) / price_on(k).efficiency; };
+      if (s_per_byte(each) > s_per_byte(slowest)) slowest = each;
       task.latency_s = std::max(task.latency_s, price_on(each).latency_s + preparation(op, each));
     }
     const CollectivePrice& price = price_on(slowest);
@@ -225,15 +225,20 @@ class Binder {
     if (kinds.size() > 1) {
       std::vector<double> over_slowest(cluster_.others.size() + 1, 1.0);
       for (const std::size_t each : kinds) over_slowest[each] = price.efficiency / price_on(each).efficiency;
-      task.load = by_kind(task.load, over_slowest);
+      PoolLoad& load = bound_->tasks.loads[static_cast<std::size_t>(task.load)];
+      if (op.kind == OpKind::all_to_all) load = traffic_.by_kind(std::move(load), over_slowest);
+      else task.load = by_kind(task.load, over_slowest);
     }
     set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
-  /// Of the wire that a group's transfers are longest on.
-  double nominal_Bps(std::size_t kind, const GroupInstance& group) const {
+  /// At nominal rates, on nodes of that kind; of an all-reduce by the algorithm that they take.
+  double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectivePrice& price, const GroupInstance& group) const {
     const NodeSpec& node = cluster_.of_kind(kind);
-    return group.nodes > 1 ? cluster_.nic_per_gpu_Bps(node) : node.nvswitch_Bps;
+    const double nic_Bps = cluster_.nic_per_gpu_Bps(node);
+    if (op_kind == OpKind::all_reduce)
+      return all_reduce_wire_s(price.algorithm, {node.nvswitch_Bps, nic_Bps}, group.size, group.nodes);
+    return 1 / (group.nodes > 1 ? nic_Bps : node.nvswitch_Bps);
   }
 
   int group_load(int group, OpKind kind, AllReduce algorithm) {
@@ -249,6 +254,7 @@ class Binder {
 
   /// A load with other amounts on nodes of each kind: what less efficient ones take longer for.
   int by_kind(int load, const std::vector<double>& factors) {
+    if (std::ranges::all_of(factors, [](double factor) { return factor == 1; })) return load;
     const auto [it, fresh] = loads_by_kind_.try_emplace({load, factors}, static_cast<int>(bound_->tasks.loads.size()));
     if (fresh) bound_->tasks.loads.push_back(traffic_.by_kind(bound_->tasks.loads[static_cast<std::size_t>(load)], factors));
     return it->second;

@@ -43,7 +43,8 @@ RoutedStep::RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric&
   for (const OpInstance& instance : unroll(set_.programs.front())) {
     const Op& op = *instance.op;
     if (routed(op)) {
-      auto& ops = routed_.at(static_cast<std::size_t>(instance.layer + op.layer_delta));
+      const int layer = instance.layer + op.layer_delta;
+      auto& ops = routed_.at(static_cast<std::size_t>(layer));
       const auto found = std::ranges::find(ops, &op, [](const auto& each) { return each.first; });
       if (found == ops.end()) ops.emplace_back(&op, 1);
       else ++found->second;
