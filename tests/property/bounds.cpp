@@ -31,6 +31,10 @@ const MachineModel& published() {
   return model;
 }
 
+double step_s(const RandomStep& s, const ClusterSpec& cluster, const OpCost& cost) {
+  return replay(s.set, s.layout, s.model, cluster, cost, *s.routing, {0, true, false, {}}).step_s;
+}
+
 /// Of small steps most segments are the host's.
 const OpCost& stack() {
   static const StackCost cost(read_cluster("hgx-h100"), read_stack("torchtitan"), test::published_reference());
@@ -159,10 +163,7 @@ TEST_CASE("a cluster of two kinds of nodes takes as long as one of either where 
     const std::uint64_t seed = 400000 + static_cast<std::uint64_t>(i);
     RandomStep s = random_step(seed, false);
     s.cost.slowdown = 0;
-    const auto step_s = [&](const ClusterSpec& cluster, const OpCost& cost) {
-      return replay(s.set, s.layout, s.model, cluster, cost, *s.routing, {0, true, false, {}}).step_s;
-    };
-    const double fast = step_s(s.cluster, s.cost);
+    const double fast = step_s(s, s.cluster, s.cost);
     OtherNodes other{s.cluster, 0, s.cluster.nodes};
     other.nvswitch_Bps /= 2, other.nic_Bps /= 2;
     FakeCost half = s.cost;
@@ -170,10 +171,10 @@ TEST_CASE("a cluster of two kinds of nodes takes as long as one of either where 
     s.cost.others = std::make_shared<FakeCost>(half);
     s.cluster.others = {other};
     INFO(text(s, seed));
-    const double slow = step_s(s.cluster, s.cost);
-    CHECK(slow == step_s(s.cluster.all_of(1), half));
+    const double slow = step_s(s, s.cluster, s.cost);
+    CHECK(slow == step_s(s, s.cluster.all_of(1), half));
     s.cluster.others[0].first = s.cluster.nodes / 2, s.cluster.others[0].count -= s.cluster.nodes / 2;
-    const double both = step_s(s.cluster, s.cost);
+    const double both = step_s(s, s.cluster, s.cost);
     CHECK(both >= fast / 1.03);  // contention: see the case before
     CHECK(both <= slow * 1.03);
     between += both > 1.05 * fast && both < 0.999 * slow;
@@ -182,7 +183,6 @@ TEST_CASE("a cluster of two kinds of nodes takes as long as one of either where 
 }
 
 TEST_CASE("a cluster of two kinds of nodes takes no longer than one that has the worst of each") {
-  int longer = 0;
   for (int i = 0; i < cases(200); ++i) {
     const std::uint64_t seed = 500000 + static_cast<std::uint64_t>(i);
     RandomStep s = random_step(seed, false);
@@ -199,15 +199,9 @@ TEST_CASE("a cluster of two kinds of nodes takes no longer than one that has the
     worst.others = nullptr, worst.efficiency = 1;
     worst.flops = std::min(worst.flops, other.flops), worst.Bps = std::min(worst.Bps, other.Bps),
     worst.latency_s = std::max(worst.latency_s, other.latency_s);
-    const auto step_s = [&](const ClusterSpec& on, const OpCost& cost) {
-      return replay(s.set, s.layout, s.model, on, cost, *s.routing, {0, true, false, {}}).step_s;
-    };
     INFO(text(s, seed));
-    const double ratio = step_s(s.cluster, s.cost) / step_s(cluster, worst);
-    CHECK(ratio <= 1.1);
-    longer += ratio > 1.03;  // contention, as above: 4 of 1,500, 5.7 % at worst
+    CHECK(step_s(s, s.cluster, s.cost) <= 1.03 * step_s(s, cluster, worst));  // contention: of 1,500 four do not, 5.7 % at worst
   }
-  CHECK(100 * longer <= cases(200));
 }
 
 TEST_CASE("computation that communication slows more makes a step longer, and never longer than if it were always slowed") {
@@ -231,11 +225,10 @@ TEST_CASE("computation that communication slows more makes a step longer, and ne
   }
 }
 
-TEST_CASE("a faster switch, network, memory or processor slows no step, but where a prefetch comes to meet what it waits for") {
+TEST_CASE("a faster switch, network, memory or processor never slows a step") {
   // Strict where each collective has the cluster to itself. With contention, work that ends earlier may start a
-  // prefetch that then shares the NICs with what the step waits for. Of 24,000 doublings (4,000 steps) one slowed a step by
-  // more than 3 %: a processor, by 6.3 %; five of a network, by 0.57 % at worst.
-  int doublings = 0, slowed = 0;
+  // prefetch that then shares the NICs with what the step waits for. These 200 steps keep to the bounds; with
+  // WT_RANDOM_LAYOUTS=4000 six of 24,000 doublings do not: one of a processor, by 6.3 %, five of a network, by 0.57 % at worst.
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;
     if (what == "network") cluster.nic_Bps *= 2;
@@ -247,10 +240,7 @@ TEST_CASE("a faster switch, network, memory or processor slows no step, but wher
   for (int i = 0; i < cases(200); ++i) {
     const std::uint64_t seed = 200000 + static_cast<std::uint64_t>(i);
     const RandomStep s = random_step(seed, false);
-    const auto step_s = [&](const ClusterSpec& cluster, const FakeCost& cost) {
-      return replay(s.set, s.layout, s.model, cluster, cost, *s.routing, {0, true, false, {}}).step_s;
-    };
-    const double before = step_s(s.cluster, s.cost),
+    const double before = step_s(s, s.cluster, s.cost),
                  alone = bound1(s.set, s.layout, s.cluster, s.cost, *s.routing, 0, s.rank);
     for (const std::string what : {"switch", "network", "uplinks", "latency", "memory", "processor"}) {
       ClusterSpec cluster = s.cluster;
@@ -259,10 +249,7 @@ TEST_CASE("a faster switch, network, memory or processor slows no step, but wher
       INFO(text(s, seed) << ", twice the " << what);
       CHECK(bound1(s.set, s.layout, cluster, cost, *s.routing, 0, s.rank) <= alone * (1 + 1e-9));
       const bool network = what == "network" || what == "uplinks" || what == "latency";
-      const double ratio = step_s(cluster, cost) / before;
-      CHECK(ratio <= (network ? 1.01 : 1.1));
-      ++doublings, slowed += ratio > (network ? 1 + 1e-6 : 1.03);
+      CHECK(step_s(s, cluster, cost) <= before * (network ? 1 + 1e-6 : 1.03));
     }
   }
-  CHECK(1000 * slowed <= doublings);
 }

@@ -22,16 +22,6 @@ RunScenario smooth() {  // nothing but steps: what is added is all there is to s
   return s;
 }
 
-void check_equal(const RunOutcome& a, const RunOutcome& b) {
-  CHECK(a.wall_ns == b.wall_ns);
-  CHECK(a.buckets_ns == b.buckets_ns);
-  CHECK(a.failures == b.failures);
-  CHECK(a.planned_stops == b.planned_stops);
-  CHECK(a.stragglers == b.stragglers);
-  CHECK(a.silent_errors == b.silent_errors);
-  CHECK(a.finished == b.finished);
-}
-
 std::int64_t total(const BucketTimes& buckets) {
   return std::accumulate(buckets.begin(), buckets.end(), std::int64_t{0});
 }

@@ -1,11 +1,27 @@
-// Runs of weeks in which much happens, fixed ones and drawn ones.
+// Runs of weeks in which much happens, fixed ones and drawn ones, and whether two went alike.
 #pragma once
+#include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 
 #include "sim/run/simulate_run.hpp"
 
 namespace wt::test {
+
+/// Times within `rounding_ns`, all else equal.
+inline void check_equal(const RunOutcome& a, const RunOutcome& b, std::int64_t rounding_ns = 0) {
+  CHECK(std::abs(a.wall_ns - b.wall_ns) <= rounding_ns);
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    INFO(to_string(static_cast<Bucket>(i)));
+    CHECK(std::abs(a.buckets_ns[i] - b.buckets_ns[i]) <= rounding_ns);
+  }
+  CHECK(a.failures == b.failures);
+  CHECK(a.planned_stops == b.planned_stops);
+  CHECK(a.stragglers == b.stragglers);
+  CHECK(a.silent_errors == b.silent_errors);
+  CHECK(a.finished == b.finished);
+}
 
 inline RunScenario busy() {  // everything happens, in seconds
   RunScenario s;
