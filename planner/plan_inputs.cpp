@@ -42,6 +42,22 @@ double mean_peak(const ClusterSpec& cluster, std::int64_t gpus) {
   return sum / static_cast<double>(gpus);
 }
 
+/// The largest copy to host memory that the profiles measured, one GPU alone; all GPUs of a node copy at once.
+void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>& profiles) {
+  constexpr double kOfOneAlone = 0.5;  // as the bandwidth of a study that says nothing
+  std::int64_t largest = 0;
+  for (const Profile& profile : profiles)
+    for (const Measurement& m : profile.measurements) {
+      if (m.kernel != "device_to_host" || m.shape.count("bytes") == 0 || m.shape.at("bytes") <= largest || !(m.median() > 0)) continue;
+      largest = m.shape.at("bytes");
+      const double alone_Bps = static_cast<double>(largest) / m.median();
+      checkpoint.copy_Bps = kOfOneAlone * alone_Bps;
+      checkpoint.evidence = {std::max(Evidence::derived, m.evidence.kind),
+                             fmt::format("half of {:.1f} GB/s, which one GPU alone was measured to copy {} with", alone_Bps / 1e9, format_bytes(static_cast<double>(largest))),
+                             m.evidence.root_kind()};
+    }
+}
+
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) {
@@ -59,6 +75,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const auto machine = std::make_shared<MachineModel>(calibrate(profiles, {allow_assumed}).model);
   inputs.peak_flops = peak_of(*machine, study.precision);
   inputs.profile_names = study.profiles;
+  if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, profiles);
   inputs.prices = machine;
 }
 

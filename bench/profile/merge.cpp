@@ -1,7 +1,5 @@
 #include "bench/profile/merge.hpp"
 
-#include <algorithm>
-
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/error.hpp"
 
@@ -24,22 +22,6 @@ void check_same_kind(const Measurement& a, const Measurement& b, const std::stri
               "merge: found '{}' in {} and, in {}, in {}, allowed one unit, direction and evidence; "
               "rename one of them",
               a.name(), shown(a), where, shown(b));
-}
-
-void append(Measurement& all, const Measurement& more) {
-  const double n = static_cast<double>(all.samples.size()), k = static_cast<double>(more.samples.size());
-  for (const auto& [key, value] : more.counters) {
-    const auto [counter, is_new] = all.counters.emplace(key, value);
-    if (is_new) continue;
-    double& known = counter->second;
-    known = key.starts_with("max_")   ? std::max(known, value)
-            : key.starts_with("min_") ? std::min(known, value)
-                                      : (n * known + k * value) / (n + k);
-  }
-  for (const std::string& reason : more.throttled)
-    if (std::find(all.throttled.begin(), all.throttled.end(), reason) == all.throttled.end()) all.throttled.push_back(reason);
-  all.samples.insert(all.samples.end(), more.samples.begin(), more.samples.end());
-  all.evidence.source = joined(all.evidence.source, more.evidence.source);
 }
 
 }  // namespace
@@ -73,7 +55,9 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
         all.measurements.push_back(m);
       } else {
         check_same_kind(all.measurements[found->second], m, name(i));
-        append(all.measurements[found->second], m);
+        Measurement& known = all.measurements[found->second];
+        known.pool(m);
+        known.evidence.source = joined(known.evidence.source, m.evidence.source);
       }
     }
   }

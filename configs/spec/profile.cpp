@@ -108,6 +108,21 @@ double Measurement::median() const {
   return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
 }
 
+void Measurement::pool(const Measurement& again) {
+  const double n = static_cast<double>(samples.size()), k = static_cast<double>(again.samples.size());
+  for (const auto& [key, value] : again.counters) {
+    const auto [counter, is_new] = counters.emplace(key, value);
+    if (is_new) continue;
+    double& known = counter->second;
+    known = key.starts_with("max_")   ? std::max(known, value)
+            : key.starts_with("min_") ? std::min(known, value)
+                                      : (n * known + k * value) / (n + k);
+  }
+  for (const std::string& reason : again.throttled)
+    if (std::find(throttled.begin(), throttled.end(), reason) == throttled.end()) throttled.push_back(reason);
+  samples.insert(samples.end(), again.samples.begin(), again.samples.end());
+}
+
 json to_json(const Profile& profile) {
   json measurements = json::array();
   for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));

@@ -37,6 +37,9 @@ struct Measurement {
   std::string name() const;
   /// Of `samples`; the mean of the middle two for an even count. Throws Error{usage} when there is none.
   double median() const;
+  /// Takes over the samples of the same thing measured again, and what slowed the device meanwhile. Counters become means over
+  /// the samples, those named max_ or min_ the largest or least.
+  void pool(const Measurement& again);
 };
 
 /// A benchmark that was to be measured and failed: it keeps its row.

@@ -81,13 +81,13 @@ double positive_seconds(YamlMap& map, const std::string& key) {
 }
 
 void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
-  c.evidence = {Evidence::assumed, "Windtunnel: PCIe 5 x16 gives 50 GB/s at best, half of it while eight GPUs copy"};
+  c.evidence = {Evidence::assumed, "Windtunnel: PCIe 5 x16 gives 50 GB/s at best, half of it while all GPUs of a node copy"};
   if (!study.has("checkpoint")) return;
   YamlMap map = study.map("checkpoint");
   c.bytes_per_parameter = map.number_or("bytes_per_parameter", c.bytes_per_parameter, 1.0, 64.0);
-  const bool given = map.has("copy_bandwidth");
-  if (given) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
-  if (given || map.has("source")) c.evidence = read_source(map);
+  c.copy_given = map.has("copy_bandwidth");
+  if (c.copy_given) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
+  if (c.copy_given || map.has("source")) c.evidence = read_source(map);
   if (map.has("local")) {
     YamlMap local = map.map("local");
     c.local_every_s = positive_seconds(local, "every");

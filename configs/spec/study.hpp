@@ -17,7 +17,8 @@ namespace wt {
 /// them in the background at what the cluster's storage gives.
 struct CheckpointSpec {
   double bytes_per_parameter = 12;  ///< fp32 master and two AdamW moments
-  double copy_Bps = 25e9;           ///< one GPU to host memory
+  double copy_Bps = 25e9;           ///< one GPU to host memory, while all of a node copy
+  bool copy_given = false;          ///< by the study, and not to be taken from its profiles
   Provenance evidence;              ///< of the copy bandwidth
   /// Copies in host memory of the node and a peer, between the saves; they block as long as a save does.
   double local_every_s = 0;    ///< work between them, 0 = none

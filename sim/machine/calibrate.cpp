@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "configs/spec/error.hpp"
 #include "sim/machine/detail/calibration.hpp"
@@ -67,7 +68,7 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
       if (m.evidence.kind < known.measurement.evidence.kind)
         known = {&profile, m};
       else if (m.evidence.kind == known.measurement.evidence.kind)
-        known.measurement.samples.insert(known.measurement.samples.end(), m.samples.begin(), m.samples.end());
+        known.measurement.pool(m);
     }
   return out;
 }
@@ -133,6 +134,29 @@ bool is_of_machine(const std::string& kernel) {
   return kernel == "host_to_device" || kernel == "device_to_host" || kernel == "device_to_device" || kernel == "launch";
 }
 
+/// Half of a product's backward pass, timed apart (bench/suites/staircase.hpp).
+bool is_backward_product(const std::string& kernel) { return kernel == "gemm_rows" || kernel == "gemm_weight"; }
+
+/// The gradients of rows and weight of one shape as the backward pass that they make up, where that was not measured itself.
+void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& items) {
+  std::set<std::string> known;
+  for (const Sample& item : items) known.insert(item.measurement.name());
+  std::map<std::string, Sample> half;  // by the name of the whole
+  for (const Sample& sample : apart) {
+    Sample whole = sample;
+    Measurement& m = whole.measurement;
+    m.kernel = "gemm";
+    const auto [found, is_first] = half.emplace(m.name(), whole);
+    if (is_first || known.count(m.name())) continue;
+    const Measurement& other = found->second.measurement;
+    m.samples.resize(std::min(m.samples.size(), other.samples.size()));
+    for (std::size_t i = 0; i < m.samples.size(); ++i) m.samples[i] += other.samples[i];
+    m.evidence = {std::max({Evidence::derived, m.evidence.kind, other.evidence.kind}), "its two products, timed apart: " + m.evidence.source,
+                  std::max(m.evidence.root_kind(), other.evidence.root_kind())};
+    items.push_back(std::move(whole));
+  }
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -158,7 +182,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
     work.data.multiprocessors = std::atoll(processors->second.c_str());
 
-  std::vector<Sample> items, ops, collectives, besides, crowded;
+  std::vector<Sample> items, ops, collectives, besides, crowded, backward_products;
   std::map<std::string, int> left_out;
   for (Sample& sample : pooled(profiles)) {
     const std::string& kernel = sample.measurement.kernel;
@@ -168,6 +192,10 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
     }
     if (kernel == "step_computation") {
       crowded.push_back(std::move(sample));
+      continue;
+    }
+    if (is_backward_product(kernel)) {
+      backward_products.push_back(std::move(sample));
       continue;
     }
     if (is_of_machine(kernel)) continue;
@@ -191,6 +219,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   }
   for (const auto& [kernel, count] : left_out)
     work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
+  add_backward_passes(backward_products, items);
   if (items.empty() && ops.empty() && collectives.empty())
     throw_error(Code::usage,
                 "calibrate: found no measurement of a work item, an op or a collective in {} profile(s), allowed is at "

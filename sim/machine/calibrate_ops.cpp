@@ -13,6 +13,9 @@
 namespace wt::detail {
 namespace {
 
+/// A step's time is a sum over its ops, and sums follow means: medians leave out what the tails add (2.6 % of a step's
+/// computation over eleven runs on two cores, means 0.2 %). Of a stalled op at either end this share is left out.
+constexpr double kStalled = 0.02;
 constexpr double kSeveralSizes = 1.5;  // largest over smallest prediction from which an overhead can be told
 
 struct Trace {
@@ -129,7 +132,7 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
     try {
       const auto sharing = m.shape.find("host_ranks");
       const double crowding = sharing == m.shape.end() ? 1 : model.crowding(sharing->second);
-      Trace trace{items_seconds(m, key, model), m.median() / crowding, m.samples, m.evidence.kind, m.evidence.source};
+      Trace trace{items_seconds(m, key, model), trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind, m.evidence.source};
       for (double& seconds : trace.samples) seconds /= crowding;
       traces[key].push_back(std::move(trace));
     } catch (const Error& error) {

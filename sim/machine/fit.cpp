@@ -3,6 +3,8 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <numeric>
 
 #include "configs/spec/error.hpp"
 
@@ -77,6 +79,13 @@ double quantile(std::vector<double> values, double q) {
   const auto low = static_cast<std::size_t>(place);
   const std::size_t high = std::min(low + 1, values.size() - 1);
   return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
+}
+
+double trimmed_mean(std::vector<double> values, double share) {
+  if (values.empty()) throw_error(Code::usage, "trimmed mean: found no value, allowed at least one");
+  std::sort(values.begin(), values.end());
+  const auto cut = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+  return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) / static_cast<double>(std::ssize(values) - 2 * cut);
 }
 
 }  // namespace wt

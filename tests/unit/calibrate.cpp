@@ -123,6 +123,55 @@ TEST_CASE("what ranks that shared cores took is what one takes alone, and the cr
   CHECK(calibrate({p}).model.crowding(4) == 1);
 }
 
+TEST_CASE("an op costs the mean of its times, less what stalled; profiles of the same thing are pooled, counters too") {
+  Profile p = machine(), again;
+  const MachineModel items = calibrate({p}).model;
+  const double seconds = experts_s(items, 200);
+  Measurement skewed = trace("experts.fwd", 3, 1, 0, 200);
+  skewed.samples.assign(80, seconds);
+  skewed.samples.insert(skewed.samples.end(), 19, 2 * seconds);
+  skewed.samples.push_back(50 * seconds);  // stalled
+  skewed.samples.push_back(0.5 * seconds);
+  p.measurements.push_back(skewed);
+  // 101 samples less two at either end: 79 of one and 18 of two are left.
+  CHECK(calibrate({p}).model.data().ops.begin()->second.factor == Approx((79 + 18 * 2) / 97.0).epsilon(1e-6));
+
+  Measurement step;
+  step.kernel = "step_computation", step.pass = "", step.shape = {{"ranks", 4}}, step.samples = {0.5};
+  step.counters = {{"issuing_thread_cpu_s", 0.22}, {"alone_cpu_s", 0.2}};
+  step.evidence = {Evidence::measured, "synthetic"};
+  p.measurements.push_back(step);
+  again.fingerprint = p.fingerprint;
+  step.counters = {{"issuing_thread_cpu_s", 0.34}, {"alone_cpu_s", 0.2}};
+  again.measurements = {step};
+  CHECK(calibrate({p, again}).model.crowding(4) == Approx(1.4));
+}
+
+TEST_CASE("products of a backward pass that were timed apart make it up where it was not measured itself") {
+  Profile p = synthetic_profile();
+  const auto apart = [&](const char* kernel, double rows, double seconds) {
+    Measurement m = timed(gemm(rows, 64, 128), seconds);
+    m.kernel = kernel, m.pass = "backward";
+    p.measurements.push_back(m);
+  };
+  apart("gemm_rows", 256, 2e-4), apart("gemm_weight", 256, 3e-4);
+  apart("gemm_rows", 512, 4e-4);  // alone: nothing follows
+  apart("gemm_rows", 1024, 8e-4), apart("gemm_weight", 1024, 9e-4);
+  WorkItem backward = gemm(1024, 64, 128);
+  backward.pass = Pass::backward;
+  p.measurements.push_back(timed(backward, 2e-3));
+  const CalibrationResult result = calibrate({p});
+  const auto& points = result.model.data().table.at({Kernel::gemm, Pass::backward, Precision::fp32, {64, 128}});
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].rows == 256);
+  CHECK(points[0].seconds == Approx(5e-4));
+  CHECK(points[0].evidence == Evidence::derived);
+  CHECK(points[0].root == Evidence::measured);
+  CHECK(points[1].seconds == Approx(2e-3));
+  CHECK(points[1].evidence == Evidence::measured);
+  CHECK(result.notes.empty());
+}
+
 TEST_CASE("one size gives a factor alone, recompute borrows it, and the segment's price has it") {
   Profile p = machine();
   const MachineModel items = calibrate({p}).model;

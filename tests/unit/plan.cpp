@@ -4,6 +4,7 @@
 
 #include "configs/spec/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/profile.hpp"
 #include "planner/plan.hpp"
 #include "planner/scaled_cost.hpp"
 #include "planner/whatif.hpp"
@@ -217,6 +218,27 @@ TEST_CASE("checkpoint times follow from bytes and bandwidths") {
   CHECK(checkpoint_times(inputs, layout).persist_s.value == Approx(total / 64e9));
   layout.replicate = 1;  // nobody to send it to
   CHECK(checkpoint_times(inputs, layout).reload_s.value == Approx(total / 128e9));
+}
+
+TEST_CASE("copies to host memory go at half of what a profile measured of one GPU, unless the study says") {
+  const TempDirectory folder;
+  Profile profile;
+  profile.fingerprint = {{"device", "H100"}};
+  for (const auto& [bytes, seconds] : {std::pair{std::int64_t{1} << 20, 1e-3}, std::pair{std::int64_t{256} << 20, 5e-3}}) {
+    Measurement m;
+    m.kernel = "device_to_host", m.pass = "", m.shape = {{"bytes", bytes}}, m.clock = "device", m.samples = {seconds};
+    m.evidence = {Evidence::measured, "test"};
+    profile.measurements.push_back(m);
+  }
+  write_profile(profile, folder / "copies.json");
+  StudySpec study = read_study("dbrx-3072-h100");
+  study.profiles.push_back((folder / "copies.json").string());
+  const CheckpointSpec measured = read_plan_inputs(study, true).study.checkpoint;
+  CHECK(measured.copy_Bps == Approx(0.5 * (256 << 20) / 5e-3));  // the larger copy
+  CHECK(measured.evidence.kind == Evidence::derived);
+  CHECK(measured.evidence.root_kind() == Evidence::measured);
+  study.checkpoint.copy_given = true;
+  CHECK(read_plan_inputs(study, true).study.checkpoint.copy_Bps == 25e9);
 }
 
 TEST_CASE("a plan names what its computation rests on, grouped products on three measurements") {
