@@ -51,6 +51,7 @@ run() {
   stage aims 150 windtunnel-train bench aims --device cuda -o "$out/aims.json"
   sed -n '/^aim /,$p' "$out/log.aims.txt" >"$out/aims.txt" 2>/dev/null || true
   stage dbrx 120 windtunnel bench --for dbrx-3072-h200 --device cuda --quick -o "$out/dbrx.json"
+  stage staircase 60 windtunnel-train bench staircase --device cuda --quick -o "$out/staircase.json"
   stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
   stage trainer 180 e2e_cuda  # some 60 trainings
   if ((${gpus:-0} > 1)); then

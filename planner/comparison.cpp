@@ -106,6 +106,7 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   const ProgramSet programs = build_program_set(run.model, run.layout, program_options(run));
   ReplayOptions options;
   options.fold = false;  // every rank has its own figures to compare
+  options.vary = true;   // as measured ones do
   const auto replay_step = [&](std::int64_t step) {
     options.step = step;
     return replay(programs, run.layout, run.model, cluster, machine, *routing, options);

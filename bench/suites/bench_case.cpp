@@ -46,7 +46,6 @@ BenchCase bench_case(const WorkItem& item, const RunSpec& run, at::Device device
   m.counters = {{"flops", item.flops(0)}, {"bytes", item.bytes(0)}};
   out.backward = item.pass == Pass::backward;
   out.largest_error = largest_allowed_error(item.precision);
-  out.moves_memory = item.kernel != Kernel::gemm && item.kernel != Kernel::grouped_gemm && item.kernel != Kernel::attention;
   out.make = [item, &run, as](NormalPool& normal) { return make_problem(item, run, normal, as); };
   out.make_checked = [item = checked_item(item), &run, as](NormalPool& normal) { return make_problem(item, run, normal, as); };
   return out;

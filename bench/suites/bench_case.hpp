@@ -14,7 +14,7 @@ struct BenchCase {
   Measurement row;               ///< without samples; counters "flops" and "bytes", those that must move
   bool backward = false;         ///< time autograd's backward pass of `make`, where it goes through autograd
   double largest_error = 0;      ///< allowed, over the largest value; 0 = bit for bit
-  bool moves_memory = true;      ///< on a device its inputs are not to be in the L2
+  bool beyond_l2 = true;         ///< on a device its inputs are not to be in the L2; false: it has none, or not there
   std::function<KernelProblem(NormalPool&)> make;
   /// The same with few rows, where fp64 on the host would take long; undefined = `make` is what is checked.
   std::function<KernelProblem(NormalPool&)> make_checked;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "bench/suites/kernels_suite.hpp"
 #include "bench/suites/partial_profile.hpp"
 #include "bench/suites/rank_suite.hpp"
+#include "bench/suites/staircase.hpp"
 #include "bench/suites/table.hpp"
 #include "bench/suites/work_list.hpp"
 #include "configs/spec/error.hpp"
@@ -37,6 +39,7 @@ namespace fs = std::filesystem;
 
 struct BenchOptions {
   std::string suite = "all", run = "configs/runs/demo.yaml", items, study, output, largest;
+  std::vector<std::string> models{"dbrx", "mixtral-8x7b", "olmoe-1b-7b"};
   bool dry_run = false, json = false;
   SuiteOptions suite_options;
 };
@@ -144,10 +147,20 @@ class RankSuites {
   bool quick_, cuda_;
 };
 
+KernelWork staircase_work(const BenchOptions& o, const RunSpec& run, at::Device device) {
+  std::vector<ModelSpec> models;
+  for (const std::string& model : o.models) models.push_back(read_model(model));
+  Staircase stairs = gemm_staircase(models, device, o.suite_options.quick);
+  if (!stairs.left_out.empty())
+    fmt::print(stderr, "windtunnel bench: {} shapes take too long on this device at the fewest rows and are left out: {}\n", stairs.left_out.size(), fmt::join(stairs.left_out, ", "));
+  return {run, std::move(stairs.forward), std::move(stairs.backward)};
+}
+
 /// The items of the run, or those that `windtunnel bench --for` found.
 KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts, at::Device device, const Aims& aims) {
   const bool quick = o.suite_options.quick;
   if (o.suite == "aims") return {run, {}, aims.cases};
+  if (o.suite == "staircase") return staircase_work(o, run, device);
   if (o.items.empty()) return {run, kernel_cases(run, quick), machine_cases(device, quick)};
   WorkList list = read_work_list(o.items);
   const std::string& name = facts.at("device");
@@ -174,14 +187,14 @@ void bench(const BenchOptions& o) {
     throw_error(Code::usage, "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes of a study",
                 o.study.empty() ? "--dry-run" : "--for");
   const RunSpec run = read_run(o.run);
-  const bool all = o.suite == "all", of_aims = o.suite == "aims", kernels = all || of_aims || o.suite == "kernels" || !o.items.empty();
+  const bool all = o.suite == "all", of_aims = o.suite == "aims", of_ranks = all || o.suite == "collectives" || o.suite == "storage", kernels = all || !of_ranks || !o.items.empty();
   const at::Device device = open_device(o.suite_options.device);
   const HostLoad before = host_load();
   Fingerprint facts = host_facts();
   for (const auto& [key, value] : Fingerprint{{"torch", TORCH_VERSION},
                                               {"isa", wt_kernel_isa()},
                                               {"threads", "1"},
-                                              {"run.name", run.name},
+                                              {"run.name", o.suite == "staircase" ? fmt::format("{}", fmt::join(o.models, ", ")) : run.name},
                                               {"run.seed", std::to_string(o.suite_options.seed)},
                                               {"run.samples", std::to_string(o.suite_options.samples)},
                                               {"run.quick", o.suite_options.quick ? "yes" : "no"},
@@ -197,7 +210,7 @@ void bench(const BenchOptions& o) {
     partial.put_kernels(measured);
     partial.add_facts(measured.fingerprint);
   }
-  if (o.items.empty() && o.suite != "kernels" && !of_aims) {
+  if (o.items.empty() && of_ranks) {
     RankSuites suites(o, partial, run);
     if (o.suite != "storage") suites.collectives();
     if (o.suite != "collectives") suites.storage();
@@ -227,10 +240,11 @@ void add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench",
                                          "Time and check the kernels, collectives and storage that a run uses\n"
                                          "Example: windtunnel bench --quick -o out/profile.json");
-  command->add_option("SUITE", o->suite, "kernels | collectives | storage | all, or aims: what our kernels are to reach on an H200")
-      ->check(CLI::IsMember({"kernels", "collectives", "storage", "all", "aims"}))
+  command->add_option("SUITE", o->suite, "kernels | collectives | storage | all; staircase: products of --models; aims: what our kernels are to reach on an H200")
+      ->check(CLI::IsMember({"kernels", "collectives", "storage", "all", "staircase", "aims"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
+  command->add_option("--models", o->models, "staircase: models (presets or files) whose dense products are measured at rising row counts")->capture_default_str();
   command->add_option("--for", o->study, "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");
   command->add_flag("--dry-run", o->dry_run, "With --for: list them and how long they take, measure nothing");
   command->add_option("--items", o->items, "Work list that bench --for wrote")->group("");

@@ -82,7 +82,6 @@ BenchCase product_case(const std::string& kernel, const char* pass, std::map<std
   out.row.clock = clock_of(device);
   out.row.counters = {{"flops", flops}, {"bytes", bytes}};
   out.largest_error = 2 * kRounded;
-  out.moves_memory = false;
   return out;
 }
 

@@ -1,18 +1,12 @@
 #include "bench/suites/item_runner.hpp"
 
+#include "bench/suites/cases.hpp"
 #include "configs/spec/error.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
 
 using at::Tensor;
-
-namespace {
-
-/// References of larger inputs are computed on the device: a table of 100,000 tokens keeps a host busy for minutes.
-constexpr std::int64_t kHostReference_bytes = 32 << 20;
-
-}  // namespace
 
 ItemRunner::ItemRunner(BenchCase what, NormalPool& normal) : what_(std::move(what)), normal_(normal) {}
 

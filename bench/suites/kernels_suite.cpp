@@ -140,7 +140,7 @@ class KernelSuite {
     if (what.also) what.also(entry.measurement);
     entry.runner = std::make_unique<ItemRunner>(what, normal_);
     ItemRunner& runner = *entry.runner;
-    const int sets = device_.is_cpu() || in_loop_cold || !what.moves_memory ? 1 : sets_beyond_l2(runner);
+    const int sets = device_.is_cpu() || in_loop_cold || !what.beyond_l2 ? 1 : sets_beyond_l2(runner);
     const bool cold = in_loop_cold || sets == 0;
     entry.measurement.evidence = {entry.share == 1 ? Evidence::measured : Evidence::derived,
                                   fmt::format("{} samples, {} caches{}{}", options_.samples, cold || sets > 1 ? "cold" : "warm",

@@ -27,7 +27,7 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
   out.row.pass = "";
   out.row.shape = {{"bytes", bytes}};
   out.row.clock = clock_of(device);
-  out.moves_memory = kind == Copy::device_to_device;
+  out.beyond_l2 = kind == Copy::device_to_device;
   out.row.counters = {{"bytes", (kind == Copy::device_to_device ? 2.0 : 1.0) * static_cast<double>(bytes)}};
   out.make = [=](NormalPool& normal) {
     const std::int64_t count = bytes / 4;
@@ -62,7 +62,7 @@ BenchCase launch_case(at::Device device) {
   out.row.kernel = "launch";
   out.row.pass = "";
   out.row.clock = "device";
-  out.moves_memory = false;
+  out.beyond_l2 = false;
   out.make = [device](NormalPool& normal) {
     KernelProblem p;
     const Tensor index = at::zeros({1}, at::TensorOptions().dtype(at::kLong).device(device));

@@ -65,8 +65,13 @@ const Op* find_op(const std::vector<Node>& nodes, const OpKey& key) {
   return best;
 }
 
+struct TracedItems {
+  double seconds = 0;
+  bool routed = false;  ///< their rows change from call to call
+};
+
 /// What the items of the traced op predict, or why they cannot.
-double items_seconds(const Measurement& m, const OpKey& key, const MachineModel& model) {
+TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel& model) {
   const auto value = [&](const char* name) { return shape_value(m, name); };
   ModelSpec spec;
   spec.name = "traced run";
@@ -84,7 +89,16 @@ double items_seconds(const Measurement& m, const OpKey& key, const MachineModel&
   const ProgramSet set = build_program_set(spec, layout, options);
   const Op* op = find_op(set.programs.front().nodes, key);
   if (!op) throw_error(Code::usage, "the step program of its shape has no such op");
-  return model.items_of(*op, static_cast<double>(value("rows"))).seconds;
+  return {model.items_of(*op, static_cast<double>(value("rows"))).seconds,
+          std::any_of(op->work.begin(), op->work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; })};
+}
+
+/// Relative standard deviation of one call to the next, from the differences of neighbours (von Neumann 1941): slow phases of the
+/// machine meet all ranks alike and do not count, calls that stalled do not either.
+double variation(const std::vector<double>& samples) {
+  std::vector<double> squares;
+  for (std::size_t i = 1; i < samples.size(); ++i) squares.push_back(std::pow(samples[i] - samples[i - 1], 2) / 2);
+  return squares.empty() ? 0 : std::sqrt(trimmed_mean(squares, kStalled)) / trimmed_mean(samples, kStalled);
 }
 
 OpFactor fit_factor(const std::vector<Trace>& traces) {
@@ -125,6 +139,7 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
   const MachineModel model(out.data);
   std::map<OpKey, std::vector<Trace>> traces;
   std::map<std::string, std::pair<int, std::string>> failed;
+  double varied_s = 0, varying_s = 0;
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
     const OpKey key = op_key(m);
@@ -132,14 +147,18 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
     try {
       const auto sharing = m.shape.find("host_ranks");
       const double crowding = sharing == m.shape.end() ? 1 : model.crowding(sharing->second);
-      Trace trace{items_seconds(m, key, model), trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind, m.evidence.source};
+      const TracedItems items = items_of(m, key, model);
+      Trace trace{items.seconds, trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind, m.evidence.source};
       for (double& seconds : trace.samples) seconds /= crowding;
+      if (const double all_s = trace.seconds * static_cast<double>(m.samples.size()); !items.routed && m.samples.size() > 1)
+        varied_s += all_s * variation(m.samples), varying_s += all_s;
       traces[key].push_back(std::move(trace));
     } catch (const Error& error) {
       auto& entry = failed[to_string(key)];
       if (++entry.first == 1) entry.second = m.name() + ": " + error.what();
     }
   }
+  if (varying_s > 0) out.data.variation = varied_s / varying_s;
   for (const auto& [key, why] : failed)
     out.notes.push_back(fmt::format("left out: {} trace(s) of op {}; the first: {}", why.first, key, why.second));
   for (const auto& [key, points] : traces) {

@@ -86,6 +86,7 @@ struct MachineData {
   CollectiveData collectives;
   CommunicationSlowdown communication_slowdown;
   std::map<std::int64_t, double> crowding;  ///< what OpCost::crowding says, where it was measured
+  double variation = 0;                     ///< what OpCost::variation says, from traces
 };
 
 /// Schema "windtunnel.machine/1".

@@ -311,6 +311,7 @@ json to_json(const MachineData& data) {
                      {"evidence", to_string(slowdown.evidence)},
                      {"source", sources.number(slowdown.source)}}},
                    {"crowding", std::move(crowding)},
+                   {"variation", data.variation},
                    {"sources", sources.list()}};
   machine_from_json(document, "machine model to be written");  // JSON would turn a NaN into null without a word
   return document;
@@ -322,7 +323,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   if (const std::string schema = in.at("schema").string(); schema != kSchema)
     in.at("schema").fail(fmt::format("'{}'", schema), fmt::format("'{}'", kSchema));
   in.allow_only({"schema", "fingerprint", "synchronous_host", "allow_assumed", "row_tile", "multiprocessors", "table",
-                 "fits", "ops", "collectives", "communication_slowdown", "crowding", "sources"});
+                 "fits", "ops", "collectives", "communication_slowdown", "crowding", "variation", "sources"});
   for (const JsonReader& each : in.at("sources").elements()) reader.sources.push_back(each.string());
   MachineData data;
   for (const auto& [key, value] : in.at("fingerprint").items()) data.fingerprint[key] = value.string();
@@ -336,6 +337,7 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   reader.collectives(data.collectives);
   if (in.has("communication_slowdown")) data.communication_slowdown = reader.slowdown();  // not in files made before it was known
   if (in.has("crowding")) reader.crowding(data.crowding);  // likewise
+  if (in.has("variation")) data.variation = in.at("variation").non_negative();
   return data;
 }
 

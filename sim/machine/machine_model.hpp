@@ -32,6 +32,7 @@ class MachineModel : public OpCost {
   CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
   /// Between measured numbers of ranks on a line, beyond the last as there.
   double crowding(std::int64_t ranks) const override;
+  double variation() const override { return data_.variation; }
 
   /// item(), with its source. Throws as item() does.
   Answer explain(const WorkItem& item, double rows) const;

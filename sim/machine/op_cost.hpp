@@ -100,6 +100,8 @@ class OpCost {
   /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are refilled
   /// after every slice of the scheduler. 1 on GPUs.
   virtual double crowding(std::int64_t /*ranks*/) const { return 1; }
+  /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
+  virtual double variation() const { return 0; }
 };
 
 }  // namespace wt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <random>
 #include <tuple>
 
 #include "configs/spec/error.hpp"
@@ -157,6 +158,22 @@ void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
               cluster.name);
 }
 
+namespace {
+
+void vary(BoundStep& bound, double deviation, std::int64_t step) {
+  for (std::size_t r = 0; r < bound.tasks.ranks.size(); ++r) {
+    std::seed_seq seed{step, bound.ranks[r]};
+    std::mt19937_64 random(seed);
+    for (double& seconds : bound.tasks.ranks[r].seconds) {
+      double normal = -6;  // of twelve uniform numbers: the same everywhere, and never beyond 6 deviations
+      for (int i = 0; i < 12; ++i) normal += static_cast<double>(random() >> 11) * 0x1p-53;
+      seconds *= std::max(0.0, 1 + deviation * normal);
+    }
+  }
+}
+
+}  // namespace
+
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                     const ReplayOptions& options) {
@@ -170,6 +187,7 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
                                     ? representatives(programs, layout, cluster, routing, options.step, health)
                                     : every_rank(layout);
   const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, health);
+  if (options.vary) vary(*bound, cost.variation(), options.step);
   const std::vector<OpTimes> times = execute_in_child(bound->tasks);
 
   ReplayResult result;

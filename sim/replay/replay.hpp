@@ -23,6 +23,9 @@ struct ReplayOptions {
   bool fold = true;                ///< simulate twins once
   bool timelines = true;           ///< give op records; without them only the sums
   std::vector<NodeHealth> health;  ///< further ones than ClusterSpec::degraded
+  /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for whoever is slow by chance. By step,
+  /// rank and op: the same step gives the same draws. Twins vary alike: simulate every rank.
+  bool vary = false;
 };
 
 /// Ops of one kind of work on the critical rank.

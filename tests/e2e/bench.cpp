@@ -126,6 +126,22 @@ TEST_CASE("bench aims ends with a verdict on every aim") {
   CHECK(samples_of(folder / "aims.json").count("router_softmax/forward/fp32/experts=64,rows=512,top_k=8/thread_cpu") == 1);
 }
 
+TEST_CASE("bench staircase measures the products of a list of models, and calibrate takes all of them") {
+  const TempDirectory folder;
+  write_bytes(folder / "model.yaml", kModel);
+  const fs::path out = folder / "stairs.json";
+  const Ended ended = bench({"staircase", "--models", (folder / "model.yaml").string(), "--quick", "--samples", "3", "-o", out.string()});
+  INFO(ended.said);
+  REQUIRE(ended.status == 0);
+  const Profile profile = read_profile(out);
+  std::map<std::string, int> rows;
+  for (const Measurement& m : profile.measurements) ++rows[m.kernel + "/" + m.pass];
+  CHECK(rows.size() == 3);
+  for (const auto& [name, count] : rows) CHECK(count == rows.at("gemm/forward"));
+  CHECK_THAT(windtunnel("calibrate " + out.string()).said, Contains("gemm/backward/fp32") && !Contains("left out"));
+  CHECK(bench({"staircase", "--models", "no-such-model"}).status == 2);
+}
+
 TEST_CASE("bench without a file to write prints its table, and measures storage where it is") {
   const TempDirectory folder;
   const Ended ended = bench({"storage", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string()});

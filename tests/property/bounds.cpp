@@ -226,8 +226,8 @@ TEST_CASE("computation that communication slows more makes a step longer, and ne
 }
 
 TEST_CASE("a faster switch, network, memory or processor never slows a step") {
-  // Strict where each collective has the cluster to itself. With contention, work that ends earlier may start a
-  // prefetch that then shares the NICs with what the step waits for. These 200 steps keep to the bounds; with
+  // Strict where each collective has the cluster to itself. With contention it cannot be (property/replay.cpp has the smallest
+  // case): work that ends earlier may start a prefetch that then shares the NICs with what the step waits for. These 200 steps keep to the bounds; with
   // WT_RANDOM_LAYOUTS=4000 six of 24,000 doublings do not: one of a processor, by 6.3 %, five of a network, by 0.57 % at worst.
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;

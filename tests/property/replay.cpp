@@ -78,6 +78,33 @@ TEST_CASE("two collectives on different lanes share the NICs; on one lane they f
   }
 }
 
+TEST_CASE("on shared NICs a faster processor can slow a step: its prefetch starts earlier and takes from what the step waits for") {
+  // Of any sharing that leaves no NIC idle this is so (Graham's anomalies); two transfers never meet where each has the
+  // cluster to itself, and there the same change helps. tests/property/bounds.cpp counts how often.
+  const Layout layout = layout_of(1, 8, 1);
+  const double transfer_s = 10e-3, bytes = transfer_s * 200e9 * 8 / 7;
+  Op gradients = collective_op("gradients", OpKind::reduce_scatter, Lane::reduce_scatter, Axis::shard, bytes);
+  Op product, update, prefetch = collective_op("prefetch", OpKind::all_gather, Lane::all_gather, Axis::shard, bytes);
+  product.name = "product", update.name = "update";
+  product.work = {make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16000, 0}, {16384, 8192})};  // 10.7 ms, of that 0.5 ms bytes
+  update.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {5e9, 0})};                    // 20 ms, bytes alone
+  prefetch.waits = {{"product"}}, update.waits = {{"gradients"}};
+  const ProgramSet set = same_on_all({gradients, product, prefetch, update}, 8);
+  const auto step_s = [&](const FakeCost& cost) {
+    return replay(set, layout, small_model(), small_cluster(2), cost, *balanced_routing(small_model(), 1)).step_s;
+  };
+  FakeCost cost, twice;
+  cost.latency_s = twice.latency_s = 0, twice.flops = 2 * cost.flops;
+  const auto seconds = [](const FakeCost& c, const Op& op) { return c.segment(op, BoundRows(0)).seconds; };
+  REQUIRE(seconds(cost, product) > transfer_s);
+  CHECK(step_s(cost) == Approx(seconds(cost, product) + seconds(cost, update)).epsilon(1e-6));
+  const double met_at = seconds(twice, product);  // what is left of the gradients then goes at half the rate
+  CHECK(step_s(twice) == Approx(met_at + 2 * (transfer_s - met_at) + seconds(twice, update)).epsilon(1e-6));
+  CHECK(step_s(twice) > 1.05 * step_s(cost));
+  const auto alone_s = [&](const FakeCost& c) { return bound1(set, layout, small_cluster(2), c, *balanced_routing(small_model(), 1), 0, 0); };
+  CHECK(alone_s(twice) <= alone_s(cost));
+}
+
 TEST_CASE("a transfer in flight takes its share of the computation beside it, and no more than one at a time") {
   // Work C beside transfers in flight for F of its time at share s: C = T - s F; where they outlast it, C / (1 - s).
   const Layout layout = layout_of(1, 8, 1);
@@ -299,6 +326,40 @@ TEST_CASE("the same step gives the same times bit by bit") {
 TEST_CASE("the fullest expert rank sets the pace") {
   CHECK(Run(layout_of(1, 8, 4), true).replay(small_cluster(2), FakeCost{}).step_s >
         Run(layout_of(1, 8, 4), false).replay(small_cluster(2), FakeCost{}).step_s);
+}
+
+TEST_CASE("ops that vary: ranks that meet after each wait for the slowest, alone they take their mean; the same step repeats") {
+  constexpr int kOps = 400;
+  const Layout layout = layout_of(1, 4, 1);
+  FakeCost cost;
+  cost.latency_s = 0;
+  const auto step = [&](bool meet, std::int64_t number, bool vary = true) {
+    std::vector<Op> ops;
+    for (int i = 0; i < kOps; ++i) {
+      Op work;
+      work.name = "work" + std::to_string(i);
+      work.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {(1e-3 - 1e-6) * cost.Bps / 8, 0})};  // 1 ms
+      if (meet && i > 0) work.waits = {{"sum" + std::to_string(i - 1)}};
+      ops.push_back(work);
+      if (!meet) continue;
+      ops.push_back(collective_op("sum" + std::to_string(i), OpKind::all_reduce, Lane::all_reduce, Axis::shard, 0));
+      ops.back().waits = {{work.name}};
+    }
+    ReplayOptions options{number, false, true, {}};
+    options.vary = vary;
+    return replay(same_on_all(ops, 4), layout, small_model(), small_cluster(1), cost, *balanced_routing(small_model(), 1), options);
+  };
+  const double steady_s = step(true, 0).step_s;  // no variation is known
+  CHECK(steady_s == Approx(kOps * 1e-3).epsilon(0.003));
+  for (double deviation : {0.05, 0.1, 0.2}) {
+    cost.varies = deviation;
+    CHECK(step(true, 0, false).step_s == steady_s);
+    const ReplayResult met = step(true, 3), alone = step(false, 3);
+    CHECK((met.step_s - steady_s) / (kOps * 1e-3) == Approx(1.0294 * deviation).epsilon(0.15));  // mean of the largest of four normal numbers
+    for (const StepTimeline& rank : alone.timelines) CHECK(rank.step_s == Approx(kOps * 1e-3).epsilon(3 * deviation / std::sqrt(kOps)));
+    CHECK(step(true, 3).digest == met.digest);
+    CHECK(step(true, 4).digest != met.digest);
+  }
 }
 
 TEST_CASE("programs that disagree on a collective are refused by name") {

@@ -18,6 +18,7 @@ struct FakeCost : OpCost {
   bool host_computes = false;
   double slowdown = 0;  ///< of computation, by communication
   double crowded = 1;   ///< computation of ranks that share cores
+  double varies = 0;    ///< an op, from call to call
   std::shared_ptr<const FakeCost> others = nullptr;  ///< on nodes of every other kind; none: these
 
   Price item(const WorkItem& item, const BoundRows& rows) const override {
@@ -40,6 +41,7 @@ struct FakeCost : OpCost {
   }
   const OpCost& on(std::size_t kind) const override { return kind == 0 || !others ? *this : *others; }
   bool synchronous_host() const override { return host_computes; }
+  double variation() const override { return varies; }
   double crowding(std::int64_t ranks) const override { return ranks > 1 ? crowded : 1; }
   CommunicationSlowdown communication_slowdown() const override {
     return {slowdown, 0.5 * slowdown, 1.5 * slowdown, Evidence::assumed, "made up"};

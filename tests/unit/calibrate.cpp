@@ -147,6 +147,24 @@ TEST_CASE("an op costs the mean of its times, less what stalled; profiles of the
   CHECK(calibrate({p, again}).model.crowding(4) == Approx(1.4));
 }
 
+TEST_CASE("how ops vary from call to call is told by neighbours: slow phases and ops whose rows change do not count") {
+  Profile p = machine();
+  const MachineModel items = calibrate({p}).model;
+  Measurement steady = trace("optimizer.fwd", 0, 1, 0), routed = trace("experts.fwd", 3, 1, 0, 200);
+  steady.samples.clear(), routed.samples.clear();
+  for (int i = 0; i < 200; ++i) {
+    const double phase = i < 100 ? 1 : 1.5;  // +-10 % around each phase's time: successive differences of 20 %, squared and halved 2 %
+    steady.samples.push_back(1e-3 * phase * (i % 2 ? 1.1 : 0.9));
+    routed.samples.push_back(1e-3 * (i % 2 ? 3 : 1));
+  }
+  p.measurements.insert(p.measurements.end(), {steady, routed});
+  const double rms = std::sqrt((1 + 1.5 * 1.5) / 2) / 1.25;  // of the two phases' differences over the mean
+  const MachineModel model = calibrate({p}).model;
+  CHECK(model.variation() == Approx(0.2 / std::sqrt(2) * rms).epsilon(0.02));
+  CHECK(machine_from_json(to_json(model.data()), "test").variation == model.variation());
+  CHECK(items.variation() == 0);
+}
+
 TEST_CASE("products of a backward pass that were timed apart make it up where it was not measured itself") {
   Profile p = synthetic_profile();
   const auto apart = [&](const char* kernel, double rows, double seconds) {
