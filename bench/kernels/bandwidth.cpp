@@ -54,6 +54,7 @@ struct Kernel {
   /// Bytes that must move: of activations (elements), and others.
   int64_t elements, other_bytes;
   std::function<WtStatus(WtDtype, Arrays&)> run;
+  bool fp32_alone = false;
 };
 
 bool failed = false;  ///< any benchmark: the library's own exit status says nothing of it
@@ -99,6 +100,28 @@ const std::vector<Kernel>& kernels() {
          return wt_rmsnorm_backward(kCpu, t, a.also_in.data(), a.in.data(), a.also_in.data(), a.rstd.data(), N, D, a.out.data(),
                                     a.gain_gradient.data());
        }},
+      {"rope", 2 * N * D, 4 * kPositions * kHead,
+       [](WtDtype t, Arrays& a) {
+         const Split out = split(a.out, t);
+         return wt_rope_split_forward(kCpu, t, a.in.data(), a.cos.data(), a.sin.data(), kSequences, kPositions, kQueryHeads, kKeyHeads, kHead,
+                                      out.q, out.k, out.v);
+       }},
+      {"rope_backward", 2 * N * D, 4 * kPositions * kHead,
+       [](WtDtype t, Arrays& a) {
+         const Split in = split(a.in, t);
+         return wt_rope_split_backward(kCpu, t, in.q, in.k, in.v, a.cos.data(), a.sin.data(), kSequences, kPositions, kQueryHeads,
+                                       kKeyHeads, kHead, a.out.data());
+       }},
+      {"cross_entropy", 2 * N * D, 0,
+       [](WtDtype t, Arrays& a) {
+         return wt_cross_entropy_forward_backward(kCpu, t, a.out.data(), a.target.data(), kLossRows, kVocabulary, kLossScale, &a.loss);
+       }},
+      {"adamw", 7 * kParameters, 0,
+       [](WtDtype, Arrays& a) {
+         float *p = a.out.data(), *m = p + kParameters, *v = m + kParameters, *g = v + kParameters;
+         return wt_adamw(kCpu, p, m, v, g, kParameters, kRate, kBeta1, kBeta2, kEps, kDecay, kStep, 1);
+       },
+       true},
   };
   return all;
 }
@@ -136,7 +159,7 @@ int main(int argc, char** argv) {
     for (const WtDtype dtype : {WT_FP32, WT_BF16})
       for (const char* isa : {"avx512", "avx2", "baseline"})
         for (const int threads : {1, 2}) {
-          if (wt_kernel_set_isa(isa) != WT_OK) continue;
+          if ((kernel.fp32_alone && dtype != WT_FP32) || wt_kernel_set_isa(isa) != WT_OK) continue;
           const std::string name = std::string(kernel.name) + (dtype == WT_FP32 ? "/fp32/" : "/bf16/") + isa +
                                    "/threads:" + std::to_string(threads);
           benchmark::RegisterBenchmark(name.c_str(), [&kernel, dtype, isa, threads](benchmark::State& state) {

@@ -86,6 +86,49 @@ double rmsnorm_backward_error(const Arrays& a, const std::function<double(int64_
   }));
 }
 
+double rope_error(const Arrays& a, bool backward, const std::function<double(int64_t)>& in, const std::function<double(int64_t)>& out) {
+  return over(kRows, kWidth, [&](int64_t t, int64_t d) {
+    const int64_t s = t % kPositions, head = d / kHead, i = d % kHead, half = kHead / 2;
+    const int64_t first = head < kQueryHeads ? 0 : head < kQueryHeads + kKeyHeads ? kQueryHeads : kQueryHeads + kKeyHeads;
+    const int64_t heads = first == 0 ? kQueryHeads : kKeyHeads;
+    // Of the head's first number in the two layouts: as projected, and split.
+    const int64_t fused = t * kWidth + head * kHead;
+    const int64_t apart = first * kRows * kHead + ((t / kPositions * heads + head - first) * kPositions + s) * kHead;
+    const int64_t from = backward ? apart : fused, to = backward ? fused : apart;
+    if (head >= kQueryHeads + kKeyHeads) return off(out(to + i), in(from + i));
+    const auto at = [&](const Array<float>& table) { return double(table[size_t(s * half + i % half)]); };
+    const double partner = (i < half) != backward ? -in(from + (i + half) % kHead) : in(from + (i + half) % kHead);
+    return off(out(to + i), in(from + i) * at(a.cos) + partner * at(a.sin));
+  });
+}
+
+double cross_entropy_error(const Arrays& a, const std::function<double(int64_t)>& in, const std::function<double(int64_t)>& out) {
+  std::vector<double> log_sums(a.target.size());  // of exponentials of numbers below 2
+  double loss = 0;
+  for (size_t t = 0; t < log_sums.size(); ++t) {
+    double sum = 0;
+    for (int64_t v = 0; v < kVocabulary; ++v) sum += std::exp(in(int64_t(t) * kVocabulary + v));
+    log_sums[t] = std::log(sum);
+    loss += log_sums[t] - in(int64_t(t) * kVocabulary + a.target[t]);
+  }
+  return std::max(off(a.loss, loss), over(kLossRows, kVocabulary, [&](int64_t t, int64_t v) {
+    const double p = std::exp(in(t * kVocabulary + v) - log_sums[size_t(t)]);
+    return off(out(t * kVocabulary + v), double(kLossScale) * (p - (v == a.target[size_t(t)])));
+  }));
+}
+
+double adamw_error(const Arrays& a) {
+  const auto quarter = [](const Array<float>& array, int64_t which, int64_t i) { return double(array[size_t(which * kParameters + i)]); };
+  return over(kParameters / kWidth, kWidth, [&](int64_t row, int64_t column) {
+    const int64_t i = row * kWidth + column;
+    const double g = quarter(a.in, 3, i), m = kBeta1 * quarter(a.in, 1, i) + (1 - kBeta1) * g;
+    const double v = kBeta2 * std::abs(quarter(a.in, 2, i)) + (1 - kBeta2) * g * g;
+    const double change = m / (1 - std::pow(kBeta1, kStep)) / (std::sqrt(v / (1 - std::pow(kBeta2, kStep))) + kEps);
+    const double p = quarter(a.in, 0, i) * (1 - kRate * kDecay) - kRate * change;
+    return std::max({off(quarter(a.out, 0, i), p), off(quarter(a.out, 1, i), m), off(quarter(a.out, 2, i), v)});
+  });
+}
+
 }  // namespace
 
 WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& a) {
@@ -94,6 +137,12 @@ WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& a) {
   const auto spoil = [](Array<float>& array) { std::memset(array.data(), 0xff, array.size() * sizeof(float)); };
   for (Array<float>* array : {&a.out, &a.scale, &a.dweights, &a.rstd}) spoil(*array);
   std::memset(a.codes.data(), 0x7f, a.codes.size());
+  a.loss = 0;
+  if (kernel == "cross_entropy" || kernel == "adamw") a.out = a.in;  // in place
+  if (kernel == "adamw") {
+    const auto v = a.out.begin() + 2 * kParameters;
+    std::transform(v, v + kParameters, v, [](float x) { return std::abs(x); });
+  }
   if (kernel.starts_with("dequantize"))
     return wt_quantize_blocks(kCpu, dtype, is_fp8(kernel) ? WT_FP8 : WT_INT8, a.in.data(), kRows, kWidth, a.codes.data(), a.scale.data());
   if (kernel == "rmsnorm_backward") {
@@ -140,6 +189,9 @@ double largest_error(const std::string& kernel, WtDtype dtype, const Arrays& a) 
       return off(out(t * D + d), in(t * D + d) * rstd * also(d));
     });
   if (kernel == "rmsnorm_backward") return rmsnorm_backward_error(a, in, also, out);
+  if (kernel.starts_with("rope")) return rope_error(a, kernel == "rope_backward", in, out);
+  if (kernel == "cross_entropy") return cross_entropy_error(a, in, out);
+  if (kernel == "adamw") return adamw_error(a);
   return std::numeric_limits<double>::infinity();  // nobody knows what it should be
 }
 

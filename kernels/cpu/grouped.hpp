@@ -57,20 +57,40 @@ WtStatus grouped_gemm(void*, GroupedForm form, GroupedShape s, const void* a_row
   const E* a = static_cast<const E*>(a_rows);
   const E* b_all = static_cast<const E*>(b);
   E* c = static_cast<E*>(out);
-  for (int64_t g = 0, begin = 0; g < s.groups; begin = ends[g++]) {
-    const int64_t rows = ends[g] - begin;
-    switch (form) {
-      case GroupedForm::forward:
-        product_of_rows(a + begin * s.k, b_all + g * s.n * s.k, rows, s.n, s.k, c + begin * s.n);
-        break;
-      case GroupedForm::backward_rows:
-        product_of_columns(a + begin * s.n, s.n, 1, b_all + g * s.n * s.k, rows, s.k, s.n, c + begin * s.k);
-        break;
-      case GroupedForm::backward_weight:
-        product_of_columns(a + begin * s.n, 1, s.n, b_all + begin * s.k, s.n, s.k, rows, c + g * s.n * s.k);
-        break;
+  const bool weight = form == GroupedForm::backward_weight;
+  // A group's output in blocks of rows, and the work of each: for y and dx the same in every group; for dweight the sums'
+  // length, the group's rows, and one for the stores, which an empty group has too.
+  const auto blocks = [=](int64_t rows) { return ((weight ? s.n : rows) + kBlockRows - 1) / kBlockRows; };
+  const auto work = [=](int64_t rows) { return weight ? rows + 1 : 1; };
+  int64_t all_work = 0;
+  for (int64_t g = 0, begin = 0; g < s.groups; begin = ends[g++]) all_work += blocks(ends[g] - begin) * work(ends[g] - begin);
+  auto part = [=](int64_t from, int64_t to) {  // the blocks that begin in [from, to) of all work
+    for (int64_t g = 0, begin = 0, before = 0; g < s.groups; begin = ends[g++]) {
+      const int64_t rows = ends[g] - begin, count = blocks(rows), each = work(rows), last = weight ? s.n : rows;
+      const auto first_row = [=](int64_t at) {
+        const int64_t row = at <= before ? 0 : (at - before + each - 1) / each * kBlockRows;
+        return row < last ? row : last;
+      };
+      const int64_t i = first_row(from), m = first_row(to) - i;
+      before += count * each;
+      if (m == 0) continue;
+      switch (form) {
+        case GroupedForm::forward:
+          product_of_rows(a + (begin + i) * s.k, b_all + g * s.n * s.k, m, s.n, s.k, c + (begin + i) * s.n);
+          break;
+        case GroupedForm::backward_rows:
+          product_of_columns(a + (begin + i) * s.n, s.n, 1, b_all + g * s.n * s.k, m, s.k, s.n, c + (begin + i) * s.k);
+          break;
+        case GroupedForm::backward_weight:
+          product_of_columns(a + begin * s.n + i, 1, s.n, b_all + begin * s.k, m, s.k, rows, c + (g * s.n + i) * s.k);
+          break;
+      }
     }
-  }
+  };
+  // By multiplications, not by bytes, most of which stay in the caches: one takes about as long as to copy a byte.
+  const int64_t multiplications = kBlockRows * s.k * (weight ? 1 : s.n);
+  const auto run = [](void* context, int64_t from, int64_t to) { (*static_cast<decltype(part)*>(context))(from, to); };
+  run_rows(all_work, multiplications, run, &part);
   return WT_OK;
 }
 

@@ -1,37 +1,49 @@
 // Cross-entropy with its gradient in place of the logits: largest, sum of exponentials, gradient, a row at a time.
 #pragma once
+#include <new>
+
 #include "kernels/cpu/vec.hpp"
 
 namespace {
 
+/// The loss of one row, whose logits become their gradient.
+template <class E>
+WT_INLINE double cross_entropy_row(E* logits, int64_t target, int64_t V, float scale) {
+  if (target == kIgnoredTarget) {
+    memset(logits, 0, static_cast<size_t>(V) * sizeof(E));
+    return 0;
+  }
+  Vec top = splat(-__builtin_inff());
+  for_blocks(V, [&](int64_t i, auto part)
+                    WT_LAMBDA { top = max(top, masked(load(logits + i, part), part, -__builtin_inff())); });
+  const float largest = max_lanes(top);
+  Vec total = {};
+  for_blocks(
+      V, [&](int64_t i, auto part) WT_LAMBDA { total += masked(exp(load(logits + i, part) - largest), part, 0.0f); });
+  const float sum = sum_lanes(total);
+  const float at_target = load_one(logits + target);
+  const float scaled_inverse = scale / sum;
+  for_blocks(V, [&](int64_t i, auto part)
+                    WT_LAMBDA { store(logits + i, exp(load(logits + i, part) - largest) * scaled_inverse, part); });
+  // p - 1 from the fp32 probability: the rounded one already in place would cancel in bf16.
+  Vec gradient = exp(splat(at_target - largest)) * scaled_inverse - scale;
+  store(logits + target, gradient, Tail{1});
+  return __builtin_log(static_cast<double>(sum)) + (static_cast<double>(largest) - at_target);
+}
+
 template <class E>
 WtStatus cross_entropy(void*, void* logits_TV, const int64_t* target_T, int64_t T, int64_t V, float scale,
                        double* loss_sum) {
+  double* const losses_T = new (std::nothrow) double[static_cast<size_t>(T)];  // to be added in their order
+  if (!losses_T)
+    return fail(WT_INVALID_ARGUMENT, "wt_cross_entropy_forward_backward: no memory for %lld losses; lower T",
+                static_cast<long long>(T));
+  for_each_row(T, 2 * V * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
+    losses_T[t] = cross_entropy_row(static_cast<E*>(logits_TV) + t * V, target_T[t], V, scale);
+  });
   double sum_of_losses = 0;
-  for (int64_t t = 0; t < T; ++t) {
-    E* logits = static_cast<E*>(logits_TV) + t * V;
-    const int64_t target = target_T[t];
-    if (target == kIgnoredTarget) {
-      memset(logits, 0, static_cast<size_t>(V) * sizeof(E));
-      continue;
-    }
-    Vec top = splat(-__builtin_inff());
-    for_blocks(V, [&](int64_t i, auto part)
-                      WT_LAMBDA { top = max(top, masked(load(logits + i, part), part, -__builtin_inff())); });
-    const float largest = max_lanes(top);
-    Vec total = {};
-    for_blocks(
-        V, [&](int64_t i, auto part) WT_LAMBDA { total += masked(exp(load(logits + i, part) - largest), part, 0.0f); });
-    const float sum = sum_lanes(total);
-    const float at_target = load_one(logits + target);
-    const float scaled_inverse = scale / sum;
-    for_blocks(V, [&](int64_t i, auto part)
-                      WT_LAMBDA { store(logits + i, exp(load(logits + i, part) - largest) * scaled_inverse, part); });
-    // p - 1 from the fp32 probability: the rounded one already in place would cancel in bf16.
-    Vec gradient = exp(splat(at_target - largest)) * scaled_inverse - scale;
-    store(logits + target, gradient, Tail{1});
-    sum_of_losses += __builtin_log(static_cast<double>(sum)) + (static_cast<double>(largest) - at_target);
-  }
+  for (int64_t t = 0; t < T; ++t) sum_of_losses += losses_T[t];
+  delete[] losses_T;
   *loss_sum += sum_of_losses;
   return WT_OK;
 }

@@ -20,20 +20,19 @@ template <class E>
 WtStatus rope_forward(void*, const void* qkv, const float* cos, const float* sin, RopeShape shape, void* q, void* k,
                       void* v) {
   const auto [B, S, H, KV, hd] = shape;
-  const int64_t half = hd / 2;
-  const E* from = static_cast<const E*>(qkv);
-  for (int64_t b = 0; b < B; ++b) {
-    for (int64_t s = 0; s < S; ++s) {
-      const float* c = cos + s * half;
-      const float* d = sin + s * half;
-      for (int64_t h = 0; h < H; ++h, from += hd)
-        rotate_head(from, c, d, 1.0f, half, static_cast<E*>(q) + ((b * H + h) * S + s) * hd);
-      for (int64_t h = 0; h < KV; ++h, from += hd)
-        rotate_head(from, c, d, 1.0f, half, static_cast<E*>(k) + ((b * KV + h) * S + s) * hd);
-      for (int64_t h = 0; h < KV; ++h, from += hd)
-        memcpy(static_cast<E*>(v) + ((b * KV + h) * S + s) * hd, from, static_cast<size_t>(hd) * sizeof(E));
-    }
-  }
+  const int64_t half = hd / 2, width = (H + 2 * KV) * hd;
+  for_each_row(B * S, 2 * width * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
+    const int64_t b = t / S, s = t % S;
+    const E* from = static_cast<const E*>(qkv) + t * width;
+    const float* c = cos + s * half;
+    const float* d = sin + s * half;
+    for (int64_t h = 0; h < H; ++h, from += hd)
+      rotate_head(from, c, d, 1.0f, half, static_cast<E*>(q) + ((b * H + h) * S + s) * hd);
+    for (int64_t h = 0; h < KV; ++h, from += hd)
+      rotate_head(from, c, d, 1.0f, half, static_cast<E*>(k) + ((b * KV + h) * S + s) * hd);
+    for (int64_t h = 0; h < KV; ++h, from += hd)
+      memcpy(static_cast<E*>(v) + ((b * KV + h) * S + s) * hd, from, static_cast<size_t>(hd) * sizeof(E));
+  });
   return WT_OK;
 }
 
@@ -41,20 +40,19 @@ template <class E>
 WtStatus rope_backward(void*, const void* dq, const void* dk, const void* dv, const float* cos, const float* sin,
                        RopeShape shape, void* dqkv) {
   const auto [B, S, H, KV, hd] = shape;
-  const int64_t half = hd / 2;
-  E* to = static_cast<E*>(dqkv);
-  for (int64_t b = 0; b < B; ++b) {
-    for (int64_t s = 0; s < S; ++s) {
-      const float* c = cos + s * half;
-      const float* d = sin + s * half;
-      for (int64_t h = 0; h < H; ++h, to += hd)
-        rotate_head(static_cast<const E*>(dq) + ((b * H + h) * S + s) * hd, c, d, -1.0f, half, to);
-      for (int64_t h = 0; h < KV; ++h, to += hd)
-        rotate_head(static_cast<const E*>(dk) + ((b * KV + h) * S + s) * hd, c, d, -1.0f, half, to);
-      for (int64_t h = 0; h < KV; ++h, to += hd)
-        memcpy(to, static_cast<const E*>(dv) + ((b * KV + h) * S + s) * hd, static_cast<size_t>(hd) * sizeof(E));
-    }
-  }
+  const int64_t half = hd / 2, width = (H + 2 * KV) * hd;
+  for_each_row(B * S, 2 * width * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
+    const int64_t b = t / S, s = t % S;
+    E* to = static_cast<E*>(dqkv) + t * width;
+    const float* c = cos + s * half;
+    const float* d = sin + s * half;
+    for (int64_t h = 0; h < H; ++h, to += hd)
+      rotate_head(static_cast<const E*>(dq) + ((b * H + h) * S + s) * hd, c, d, -1.0f, half, to);
+    for (int64_t h = 0; h < KV; ++h, to += hd)
+      rotate_head(static_cast<const E*>(dk) + ((b * KV + h) * S + s) * hd, c, d, -1.0f, half, to);
+    for (int64_t h = 0; h < KV; ++h, to += hd)
+      memcpy(to, static_cast<const E*>(dv) + ((b * KV + h) * S + s) * hd, static_cast<size_t>(hd) * sizeof(E));
+  });
   return WT_OK;
 }
 

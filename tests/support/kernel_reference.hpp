@@ -47,26 +47,43 @@ inline Doubles rope_frequencies(int64_t hd, double theta) {
   return out;
 }
 
+/// term(to, from, partner, c, s) of every number of q, k and v one after the other, which is c * qkv[from] + s * qkv[partner].
+template <class Term>
+void each_rotation(int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta, double amplitude, Term term) {
+  size_t to = 0;
+  const int64_t width = (H + 2 * KV) * hd;
+  const auto heads = [&](int64_t first_head, int64_t count, bool rotate) {
+    for (int64_t b = 0; b < B; ++b)
+      for (int64_t h = 0; h < count; ++h)
+        for (int64_t s = 0; s < S; ++s)
+          for (int64_t i = 0; i < hd; ++i) {
+            const int64_t head = (b * S + s) * width + (first_head + h) * hd, partner = i < hd / 2 ? i + hd / 2 : i - hd / 2;
+            const double angle = double(s) * std::pow(theta, -2.0 * double(i % (hd / 2)) / double(hd));
+            const double sine = (i < hd / 2 ? -1 : 1) * std::sin(angle);
+            term(to++, size_t(head + i), size_t(head + partner), rotate ? amplitude * std::cos(angle) : 1, rotate ? amplitude * sine : 0);
+          }
+  };
+  heads(0, H, true);
+  heads(H, KV, true);
+  heads(H + KV, KV, false);
+}
+
 /// q, k and v one after the other, q and k rotated and multiplied by `amplitude`.
 inline Doubles rope_split(const Doubles& qkv, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta,
                           double amplitude) {
-  Doubles out;
-  const int64_t width = (H + 2 * KV) * hd;
-  const auto append = [&](int64_t first_head, int64_t heads, bool rotate) {
-    for (int64_t b = 0; b < B; ++b)
-      for (int64_t h = 0; h < heads; ++h)
-        for (int64_t s = 0; s < S; ++s)
-          for (int64_t i = 0; i < hd; ++i) {
-            const double* head = &qkv[size_t((b * S + s) * width + (first_head + h) * hd)];
-            const double angle = double(s) * std::pow(theta, -2.0 * double(i % (hd / 2)) / double(hd));
-            const double partner = i < hd / 2 ? -head[i + hd / 2] : head[i - hd / 2];
-            out.push_back(rotate ? amplitude * (head[i] * std::cos(angle) + partner * std::sin(angle)) : head[i]);
-          }
-  };
-  append(0, H, true);
-  append(H, KV, true);
-  append(H + KV, KV, false);
+  Doubles out(qkv.size());
+  each_rotation(B, S, H, KV, hd, theta, amplitude,
+                [&](size_t to, size_t from, size_t partner, double c, double s) { out[to] = c * qkv[from] + s * qkv[partner]; });
   return out;
+}
+inline Doubles rope_split_backward(const Doubles& dout, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta,
+                                   double amplitude) {
+  Doubles dqkv(dout.size());
+  each_rotation(B, S, H, KV, hd, theta, amplitude, [&](size_t to, size_t from, size_t partner, double c, double s) {
+    dqkv[from] += c * dout[to];
+    dqkv[partner] += s * dout[to];
+  });
+  return dqkv;
 }
 
 inline Doubles softmax(const Doubles& logits, size_t E) {
@@ -101,7 +118,8 @@ inline Doubles router_scores(const Doubles& logits, size_t E, bool sigmoid) {
   return scores;
 }
 
-/// top_k() of the experts in each row's `top_groups` best of `groups` groups, which are worth the sum of their `group_best` best.
+/// top_k() of the experts in each row's `top_groups` best of `groups` groups, which are worth the sum of their `group_best` best
+/// in fp32, so that ties are those of the kernel's arithmetic.
 inline Index router_choice(const Doubles& judged, size_t E, size_t k, size_t groups, size_t top_groups, size_t group_best) {
   Doubles open = judged;
   const size_t per_group = E / groups;
@@ -110,7 +128,7 @@ inline Index router_choice(const Doubles& judged, size_t E, size_t k, size_t gro
     for (size_t g = 0; g < groups; ++g) {
       Doubles inside(&judged[t * E + g * per_group], &judged[t * E + g * per_group] + per_group);
       std::sort(inside.rbegin(), inside.rend());
-      worth.push_back(std::accumulate(inside.begin(), inside.begin() + int64_t(std::min(group_best, per_group)), 0.0));
+      worth.push_back(std::accumulate(inside.begin(), inside.begin() + int64_t(std::min(group_best, per_group)), 0.0f));
     }
     const Index kept = top_k(worth, groups, top_groups);
     for (size_t e = 0; e < E; ++e)
@@ -189,6 +207,19 @@ inline Doubles combine(const Doubles& rows, const Index& inverse, const Doubles&
   return out;
 }
 
+/// Gradients of combine()'s rows and weights.
+inline std::pair<Doubles, Doubles> combine_backward(const Doubles& dout, const Doubles& rows, const Index& inverse,
+                                                    const Doubles& weights, size_t k) {
+  const size_t D = rows.size() / std::max<size_t>(weights.size(), 1);
+  Doubles drows(rows.size()), dweights(weights.size());
+  for (size_t i = 0; i < weights.size(); ++i)
+    for (size_t d = 0; d < D; ++d) {
+      drows[size_t(inverse[i]) * D + d] = weights[i] * dout[i / k * D + d];
+      dweights[i] += dout[i / k * D + d] * rows[size_t(inverse[i]) * D + d];
+    }
+  return {drows, dweights};
+}
+
 inline Doubles swiglu(const Doubles& gate_up, size_t F) {
   Doubles act;
   for (size_t r = 0; r < gate_up.size() / (2 * F); ++r)
@@ -206,6 +237,16 @@ inline Doubles cross_entropy(const Doubles& logits, const Index& target, size_t 
   for (size_t t = 0; t < target.size(); ++t)
     losses.push_back(target[t] < 0 ? 0 : -std::log(probs[t * V + size_t(target[t])]));
   return losses;
+}
+
+/// Of scale times the sum of the losses.
+inline Doubles cross_entropy_gradient(const Doubles& logits, const Index& target, size_t V, double scale) {
+  Doubles gradient = softmax(logits, V);
+  for (size_t t = 0; t < target.size(); ++t) {
+    if (target[t] >= 0) gradient[t * V + size_t(target[t])] -= 1;
+    for (size_t v = 0; v < V; ++v) gradient[t * V + v] *= target[t] < 0 ? 0 : scale;
+  }
+  return gradient;
 }
 
 /// Value of an E4M3 code that is not NaN.

@@ -2,17 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "kernels/kernels.h"
-#include "tests/support/grouped_reference.hpp"
+#include "tests/support/routing_checks.hpp"
 
 using namespace wt::kernel_test;
-
-namespace {
-
-const WtStream kCpu{-1, nullptr};
-
-bool use_isa() { return wt_kernel_set_isa(GENERATE("avx512", "avx2", "baseline")) == WT_OK; }
-
-}  // namespace
 
 TEST_CASE("grouped products of any routing are the double-precision ones") {
   if (!use_isa()) return;
@@ -20,17 +12,7 @@ TEST_CASE("grouped products of any routing are the double-precision ones") {
   const Routing routing = GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
   const int64_t groups = GENERATE(1, 5), n = GENERATE(1, 19), k = GENERATE(3, 40);
   std::mt19937_64 random{uint64_t(groups * 100 + n + k)};
-  const Grouped g = draw_grouped(dtype, ends_of(routing, groups, 6, random), n, k, random);
-  const int64_t rows = g.rows();
-  const auto x = pack(dtype, g.x), weight = pack(dtype, g.weight), dy = pack(dtype, g.dy);
-  auto y = pack(dtype, Doubles(size_t(rows * n), 7)), dx = pack(dtype, Doubles(size_t(rows * k), 7));
-  auto dweight = pack(dtype, Doubles(size_t(groups * n * k), 7));
-  REQUIRE(wt_grouped_gemm_forward(kCpu, dtype, x.data(), weight.data(), g.ends.data(), rows, groups, n, k, y.data()) == WT_OK);
-  REQUIRE(wt_grouped_gemm_backward_rows(kCpu, dtype, dy.data(), weight.data(), g.ends.data(), rows, groups, n, k, dx.data()) == WT_OK);
-  REQUIRE(wt_grouped_gemm_backward_weight(kCpu, dtype, dy.data(), x.data(), g.ends.data(), rows, groups, n, k, dweight.data()) == WT_OK);
-  CHECK(error_of_sums(unpack(dtype, y), g.forward()) < tolerance(dtype));
-  CHECK(error_of_sums(unpack(dtype, dx), g.backward_rows()) < tolerance(dtype));
-  CHECK(error_of_sums(unpack(dtype, dweight), g.backward_weight()) < tolerance(dtype));
+  check_products(dtype, draw_grouped(dtype, ends_of(routing, groups, 6, random), n, k, random));
 }
 
 TEST_CASE("grouped products refuse ends that fall, overshoot or leave rows over, and sizes out of range") {

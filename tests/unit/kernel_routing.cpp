@@ -3,50 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include "kernels/kernels.h"
-#include "tests/support/kernel_arrays.hpp"
-#include "tests/support/kernel_reference.hpp"
+#include "tests/support/routing_checks.hpp"
 
 using namespace wt::kernel_test;
 namespace reference = wt::reference;
-
-namespace {
-
-const WtStream kCpu{-1, nullptr};
-
-bool use_isa() { return wt_kernel_set_isa(GENERATE("avx512", "avx2", "baseline")) == WT_OK; }
-
-struct Shape {
-  int64_t T, E, k;
-};
-
-struct Routed {
-  std::vector<float> scores, weights;
-  std::vector<int64_t> index, counts, order, inverse, slot_counts;
-  Doubles share_sums, lse_squares;
-};
-
-/// Softmax over one sequence, no groups.
-WtRouterSpec plain(Shape shape, bool normalize) {
-  return {shape.T, shape.E, shape.k, std::max<int64_t>(1, shape.T), WT_SOFTMAX, 1, 1, 1, normalize, 1, false};
-}
-
-Routed route(const Doubles& logits, const WtRouterSpec& spec, const float* bias = nullptr, const int64_t* slot_of_expert = nullptr) {
-  const size_t n = size_t(spec.T * spec.k), sequences = size_t(spec.T / spec.sequence), E = size_t(spec.E);
-  Routed r;
-  r.scores.resize(size_t(spec.T) * E), r.weights.resize(n), r.index.resize(n), r.counts.resize(sequences * E, -1);
-  r.order.resize(n), r.inverse.resize(n), r.slot_counts.resize(E);
-  r.share_sums.resize(sequences * E, -1), r.lse_squares.resize(sequences, -1);
-  const auto flogits = floats(logits);
-  const WtStatus status = wt_router_forward(kCpu, spec, flogits.data(), bias, r.index.data(), r.scores.data(), r.weights.data(),
-                                            r.counts.data(), r.share_sums.data(), r.lse_squares.data());
-  INFO(wt_kernel_error());
-  REQUIRE(status == WT_OK);
-  REQUIRE(wt_sort_by_expert(kCpu, r.index.data(), slot_of_expert, int64_t(n), spec.E, r.order.data(), r.inverse.data(),
-                            r.slot_counts.data()) == WT_OK);
-  return r;
-}
-
-}  // namespace
 
 TEST_CASE("router: scores, choice, weights, sums and gradient of every variant") {
   if (!use_isa()) return;
@@ -68,38 +28,8 @@ TEST_CASE("router: scores, choice, weights, sums and gradient of every variant")
   const auto fbias = floats(bias);
   const WtRouterSpec spec{T, E, k, sequence, sigmoid ? WT_SIGMOID : WT_SOFTMAX, groups, top_groups, group_best, normalize, 2.5f, false};
   const Routed r = route(logits, spec, biased ? fbias.data() : nullptr);
-  const size_t width = size_t(E), choices = size_t(k), length = size_t(sequence);
-  const Doubles scores = reference::router_scores(logits, width, sigmoid);
-  CHECK(distance(doubles(r.scores), scores) < 1e-6);
-  Doubles judged = scores;
-  for (size_t i = 0; biased && i < judged.size(); ++i) judged[i] += bias[i % width];
-  REQUIRE(r.index == reference::router_choice(judged, width, choices, size_t(groups), size_t(top_groups), size_t(group_best)));
-  const auto weights_at = [&](const Doubles& at) {
-    return reference::router_weights(reference::router_scores(at, width, sigmoid), r.index, width, choices, normalize, 2.5);
-  };
-  const auto shares_at = [&](const Doubles& at) {
-    return reference::share_sums(reference::router_scores(at, width, sigmoid), width, length, sigmoid);
-  };
-  const auto squares_at = [&](const Doubles& at) { return reference::lse_squares(at, width, length); };
-  CHECK(distance(doubles(r.weights), weights_at(logits)) < 2e-6);
-  CHECK(distance(r.share_sums, shares_at(logits)) < 2e-6);
-  CHECK(distance(r.lse_squares, squares_at(logits)) < 2e-6);
-  std::vector<int64_t> counts(size_t(T / sequence * E), 0);
-  for (size_t i = 0; i < r.index.size(); ++i) ++counts[i / (choices * length) * width + size_t(r.index[i])];
-  CHECK(r.counts == counts);
-
-  if (E > 64) return;  // finite differences of every logit
-  const bool balanced = GENERATE(true, false);
-  const Doubles dweights = draw(random, WT_FP32, T * k), dshares = draw(random, WT_FP32, T / sequence * E);
-  const auto fdweights = floats(dweights), fdshares = floats(dshares), flogits = floats(logits);
-  std::vector<float> dlogits(size_t(T * E));
-  REQUIRE(wt_router_backward(kCpu, spec, fdweights.data(), r.scores.data(), r.index.data(), balanced ? fdshares.data() : nullptr,
-                             balanced ? flogits.data() : nullptr, balanced ? 0.1f : 0.0f, dlogits.data()) == WT_OK);
-  Doubles expected = reference::numeric_gradient(weights_at, logits, dweights);
-  const Doubles aux = reference::numeric_gradient(shares_at, logits, dshares);
-  const Doubles z = reference::numeric_gradient(squares_at, logits, Doubles(size_t(T / sequence), 0.1));
-  for (size_t i = 0; balanced && i < aux.size(); ++i) expected[i] += aux[i] + z[i];
-  CHECK(distance(doubles(dlogits), expected) < 4e-6);
+  check_router(spec, logits, biased ? fbias : std::vector<float>{}, r);
+  if (E <= 64) check_router_gradient(spec, logits, r, GENERATE(true, false), random);  // finite differences of every logit
 }
 
 TEST_CASE("router: ties go to the lowest expert and group, NaN rows stay valid") {
@@ -189,49 +119,17 @@ TEST_CASE("the extremes of routing conserve rows and order them stably") {
   for (int64_t e = 0; e < E; ++e) slot_of_expert[size_t(e)] = E - 1 - e;
   const Routed r = route(logits, plain({T, E, k}, true), nullptr, slot_of_expert.data());
 
-  CHECK(std::accumulate(r.counts.begin(), r.counts.end(), int64_t{0}) == T * k);
+  check_sort(plain({T, E, k}, true), r, slot_of_expert);
   if (one_takes_all && T > 0) CHECK(r.counts[3] == T);
-  for (int64_t e = 0; T > 0 && e < E; ++e) CHECK(r.slot_counts[size_t(E - 1 - e)] == r.counts[size_t(e)]);
-  std::vector<int64_t> slots = r.index;
-  for (int64_t& slot : slots) slot = E - 1 - slot;
-  CHECK(r.order == reference::sort_by_slot(slots));
-  CHECK(r.inverse == reference::inverse_of(r.order));
 }
 
 TEST_CASE("permute, combine and their gradients") {
   if (!use_isa()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
   const auto [T, E, k] = GENERATE(Shape{5, 4, 2}, Shape{4, 3, 3}, Shape{1, 5, 1});
-  const int64_t D = GENERATE(1, 16, 21), N = T * k;
+  const int64_t D = GENERATE(1, 16, 21);
   std::mt19937_64 random{uint64_t(D)};
-  const Routed r = route(draw(random, WT_FP32, T * E), plain({T, E, k}, false));
-  const Doubles x = draw(random, dtype, T * D), drows = draw(random, dtype, N * D), before = draw(random, dtype, T * D);
-  const auto px = pack(dtype, x), pdrows = pack(dtype, drows);
-  auto rows = pdrows, dx = pack(dtype, before), dx_alone = px;
-
-  REQUIRE(wt_permute_forward(kCpu, dtype, px.data(), r.order.data(), T, k, D, rows.data()) == WT_OK);
-  const auto f = [&](const Doubles& at) { return reference::permute(at, r.order, size_t(k), size_t(D)); };
-  CHECK(unpack(dtype, rows) == f(x));
-  Doubles expected = reference::numeric_gradient(f, x, drows);
-  REQUIRE(wt_permute_backward(kCpu, dtype, pdrows.data(), r.inverse.data(), T, k, D, 0, dx_alone.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, dx_alone), expected) < tolerance(dtype));
-  for (size_t i = 0; i < expected.size(); ++i) expected[i] += before[i];
-  REQUIRE(wt_permute_backward(kCpu, dtype, pdrows.data(), r.inverse.data(), T, k, D, 1, dx.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, dx), expected) < tolerance(dtype));
-
-  const Doubles weights = doubles(r.weights);
-  auto out = px;
-  REQUIRE(wt_combine_forward(kCpu, dtype, pdrows.data(), r.inverse.data(), r.weights.data(), px.data(), T, k, D,
-                             out.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, out), reference::combine(drows, r.inverse, weights, x, size_t(k))) < tolerance(dtype));
-  auto gradient = pdrows;
-  std::vector<float> dweights(static_cast<size_t>(N));
-  REQUIRE(wt_combine_backward(kCpu, dtype, px.data(), gradient.data(), r.inverse.data(), r.weights.data(), T, k, D,
-                              gradient.data(), dweights.data()) == WT_OK);  // in place of the rows
-  const auto by_rows = [&](const Doubles& at) { return reference::combine(at, r.inverse, weights, before, size_t(k)); };
-  const auto by_weight = [&](const Doubles& at) { return reference::combine(drows, r.inverse, at, before, size_t(k)); };
-  CHECK(distance(unpack(dtype, gradient), reference::numeric_gradient(by_rows, drows, x)) < tolerance(dtype));
-  CHECK(distance(doubles(dweights), reference::numeric_gradient(by_weight, weights, x)) < tolerance(WT_FP32));
+  check_moves(dtype, {T, E, k}, D, route(draw(random, WT_FP32, T * E), plain({T, E, k}, false)), random);
 }
 
 TEST_CASE("identity experts with normalised weights give every token back") {

@@ -5,14 +5,27 @@
 #include <memory>
 
 #include "kernels/kernels.h"
-#include "tests/support/kernel_arrays.hpp"
+#include "tests/support/routing_checks.hpp"
 
 using namespace wt::kernel_test;
+namespace reference = wt::reference;
 
 namespace {
 
-const WtStream kCpu{-1, nullptr};
 using Bytes = std::vector<unsigned char>;
+
+/// What `run` returns has the same bits for any number of threads.
+template <class Run>
+void check_threads(Run run) {
+  const auto with = [&run](int threads) {
+    REQUIRE(wt_kernel_set_threads(threads) == WT_OK);
+    auto found = run();
+    REQUIRE(wt_kernel_set_threads(1) == WT_OK);
+    return found;
+  };
+  const auto one = with(1);
+  for (const int threads : {2, 3, 8}) CHECK((with(threads) == one));
+}
 
 /// Bytes that begin `beyond` bytes after a line of the cache: results are streamed past the caches to whole lines alone.
 class Lines {
@@ -112,20 +125,68 @@ TEST_CASE("threads: the router, its sums included") {
   std::mt19937_64 random{2};
   const auto logits = floats(draw(random, WT_FP32, T * E)), dweights = floats(draw(random, WT_FP32, T * k));
   const auto dshares = floats(draw(random, WT_FP32, T / 100 * E));
-  const auto run = [&](int threads) {
+  check_threads([&] {
     std::vector<float> scores(size_t(T * E)), weights(size_t(T * k)), dlogits(size_t(T * E));
     std::vector<int64_t> index(size_t(T * k)), counts(size_t(T / 100 * E));
     std::vector<double> shares(counts.size()), squares(size_t(T / 100));
-    REQUIRE(wt_kernel_set_threads(threads) == WT_OK);
     REQUIRE(wt_router_forward(kCpu, spec, logits.data(), nullptr, index.data(), scores.data(), weights.data(), counts.data(),
                               shares.data(), squares.data()) == WT_OK);
     REQUIRE(wt_router_backward(kCpu, spec, dweights.data(), scores.data(), index.data(), dshares.data(), logits.data(), 0.1f,
                                dlogits.data()) == WT_OK);
-    REQUIRE(wt_kernel_set_threads(1) == WT_OK);
     return std::make_tuple(scores, weights, dlogits, index, counts, shares, squares);
-  };
-  const auto one = run(1);
-  for (const int threads : {2, 3, 8}) CHECK((run(threads) == one));
+  });
+}
+
+TEST_CASE("threads: rotary positions and their gradient") {
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const int64_t B = 3, S = 701, H = 5, KV = 3, hd = 94, all = B * S * (H + 2 * KV) * hd;  // 8 MiB and more move
+  std::mt19937_64 random{3};
+  const auto in = pack(dtype, draw(random, dtype, all));
+  std::vector<float> cos(size_t(S * hd / 2)), sin(cos.size());
+  const Doubles frequencies = reference::rope_frequencies(hd, 1e4);
+  REQUIRE(wt_rope_table(S, hd, frequencies.data(), 1, cos.data(), sin.data()) == WT_OK);
+  const size_t head = in.size() / size_t(H + 2 * KV), k_at = size_t(H) * head, v_at = size_t(H + KV) * head;
+  check_threads([&] {
+    Bytes split(in.size()), joined(in.size());
+    REQUIRE(wt_rope_split_forward(kCpu, dtype, in.data(), cos.data(), sin.data(), B, S, H, KV, hd, split.data(), &split[k_at], &split[v_at]) == WT_OK);
+    REQUIRE(wt_rope_split_backward(kCpu, dtype, in.data(), &in[k_at], &in[v_at], cos.data(), sin.data(), B, S, H, KV, hd, joined.data()) == WT_OK);
+    return std::make_pair(split, joined);
+  });
+}
+
+TEST_CASE("threads: cross-entropy, the sum of its losses included") {
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const int64_t T = 1021, V = 2051;  // 8 MiB and more move
+  std::mt19937_64 random{4};
+  const auto logits = pack(dtype, draw(random, dtype, T * V, 3));
+  std::vector<int64_t> target(size_t(T), 0);
+  for (int64_t& t : target) t = random() % 5 == 0 ? -100 : int64_t(random() % uint64_t(V));
+  check_threads([&] {
+    Bytes gradient = logits;
+    double loss = 0.1;
+    REQUIRE(wt_cross_entropy_forward_backward(kCpu, dtype, gradient.data(), target.data(), T, V, 0.3f, &loss) == WT_OK);
+    return std::make_pair(gradient, loss);
+  });
+}
+
+TEST_CASE("threads: adamw") {
+  const int64_t n = GENERATE(300'000, 327'703);  // 8 MiB and more move; tails of every register, and of runs
+  std::mt19937_64 random{5};
+  const auto p = floats(draw(random, WT_FP32, n)), g = floats(draw(random, WT_FP32, n));
+  check_threads([&] {
+    std::vector<float> fp = p, m(p.size(), 0.25f), v(p.size(), 0.5f);
+    REQUIRE(wt_adamw(kCpu, fp.data(), m.data(), v.data(), g.data(), n, 1e-2, 0.9, 0.95, 1e-8, 0.1, 2, 0.5f) == WT_OK);
+    return std::make_tuple(fp, m, v);
+  });
+}
+
+TEST_CASE("threads: grouped products of any routing") {
+  const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
+  const Routing routing = GENERATE(Routing::random, Routing::one_takes_all, Routing::skewed);
+  std::mt19937_64 random{6};
+  // Some 8 million multiplications and more in each product; rows, n and k leave tails.
+  const Grouped g = draw_grouped(dtype, ends_of(routing, 7, 77, random), 133, 171, random);
+  check_threads([&] { return products_of(dtype, g); });
 }
 
 TEST_CASE("threads: none is refused") {

@@ -4,42 +4,17 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/kernel_arrays.hpp"
-#include "tests/support/kernel_reference.hpp"
+#include "tests/support/kernel_checks.hpp"
 
 using namespace wt::kernel_test;
 namespace reference = wt::reference;
 
-namespace {
-
-const WtStream kCpu{-1, nullptr};
-
-/// Runs the case once for each instruction set that this machine has; false where it has not.
-bool use_isa() { return wt_kernel_set_isa(GENERATE("avx512", "avx2", "baseline")) == WT_OK; }
-
-}  // namespace
-
 TEST_CASE("rmsnorm and its gradient") {
   if (!use_isa()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const int64_t T = 3, D = GENERATE(1, 15, 16, 37);
+  const int64_t D = GENERATE(1, 15, 16, 37);
   std::mt19937_64 random{uint64_t(D)};
-  const Doubles x = draw(random, dtype, T * D), gain = draw(random, dtype, D), dy = draw(random, dtype, T * D);
-  const auto px = pack(dtype, x), pgain = pack(dtype, gain), pdy = pack(dtype, dy);
-  auto py = px, pdx = px;
-  std::vector<float> rstd(T), dgain(size_t(D), 0.5f);
-
-  REQUIRE(wt_rmsnorm_forward(kCpu, dtype, px.data(), pgain.data(), 1e-2f, T, D, py.data(), rstd.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, py), reference::rmsnorm(x, gain, 1e-2f)) < tolerance(dtype));
-
-  REQUIRE(wt_rmsnorm_backward(kCpu, dtype, pdy.data(), px.data(), pgain.data(), rstd.data(), T, D, pdx.data(),
-                              dgain.data()) == WT_OK);
-  const auto by_x = [&](const Doubles& at) { return reference::rmsnorm(at, gain, 1e-2f); };
-  const auto by_gain = [&](const Doubles& at) { return reference::rmsnorm(x, at, 1e-2f); };
-  CHECK(distance(unpack(dtype, pdx), reference::numeric_gradient(by_x, x, dy)) < tolerance(dtype));
-  Doubles expected = reference::numeric_gradient(by_gain, gain, dy);
-  for (double& value : expected) value += 0.5;  // accumulated into what was there
-  CHECK(distance(doubles(dgain), expected) < tolerance(WT_FP32));
+  check_rmsnorm(dtype, 3, D, random);
 }
 
 TEST_CASE("the gradient of rmsnorm's gain sums every row once, however many runs of rows there are") {
@@ -62,41 +37,20 @@ TEST_CASE("the gradient of rmsnorm's gain sums every row once, however many runs
 TEST_CASE("rope splits and rotates, and its gradient rotates back") {
   if (!use_isa()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const int64_t B = 2, S = 3, H = 2, KV = 1, hd = GENERATE(2, 38);
+  const int64_t hd = GENERATE(2, 38);
   std::mt19937_64 random{uint64_t(hd)};
-  const int64_t n = B * S * hd;
-  const Doubles qkv = draw(random, dtype, n * (H + 2 * KV)), dout = draw(random, dtype, n * (H + 2 * KV));
-  std::vector<float> cos(size_t(S * hd / 2)), sin = cos;
-  const Doubles frequencies = reference::rope_frequencies(hd, 100);
-  REQUIRE(wt_rope_table(S, hd, frequencies.data(), 1.25, cos.data(), sin.data()) == WT_OK);
-
-  const auto pqkv = pack(dtype, qkv), pdout = pack(dtype, dout);
-  auto out = pqkv, dqkv = pqkv;
-  const int64_t width = dtype == WT_FP32 ? 4 : 2, k_at = n * H * width, v_at = n * (H + KV) * width;
-  REQUIRE(wt_rope_split_forward(kCpu, dtype, pqkv.data(), cos.data(), sin.data(), B, S, H, KV, hd, out.data(),
-                                out.data() + k_at, out.data() + v_at) == WT_OK);
-  const auto f = [&](const Doubles& at) { return reference::rope_split(at, B, S, H, KV, hd, 100, 1.25); };
-  CHECK(distance(unpack(dtype, out), f(qkv)) < tolerance(dtype));
-
-  REQUIRE(wt_rope_split_backward(kCpu, dtype, pdout.data(), pdout.data() + k_at, pdout.data() + v_at, cos.data(),
-                                 sin.data(), B, S, H, KV, hd, dqkv.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, dqkv), reference::numeric_gradient(f, qkv, dout)) < tolerance(dtype));
+  check_rope(dtype, 2, 3, 2, 1, hd, random);
+  const Doubles qkv = draw(random, WT_FP32, 24 * hd), dout = draw(random, WT_FP32, 24 * hd);
+  const auto f = [hd](const Doubles& at) { return reference::rope_split(at, 2, 3, 2, 1, hd, 100, 1.25); };
+  CHECK(distance(reference::rope_split_backward(dout, 2, 3, 2, 1, hd, 100, 1.25), reference::numeric_gradient(f, qkv, dout)) < 1e-8);
 }
 
 TEST_CASE("swiglu and its gradient") {
   if (!use_isa()) return;
   const WtDtype dtype = GENERATE(WT_FP32, WT_BF16);
-  const int64_t R = 2, F = GENERATE(1, 16, 37);
+  const int64_t F = GENERATE(1, 16, 37);
   std::mt19937_64 random{uint64_t(F)};
-  const Doubles gate_up = draw(random, dtype, R * 2 * F, 3), dact = draw(random, dtype, R * F);
-  const auto pgate_up = pack(dtype, gate_up), pdact = pack(dtype, dact);
-  auto act = pdact, dgate_up = pgate_up;
-
-  REQUIRE(wt_swiglu_forward(kCpu, dtype, pgate_up.data(), R, F, act.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, act), reference::swiglu(gate_up, size_t(F))) < tolerance(dtype));
-  REQUIRE(wt_swiglu_backward(kCpu, dtype, pdact.data(), dgate_up.data(), R, F, dgate_up.data()) == WT_OK);  // in place
-  const auto f = [&](const Doubles& at) { return reference::swiglu(at, size_t(F)); };
-  CHECK(distance(unpack(dtype, dgate_up), reference::numeric_gradient(f, gate_up, dact)) < tolerance(dtype));
+  check_swiglu(dtype, 2, F, random);
 }
 
 TEST_CASE("swiglu of gates far from zero: the gate itself or nothing, and gradients of one or nothing") {
@@ -128,47 +82,19 @@ TEST_CASE("cross-entropy: loss, gradient in place, ignored rows, huge logits") {
   Doubles logits = draw(random, dtype, T * V, 4);
   for (int64_t v = 0; v < V; ++v) logits[size_t(v)] *= 1024;  // a power of two: still exact
   const std::vector<int64_t> target = {V - 1, 0, -100, V / 2};
-  auto gradient = pack(dtype, logits);
-  double loss = 10;
-  REQUIRE(wt_cross_entropy_forward_backward(kCpu, dtype, gradient.data(), target.data(), T, V, 0.25f, &loss) == WT_OK);
+  check_cross_entropy(dtype, logits, target, V);  // row 0 has logits of thousands: probabilities of 0 and 1
 
-  // Row 0 has logits of thousands: its loss is exact to fp32 of those, and its probabilities are 0 and 1.
-  const Doubles losses = reference::cross_entropy(logits, target, size_t(V));
-  CHECK(std::isfinite(loss));
-  if (std::isfinite(losses[0])) CHECK(loss == Approx(10 + losses[0] + losses[1] + losses[3]).epsilon(2e-6));
-  Doubles expected = reference::softmax(logits, size_t(V));
-  for (int64_t t = 0; t < T; ++t) {
-    if (target[size_t(t)] >= 0) expected[size_t(t * V + target[size_t(t)])] -= 1;
-    for (int64_t v = 0; v < V; ++v) expected[size_t(t * V + v)] *= target[size_t(t)] < 0 ? 0 : 0.25;
-  }
-  CHECK(distance(unpack(dtype, gradient), expected) < tolerance(dtype));
   const Doubles small(logits.begin() + V, logits.end());
-  const auto f = [&](const Doubles& at) { return reference::cross_entropy(at, {0, -100, V / 2}, size_t(V)); };
+  const std::vector<int64_t> rest(target.begin() + 1, target.end());
+  const auto f = [&](const Doubles& at) { return reference::cross_entropy(at, rest, size_t(V)); };
   const Doubles numeric = reference::numeric_gradient(f, small, {0.25, 0.25, 0.25});
-  CHECK(distance(Doubles(expected.begin() + V, expected.end()), numeric) < 1e-8);
+  CHECK(distance(reference::cross_entropy_gradient(small, rest, size_t(V), 0.25), numeric) < 1e-8);
 }
 
 TEST_CASE("adamw follows its formula over several steps") {
   if (!use_isa()) return;
-  const int64_t n = 37;
   std::mt19937_64 random{1};
-  Doubles p = draw(random, WT_FP32, n), m(n, 0), v(n, 0);
-  std::vector<float> fp = floats(p), fm(n, 0), fv(n, 0);
-  for (int step = 1; step <= 5; ++step) {
-    const Doubles g = draw(random, WT_FP32, n);
-    const auto fg = floats(g);
-    REQUIRE(wt_adamw(kCpu, fp.data(), fm.data(), fv.data(), fg.data(), n, 1e-2, 0.9, 0.999, 1e-8, 0.1, step, 0.5f) ==
-            WT_OK);
-    for (size_t i = 0; i < size_t(n); ++i) {
-      m[i] = 0.9 * m[i] + 0.1 * 0.5 * g[i];
-      v[i] = 0.999 * v[i] + 0.001 * 0.25 * g[i] * g[i];
-      p[i] -= 1e-2 * 0.1 * p[i];
-      p[i] -= 1e-2 * m[i] / (1 - std::pow(0.9, step)) / (std::sqrt(v[i] / (1 - std::pow(0.999, step))) + 1e-8);
-    }
-  }
-  CHECK(distance(doubles(fp), p) < 1e-6);
-  CHECK(distance(doubles(fm), m) < 1e-6);
-  CHECK(distance(doubles(fv), v) < 1e-6);
+  check_adamw(37, 5, random);
 }
 
 TEST_CASE("bf16 results round to nearest even and keep NaN") {
