@@ -58,6 +58,8 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
     write_file_atomically(file, kept);
   }
   metrics_.open(folder_ / "metrics.jsonl", std::ios::app);
+  std::error_code absent;
+  if (resumed_step < run.steps) std::filesystem::remove(folder_ / "summary.json", absent);
 }
 
 void Recorder::step(const StepResult& r, double learning_rate, const std::vector<std::int64_t>& samples) {

@@ -22,7 +22,8 @@ namespace wt {
 
 class Recorder {
  public:
-  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`. `peak_flops`: of each rank's device, for the MFU.
+  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are left to do:
+  /// who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
   Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step, std::optional<double> peak_flops);
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
   void checkpoint(std::int64_t step, const SaveTimes& times);

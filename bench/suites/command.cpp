@@ -104,29 +104,34 @@ class RankSuites {
 
   void run(const std::string& suite, std::int64_t ranks, std::int64_t replicate, const std::vector<std::int64_t>& bytes) {
     const std::string word = fmt::format("{}-{}", suite, ranks);
-    if (partial_.has(word) || stop_requested() != 0) return;
-    const fs::path output = scratch_.path() / (word + ".json");
+    if (partial_.done(word) || stop_requested() != 0) return;
+    const fs::path rows = partial_.file().empty() ? scratch_.path() / "partial.json" : partial_.file();
+    write_profile(partial_.profile(), rows);
     // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
     const int samples = suite != "collectives" && suite != "axes" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
     if (!quick_) fmt::print(stderr, "windtunnel bench: {} over {} ranks{}{}\n", suite, ranks,
                             bytes.empty() ? "" : fmt::format(", {} sizes up to {}", bytes.size(), format_bytes(static_cast<double>(bytes.back()))),
                             suite == "collectives" && !cuda_ ? ", about " + format_seconds(gloo_estimate_s(bytes, ranks, samples)) : "");
     std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "bench-rank", suite == "axes" ? "collectives" : suite};
-    command.insert(command.end(), {"-o", output.string(), "--folder", scratch_.path().string(), "--samples", std::to_string(samples), "--seed",
+    command.insert(command.end(), {"-o", rows.string(), "--folder", scratch_.path().string(), "--samples", std::to_string(samples), "--seed",
                                    std::to_string(o_.suite_options.seed), "--device", suite == "storage" ? "cpu" : o_.suite_options.device});
     if (quick_) command.push_back("--quick");
     if (replicate > 1) command.insert(command.end(), {"--replicate", std::to_string(replicate)});
     for (std::int64_t size : bytes) command.insert(command.end(), {"--bytes", std::to_string(size)});
-    Profile part;
+    std::string failure;
     try {
       run_ranks(command, {ranks, 0, {}});
-      part = read_profile(output);
     } catch (const Error& e) {
-      if (stop_requested() != 0) return;
-      part.failures.push_back({word, e.what()});  // its rows are not known, but that there are none is
-      fmt::print(stderr, "windtunnel bench: {} failed: {}\n", word, e.what());
+      failure = e.what();
     }
-    partial_.add(word, part);
+    Profile measured = read_profile(rows);
+    if (!failure.empty() && stop_requested() == 0) {
+      measured.failures.push_back({word, failure});  // which of its rows are missing is not known, but that some are
+      fmt::print(stderr, "windtunnel bench: {} failed: {}\n", word, failure);
+    }
+    const bool all = failure.empty() && measured.failures.size() == partial_.profile().failures.size();
+    partial_.put(std::move(measured));
+    if (all) partial_.set_done(word);
   }
 
   /// Of every kind, with its barrier, inputs and check, on ranks that share cores: roughly, from all sizes over 2 and 4

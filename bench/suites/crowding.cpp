@@ -18,7 +18,10 @@ RankSample computed(RehearsedRank& rank, std::int64_t step) {
 
 }  // namespace
 
-Profile bench_crowding(const RankSuite& suite) {
+void bench_crowding(const RankSuite& suite, RankRows& rows) {
+  Measurement row = rank_row("step_computation", 0, suite.mesh.world());
+  row.shape.erase("bytes");
+  if (rows.has(row)) return;
   RunSpec run = read_run(find_config("runs", "demo"));
   run.data.clear();  // tokens are drawn
   const auto clock = make_step_clock(prepare_rank_process(run, 0));
@@ -34,15 +37,12 @@ Profile bench_crowding(const RankSuite& suite) {
   }
   if (suite.communicators.rank() != 0) alone = together;  // the same number of samples; not used
   const auto all = gather_cases(suite, "crowding", {alone, together});
-  Profile out;
-  if (all.empty()) return out;
-  Measurement m = rank_measurement("step_computation", 0, suite.mesh.world(), all[1]), single;
-  m.shape.erase("bytes");
+  if (all.empty()) return;
+  Measurement m = rank_measurement(row, all[1]), single;
   m.counters.erase("max_rel_error");  // rehearsed: nothing to compare with
   for (const RankSample& sample : all[0].front().samples) single.samples.push_back(sample.thread_cpu_s);
   m.counters["alone_cpu_s"] = single.median();
-  out.measurements.push_back(m);
-  return out;
+  rows.add({{}, {m}});
 }
 
 }  // namespace wt

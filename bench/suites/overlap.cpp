@@ -60,6 +60,16 @@ Times take(const RankSuite& suite, Products* products, CollectiveCase* collectiv
   return {(suite.clock.seconds(computed) - suite.clock.seconds(begin)) / calls, suite.clock.seconds(end)};
 }
 
+Measurement row_of(const RankSuite& suite, const Products& products, const CollectiveCase& c) {
+  const bool on_cpu = suite.clock.device().is_cpu();
+  Measurement m = rank_row("gemm_beside_" + to_string(c.kind()), c.bytes(), c.ranks());
+  m.dtype = on_cpu ? "fp32" : "bf16";
+  m.shape["nodes"] = 1;
+  m.shape["width"] = products.a.size(0);
+  if (!on_cpu) m.clock = "device";
+  return m;
+}
+
 /// The same on every rank: rank 0 decides.
 int products_beside(const RankSuite& suite, Products& products, CollectiveCase& collective, const std::string& key) {
   std::vector<double> gemm, alone;
@@ -78,13 +88,17 @@ int products_beside(const RankSuite& suite, Products& products, CollectiveCase& 
 
 }  // namespace
 
-Profile bench_overlap(const RankSuite& suite) {
+void bench_overlap(const RankSuite& suite, RankRows& rows) {
   const RankSuiteOptions& o = suite.options;
   const at::Device device = suite.clock.device();
   Products products(device);
   std::vector<CollectiveCase> cases;
   for (CollectiveKind kind : kCollectiveKinds)
-    for (std::int64_t bytes : o.bytes) cases.emplace_back(suite.communicators, suite.mesh, Axis::shard, kind, bytes, o.seed, device);
+    for (std::int64_t bytes : o.bytes) {
+      cases.emplace_back(suite.communicators, suite.mesh, Axis::shard, kind, bytes, o.seed, device);
+      if (rows.has(row_of(suite, products, cases.back()))) cases.pop_back();
+    }
+  if (cases.empty()) return;
   std::vector<int> calls;
   std::vector<RankCase> gemm_beside(cases.size()), gemm_alone = gemm_beside, beside = gemm_beside, alone = gemm_beside;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -114,12 +128,8 @@ Profile bench_overlap(const RankSuite& suite) {
              besides = gather_cases(suite, "beside", beside), alones = gather_cases(suite, "alone", alone);
   Profile out;
   for (std::size_t i = 0; i < gathered.size(); ++i) {
-    const auto seconds = [&](const std::vector<RankCase>& by_rank) { return rank_measurement("", 0, cases[i].ranks(), by_rank).median(); };
-    Measurement m = rank_measurement("gemm_beside_" + to_string(cases[i].kind()), cases[i].bytes(), cases[i].ranks(), gathered[i]);
-    m.dtype = device.is_cpu() ? "fp32" : "bf16";
-    m.shape["nodes"] = 1;
-    m.shape["width"] = products.a.size(0);
-    if (!device.is_cpu()) m.clock = "device";
+    const auto seconds = [&](const std::vector<RankCase>& by_rank) { return rank_measurement({}, by_rank).median(); };
+    Measurement m = rank_measurement(row_of(suite, products, cases[i]), gathered[i]);
     const double width = static_cast<double>(products.a.size(0));
     m.counters = {{"gemm_alone_s", seconds(gemms[i])},         {"gemm_beside_s", m.median()},
                   {"collective_alone_s", seconds(alones[i])}, {"collective_beside_s", seconds(besides[i])},
@@ -127,7 +137,7 @@ Profile bench_overlap(const RankSuite& suite) {
     m.counters["lost_share"] = 1 - m.counters["gemm_alone_s"] / m.counters["gemm_beside_s"];
     add_row(out, std::move(m), gathered[i]);
   }
-  return out;
+  rows.add(out);
 }
 
 }  // namespace wt

@@ -44,10 +44,6 @@ PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std
     fmt::print(stderr, "windtunnel bench: starts anew, as {} is not of this machine, build and command: {}\n", file_.string(), to_string(found));
     return;
   }
-  if (!before.failures.empty()) {  // suites of several processes start again with their failed rows
-    std::erase_if(before.measurements, of_ranks);
-    before.fingerprint.erase(kDone);
-  }
   profile_.measurements = std::move(before.measurements);
   kernels_ = static_cast<std::size_t>(std::count_if(profile_.measurements.begin(), profile_.measurements.end(), [](const Measurement& m) { return !of_ranks(m); }));
   if (before.fingerprint.count(kDone)) profile_.fingerprint[kDone] = before.fingerprint.at(kDone);
@@ -63,14 +59,17 @@ void PartialProfile::put_kernels(const Profile& kernels) {
   save();
 }
 
-void PartialProfile::add(const std::string& suite, const Profile& part) {
-  profile_.measurements.insert(profile_.measurements.end(), part.measurements.begin(), part.measurements.end());
-  profile_.failures.insert(profile_.failures.end(), part.failures.begin(), part.failures.end());
+void PartialProfile::put(Profile all) {
+  profile_ = std::move(all);
+  save();
+}
+
+void PartialProfile::set_done(const std::string& suite) {
   profile_.fingerprint[kDone] += suite + " ";
   save();
 }
 
-bool PartialProfile::has(const std::string& suite) const {
+bool PartialProfile::done(const std::string& suite) const {
   const auto found = profile_.fingerprint.find(kDone);
   return found != profile_.fingerprint.end() && (" " + found->second).find(" " + suite + " ") != std::string::npos;
 }

@@ -20,10 +20,12 @@ class PartialProfile {
   const Profile& profile() const { return profile_; }
   /// The kernel suite's measurements so far, in place of what there was of them.
   void put_kernels(const Profile& kernels);
-  /// All that another suite measured. Its word, "storage-4", stays in the file.
-  void add(const std::string& suite, const Profile& part);
-  /// Whether add() was called for this suite, here or in the bench before.
-  bool has(const std::string& suite) const;
+  /// All rows, to which the ranks of a suite have added.
+  void put(Profile all);
+  /// Every row of this suite of several processes, "storage-4", was measured: the file says so.
+  void set_done(const std::string& suite);
+  /// Here, or in the bench before.
+  bool done(const std::string& suite) const;
   void add_facts(const std::map<std::string, std::string>& facts);
   /// The profile as it is to be written; the file is removed.
   Profile finish();

@@ -4,13 +4,28 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
-#include <set>
 
 #include "configs/spec/error.hpp"
+#include "trainer/agent.hpp"
 #include "trainer/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
+
+RankRows::RankRows(std::filesystem::path file, std::filesystem::path folder)
+    : file_(std::move(file)), folder_(std::move(folder)), profile_(read_profile(file_)) {
+  for (const Measurement& m : profile_.measurements) names_.insert(m.name());
+}
+
+void RankRows::add(const Profile& rows) {
+  if (rows.measurements.empty() && rows.failures.empty()) return;
+  profile_.measurements.insert(profile_.measurements.end(), rows.measurements.begin(), rows.measurements.end());
+  profile_.failures.insert(profile_.failures.end(), rows.failures.begin(), rows.failures.end());
+  for (const Measurement& m : rows.measurements) names_.insert(m.name());
+  const auto written = folder_ / "rows.json";
+  write_profile(profile_, written);
+  std::filesystem::rename(written, file_);
+}
 
 std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint64_t seed) {
   std::vector<std::size_t> out, round(cases);
@@ -48,14 +63,17 @@ std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const st
   return out;
 }
 
-Measurement rank_measurement(const std::string& kernel, std::int64_t bytes, std::int64_t ranks,
-                             const std::vector<RankCase>& by_rank) {
+Measurement rank_row(const std::string& kernel, std::int64_t bytes, std::int64_t ranks) {
   Measurement m;
   m.kernel = kernel;
   m.pass = "";
   m.dtype = "fp32";
   m.shape = {{"bytes", bytes}, {"ranks", ranks}};
   m.clock = "wall";
+  return m;
+}
+
+Measurement rank_measurement(Measurement m, const std::vector<RankCase>& by_rank) {
   Measurement process, thread;  // means over the ranks
   std::set<std::string> throttled;
   double clock_MHz = 0;
@@ -89,20 +107,20 @@ void add_row(Profile& profile, Measurement m, const std::vector<RankCase>& by_ra
   profile.measurements.push_back(std::move(m));
 }
 
-void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& output) {
+void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, const std::filesystem::path& file) {
+  end_with_agent();
   const RankEnvironment environment = RankEnvironment::read();
   const auto clock = make_step_clock(open_device(options.device, environment.local_rank));
   at::set_num_threads(1);
   run_watched(environment, 120, [&](RankWatch& watch) {
+    RankRows rows(file, options.folder);  // rank 0 adds none before all have taken part
     // `shard` for gathers and sums, the same ranks as `expert` for exchanges.
     const std::int64_t shard = environment.world / options.replicate;
     const Mesh mesh(options.replicate, shard, shard);
     const auto communicators = make_communicators(environment, mesh, watch, *clock);
     const RankSuite ranks{*communicators, mesh, *clock, options};
-    const Profile profile = suite == "storage" ? bench_storage(ranks) : suite == "overlap"  ? bench_overlap(ranks)
-                            : suite == "crowding" ? bench_crowding(ranks)
-                                                  : bench_collectives(ranks);
-    if (environment.rank == 0) write_profile(profile, output);
+    const auto bench = suite == "storage" ? bench_storage : suite == "overlap" ? bench_overlap : suite == "crowding" ? bench_crowding : bench_collectives;
+    bench(ranks, rows);
     communicators->barrier();
   });
 }

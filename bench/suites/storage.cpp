@@ -46,18 +46,23 @@ RankSample timed(Communicators& communicators, const std::function<void()>& call
 
 }  // namespace
 
-Profile bench_storage(const RankSuite& suite) {
+void bench_storage(const RankSuite& suite, RankRows& rows) {
   const RankSuiteOptions& options = suite.options;
   Communicators& communicators = suite.communicators;
   const std::int64_t world = suite.mesh.world();
   const auto file = options.folder / fmt::format("rank-{}.safetensors", communicators.rank());
-  const std::size_t sizes = options.bytes.size();
+  const auto written = [&](std::int64_t size) { return rank_row("checkpoint_write", size, world); };
+  const auto read = [&](std::int64_t size) { return rank_row("checkpoint_read", size, world); };
+  std::vector<std::int64_t> bytes = options.bytes;
+  std::erase_if(bytes, [&](std::int64_t size) { return rows.has(written(size)) && rows.has(read(size)); });
+  if (bytes.empty()) return;
+  const std::size_t sizes = bytes.size();
   std::vector<RankCase> own(2 * sizes);  // writes, then reads
   std::vector<RankCase> cold(sizes);     // a sample each: seconds 1 where the read was cold
-  const std::int64_t largest = *std::max_element(options.bytes.begin(), options.bytes.end());
+  const std::int64_t largest = *std::max_element(bytes.begin(), bytes.end());
   const at::Tensor pattern = at::arange(largest / 4, at::TensorOptions().dtype(at::kFloat)).remainder_(1021);
   for (std::size_t i : sample_order(sizes, options.samples, options.seed)) {
-    const std::int64_t count = std::max<std::int64_t>(1, options.bytes[i] / 4 / world);
+    const std::int64_t count = std::max<std::int64_t>(1, bytes[i] / 4 / world);
     const at::Tensor values = pattern.narrow(0, 0, count);
     const OutgoingTensor tensor{"bench", "F32", {count}, values.data_ptr<float>()};
     own[i].samples.push_back(timed(communicators, [&] { write_safetensors(file, {tensor}); }));
@@ -73,7 +78,8 @@ Profile bench_storage(const RankSuite& suite) {
   const auto all = gather_cases(suite, "storage", own), were_cold = gather_cases(suite, "cold", cold);
   Profile out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    Measurement m = rank_measurement(i < sizes ? "checkpoint_write" : "checkpoint_read", options.bytes[i % sizes], world, all[i]);
+    Measurement m = rank_measurement(i < sizes ? written(bytes[i]) : read(bytes[i - sizes]), all[i]);
+    if (rows.has(m)) continue;
     if (i >= sizes) {
       bool every = true;
       for (const RankCase& rank : were_cold[i - sizes])
@@ -83,7 +89,7 @@ Profile bench_storage(const RankSuite& suite) {
     }
     add_row(out, std::move(m), all[i]);
   }
-  return out;
+  rows.add(out);
 }
 
 }  // namespace wt

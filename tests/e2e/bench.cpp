@@ -85,6 +85,44 @@ TEST_CASE("an interrupted bench keeps what it has measured, and the same command
   CHECK((missing > 0 || before.size() < after.size()));
 }
 
+TEST_CASE("of an interrupted suite of several processes its blocks stay, and what failed is measured again") {
+  constexpr std::size_t kSamples = 3, kCollectiveSamples = 2 * kSamples + 1;
+  constexpr std::size_t kKinds = 7, kKindsAcross = 4, kSizes = 11, kFewSizes = 3;  // 1 KiB to 1 MiB, of them 4, 32 and 256 KiB
+  const TempDirectory folder;
+  const fs::path out = folder / "out.json", partial = out.string() + ".partial";
+  const std::vector<std::string> command{"collectives", "--largest", "1MiB", "--run", run_file(small_run(), folder.path()).string(),
+                                         "--samples", std::to_string(kSamples), "-o", out.string()};
+  std::vector<std::string> words = command;
+  words.insert(words.begin(), "bench");
+  const Started started = start_trainer(words);
+  for (int waited_ms = 0; (!fs::exists(partial) || samples_of(partial).empty()) && waited_ms < 100'000; waited_ms += 5) usleep(5000);
+  REQUIRE(kill(started.pid, SIGINT) == 0);
+  const Ended interrupted = wait_for(started);
+  INFO(interrupted.said);
+  CHECK(interrupted.status == 128 + SIGINT);
+  CHECK_THAT(interrupted.said, Contains("the same command goes on from there"));
+  CHECK(folder.entries() == 2);  // the run file and what was measured
+  Profile found = read_profile(partial);
+  REQUIRE_FALSE(found.measurements.empty());
+  CHECK(found.measurements.size() < kKinds * kSizes);  // over two ranks, the first suite
+  CHECK(found.fingerprint.count("run.done") == 0);
+  const Measurement failed = found.measurements.back();
+  found.measurements.pop_back();
+  found.failures.push_back({failed.name(), "planted"});
+  write_profile(found, partial);
+  const auto before = samples_of(partial);
+
+  const Ended continued = bench(command);
+  INFO(continued.said);
+  CHECK(continued.status == 0);
+  CHECK_THAT(continued.said, Contains("continues from"));
+  const auto after = samples_of(out);  // a name that is there twice cannot be read
+  CHECK(after.size() == 2 * (kKinds * kSizes + 1 + 2 * kKinds) + (kKinds + kKindsAcross) * kFewSizes);  // crowding, overlap; axes
+  for (const auto& [name, samples] : before) CHECK(after.at(name) == samples);
+  CHECK(after.at(failed.name()).size() == kCollectiveSamples);
+  CHECK(after.at(failed.name()) != failed.samples);
+}
+
 TEST_CASE("what another command left behind is not taken over") {
   const TempDirectory folder;
   const fs::path out = folder / "out.json";

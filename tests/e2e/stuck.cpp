@@ -27,13 +27,6 @@ RunSpec stoppable_run() {
   return run;
 }
 
-void wait_for_step(const fs::path& folder, std::size_t step) {
-  for (int waited_ms = 0; !fs::exists(folder / "metrics.jsonl") || steps_of(folder).size() < step; waited_ms += 20) {
-    REQUIRE(waited_ms < 60'000);
-    usleep(20'000);
-  }
-}
-
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;

@@ -181,6 +181,13 @@ std::vector<Step> steps_of(const fs::path& folder) {
   return out;
 }
 
+void wait_for_step(const fs::path& folder, std::size_t step) {
+  for (int waited_ms = 0; !fs::exists(folder / "metrics.jsonl") || steps_of(folder).size() < step; waited_ms += 20) {
+    if (waited_ms > 60'000) throw_error(Code::runtime, "{}: no step {} within a minute", folder.string(), step);
+    usleep(20'000);
+  }
+}
+
 std::vector<double> step_peaks_of(const fs::path& folder) {
   std::ifstream in(folder / "metrics.jsonl");
   std::vector<double> out;

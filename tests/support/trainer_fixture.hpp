@@ -64,6 +64,8 @@ struct Step {
   friend bool operator==(const Step&, const Step&) = default;
 };
 std::vector<Step> steps_of(const std::filesystem::path& folder);
+/// Until metrics.jsonl has so many lines. Throws after a minute.
+void wait_for_step(const std::filesystem::path& folder, std::size_t step);
 /// Highest tensor memory of each step on rank 0, bytes.
 std::vector<double> step_peaks_of(const std::filesystem::path& folder);
 /// By rank.

@@ -410,12 +410,13 @@ TEST_CASE("a partial profile is continued on the same machine and build alone") 
     PartialProfile partial(out, facts);
     CHECK(partial.profile().measurements.empty());
     partial.put_kernels({{}, {m}});
-    partial.add("collectives-2", {{}, {of_ranks}});
+    partial.put({facts, {m, of_ranks}});
+    partial.set_done("collectives-2");
   }
   PartialProfile again(out, facts);
   CHECK(again.profile().measurements.size() == 2);
-  CHECK(again.has("collectives-2"));
-  CHECK_FALSE(again.has("collectives-4"));
+  CHECK(again.done("collectives-2"));
+  CHECK_FALSE(again.done("collectives-4"));
   Measurement more = m;
   more.shape["rows"] = 2;
   again.put_kernels({{}, {m, more}});  // in place of the one kernel
@@ -426,7 +427,9 @@ TEST_CASE("a partial profile is continued on the same machine and build alone") 
     CHECK(PartialProfile(out, other).profile().measurements.empty());
   }
   write_profile({facts, {m, of_ranks}, {{"all_reduce", "wrong values"}}}, out.string() + ".partial");
-  CHECK(PartialProfile(out, facts).profile().measurements.size() == 1);  // its suite is measured again
+  const PartialProfile failed(out, facts);
+  CHECK(failed.profile().measurements.size() == 2);
+  CHECK(failed.profile().failures.empty());  // measured again
   test::write_bytes(out.string() + ".partial", "{");
   CHECK(PartialProfile(out, facts).profile().measurements.empty());
   const Profile finished = again.finish();

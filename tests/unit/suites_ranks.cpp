@@ -7,6 +7,7 @@
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/device_stress.hpp"
 #include "bench/suites/rank_suite.hpp"
+#include "tests/support/temp_directory.hpp"
 #include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
@@ -56,7 +57,7 @@ TEST_CASE("buffers hold what their segments say, and one wrong element anywhere 
 
 TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
   const std::vector<RankCase> ranks{{{{1.0, 0.4, 0.1}, {2.0, 0.4, 0.1}}, ""}, {{{3.0, 0.2, 0.1}, {1.0, 0.2, 0.1}}, ""}};
-  const Measurement m = rank_measurement("all_gather", 4096, 2, ranks);
+  const Measurement m = rank_measurement(rank_row("all_gather", 4096, 2), ranks);
   CHECK(m.samples == std::vector<double>{3.0, 2.0});
   CHECK(m.counters.at("cpu_s") == Approx(0.3));
   CHECK(m.counters.at("issuing_thread_cpu_s") == Approx(0.1));
@@ -64,23 +65,55 @@ TEST_CASE("a rank measurement takes the slowest rank and the ranks' mean CPU") {
 
 TEST_CASE("a row is throttled by what any rank's device was, and has the lowest clock") {
   std::vector<RankCase> ranks{{{{1.0, 0, 0}}, "", {{}, 1980}}, {{{1.0, 0, 0}}, "", {{"hw_thermal"}, 1400}}};
-  const Measurement m = rank_measurement("all_gather", 4096, 2, ranks);
+  const Measurement m = rank_measurement(rank_row("all_gather", 4096, 2), ranks);
   CHECK(m.throttled == std::vector<std::string>{"hw_thermal"});
   CHECK(m.counters.at("min_sm_clock_MHz") == 1400);
   ranks[1].device = {};
-  CHECK(rank_measurement("all_gather", 4096, 2, ranks).throttled.empty());
+  CHECK(rank_measurement(rank_row("all_gather", 4096, 2), ranks).throttled.empty());
 }
 
 TEST_CASE("a result that is wrong on one rank makes a failure of the row") {
   Profile profile;
   std::vector<RankCase> ranks{{{{1.0, 0, 0}}, ""}, {{{1.0, 0, 0}}, ""}};
-  add_row(profile, rank_measurement("all_gather", 4096, 2, ranks), ranks);
+  add_row(profile, rank_measurement(rank_row("all_gather", 4096, 2), ranks), ranks);
   ranks[1].error = "rank 1: gave 3";
-  add_row(profile, rank_measurement("all_reduce", 4096, 2, ranks), ranks);
+  add_row(profile, rank_measurement(rank_row("all_reduce", 4096, 2), ranks), ranks);
   CHECK(profile.measurements.size() == 1);
   REQUIRE(profile.failures.size() == 1);
   CHECK(profile.failures[0].name == "all_reduce/fp32/bytes=4096,ranks=2");
   CHECK(profile.failures[0].error == "rank 1: gave 3");
+}
+
+TEST_CASE("a block has 32 cases, or fewer with 1 GiB of messages, or one with more") {
+  constexpr std::int64_t kGiB = 1 << 30;
+  CHECK(block_ends({}).empty());
+  CHECK(block_ends(std::vector<std::int64_t>(70, 1024)) == std::vector<std::size_t>{32, 64, 70});
+  CHECK(block_ends({kGiB / 2, kGiB / 2, 4, 3 * kGiB, 3 * kGiB, 4}) == std::vector<std::size_t>{2, 3, 4, 5, 6});
+}
+
+TEST_CASE("rows that are added to a profile are in its file, beside those that it had, and known to whom reads it next") {
+  const test::TempDirectory folder, scratch;
+  const std::filesystem::path file = folder / "out.json.partial";
+  const auto row = [](std::int64_t bytes) {
+    const std::vector<RankCase> ranks(2, {{{1.0, 0, 0}}, ""});
+    return rank_measurement(rank_row("all_gather", bytes, 2), ranks);
+  };
+  write_profile({{{"host", "a"}}, {row(1)}}, file);
+  RankRows rows(file, scratch.path());
+  CHECK(rows.has(rank_row("all_gather", 1, 2)));
+  CHECK_FALSE(rows.has(rank_row("all_gather", 2, 2)));
+  rows.add({{}, {row(2)}, {{row(3).name(), "wrong"}}});
+  CHECK(rows.has(row(2)));
+  const Profile written = read_profile(file);
+  CHECK(written.fingerprint.at("host") == "a");
+  CHECK(written.measurements.size() == 2);
+  CHECK(written.failures.size() == 1);
+  const RankRows next(file, scratch.path());
+  CHECK(next.has(row(1)));
+  CHECK(next.has(row(2)));
+  CHECK_FALSE(next.has(row(3)));
+  CHECK(folder.entries() == 1);
+  CHECK(scratch.entries() == 0);
 }
 
 TEST_CASE("ranks agree on the order of samples") {
