@@ -4,7 +4,7 @@
 #                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
 #   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): device tests, what the
 #                                       kernels reach of their aims, the profiles of DBRX's shapes and of a small MoE, training,
-#                                       over several GPUs collectives, rehearsal, health, storage and the comparison with PyTorch.
+#                                       DBRX's GEMM staircase, over several GPUs collectives, rehearsal, health, storage and the comparison with PyTorch.
 #                                       Most valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together. Logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. What fails is said in
 # OUT/summary.txt and by the exit status; the rest still runs.
@@ -51,9 +51,9 @@ run() {
   stage aims 150 windtunnel-train bench aims --device cuda -o "$out/aims.json"
   sed -n '/^aim /,$p' "$out/log.aims.txt" >"$out/aims.txt" 2>/dev/null || true
   stage dbrx 120 windtunnel bench --for dbrx-3072-h200 --device cuda --quick -o "$out/dbrx.json"
-  stage staircase 60 windtunnel-train bench staircase --device cuda --quick -o "$out/staircase.json"
   stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
   stage trainer 180 e2e_cuda  # some 60 trainings
+  stage staircase 60 windtunnel-train bench staircase --models dbrx --device cuda --quick -o "$out/staircase.json"
   if ((${gpus:-0} > 1)); then
     stage collectives 90 windtunnel-train bench collectives --device cuda -o "$out/collectives.json"
   else

@@ -48,13 +48,12 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
   std::int64_t largest = 0;
   for (const Profile& profile : profiles)
     for (const Measurement& m : profile.measurements) {
-      if (m.kernel != "device_to_host" || m.shape.count("bytes") == 0 || m.shape.at("bytes") <= largest || !(m.median() > 0)) continue;
+      if (m.kernel != "device_to_host" || m.unit != "s" || m.shape.count("bytes") == 0 || m.shape.at("bytes") <= largest || !(m.median() > 0)) continue;
       largest = m.shape.at("bytes");
       const double alone_Bps = static_cast<double>(largest) / m.median();
       checkpoint.copy_Bps = kOfOneAlone * alone_Bps;
-      checkpoint.evidence = {std::max(Evidence::derived, m.evidence.kind),
-                             fmt::format("half of {:.1f} GB/s, which one GPU alone was measured to copy {} with", alone_Bps / 1e9, format_bytes(static_cast<double>(largest))),
-                             m.evidence.root_kind()};
+      checkpoint.evidence = {Evidence::assumed, fmt::format("half of the {:.1f} GB/s at which one GPU alone copied {} ({}), as all of a node copy at once",
+                                                            alone_Bps / 1e9, format_bytes(static_cast<double>(largest)), to_string(m.evidence.kind))};
     }
 }
 

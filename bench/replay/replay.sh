@@ -11,6 +11,7 @@ out=$(realpath -m "${1:-$root/out/replay}")
 rounds=${ROUNDS:-5}
 cd "$root"
 mkdir -p "$out"
+rm -rf "$out"/bench.*.json "$out"/*.[0-9]*/
 [[ -e $out/data ]] || ./windtunnel data pack --text /usr/share/common-licenses /usr/share/doc --seq-len 128 -o "$out/data" >/dev/null
 
 mesh() { echo "s/replicate_degree: .*/replicate_degree: $1/; s/parallel_shard_degree: .*/parallel_shard_degree: $2/; s/expert_parallel_degree: .*/expert_parallel_degree: $3/"; }
@@ -40,5 +41,7 @@ done
 ./windtunnel calibrate "$out"/bench.*.json "$out"/calibration{,-again}.*/profile.json -o "$out/machine.json" >"$out/calibrate.txt"
 folders=()
 for name in "${runs[@]}"; do for ((round = 1; round <= rounds; ++round)); do folders+=("$out/$name.$round"); done; done
-./windtunnel compare "${folders[@]}" --machine "$out/machine.json" --json >"$out/compare.json"
+seen=()
+for folder in "$out"/calibration{,-again}.*/; do seen+=(--calibrated-on "$folder"); done
+./windtunnel compare "${folders[@]}" "${seen[@]}" --machine "$out/machine.json" --json >"$out/compare.json"
 python3 bench/replay/summary.py "$out/compare.json"

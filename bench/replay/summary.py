@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicted against measured, each run over all its rounds: summary.py COMPARE.json (of bench/replay/replay.sh)."""
+"""Predicted against measured, step times as means over each run's rounds, the others as the largest of a round: summary.py COMPARE.json (of bench/replay/replay.sh)."""
 import json
 import statistics
 import sys
@@ -12,10 +12,10 @@ worst = []
 print(f"{'run':<18} {'layout':<14} {'predicted':>9} {'measured':>9} {'off by':>8}  exposed, of the step  peak    rounds' steps [ms]")
 for name, rows in rounds.items():
     predicted, measured = (statistics.mean(row[f"{side}_step_s"] for row in rows) for side in ("predicted", "measured"))
-    exposed = statistics.mean(row["exposed_error"] for row in rows)
+    exposed = max((row["exposed_error"] for row in rows), key=abs)
     peak = max((row["peak_error"] for row in rows), key=abs)
     off = predicted / measured - 1
-    seen = name.startswith("calibration")
+    seen = rows[0]["calibrated_on"]
     if not seen:
         worst.append(abs(off))
     steps = " ".join(f"{1e3 * row['measured_step_s']:.0f}" for row in rows)

@@ -9,8 +9,6 @@
 namespace wt {
 namespace {
 
-constexpr double kMostReferenceFlops = 2e9;  // fp64 references beyond this are taken on fewer rows
-
 /// The item itself, or so few of its rows that the fp64 reference takes about a tenth of a second.
 WorkItem checked_item(const WorkItem& item) {
   WorkItem out = item;

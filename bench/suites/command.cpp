@@ -39,7 +39,7 @@ namespace fs = std::filesystem;
 
 struct BenchOptions {
   std::string suite = "all", run = "configs/runs/demo.yaml", items, study, output, largest;
-  std::vector<std::string> models{"dbrx", "mixtral-8x7b", "olmoe-1b-7b"};
+  std::vector<std::string> models;
   bool dry_run = false, json = false;
   SuiteOptions suite_options;
 };
@@ -157,7 +157,7 @@ KernelWork staircase_work(const BenchOptions& o, const RunSpec& run, at::Device 
   for (const std::string& model : o.models) models.push_back(read_model(model));
   Staircase stairs = gemm_staircase(models, device, o.suite_options.quick);
   if (!stairs.left_out.empty())
-    fmt::print(stderr, "windtunnel bench: {} shapes take too long on this device at the fewest rows and are left out: {}\n", stairs.left_out.size(), fmt::join(stairs.left_out, ", "));
+    fmt::print(stderr, "windtunnel bench: left out, as they take too long on this device at the fewest rows: products by {}\n", fmt::join(stairs.left_out, ", "));
   return {run, std::move(stairs.forward), std::move(stairs.backward)};
 }
 
@@ -191,6 +191,10 @@ void bench(const BenchOptions& o) {
   if (!o.study.empty() || o.dry_run)
     throw_error(Code::usage, "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes of a study",
                 o.study.empty() ? "--dry-run" : "--for");
+  const bool staircase = o.suite == "staircase";
+  if (staircase != !o.models.empty())
+    throw_error(Code::usage, "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase --models dbrx,olmoe-1b-7b",
+                staircase ? "staircase without" : o.suite + " with");
   const RunSpec run = read_run(o.run);
   const bool all = o.suite == "all", of_aims = o.suite == "aims", of_ranks = all || o.suite == "collectives" || o.suite == "storage", kernels = all || !of_ranks || !o.items.empty();
   const at::Device device = open_device(o.suite_options.device);
@@ -199,12 +203,13 @@ void bench(const BenchOptions& o) {
   for (const auto& [key, value] : Fingerprint{{"torch", TORCH_VERSION},
                                               {"isa", wt_kernel_isa()},
                                               {"threads", "1"},
-                                              {"run.name", o.suite == "staircase" ? fmt::format("{}", fmt::join(o.models, ", ")) : run.name},
+                                              {"run.name", run.name},
                                               {"run.seed", std::to_string(o.suite_options.seed)},
                                               {"run.samples", std::to_string(o.suite_options.samples)},
                                               {"run.quick", o.suite_options.quick ? "yes" : "no"},
                                               {"run.data", "standard normal"}})
     facts[key] = value;
+  if (staircase) facts["run.models"] = fmt::format("{}", fmt::join(o.models, ", "));
   facts.merge(device_facts(kernels || o.suite == "collectives" ? device : at::Device(at::kCPU)));
   const Aims aims = of_aims ? kernel_aims(device, device.is_cpu()) : Aims{};
   const KernelWork work = kernels ? kernel_work(o, run, facts, device, aims) : KernelWork{};
@@ -249,7 +254,9 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::IsMember({"kernels", "collectives", "storage", "all", "staircase", "aims"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
-  command->add_option("--models", o->models, "staircase: models (presets or files) whose dense products are measured at rising row counts")->capture_default_str();
+  command->add_option("--models", o->models, "With staircase: models (presets or files, by commas) whose dense products are measured at rising row counts")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--for", o->study, "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");
   command->add_flag("--dry-run", o->dry_run, "With --for: list them and how long they take, measure nothing");
   command->add_option("--items", o->items, "Work list that bench --for wrote")->group("");

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -37,22 +39,26 @@ std::vector<std::int64_t> row_counts(bool quick) {
 }
 
 /// The gradient of a product's rows, dy w, or of its weight, dy^T x, with dy (rows, n), x (rows, k) and w (n, k).
+KernelProblem gradient(bool of_weight, std::int64_t rows, std::int64_t n, std::int64_t k, at::ScalarType type, NormalPool& normal) {
+  KernelProblem p;
+  p.inputs = {normal.take({rows, n}, type), normal.take({of_weight ? rows : n, k}, type)};
+  p.run = p.reference = [of_weight](const Tensors& in) { return Tensors{of_weight ? at::mm(in[0].t(), in[1]) : at::mm(in[0], in[1])}; };
+  return p;
+}
+
 BenchCase backward_product(const WorkItem& forward, bool of_weight, const RunSpec& run, at::Device device) {
   BenchCase out = bench_case(forward, run, device);
   out.row.kernel = of_weight ? "gemm_weight" : "gemm_rows";
   out.row.pass = to_string(Pass::backward);
-  const auto as_gradient = [of_weight](std::function<KernelProblem(NormalPool&)> make) {
-    return [of_weight, make = std::move(make)](NormalPool& normal) {
-      KernelProblem p = make(normal);
-      const at::Tensor dy = normal.take({p.inputs[0].size(0), p.inputs[1].size(0)}, p.inputs[0].scalar_type());
-      p.inputs = {dy, p.inputs[of_weight ? 0 : 1]};
-      p.run = p.reference = [of_weight](const Tensors& in) { return Tensors{of_weight ? at::mm(in[0].t(), in[1]) : at::mm(in[0], in[1])}; };
-      p.through_autograd = false;
-      return p;
-    };
+  const auto type = forward.precision == Precision::fp32 ? at::kFloat : at::kBFloat16;
+  const std::int64_t rows = std::llround(forward.rows.fixed), n = forward.dims[0], k = forward.dims[1];
+  const auto shorter = [&](std::int64_t size) {  // fewer of the result's rows are compared, each as it is
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(size) * std::min(1.0, kMostReferenceFlops / forward.flops(0))));
   };
-  out.make = as_gradient(std::move(out.make));
-  out.make_checked = as_gradient(std::move(out.make_checked));
+  out.make = [=](NormalPool& normal) { return gradient(of_weight, rows, n, k, type, normal); };
+  out.make_checked = [=, rows = of_weight ? rows : shorter(rows), n = of_weight ? shorter(n) : n](NormalPool& normal) {
+    return gradient(of_weight, rows, n, k, type, normal);
+  };
   return out;
 }
 

@@ -85,9 +85,9 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   if (!study.has("checkpoint")) return;
   YamlMap map = study.map("checkpoint");
   c.bytes_per_parameter = map.number_or("bytes_per_parameter", c.bytes_per_parameter, 1.0, 64.0);
-  c.copy_given = map.has("copy_bandwidth");
-  if (c.copy_given) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
-  if (c.copy_given || map.has("source")) c.evidence = read_source(map);
+  if (map.has("copy_bandwidth")) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
+  c.copy_given = map.has("copy_bandwidth") || map.has("source");
+  if (c.copy_given) c.evidence = read_source(map);
   if (map.has("local")) {
     YamlMap local = map.map("local");
     c.local_every_s = positive_seconds(local, "every");

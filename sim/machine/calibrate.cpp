@@ -67,9 +67,14 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
       Sample& known = out[found->second];
       if (m.evidence.kind < known.measurement.evidence.kind)
         known = {&profile, m};
-      else if (m.evidence.kind == known.measurement.evidence.kind)
+      else if (m.evidence.kind == known.measurement.evidence.kind) {
+        known.joins.push_back(known.measurement.samples.size());
         known.measurement.pool(m);
+      }
     }
+  for (Sample& sample : out)
+    if (Measurement& m = sample.measurement; !sample.joins.empty())
+      m.evidence.source = fmt::format("{} samples in {} profiles, the first: {}", m.samples.size(), sample.joins.size() + 1, m.evidence.source);
   return out;
 }
 
@@ -138,23 +143,30 @@ bool is_of_machine(const std::string& kernel) {
 bool is_backward_product(const std::string& kernel) { return kernel == "gemm_rows" || kernel == "gemm_weight"; }
 
 /// The gradients of rows and weight of one shape as the backward pass that they make up, where that was not measured itself.
-void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& items) {
+void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& items, std::vector<std::string>& notes) {
   std::set<std::string> known;
   for (const Sample& item : items) known.insert(item.measurement.name());
-  std::map<std::string, Sample> half;  // by the name of the whole
+  std::map<std::string, Sample> halves;  // by the name of the whole
   for (const Sample& sample : apart) {
     Sample whole = sample;
     Measurement& m = whole.measurement;
     m.kernel = "gemm";
-    const auto [found, is_first] = half.emplace(m.name(), whole);
-    if (is_first || known.count(m.name())) continue;
-    const Measurement& other = found->second.measurement;
+    const auto [found, is_first] = halves.emplace(m.name(), whole);
+    if (is_first) continue;
+    const Measurement other = std::move(found->second.measurement);
+    halves.erase(found);
+    if (known.count(m.name())) continue;
     m.samples.resize(std::min(m.samples.size(), other.samples.size()));
     for (std::size_t i = 0; i < m.samples.size(); ++i) m.samples[i] += other.samples[i];
-    m.evidence = {std::max({Evidence::derived, m.evidence.kind, other.evidence.kind}), "its two products, timed apart: " + m.evidence.source,
+    for (const char* work : {"flops", "bytes"})
+      if (m.counters.count(work) && other.counters.count(work)) m.counters[work] += other.counters.at(work);
+    m.throttled.insert(m.throttled.end(), other.throttled.begin(), other.throttled.end());
+    m.evidence = {std::max({Evidence::derived, m.evidence.kind, other.evidence.kind}),
+                  fmt::format("its two products, timed apart: {}; {}", other.evidence.source, m.evidence.source),
                   std::max(m.evidence.root_kind(), other.evidence.root_kind())};
     items.push_back(std::move(whole));
   }
+  if (!halves.empty()) notes.push_back(fmt::format("left out: {} gradient(s) of products, of rows or weight alone", halves.size()));
 }
 
 }  // namespace
@@ -194,14 +206,10 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
       crowded.push_back(std::move(sample));
       continue;
     }
-    if (is_backward_product(kernel)) {
-      backward_products.push_back(std::move(sample));
-      continue;
-    }
     if (is_of_machine(kernel)) continue;
     bool known = true;
     try {
-      kernel_from_string(kernel);
+      kernel_from_string(is_backward_product(kernel) ? "gemm" : kernel);
     } catch (const Error&) {
       known = false;
     }
@@ -215,11 +223,11 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
           Code::usage,
           "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
           sample.measurement.name(), sample.measurement.unit);
-    (op ? ops : collective ? collectives : items).push_back(std::move(sample));
+    (op ? ops : collective ? collectives : is_backward_product(kernel) ? backward_products : items).push_back(std::move(sample));
   }
   for (const auto& [kernel, count] : left_out)
     work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
-  add_backward_passes(backward_products, items);
+  add_backward_passes(backward_products, items, work.notes);
   if (items.empty() && ops.empty() && collectives.empty())
     throw_error(Code::usage,
                 "calibrate: found no measurement of a work item, an op or a collective in {} profile(s), allowed is at "

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 
@@ -84,7 +85,7 @@ double quantile(std::vector<double> values, double q) {
 double trimmed_mean(std::vector<double> values, double share) {
   if (values.empty()) throw_error(Code::usage, "trimmed mean: found no value, allowed at least one");
   std::sort(values.begin(), values.end());
-  const auto cut = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+  const auto cut = values.size() < 5 ? 0 : static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(values.size())));
   return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) / static_cast<double>(std::ssize(values) - 2 * cut);
 }
 

@@ -18,8 +18,8 @@ double relative_residual(const std::vector<std::vector<double>>& features, const
 
 /// Quantile of unsorted values, linear between order statistics. Throws Error{usage} without values.
 double quantile(std::vector<double> values, double q);
-/// Mean of the values that remain when this share is taken away at either end (whole values, rounded down). Throws Error{usage}
-/// without values.
+/// Mean of the values that remain when this share (below 0.4) is taken away at either end: whole values, rounded up, of fewer than
+/// five none. Throws Error{usage} without values.
 double trimmed_mean(std::vector<double> values, double share);
 
 }  // namespace wt

@@ -143,6 +143,19 @@ std::uint64_t digest_of(const std::vector<OpTimes>& times) {
   return hash;
 }
 
+void vary(BoundStep& bound, double deviation, std::int64_t step) {
+  if (deviation <= 0) return;
+  for (std::size_t r = 0; r < bound.tasks.ranks.size(); ++r) {
+    std::seed_seq seed{step, bound.ranks[r]};
+    std::mt19937_64 random(seed);
+    for (double& seconds : bound.tasks.ranks[r].seconds) {
+      double normal = -6;  // of twelve uniform numbers: the same everywhere, and never beyond 6 deviations
+      for (int i = 0; i < 12; ++i) normal += static_cast<double>(random() >> 11) * 0x1p-53;
+      seconds *= std::max(0.0, 1 + deviation * normal);
+    }
+  }
+}
+
 }  // namespace
 
 void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
@@ -158,26 +171,12 @@ void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
               cluster.name);
 }
 
-namespace {
-
-void vary(BoundStep& bound, double deviation, std::int64_t step) {
-  for (std::size_t r = 0; r < bound.tasks.ranks.size(); ++r) {
-    std::seed_seq seed{step, bound.ranks[r]};
-    std::mt19937_64 random(seed);
-    for (double& seconds : bound.tasks.ranks[r].seconds) {
-      double normal = -6;  // of twelve uniform numbers: the same everywhere, and never beyond 6 deviations
-      for (int i = 0; i < 12; ++i) normal += static_cast<double>(random() >> 11) * 0x1p-53;
-      seconds *= std::max(0.0, 1 + deviation * normal);
-    }
-  }
-}
-
-}  // namespace
-
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                     const ReplayOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  if (options.vary && options.fold)
+    throw_error(Code::usage, "replay: found vary with fold, allowed is one of them: ranks that are simulated once for all vary alike, and none waits");
   layout.check(model, "layout " + layout.name());
   cluster.check_ranks(layout.world(), "layout " + layout.name());
   check_same_machine(cluster, cost);

@@ -24,7 +24,7 @@ struct ReplayOptions {
   bool timelines = true;           ///< give op records; without them only the sums
   std::vector<NodeHealth> health;  ///< further ones than ClusterSpec::degraded
   /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for whoever is slow by chance. By step,
-  /// rank and op: the same step gives the same draws. Twins vary alike: simulate every rank.
+  /// rank and op: the same step gives the same draws. Error{usage} with fold.
   bool vary = false;
 };
 

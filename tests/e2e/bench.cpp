@@ -178,6 +178,8 @@ TEST_CASE("bench staircase measures the products of a list of models, and calibr
   for (const auto& [name, count] : rows) CHECK(count == rows.at("gemm/forward"));
   CHECK_THAT(windtunnel("calibrate " + out.string()).said, Contains("gemm/backward/fp32") && !Contains("left out"));
   CHECK(bench({"staircase", "--models", "no-such-model"}).status == 2);
+  CHECK_THAT(bench({"staircase"}).said, Contains("staircase without --models"));
+  CHECK(bench({"kernels", "--models", "dbrx"}).status == 2);
 }
 
 TEST_CASE("bench without a file to write prints its table, and measures storage where it is") {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The CUDA side compiles, warnings as errors, where there is no GPU: every kernel by nvcc, and by the host's compiler every file
+# The CUDA side compiles, warnings as errors, where there is no GPU: every kernel by nvcc, and by the host's compiler every .cpp
 # that has WT_CUDA in it. Exit status 77 where there is no nvcc.
 #   cuda_compiles_test.sh BUILD LIBTORCH
 set -euo pipefail

@@ -360,6 +360,10 @@ TEST_CASE("ops that vary: ranks that meet after each wait for the slowest, alone
     CHECK(step(true, 3).digest == met.digest);
     CHECK(step(true, 4).digest != met.digest);
   }
+  ReplayOptions folded;
+  folded.vary = true;
+  CHECK_THROWS_WITH(replay(same_on_all({}, 4), layout, small_model(), small_cluster(1), cost, *balanced_routing(small_model(), 1), folded),
+                    Catch::Contains("vary with fold"));
 }
 
 TEST_CASE("programs that disagree on a collective are refused by name") {

@@ -27,6 +27,9 @@ TEST_CASE("the staircase has every dense product of its models once, forward and
   CHECK(stairs.left_out == std::vector<std::string>{"50304 x 2048"});      // the head: 53 GFLOP at 256 rows
   CHECK(stairs.backward.size() == 2 * stairs.forward.size());
 
+  for (const WorkItem& item : gemm_staircase({read_model("falcon-7b")}, at::kCPU, false).forward)  // dense, with products of its FFN
+    CHECK((item.dims[0] % 4544 == 0 || item.dims[1] % 4544 == 0));
+
   ModelSpec tiny = olmoe;
   tiny.layers = 1, tiny.d_model = tiny.ffn = 32, tiny.heads = tiny.kv_heads = 2, tiny.head_dim = 16, tiny.vocab = 40;
   Staircase few = gemm_staircase({tiny}, at::kCPU, true);

@@ -12,6 +12,7 @@ namespace wt::detail {
 struct Sample {
   const Profile* profile;
   Measurement measurement;
+  std::vector<std::size_t> joins = {};  ///< where the samples of further profiles begin
 };
 
 struct Calibration {
