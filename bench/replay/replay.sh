@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How far off is the replay of our own trainer on this machine? Calibrates on the demo's run (four ranks) and benchmarks, and
 # predicts runs of 1, 2 and 4 ranks in other layouts, widths, depths and lengths that it has not seen.
-#   bench/replay/replay.sh [FOLDER]     FOLDER (default out/replay) keeps everything; takes about twelve minutes
+#   bench/replay/replay.sh [FOLDER]     FOLDER (default out/replay) keeps everything until the next call; takes about twelve minutes
 # A shared machine has slow phases of half a minute, longer than a run: every run is trained a few steps at a time, in ROUNDS
 # (5) of all, each beginning with another one, so that a phase meets the calibration as often as what it predicts.
 # Leave the machine alone meanwhile: other programs slow the measured side.
@@ -11,7 +11,6 @@ out=$(realpath -m "${1:-$root/out/replay}")
 rounds=${ROUNDS:-5}
 cd "$root"
 mkdir -p "$out"
-rm -rf "$out"/bench.*.json "$out"/*.[0-9]*/
 [[ -e $out/data ]] || ./windtunnel data pack --text /usr/share/common-licenses /usr/share/doc --seq-len 128 -o "$out/data" >/dev/null
 
 mesh() { echo "s/replicate_degree: .*/replicate_degree: $1/; s/parallel_shard_degree: .*/parallel_shard_degree: $2/; s/expert_parallel_degree: .*/expert_parallel_degree: $3/"; }
@@ -24,6 +23,9 @@ declare -A changed=( # the demo's run, changed
   [narrower]="$(mesh 1 4 2); s/d_model: .*/d_model: 128/; s/^  n_heads: .*/  n_heads: 4/; s/ffn_hidden_size: 384/ffn_hidden_size: 256/; s/n_layers: .*/n_layers: 6/"
 )
 runs=(calibration one-rank two-fsdp two-expert two-replicas calibration-again four-fsdp four-expert four-replicas wider narrower)
+
+for name in "${runs[@]}"; do rm -rf "$out/$name".[0-9]*/; done # of an earlier call
+rm -f "$out"/bench.*.json{,.partial}
 
 run() { # NAME ROUND: eleven steps of it into OUT/NAME.ROUND
   local folder=$out/$1.$2

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Predicted against measured, step times as means over each run's rounds, the others as the largest of a round: summary.py COMPARE.json (of bench/replay/replay.sh)."""
+"""Predicted against measured: step times are means over a run's rounds, the other errors the largest of a round.
+
+summary.py COMPARE.json (of bench/replay/replay.sh)
+"""
 import json
 import statistics
 import sys

@@ -209,6 +209,7 @@ void bench(const BenchOptions& o) {
                                               {"run.quick", o.suite_options.quick ? "yes" : "no"},
                                               {"run.data", "standard normal"}})
     facts[key] = value;
+  if (!o.largest.empty()) facts["run.largest"] = o.largest;
   if (staircase) facts["run.models"] = fmt::format("{}", fmt::join(o.models, ", "));
   facts.merge(device_facts(kernels || o.suite == "collectives" ? device : at::Device(at::kCPU)));
   const Aims aims = of_aims ? kernel_aims(device, device.is_cpu()) : Aims{};

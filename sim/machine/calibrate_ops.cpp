@@ -94,13 +94,17 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
 }
 
 /// Relative standard deviation of one call to the next, from the differences of neighbours (von Neumann 1941): slow phases of the
-/// machine meet all ranks alike and do not count, nor what lies between two profiles. Without the calls that stalled it is some
-/// 6 % low where times are normal.
+/// machine meet all ranks alike and do not count, nor what lies between two profiles. Without the calls that the mean leaves
+/// out it is some 6 % low where times are normal.
 double variation(const std::vector<double>& samples, const std::vector<std::size_t>& joins) {
-  std::vector<double> squares;
-  for (std::size_t i = 1; i < samples.size(); ++i)
-    if (std::find(joins.begin(), joins.end(), i) == joins.end()) squares.push_back(std::pow(samples[i] - samples[i - 1], 2) / 2);
-  return squares.empty() ? 0 : std::sqrt(trimmed_mean(squares, kStalled)) / trimmed_mean(samples, kStalled);
+  const auto [least, most] = trimmed_range(samples, kStalled);
+  const auto usual = [least = least, most = most](double seconds) { return least <= seconds && seconds <= most; };
+  double squares = 0, differences = 0;
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    if (!usual(samples[i]) || !usual(samples[i - 1]) || std::find(joins.begin(), joins.end(), i) != joins.end()) continue;
+    squares += std::pow(samples[i] - samples[i - 1], 2) / 2, ++differences;
+  }
+  return differences > 0 ? std::sqrt(squares / differences) / trimmed_mean(samples, kStalled) : 0;
 }
 
 OpFactor fit_factor(const std::vector<Trace>& traces) {
@@ -152,7 +156,7 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
       const TracedItems items = items_of(m, key, model);
       Trace trace{items.seconds, trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind, m.evidence.source};
       for (double& seconds : trace.samples) seconds /= crowding;
-      if (const double all_s = trace.seconds * static_cast<double>(m.samples.size()); !items.routed && m.samples.size() > 1)
+      if (const double all_s = trace.seconds * static_cast<double>(m.samples.size()); !items.routed && m.samples.size() > sample.joins.size() + 1)
         varied_s += all_s * variation(m.samples, sample.joins), varying_s += all_s;
       traces[key].push_back(std::move(trace));
     } catch (const Error& error) {

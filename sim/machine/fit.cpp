@@ -82,10 +82,24 @@ double quantile(std::vector<double> values, double q) {
   return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
 }
 
-double trimmed_mean(std::vector<double> values, double share) {
+namespace {
+
+std::size_t trimmed_away(const std::vector<double>& values, double share) {
   if (values.empty()) throw_error(Code::usage, "trimmed mean: found no value, allowed at least one");
+  return values.size() < 5 ? 0 : static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+}
+
+}  // namespace
+
+std::pair<double, double> trimmed_range(std::vector<double> values, double share) {
+  const std::size_t cut = trimmed_away(values, share);
   std::sort(values.begin(), values.end());
-  const auto cut = values.size() < 5 ? 0 : static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(values.size())));
+  return {values[cut], values[values.size() - 1 - cut]};
+}
+
+double trimmed_mean(std::vector<double> values, double share) {
+  const auto cut = static_cast<std::ptrdiff_t>(trimmed_away(values, share));
+  std::sort(values.begin(), values.end());
   return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) / static_cast<double>(std::ssize(values) - 2 * cut);
 }
 

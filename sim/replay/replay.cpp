@@ -176,7 +176,9 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
                     const ReplayOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   if (options.vary && options.fold)
-    throw_error(Code::usage, "replay: found vary with fold, allowed is one of them: ranks that are simulated once for all vary alike, and none waits");
+    throw_error(Code::usage,
+                "replay: found vary with fold, allowed is one of them: ranks that are simulated once for all vary alike, and "
+                "none waits");
   layout.check(model, "layout " + layout.name());
   cluster.check_ranks(layout.world(), "layout " + layout.name());
   check_same_machine(cluster, cost);

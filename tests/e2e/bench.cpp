@@ -28,7 +28,7 @@ fs::path run_file(const RunSpec& run, const fs::path& folder) {
 Ended bench(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"bench"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return wait_for(start_trainer(words));
+  return wait_for(start_trainer(words), 400);
 }
 
 std::map<std::string, std::vector<double>> samples_of(const fs::path& file) {

@@ -1,5 +1,6 @@
 // windtunnel health --watch beside a live trainer.
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "bench/health/observation.hpp"
 #include "configs/spec/atomic_file.hpp"
@@ -44,6 +46,25 @@ std::future<Ended> watch(const fs::path& folder) {
 
 TrainingObservation seen_of(const fs::path& folder) { return read_fleet({folder.string() + "-seen.json"}).training.value(); }
 
+/// A run without an end of its own, ended with the test, also where that throws.
+class EndlessRun {
+ public:
+  explicit EndlessRun(const fs::path& folder) : agent_(start(watched_run(100'000), folder)) {}
+  ~EndlessRun() { end(); }
+  EndlessRun(const EndlessRun&) = delete;
+  EndlessRun& operator=(const EndlessRun&) = delete;
+  pid_t rank(int number) const { return rank_process(agent_.pid, number); }
+  void end() {
+    if (std::exchange(ended_, true)) return;
+    kill(agent_.pid, SIGTERM);
+    waitpid(agent_.pid, nullptr, 0);
+  }
+
+ private:
+  Started agent_;
+  bool ended_ = false;
+};
+
 bool over(const std::future<Ended>& ended) { return ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
 }  // namespace
@@ -69,13 +90,14 @@ TEST_CASE("beside a run that is well the watch waits for its end, also where it 
 
 TEST_CASE("a rank that holds up every step is slow hardware, found while the run goes on") {
   const fs::path folder = scratch("slow");
-  const Started agent = start(watched_run(100'000), folder);
+  std::future<Ended> watched;  // destroyed after the run that it waits for
+  EndlessRun run(folder);
   wait_for_step(folder, 20);
   std::vector<double> usual;
   for (const TrainingStep& step : read_training(folder, 0).steps) usual.push_back(step.step_s);
   std::nth_element(usual.begin(), usual.begin() + 10, usual.end());
-  std::future<Ended> watched = watch(folder);
-  const pid_t slow = rank_process(agent.pid, 3);
+  watched = watch(folder);
+  const pid_t slow = run.rank(3);
   for (std::size_t step = steps_of(folder).size(); !over(watched); ++step) {  // every step waits 20 usual ones
     kill(slow, SIGSTOP);
     std::this_thread::sleep_for(std::chrono::duration<double>(20 * usual[10]));
@@ -83,8 +105,7 @@ TEST_CASE("a rank that holds up every step is slow hardware, found while the run
     wait_for_step(folder, step + 1);
   }
   const Ended ended = watched.get();
-  kill(agent.pid, SIGTERM);
-  wait_for(agent);
+  run.end();
   INFO(ended.said);
   CHECK(ended.status == 1);
   CHECK_THAT(ended.said, Contains("The training run shows: slow hardware.") && Contains("of the difference waiting for collectives"));
@@ -95,12 +116,11 @@ TEST_CASE("a rank that holds up every step is slow hardware, found while the run
 
 TEST_CASE("a run that stands still is a silent failure after a minute") {
   const fs::path folder = scratch("still");
-  const Started agent = start(watched_run(100'000), folder);
+  EndlessRun run(folder);
   wait_for_step(folder, 20);
-  for (int rank = 0; rank < kRanks; ++rank) kill(rank_process(agent.pid, rank), SIGSTOP);
+  for (int rank = 0; rank < kRanks; ++rank) kill(run.rank(rank), SIGSTOP);
   const Ended ended = watch(folder).get();
-  kill(agent.pid, SIGTERM);
-  wait_for(agent);
+  run.end();
   INFO(ended.said);
   CHECK(ended.status == 1);
   const TrainingObservation seen = seen_of(folder);

@@ -136,10 +136,10 @@ Started start_trainer(const std::vector<std::string>& arguments, const Launch& l
   _exit(127);
 }
 
-Ended wait_for(const Started& started) {
+Ended wait_for(const Started& started, int most_s) {
   int status = 0;
   for (int waited_ms = 0; waitpid(started.pid, &status, WNOHANG) == 0; waited_ms += 5) {
-    if (waited_ms > 120'000) {
+    if (waited_ms > 1000 * most_s) {
       kill(started.pid, SIGTERM);  // an agent stops its ranks
       waitpid(started.pid, &status, 0);
       throw_error(Code::runtime, "the trainer did not end; it said: {}", read_bytes(started.log));
@@ -182,9 +182,9 @@ std::vector<Step> steps_of(const fs::path& folder) {
 }
 
 void wait_for_step(const fs::path& folder, std::size_t step) {
-  for (int waited_ms = 0; !fs::exists(folder / "metrics.jsonl") || steps_of(folder).size() < step; waited_ms += 20) {
+  for (int waited_ms = 0; !fs::exists(folder / "metrics.jsonl") || steps_of(folder).size() < step; waited_ms += 2) {
     if (waited_ms > 60'000) throw_error(Code::runtime, "{}: no step {} within a minute", folder.string(), step);
-    usleep(20'000);
+    usleep(2'000);
   }
 }
 

@@ -49,8 +49,8 @@ struct Started {
 };
 
 Started start_trainer(const std::vector<std::string>& arguments, const Launch& launch = {});
-/// Stops it and throws after two minutes: the hang is the finding.
-Ended wait_for(const Started& started);
+/// Stops it and throws after so long: the hang is the finding.
+Ended wait_for(const Started& started, int most_s = 120);
 Ended train_file(const std::filesystem::path& run_file, const std::filesystem::path& folder, const Launch& launch = {});
 Ended train(const RunSpec& run, const std::filesystem::path& folder, const Launch& launch = {});
 /// Output folder of the run, trained once for all tests of this program. Throws with what was said when it fails.

@@ -138,6 +138,8 @@ TEST_CASE("an op costs the mean of its times, less what stalled; profiles of the
   p.measurements.back().samples.assign(8, seconds);
   p.measurements.back().samples[5] = 40 * seconds;  // of few samples one stalled
   CHECK(calibrate({p}).model.data().ops.begin()->second.factor == Approx(1).epsilon(1e-6));
+  p.measurements.back().kernel = "op:optimizer.fwd", p.measurements.back().shape["group"] = 0;
+  CHECK(calibrate({p}).model.variation() == 0);  // nor is it a usual difference
 
   Measurement step;
   step.kernel = "step_computation", step.pass = "", step.shape = {{"ranks", 4}}, step.samples = {0.5};
