@@ -4,8 +4,8 @@
 #                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
 #   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): device tests, what the
 #                                       kernels reach of their aims, the profiles of DBRX's shapes and of a small MoE, training,
-#                                       DBRX's GEMM staircase, over several GPUs collectives, rehearsal, health, storage and the comparison with PyTorch.
-#                                       Most valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together. Logs and results in OUT
+#                                       DBRX's GEMM staircase, over several GPUs collectives, rehearsal, health, storage and the
+#                                       comparison with PyTorch. Most valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together. Logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. What fails is said in
 # OUT/summary.txt and by the exit status; the rest still runs.
 set -euo pipefail

@@ -63,9 +63,9 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
 
 double estimated_s(const MissingShape& shape, bool on_gpu, int samples) {
   // Orders of magnitude: fp64 products on one core, random inputs and comparisons of a host, inputs of a GPU; a sample of 10 ms.
-  constexpr double kCheck_s = 0.05, kReference_flops = 2e9, kReferenceFlopsPerS = 1e10, kHost_Bps = 2e9, kDevice_Bps = 5e11, kSample_s = 0.01;
+  constexpr double kCheck_s = 0.05, kReferenceFlopsPerS = 1e10, kHost_Bps = 2e9, kDevice_Bps = 5e11, kSample_s = 0.01;
   const double flops = std::max(1.0, shape.item.flops(0)), bytes = shape.item.bytes(0);
-  const double checked = std::min(1.0, kReference_flops / flops);  // larger ones are checked on fewer rows
+  const double checked = std::min(1.0, kMostReferenceFlops / flops);  // larger ones are checked on fewer rows
   const bool on_device = on_gpu && bytes > static_cast<double>(kHostReference_bytes);
   return kCheck_s + (on_device ? 20 * bytes / kDevice_Bps : checked * (flops / kReferenceFlopsPerS + bytes / kHost_Bps)) +
          samples * (bytes / (on_gpu ? kDevice_Bps : kHost_Bps) + std::max(kSample_s, shape.seconds) + shape.seconds);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/suites/cases.hpp"
 #include "trainer/functions.hpp"
 #include "trainer/pch.hpp"
 

@@ -36,8 +36,6 @@ std::vector<BenchCase> machine_cases(at::Device device, bool quick);
 /// What times a kernel there, as profiles name it.
 inline const char* clock_of(at::Device device) { return device.is_cpu() ? "thread_cpu" : "device"; }
 
-/// FLOPs beyond which references in fp64 are taken of fewer rows: a fifth of a second of a host's core.
-inline constexpr double kMostReferenceFlops = 2e9;
 /// fp32 1e-4, bf16 3e-2: rounding of results and of sums over a few thousand terms, with room.
 double largest_allowed_error(Precision precision);
 

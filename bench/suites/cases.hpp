@@ -17,6 +17,9 @@ namespace wt {
 /// References in fp64 of larger inputs are computed where these are: a table of 100,000 tokens keeps a host busy for minutes.
 inline constexpr std::int64_t kHostReference_bytes = 32 << 20;
 
+/// FLOPs beyond which such references are taken of fewer rows: a fifth of a second of a host's core.
+inline constexpr double kMostReferenceFlops = 2e9;
+
 /// Each (kernel, pass, precision, dims, rows) once; rows.fixed is the row count and rows.per_row 0. Rows that routing
 /// decides are measured at a quarter, half, once and twice the balanced load; other items at their rows and, unless
 /// `quick`, at half and double.
