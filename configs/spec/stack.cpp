@@ -51,6 +51,7 @@ StackSpec stack_from_yaml(YamlMap& map) {
   if (stack.frameworks.empty())
     map.fail("frameworks", "needs at least one word by which measurements name the framework");
   stack.balanced_stages = map.boolean("balanced_stages", false);
+  stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
   stack.attention = map.choice("attention", {"flash2", "cudnn"}, "flash2") == "cudnn" ? FusedAttention::cudnn
                                                                                       : FusedAttention::flash2;
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));

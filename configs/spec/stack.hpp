@@ -39,6 +39,9 @@ struct StackSpec {
   /// Layers are dealt to pipeline stages by cost, so that embedding and output projection count as layers do; else
   /// evenly.
   bool balanced_stages = false;
+  /// Gathers and reductions of a shard group have a communicator each; else they share one, and go one after the other in the
+  /// order of issue (PyTorch's FSDP unless told otherwise; pytorch/pytorch#186335).
+  bool separate_reduce_group = false;
   FusedAttention attention = FusedAttention::flash2;
   MemoryFacts memory;
   /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others are

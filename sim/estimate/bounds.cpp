@@ -236,8 +236,8 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
     double start = bound->tasks.synchronous_host ? host : 0;
     for (int wait : program.ops[i].waits) start = std::max(start, done[static_cast<std::size_t>(wait)]);
     if (bound->tasks.synchronous_host) host = start;
-    if (program.lane_previous[i] >= 0)
-      start = std::max(start, done[static_cast<std::size_t>(program.lane_previous[i])]);
+    for (int previous : {program.lane_previous[i], program.communicator_previous[i]})
+      if (previous >= 0) start = std::max(start, done[static_cast<std::size_t>(previous)]);
     double seconds = tasks.seconds[i];
     if (program.collective(index)) {
       const CollectiveTask& task = bound->tasks.collectives[static_cast<std::size_t>(tasks.collective[i])];

@@ -28,6 +28,7 @@ class RememberedCost : public OpCost {
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
+  bool separate_reduce_group() const override { return cost_.separate_reduce_group(); }
   double variation() const override { return cost_.variation(); }
 
  private:

@@ -31,7 +31,7 @@ class Binder {
   }
 
   std::unique_ptr<BoundStep> run() {
-    for (const Program& program : set_.programs) bound_->programs.emplace_back(program);
+    for (const Program& program : set_.programs) bound_->programs.emplace_back(program, cost_.separate_reduce_group());
     StepTasks& tasks = bound_->tasks;
     tasks.capacity = traffic_.capacity();
     tasks.cores = traffic_.cores();

@@ -17,14 +17,17 @@ bool RankProgram::collective(int i) const {
   return ops[static_cast<std::size_t>(i)].op->collective_kind();
 }
 
-RankProgram::RankProgram(const Program& program) : source(&program), ops(unroll(program)) {
+RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : source(&program), ops(unroll(program)) {
   const std::size_t n = ops.size();
   lane_previous.assign(n, -1);
   lane_next.assign(n, -1);
+  communicator_previous.assign(n, -1);
   depends.assign(n, 0);
   row_dependent.resize(n);
   std::array<int, kLanes> last;
   last.fill(-1);
+  std::array<int, kAxes> last_of_axis;
+  last_of_axis.fill(-1);
   std::vector<std::pair<int, int>> edges;  // (before, after)
   for (std::size_t i = 0; i < n; ++i) {
     const int index = static_cast<int>(i);
@@ -37,6 +40,14 @@ RankProgram::RankProgram(const Program& program) : source(&program), ops(unroll(
       before.push_back(previous);
     }
     previous = index;
+    if (const Op& op = *ops[i].op; !separate_reduce_group && (op.lane == Lane::all_gather || op.lane == Lane::reduce_scatter)) {
+      int& other = last_of_axis[static_cast<std::size_t>(op.collective.axis)];
+      if (other >= 0 && other != lane_previous[i]) {
+        communicator_previous[i] = other;
+        before.push_back(other);
+      }
+      other = index;
+    }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
     depends[i] = static_cast<int>(before.size());

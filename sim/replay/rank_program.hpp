@@ -8,8 +8,8 @@
 namespace wt {
 
 struct RankProgram {
-  /// The program must outlive it. Throws what unroll() throws.
-  explicit RankProgram(const Program& program);
+  /// `separate_reduce_group`: OpCost's. The program must outlive it. Throws what unroll() throws.
+  RankProgram(const Program& program, bool separate_reduce_group);
 
   int size() const { return static_cast<int>(ops.size()); }
   bool collective(int i) const;
@@ -19,7 +19,8 @@ struct RankProgram {
   const Program* source;
   std::vector<OpInstance> ops;
   std::vector<int> lane_previous, lane_next;  ///< -1 at the ends
-  /// What each op's start depends on when issue order binds only within a lane: its waits and its lane's previous op.
+  std::vector<int> communicator_previous;     ///< on another lane; -1 = none, and where every lane has communicators of its own
+  /// What each op's start depends on when issue order binds only within a lane and a communicator: its waits and their previous ops.
   std::vector<int> depends;                     ///< how many
   std::vector<int> dependent_first, dependent;  ///< ops to tell when op i is done: dependent[first[i] .. first[i + 1])
   std::vector<bool> row_dependent;              ///< price or bytes change with the rows received

@@ -97,7 +97,7 @@ double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const 
   Layout layout = layout_of(run);
   layout.pipeline = run.pp, layout.virtual_stages = run.vp;
   const ClusterSpec cluster = cluster_of(run);
-  const StackCost priced(cluster, run, {constants, traits.ampere_attention}, gpu_, fabric_);
+  const StackCost priced(cluster, run, {constants, traits.ampere_attention, traits.separate_reduce_group}, gpu_, fabric_);
   const RememberedCost cost(priced);
   const auto replayed = [&](std::int64_t microbatches) {
     return replayed_s(run, layout, microbatches, cluster, cost, constants[StepConstant::tensor]);

@@ -52,7 +52,7 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const R
   const StepModel steps = reference_model(reference, *gpu_, *fabric_);
   const auto constants_on = [&](const NodeSpec& node) -> StackConstants {
     const StepTraits traits = traits_of(stack, node.gpu_name);
-    return {steps.constants(traits), traits.ampere_attention, steps.ratios(traits),
+    return {steps.constants(traits), traits.ampere_attention, traits.separate_reduce_group, steps.ratios(traits),
             steps.knows_stack(traits.stack) && steps.knows_gpu(traits.gpu) ? Evidence::published : Evidence::derived};
   };
   stack_ = constants_on(cluster);

@@ -17,7 +17,7 @@ namespace wt {
 /// What a step model says of one stack on one GPU.
 struct StackConstants {
   StepConstants constants;
-  bool ampere_attention = false;
+  bool ampere_attention = false, separate_reduce_group = false;
   std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
   Evidence evidence = Evidence::derived;      ///< published: this stack on this GPU
 };
@@ -37,6 +37,7 @@ class StackCost : public OpCost {
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return false; }
   CommunicationSlowdown communication_slowdown() const override { return published_slowdown(); }
+  bool separate_reduce_group() const override { return stack_.separate_reduce_group; }
   const OpCost& on(std::size_t kind) const override { return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1); }
 
  private:

@@ -17,6 +17,7 @@ struct FakeCost : OpCost {
   AllReduce algorithm = AllReduce::ring;
   bool host_computes = false;
   double slowdown = 0;  ///< of computation, by communication
+  bool separate = true;  ///< communicators for gathers and reductions
   double crowded = 1;   ///< computation of ranks that share cores
   double varies = 0;    ///< an op, from call to call
   std::shared_ptr<const FakeCost> others = nullptr;  ///< on nodes of every other kind; none: these
@@ -41,6 +42,7 @@ struct FakeCost : OpCost {
   }
   const OpCost& on(std::size_t kind) const override { return kind == 0 || !others ? *this : *others; }
   bool synchronous_host() const override { return host_computes; }
+  bool separate_reduce_group() const override { return separate; }
   double variation() const override { return varies; }
   double crowding(std::int64_t ranks) const override { return ranks > 1 ? crowded : 1; }
   CommunicationSlowdown communication_slowdown() const override {

@@ -163,6 +163,7 @@ inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool sim
   s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);
   if (host) s.cost.crowded = draw.scaled(1, 1.3);
+  if (!host) s.cost.separate = draw.once_in(2);
   return s;
 }
 

@@ -48,6 +48,7 @@ TEST_CASE("a framework's memory is that of its stack, PyTorch's FSDP where nothi
     CHECK((facts.dropout && facts.fused_gate));
     CHECK_FALSE((facts.weight_scratch || facts.context_by_heads || facts.late_reuse || facts.first_rank_only));
   }
+  for (const StackSpec& stack : stacks) CHECK(stack.separate_reduce_group == (stack.name == "windtunnel-train"));
   const StackSpec nanotron = stack_of("nanotron", stacks);
   CHECK((nanotron.balanced_stages && nanotron.memory.late_reuse && nanotron.memory.first_rank_only));
   CHECK_FALSE((nanotron.memory.dropout || nanotron.memory.fused_gate || nanotron.memory.weight_scratch));
