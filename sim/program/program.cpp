@@ -1,9 +1,8 @@
 #include "sim/program/program.hpp"
 
 #include <iterator>
-#include <map>
 #include <string_view>
-#include <tuple>
+#include <unordered_map>
 
 #include "configs/spec/error.hpp"
 
@@ -59,7 +58,15 @@ namespace {
 
 class Unroller {
  public:
-  explicit Unroller(const Program& program) : program_(program) {}
+  explicit Unroller(const Program& program) : program_(program) {
+    name(program.nodes);
+    for (auto& [op, names] : names_)
+      for (const Ref& ref : op->waits) {
+        const auto known = numbers_.find(ref.name);
+        names.waits.push_back(known == numbers_.end() ? -1 : known->second);
+      }
+    index_.assign(numbers_.size() * static_cast<std::size_t>((program.microbatches + 1) * (program.layers + 1)), -1);
+  }
 
   std::vector<OpInstance> run() {
     visit(program_.nodes, -1, -1);
@@ -67,6 +74,20 @@ class Unroller {
   }
 
  private:
+  /// An op's name and those that it waits for, numbered: ops are looked up for every wait of every instance.
+  struct Names {
+    int own = -1;
+    std::vector<int> waits;
+  };
+
+  void name(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes)
+      if (const Op* op = std::get_if<Op>(&node))
+        names_[op].own = numbers_.try_emplace(op->name, static_cast<int>(numbers_.size())).first->second;
+      else
+        name(std::get<Loop>(node).body);
+  }
+
   void visit(const std::vector<Node>& nodes, int microbatch, int layer) {
     for (const Node& node : nodes) {
       if (const Op* op = std::get_if<Op>(&node)) {
@@ -87,30 +108,40 @@ class Unroller {
     const int own_layer = layered ? layer + op.layer_delta : -1;
     if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
     OpInstance instance{&op, microbatch, own_layer, {}};
-    for (const Ref& ref : op.waits) {
+    const Names& names = names_.find(&op)->second;
+    instance.waits.reserve(op.waits.size());
+    for (std::size_t i = 0; i < op.waits.size(); ++i) {
+      const Ref& ref = op.waits[i];
       const int target = ref.layer >= 0 ? ref.layer : layer < 0 ? -1 : layer + ref.layer_delta;
       if (layer >= 0 && (target < 0 || target >= program_.layers)) continue;
       if (microbatch + ref.microbatch_delta < 0 && ref.microbatch_delta != 0) continue;
-      const int found = find(ref.name, microbatch + ref.microbatch_delta, target);
+      const int found = find(names.waits[i], microbatch + ref.microbatch_delta, target);
       if (found < 0)
         throw_error(Code::usage, "step program: op {} waits for {} of layer {}, which no earlier op is called; fix the builder",
                     instance.id(), ref.name, target);
       instance.waits.push_back(found);
     }
-    index_[{microbatch, instance.layer, op.name}] = static_cast<int>(out_.size());
+    index_[at(names.own, microbatch, instance.layer)] = static_cast<int>(out_.size());
     out_.push_back(std::move(instance));
   }
 
   /// The epilogue (microbatch -1) means the last microbatch; an op without a layer is found from inside a layer too.
-  int find(const std::string& name, int microbatch, int layer) const {
+  int find(int number, int microbatch, int layer) const {
+    if (number < 0 || microbatch >= program_.microbatches || layer >= program_.layers) return -1;
     for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
       for (const int l : {layer, -1})
-        if (const auto it = index_.find({mb, l, name}); it != index_.end()) return it->second;
+        if (const int found = index_[at(number, mb, l)]; found >= 0) return found;
     return -1;
   }
 
+  std::size_t at(int number, int microbatch, int layer) const {
+    return static_cast<std::size_t>((number * (program_.microbatches + 1) + microbatch + 1) * (program_.layers + 1) + layer + 1);
+  }
+
   const Program& program_;
-  std::map<std::tuple<int, int, std::string_view>, int> index_;  ///< names are the ops'
+  std::unordered_map<std::string_view, int> numbers_;  ///< of the ops' names
+  std::unordered_map<const Op*, Names> names_;
+  std::vector<int> index_;  ///< of instances by name, microbatch and layer, -1 = not yet
   std::vector<OpInstance> out_;
 };
 

@@ -157,7 +157,7 @@ class Binder {
         bound_->tasks.ranks[static_cast<std::size_t>(r)].program->ops[static_cast<std::size_t>(i)];
     if (sequence == instances.size()) {
       instances.push_back(static_cast<int>(bound_->tasks.collectives.size()));
-      bound_->tasks.collectives.emplace_back();
+      bound_->tasks.collectives.emplace_back().members.reserve(static_cast<std::size_t>(present_[static_cast<std::size_t>(group)]));
       pending_.push_back({instance.op, group, instance.microbatch, instance.layer});
     }
     const int c = instances[sequence];
@@ -183,8 +183,9 @@ class Binder {
           Code::usage, "step program: {} over axis {} is issued by {} of {} ranks; every rank of a group must issue it",
           op.name, to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
     if (group.size == 1) return;
-    std::vector<double> bytes;
-    std::vector<const Op*> ops;  // by member: classes may send different amounts
+    std::vector<double>& bytes = bytes_;
+    std::vector<const Op*>& ops = ops_;  // by member: classes may send different amounts
+    bytes.clear(), ops.clear();
     for (const auto& [r, i] : task.members) {
       const std::size_t rank = static_cast<std::size_t>(r), at = static_cast<std::size_t>(i);
       ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
@@ -206,16 +207,18 @@ class Binder {
     }
     const double largest = *std::ranges::max_element(bytes);
     const std::vector<std::size_t>& kinds = kinds_[static_cast<std::size_t>(pending.group)];
-    std::size_t slowest = kinds.front();
+    const CollectivePrice* slowest = nullptr;
+    double slowest_s_per_byte = 0;
     const auto price_on = [&](std::size_t each) -> const CollectivePrice& {
       return prices_[each].collective(kind, largest, group.size, group.nodes);
     };
     for (const std::size_t each : kinds) {
-      const auto s_per_byte = [&](std::size_t k) { return wire_s_per_byte(k, kind, price_on(k), group) / price_on(k).efficiency; };
-      if (s_per_byte(each) > s_per_byte(slowest)) slowest = each;
-      task.latency_s = std::max(task.latency_s, price_on(each).latency_s + preparation(op, each));
+      const CollectivePrice& price = price_on(each);
+      const double s_per_byte = kinds.size() == 1 ? 0 : wire_s_per_byte(each, kind, price, group) / price.efficiency;
+      if (!slowest || s_per_byte > slowest_s_per_byte) slowest = &price, slowest_s_per_byte = s_per_byte;
+      task.latency_s = std::max(task.latency_s, price.latency_s + preparation(op, each));
     }
-    const CollectivePrice& price = price_on(slowest);
+    const CollectivePrice& price = *slowest;
     if (task.load < 0) {
       task.load = group_load(pending.group, kind, price.algorithm);
       task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
@@ -310,6 +313,8 @@ class Binder {
   std::vector<std::vector<int>> instances_;  ///< group -> call number -> collective
   std::vector<Pending> pending_;             ///< by collective
   std::map<std::pair<const WorkItem*, std::size_t>, double> items_;  ///< on a kind of node
+  std::vector<double> bytes_;  ///< of the members of the collective being priced, and their ops
+  std::vector<const Op*> ops_;
 };
 
 }  // namespace

@@ -29,10 +29,11 @@ RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : s
   std::array<int, kAxes> last_of_axis;
   last_of_axis.fill(-1);
   std::vector<std::pair<int, int>> edges;  // (before, after)
+  std::vector<int> before;
   for (std::size_t i = 0; i < n; ++i) {
     const int index = static_cast<int>(i);
     row_dependent[i] = depends_on_rows(*ops[i].op);
-    std::vector<int> before = ops[i].waits;
+    before.assign(ops[i].waits.begin(), ops[i].waits.end());
     int& previous = last[static_cast<std::size_t>(ops[i].op->lane)];
     if (previous >= 0) {
       lane_previous[i] = previous;
@@ -53,13 +54,12 @@ RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : s
     depends[i] = static_cast<int>(before.size());
     for (int b : before) edges.emplace_back(b, index);
   }
-  std::sort(edges.begin(), edges.end());
   dependent_first.assign(n + 1, 0);
-  for (const auto& [before, after] : edges) {
-    ++dependent_first[static_cast<std::size_t>(before) + 1];
-    dependent.push_back(after);
-  }
+  for (const auto& [op, after] : edges) ++dependent_first[static_cast<std::size_t>(op) + 1];
   for (std::size_t i = 0; i < n; ++i) dependent_first[i + 1] += dependent_first[i];
+  dependent.resize(edges.size());
+  std::vector<int> next = dependent_first;
+  for (const auto& [op, after] : edges) dependent[static_cast<std::size_t>(next[static_cast<std::size_t>(op)]++)] = after;
 }
 
 }  // namespace wt
