@@ -39,8 +39,8 @@ struct StackSpec {
   /// Layers are dealt to pipeline stages by cost, so that embedding and output projection count as layers do; else
   /// evenly.
   bool balanced_stages = false;
-  /// Gathers and reductions of a shard group have a communicator each; else they share one, and go one after the other in the
-  /// order of issue (PyTorch's FSDP unless told otherwise; pytorch/pytorch#186335).
+  /// Gathers and reductions of a shard group have a communicator each; else they share one, and go one after the other
+  /// in the order of issue (PyTorch's FSDP unless told otherwise, pytorch/pytorch#186335; assumed of others).
   bool separate_reduce_group = false;
   FusedAttention attention = FusedAttention::flash2;
   MemoryFacts memory;

@@ -100,8 +100,8 @@ class OpCost {
   /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are refilled
   /// after every slice of the scheduler. 1 on GPUs.
   virtual double crowding(std::int64_t /*ranks*/) const { return 1; }
-  /// Whether gathers and reductions over the same ranks have a communicator each and run beside each other, as in our
-  /// trainer; else they share one, which runs one collective at a time in the order of issue.
+  /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
+  /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
   virtual bool separate_reduce_group() const { return true; }
   /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
   virtual double variation() const { return 0; }

@@ -65,7 +65,7 @@ class Unroller {
         const auto known = numbers_.find(ref.name);
         names.waits.push_back(known == numbers_.end() ? -1 : known->second);
       }
-    index_.assign(numbers_.size() * static_cast<std::size_t>((program.microbatches + 1) * (program.layers + 1)), -1);
+    index_.assign(at(static_cast<int>(numbers_.size()), -1, -1), -1);
   }
 
   std::vector<OpInstance> run() {
@@ -108,6 +108,8 @@ class Unroller {
     const int own_layer = layered ? layer + op.layer_delta : -1;
     if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
     OpInstance instance{&op, microbatch, own_layer, {}};
+    if (microbatch >= program_.microbatches)
+      throw_error(Code::usage, "step program: op {} is of microbatch {} of {}; fix the builder", op.name, microbatch, program_.microbatches);
     const Names& names = names_.find(&op)->second;
     instance.waits.reserve(op.waits.size());
     for (std::size_t i = 0; i < op.waits.size(); ++i) {
@@ -127,15 +129,17 @@ class Unroller {
 
   /// The epilogue (microbatch -1) means the last microbatch; an op without a layer is found from inside a layer too.
   int find(int number, int microbatch, int layer) const {
-    if (number < 0 || microbatch >= program_.microbatches || layer >= program_.layers) return -1;
+    if (number < 0) return -1;
     for (const int mb : {microbatch < 0 ? program_.microbatches - 1 : microbatch, -1})
       for (const int l : {layer, -1})
-        if (const int found = index_[at(number, mb, l)]; found >= 0) return found;
+        if (mb < program_.microbatches && l < program_.layers)
+          if (const int found = index_[at(number, mb, l)]; found >= 0) return found;
     return -1;
   }
 
   std::size_t at(int number, int microbatch, int layer) const {
-    return static_cast<std::size_t>((number * (program_.microbatches + 1) + microbatch + 1) * (program_.layers + 1) + layer + 1);
+    const std::size_t microbatches = static_cast<std::size_t>(program_.microbatches) + 1, layers = static_cast<std::size_t>(program_.layers) + 1;
+    return (static_cast<std::size_t>(number) * microbatches + static_cast<std::size_t>(microbatch + 1)) * layers + static_cast<std::size_t>(layer + 1);
   }
 
   const Program& program_;

@@ -31,7 +31,8 @@ class Binder {
   }
 
   std::unique_ptr<BoundStep> run() {
-    for (const Program& program : set_.programs) bound_->programs.emplace_back(program, cost_.separate_reduce_group());
+    const bool shared = !cost_.separate_reduce_group() && !cost_.synchronous_host();
+    for (const Program& program : set_.programs) bound_->programs.emplace_back(program, shared ? &mesh_ : nullptr);
     StepTasks& tasks = bound_->tasks;
     tasks.capacity = traffic_.capacity();
     tasks.cores = traffic_.cores();
@@ -157,7 +158,8 @@ class Binder {
         bound_->tasks.ranks[static_cast<std::size_t>(r)].program->ops[static_cast<std::size_t>(i)];
     if (sequence == instances.size()) {
       instances.push_back(static_cast<int>(bound_->tasks.collectives.size()));
-      bound_->tasks.collectives.emplace_back().members.reserve(static_cast<std::size_t>(present_[static_cast<std::size_t>(group)]));
+      const std::int64_t members = present_[static_cast<std::size_t>(group)];
+      bound_->tasks.collectives.emplace_back().members.reserve(static_cast<std::size_t>(members));
       pending_.push_back({instance.op, group, instance.microbatch, instance.layer});
     }
     const int c = instances[sequence];

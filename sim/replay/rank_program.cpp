@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace wt {
 namespace {
@@ -11,13 +12,18 @@ bool depends_on_rows(const Op& op) {
          std::any_of(op.work.begin(), op.work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; });
 }
 
+bool of_shard_group(const Op& op) {
+  return (op.collective.axis == Axis::shard || op.collective.axis == Axis::expert_shard) &&
+         (op.lane == Lane::all_gather || op.lane == Lane::reduce_scatter);
+}
+
 }  // namespace
 
 bool RankProgram::collective(int i) const {
   return ops[static_cast<std::size_t>(i)].op->collective_kind();
 }
 
-RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : source(&program), ops(unroll(program)) {
+RankProgram::RankProgram(const Program& program, const Mesh* shared) : source(&program), ops(unroll(program)) {
   const std::size_t n = ops.size();
   lane_previous.assign(n, -1);
   lane_next.assign(n, -1);
@@ -26,8 +32,7 @@ RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : s
   row_dependent.resize(n);
   std::array<int, kLanes> last;
   last.fill(-1);
-  std::array<int, kAxes> last_of_axis;
-  last_of_axis.fill(-1);
+  std::map<std::pair<std::int64_t, std::int64_t>, int> last_of_ranks;  // by size and stride of the group
   std::vector<std::pair<int, int>> edges;  // (before, after)
   std::vector<int> before;
   for (std::size_t i = 0; i < n; ++i) {
@@ -41,13 +46,14 @@ RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : s
       before.push_back(previous);
     }
     previous = index;
-    if (const Op& op = *ops[i].op; !separate_reduce_group && (op.lane == Lane::all_gather || op.lane == Lane::reduce_scatter)) {
-      int& other = last_of_axis[static_cast<std::size_t>(op.collective.axis)];
-      if (other >= 0 && other != lane_previous[i]) {
-        communicator_previous[i] = other;
-        before.push_back(other);
+    if (const Op& op = *ops[i].op; shared && of_shard_group(op)) {
+      const Axis axis = op.collective.axis;
+      const auto [last_one, first] = last_of_ranks.try_emplace({shared->size(axis), shared->stride(axis)}, index);
+      if (!first && ops[static_cast<std::size_t>(last_one->second)].op->lane != op.lane) {
+        communicator_previous[i] = last_one->second;
+        before.push_back(last_one->second);
       }
-      other = index;
+      last_one->second = index;
     }
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
@@ -55,11 +61,12 @@ RankProgram::RankProgram(const Program& program, bool separate_reduce_group) : s
     for (int b : before) edges.emplace_back(b, index);
   }
   dependent_first.assign(n + 1, 0);
-  for (const auto& [op, after] : edges) ++dependent_first[static_cast<std::size_t>(op) + 1];
+  for (const auto& [earlier, after] : edges) ++dependent_first[static_cast<std::size_t>(earlier) + 1];
   for (std::size_t i = 0; i < n; ++i) dependent_first[i + 1] += dependent_first[i];
   dependent.resize(edges.size());
   std::vector<int> next = dependent_first;
-  for (const auto& [op, after] : edges) dependent[static_cast<std::size_t>(next[static_cast<std::size_t>(op)]++)] = after;
+  for (const auto& [earlier, after] : edges)
+    dependent[static_cast<std::size_t>(next[static_cast<std::size_t>(earlier)]++)] = after;
 }
 
 }  // namespace wt

@@ -8,8 +8,9 @@
 namespace wt {
 
 struct RankProgram {
-  /// `separate_reduce_group`: OpCost's. The program must outlive it. Throws what unroll() throws.
-  RankProgram(const Program& program, bool separate_reduce_group);
+  /// `shared`: the mesh whose shard groups have one communicator for gathers and reductions (OpCost::separate_reduce_group);
+  /// none = every lane its own. The program must outlive it. Throws what unroll() throws.
+  explicit RankProgram(const Program& program, const Mesh* shared = nullptr);
 
   int size() const { return static_cast<int>(ops.size()); }
   bool collective(int i) const;
@@ -19,8 +20,9 @@ struct RankProgram {
   const Program* source;
   std::vector<OpInstance> ops;
   std::vector<int> lane_previous, lane_next;  ///< -1 at the ends
-  std::vector<int> communicator_previous;     ///< on another lane; -1 = none, and where every lane has communicators of its own
-  /// What each op's start depends on when issue order binds only within a lane and a communicator: its waits and their previous ops.
+  std::vector<int> communicator_previous;     ///< where it is on another lane, else -1
+  /// What each op's start depends on when issue order binds only within a lane and a communicator: its waits, and the
+  /// previous op of both.
   std::vector<int> depends;                     ///< how many
   std::vector<int> dependent_first, dependent;  ///< ops to tell when op i is done: dependent[first[i] .. first[i + 1])
   std::vector<bool> row_dependent;              ///< price or bytes change with the rows received

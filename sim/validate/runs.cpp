@@ -303,7 +303,7 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
   const auto sheet = data_sheet(gpu);
   const bool later = sheet && sheet->generation >= 9;
   return {stack.name, gpu_key(gpu), stack.balanced_stages, later && stack.attention == FusedAttention::flash2,
-          stack.separate_reduce_group, stack.step};
+          stack.step, stack.separate_reduce_group};
 }
 
 StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric) {

@@ -51,8 +51,8 @@ struct StepTraits {
   std::string stack, gpu;
   bool balanced_stages = false;   ///< layers are dealt to stages so that embedding and output projection count
   bool ampere_attention = false;  ///< FlashAttention-2 on a later GPU
-  bool separate_reduce_group = false;  ///< StackSpec; only the replay asks
   std::map<std::string, double> factors = {};  ///< StackSpec::step
+  bool separate_reduce_group = false;          ///< StackSpec's; only the replay asks
 };
 
 /// (a^n + b^n)^(1/n) with n = 1 + power.

@@ -49,6 +49,15 @@ double seconds(const RunRow& run) { return replayed().seconds(run, {"", "H100-SX
 
 }  // namespace
 
+TEST_CASE("where the network limits a step, a stack whose gathers and reductions share a communicator takes longer") {
+  RunRow run = run_of(16, 2);
+  run.interconnect = "1x100G IB";
+  const auto step_s = [&](bool separate) {
+    return replayed().seconds(run, {"", "H100-SXM", false, false, {}, separate}, plain());
+  };
+  CHECK(step_s(false) > 1.01 * step_s(true));
+}
+
 TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
   const GpuTimes gpu(test::published_reference().kernels);
   const RunFabric fabric(test::published_reference().collectives);

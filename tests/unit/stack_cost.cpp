@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/error.hpp"
+#include "planner/scaled_cost.hpp"
 #include "sim/machine/collective_model.hpp"
+#include "sim/machine/remembered_cost.hpp"
 #include "tests/support/published_reference.hpp"
 
 using namespace wt;
@@ -152,6 +154,15 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
   same(both.on(0), cost("hgx-h100", "torchtitan"));
   for (std::size_t kind : {1, 2}) same(both.on(kind), StackCost(mixed.all_of(kind), read_stack("torchtitan"), test::published_reference()));
   CHECK(both.on(1).item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds > 2 * both.item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds);
+}
+
+TEST_CASE("whether gathers and reductions share a communicator is the stack's, whoever passes its prices on") {
+  for (const auto& [stack, separate] : {std::pair{"torchtitan", false}, {"windtunnel-train", true}}) {
+    const StackCost prices = cost("hgx-h100", stack);
+    for (const OpCost* each : std::initializer_list<const OpCost*>{&prices, &prices.on(0)}) CHECK(each->separate_reduce_group() == separate);
+    CHECK(RememberedCost(prices).separate_reduce_group() == separate);
+    CHECK(ScaledCost(prices, {}).separate_reduce_group() == separate);
+  }
 }
 
 TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
