@@ -57,6 +57,8 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
   };
   const PlanInputs inputs = on((folder / "mixed.yaml").string(), "");
   CHECK(inputs.study.stack == "torchtitan");  // no profile is of both
+  CHECK_THAT(plan_assumptions(inputs, Plan{}).at(0) + plan_assumptions(inputs, Plan{}).at(1),
+             Catch::Contains("one after the other through one communicator"));
   CHECK(inputs.peak_flops == (989e12 + 312e12) / 2);
   const SearchProblem problem = search_problem(inputs, *inputs.prices);
   CHECK(problem.memory_limit_bytes == 64.0 * (1 << 30) * (1 - inputs.study.memory_reserve));
@@ -261,6 +263,8 @@ TEST_CASE("a plan names what its computation rests on, grouped products on three
   const auto assumptions = plan_assumptions(inputs, plan);
   CHECK(std::any_of(assumptions.begin(), assumptions.end(),
                     [](auto& a) { return a.find("saves are asynchronous") != a.npos; }));
+  CHECK(std::none_of(assumptions.begin(), assumptions.end(),
+                     [](auto& a) { return a.find("one communicator") != a.npos; }));  // our trainer has two
 }
 
 TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
