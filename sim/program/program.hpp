@@ -148,7 +148,7 @@ struct OpInstance {
   std::string id() const;
 };
 
-/// Throws Error{usage} when a Ref names no earlier op. The program must outlive the result.
+/// Throws Error{usage} when a Ref names no earlier op, or an op is of a microbatch beyond the program's. The program must outlive the result.
 std::vector<OpInstance> unroll(const Program& program);
 
 }  // namespace wt

@@ -79,6 +79,24 @@ TEST_CASE("every layout unrolls, with unique ids and waits that point back") {
       }
 }
 
+TEST_CASE("a program whose ops wait for none that is there, or have no such microbatch, is refused by name") {
+  Program program;
+  program.layers = 2, program.microbatches = 1;
+  Op first, second;
+  first.name = "first", second.name = "second";
+  const auto over_layers = [&] { return Loop{Loop::Index::layer, 0, 1, false, {first, second}}; };
+  second.waits = {{"first", -1}};  // void in the first layer
+  program.nodes = {over_layers()};
+  CHECK(unroll(program).at(3).waits == std::vector<int>{0});
+  for (const Ref& missing : {Ref{"third"}, Ref{"second"}}) {
+    second.waits = {missing};
+    program.nodes = {over_layers()};
+    CHECK_THROWS_WITH(unroll(program), Catch::Contains("op L0.second waits for " + missing.name + " of layer 0, which no earlier op"));
+  }
+  program.nodes = {Loop{Loop::Index::microbatch, 0, 1, false, {first}}};
+  CHECK_THROWS_WITH(unroll(program), Catch::Contains("op first is of microbatch 1 of 1"));
+}
+
 TEST_CASE("weights of the next layer are gathered before this layer computes") {
   const ProgramSet set = build_program_set(tiny(), Layout{1, 4, 2, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true});
   const auto ops = instances(set.programs[0]);
