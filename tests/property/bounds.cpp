@@ -227,9 +227,9 @@ TEST_CASE("computation that communication slows more makes a step longer, and ne
 
 TEST_CASE("a faster switch, network, memory or processor never slows a step") {
   // Strict where transfers never meet: where each collective has the cluster to itself, and where a shard group with one
-  // communicator is all there is. Beside others it cannot be (property/replay.cpp has the smallest case): work that ends
-  // earlier may start a prefetch that then shares the NICs with what the step waits for. These 200 steps keep to the
-  // bounds; with WT_RANDOM_LAYOUTS=4000 the case says how many do not, and by how much.
+  // communicator is all there is. Beside others it cannot be (property/sharing.cpp has the smallest case): work that ends
+  // earlier may start a prefetch that then shares the NICs with what the step waits for. These 400 steps keep to the
+  // bounds; of 24,000 doublings (WT_RANDOM_LAYOUTS=4000) six do not, and the case says how many are slower at all.
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;
     if (what == "network") cluster.nic_Bps *= 2;
@@ -238,7 +238,7 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
     if (what == "memory") cost.Bps *= 2;
     if (what == "processor") cost.flops *= 2;
   };
-  const int usual = 200, n = cases(usual);
+  const int usual = 400, n = cases(usual);
   int alone = 0;
   std::map<std::string, std::vector<double>> slower;
   for (int i = 0; i < n; ++i) {
@@ -256,8 +256,7 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
       CHECK(bound1(s.set, s.layout, cluster, cost, *s.routing, 0, s.rank) <= floor * (1 + 1e-9));
       const bool network = what == "network" || what == "uplinks" || what == "latency";
       const double after = step_s(s, cluster, cost);
-      if (never_meet) CHECK(after <= before * (1 + 1e-6));
-      if (n == usual) CHECK(after <= before * (network ? 1 + 1e-6 : 1.03));
+      CHECK(after <= before * (network || never_meet ? 1 + 1e-6 : 1.03));
       if (after <= before * (1 + 1e-6)) continue;
       for (const char* of : {"all", s.cost.separate ? "two communicators" : "one communicator", network ? "network" : "computation"})
         slower[of].push_back(after / before - 1);

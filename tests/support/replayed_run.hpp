@@ -9,6 +9,21 @@ inline Layout layout_of(std::int64_t r, std::int64_t s, std::int64_t e, Recomput
   return {r, s, e, 1, recompute, {}};
 }
 
+/// `bytes` as in Collective; it waits for nothing.
+inline Op collective_op(const std::string& name, OpKind kind, Lane lane, Axis axis, double bytes) {
+  Op op;
+  op.name = name, op.kind = kind, op.lane = lane, op.collective = {axis, {bytes, 0}};
+  return op;
+}
+
+/// All ranks do these ops, in this order, once.
+inline ProgramSet same_on_all(std::vector<Op> ops, std::int64_t world) {
+  Program program;
+  program.layers = program.microbatches = 1;
+  for (Op& op : ops) program.nodes.emplace_back(std::move(op));
+  return {{program}, std::vector<int>(static_cast<std::size_t>(world), 0)};
+}
+
 /// A small model under a layout, with skewed or equal loads.
 struct Run {
   ModelSpec model = small_model();
