@@ -51,7 +51,7 @@ run() {
   stage aims 150 windtunnel-train bench aims --device cuda -o "$out/aims.json"
   sed -n '/^aim /,$p' "$out/log.aims.txt" >"$out/aims.txt" 2>/dev/null || true
   stage dbrx 120 windtunnel bench --for dbrx-3072-h200 --device cuda --quick -o "$out/dbrx.json"
-  stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
+  stage bench 60 windtunnel-train bench kernels --device cuda --quick --run bench/studies/compare_fsdp2/moe-gpu.yaml -o "$out/profile.json"
   stage trainer 180 e2e_cuda  # some 60 trainings
   stage staircase 60 windtunnel-train bench staircase --models dbrx --device cuda --quick -o "$out/staircase.json"
   if ((${gpus:-0} > 1)); then
@@ -73,7 +73,7 @@ run() {
   stage storage 60 windtunnel-train bench storage --quick -o "$out/storage.json"
   stage profile 20 windtunnel profile show "$out/profile.json"
   # Last: where it is cut short its trainings may stay on the GPU.
-  stage compare 150 python3 bench/compare_fsdp2/compare.py --device cuda --pairs 15 -o "$out/compare.json"
+  stage compare 150 python3 bench/studies/compare_fsdp2/compare.py --device cuda --pairs 15 -o "$out/compare.json"
   rm -rf "$scratch"
   # Few files travel back from some machines: the logs in one.
   tail -n +1 "$out"/log.*.txt >"$out/logs.txt" && rm "$out"/log.*.txt

@@ -32,7 +32,7 @@ target_link_options(wt_libtorch INTERFACE
   -Wl,-rpath,${_torch}/lib:${_cuda_lib} -Wl,-rpath-link,${_torch}/lib:${_cuda_lib} -Wl,--allow-shlib-undefined)
 target_link_libraries(wt_libtorch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so ${CMAKE_DL_LIBS})
 if(WT_CUDA)
-  # libtorch_cuda.so is loaded when a device is asked for (trainer/device.cpp), not linked: it needs cuBLAS, cuDNN,
+  # libtorch_cuda.so is loaded when a device is asked for (trainer/device/device.cpp), not linked: it needs cuBLAS, cuDNN,
   # NCCL, cuFile, cuSPARSELt and NVSHMEM, and a program linked to it does not start where one of them is missing.
   find_package(CUDAToolkit REQUIRED)
   find_path(WT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${WT_LIBTORCH}/nvidia/nccl/include REQUIRED)  # libnccl itself is loaded, too

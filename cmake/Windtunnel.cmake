@@ -18,6 +18,17 @@ function(wt_library name)
   target_link_libraries(${name} PUBLIC wt_options ${arg_LINK})
 endfunction()
 
+# wt_folder(FOLDER LINK other_lib): every source of the folder, and of no folder inside it, as one library: sim/cost/fit is
+# wt_sim_cost_fit. EXCEPT leaves out sources that need what the rest does not.
+function(wt_folder folder)
+  cmake_parse_arguments(arg "" "" "EXCEPT;LINK" ${ARGN})
+  string(REPLACE "/" "_" name ${folder})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  list(TRANSFORM arg_EXCEPT PREPEND ${CMAKE_SOURCE_DIR}/${folder}/)
+  list(REMOVE_ITEM sources ${arg_EXCEPT})
+  wt_library(wt_${name} SOURCES ${sources} LINK ${arg_LINK})
+endfunction()
+
 # wt_test(NAME SOURCES a.cpp LINK lib): one Catch2 executable, one ctest entry, run with the source tree as working folder.
 function(wt_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

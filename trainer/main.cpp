@@ -10,17 +10,17 @@
 #include <thread>
 
 #include "bench/suites/command.hpp"
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/json_reader.hpp"
-#include "configs/spec/quantity.hpp"
-#include "sim/program/build.hpp"
-#include "trainer/agent.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "sim/program/build/build.hpp"
+#include "trainer/launch/agent.hpp"
 #include "trainer/data/mds_reader.hpp"
-#include "trainer/hugging_face.hpp"
-#include "trainer/rehearsal.hpp"
-#include "trainer/worker.hpp"
+#include "trainer/parameters/hugging_face.hpp"
+#include "trainer/launch/rehearsal.hpp"
+#include "trainer/launch/worker.hpp"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include "bench/profile/google_benchmark.hpp"
 #include "bench/profile/merge.hpp"
 #include "bench/profile/nvbench.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 
 namespace wt {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "bench/gate/statistics.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

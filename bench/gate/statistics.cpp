@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

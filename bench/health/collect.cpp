@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

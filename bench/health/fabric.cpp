@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -9,8 +9,8 @@
 #include "bench/gate/statistics.hpp"
 #include "bench/health/events.hpp"
 #include "bench/health/outliers.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 
 namespace wt {
 namespace {

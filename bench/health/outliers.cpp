@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "bench/gate/statistics.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 

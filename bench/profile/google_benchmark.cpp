@@ -7,7 +7,7 @@
 #include <set>
 
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/json_reader.hpp"
 
 namespace wt {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 
 namespace wt {
 namespace {

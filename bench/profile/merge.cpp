@@ -1,7 +1,7 @@
 #include "bench/profile/merge.hpp"
 
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

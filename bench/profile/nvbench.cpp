@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 
 namespace wt {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 

@@ -7,7 +7,7 @@
 
 #include "bench/suites/aim_checks.hpp"
 #include "bench/suites/grouped_products.hpp"
-#include "trainer/functions.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -42,7 +42,7 @@ struct Order {
 
 const std::int64_t* indices(const Tensor& t) { return t.data_ptr<std::int64_t>(); }
 
-// Bytes: inputs read once, outputs written once, as in bench/kernels/bandwidth.cpp.
+// Bytes: inputs read once, outputs written once, as in bench/studies/kernels/bandwidth.cpp.
 void add_moves(std::vector<BenchCase>& out, std::int64_t T, std::int64_t k, std::int64_t D, at::Device device) {
   const std::int64_t N = T * k;
   const double t = 2.0 * static_cast<double>(T * D), n = 2.0 * static_cast<double>(N * D), index = 8.0 * static_cast<double>(N), weight = 4.0 * static_cast<double>(N);

@@ -4,8 +4,8 @@
 #include "bench/profile/rate.hpp"
 #include "bench/suites/aims.hpp"
 #include "bench/suites/work_list.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 
 namespace wt {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bench/suites/cases.hpp"
-#include "trainer/functions.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -25,7 +25,7 @@ struct BenchCase {
 /// Keeps a reference to `run`.
 BenchCase bench_case(const WorkItem& item, const RunSpec& run, at::Device device, GroupedAs as = GroupedAs::picked);
 /// Of all items; on a GPU grouped products in bf16 in every way that there is, for the trainer to pick by
-/// (trainer/grouped_choice.hpp).
+/// (trainer/model/grouped_choice.hpp).
 std::vector<BenchCase> bench_cases(const std::vector<WorkItem>& items, const RunSpec& run, at::Device device);
 
 /// "host_to_device", "device_to_host" (page-locked) and "device_to_device" copies in several sizes, and "launch", what one

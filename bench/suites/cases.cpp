@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "sim/program/build.hpp"
+#include "sim/program/build/build.hpp"
 
 namespace wt {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "configs/spec/run.hpp"
-#include "sim/program/build.hpp"
+#include "sim/program/build/build.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {

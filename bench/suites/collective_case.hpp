@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/program/mesh.hpp"
-#include "trainer/communicator.hpp"
+#include "trainer/communication/communicator.hpp"
 
 namespace wt {
 

@@ -4,9 +4,9 @@
 
 #include "bench/suites/collective_case.hpp"
 #include "bench/suites/rank_suite.hpp"
-#include "configs/spec/error.hpp"
-#include "trainer/clocks.hpp"
-#include "trainer/device.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/device/clocks.hpp"
+#include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

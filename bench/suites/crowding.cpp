@@ -2,8 +2,8 @@
 #include "bench/suites/rank_suite.hpp"
 #include "configs/spec/find.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/rehearsal.hpp"
-#include "trainer/worker.hpp"
+#include "trainer/launch/rehearsal.hpp"
+#include "trainer/launch/worker.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "bench/gate/statistics.hpp"
 #include "bench/profile/device_monitor.hpp"
-#include "trainer/device.hpp"
+#include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

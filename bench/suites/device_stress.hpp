@@ -2,7 +2,7 @@
 // device of a model, so that times can be compared; results are compared bit for bit, so that silent corruption is seen.
 #pragma once
 #include "bench/health/observation.hpp"
-#include "trainer/step_clock.hpp"
+#include "trainer/device/step_clock.hpp"
 
 namespace wt {
 

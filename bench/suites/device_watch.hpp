@@ -5,7 +5,7 @@
 
 #include "bench/profile/device_monitor.hpp"
 #include "configs/spec/profile.hpp"
-#include "trainer/device.hpp"
+#include "trainer/device/device.hpp"
 
 namespace wt {
 

@@ -7,7 +7,7 @@
 #include "bench/suites/problems.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/study.hpp"
-#include "sim/program/routing.hpp"
+#include "sim/program/routing/routing.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bench/suites/aim_checks.hpp"
-#include "trainer/functions.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -5,10 +5,10 @@
 
 #include "bench/suites/command.hpp"
 #include "bench/suites/health_ranks.hpp"
-#include "configs/spec/error.hpp"
-#include "trainer/agent.hpp"
-#include "trainer/device.hpp"
-#include "trainer/rank_environment.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/launch/agent.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/launch/rank_environment.hpp"
 
 namespace wt {
 namespace {

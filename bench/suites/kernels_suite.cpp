@@ -9,11 +9,11 @@
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/sampler.hpp"
 #include "bench/suites/stopwatch.hpp"
-#include "configs/spec/error.hpp"
-#include "reports/progress.hpp"
-#include "trainer/agent.hpp"
-#include "trainer/device.hpp"
-#include "trainer/functions.hpp"
+#include "configs/spec/support/error.hpp"
+#include "reports/render/progress.hpp"
+#include "trainer/launch/agent.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "bench/suites/bench_case.hpp"
-#include "configs/spec/error.hpp"
-#include "trainer/clocks.hpp"
-#include "trainer/device.hpp"
-#include "trainer/functions.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/device/clocks.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

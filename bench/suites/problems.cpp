@@ -6,9 +6,9 @@
 #include <optional>
 #include <random>
 
-#include "configs/spec/error.hpp"
-#include "trainer/attention.hpp"
-#include "trainer/functions.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/model/attention.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

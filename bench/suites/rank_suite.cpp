@@ -5,9 +5,9 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/error.hpp"
-#include "trainer/agent.hpp"
-#include "trainer/device.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/launch/agent.hpp"
+#include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -10,7 +10,7 @@
 #include "bench/suites/device_watch.hpp"
 #include "configs/spec/profile.hpp"
 #include "sim/program/mesh.hpp"
-#include "trainer/communicator.hpp"
+#include "trainer/communication/communicator.hpp"
 
 namespace wt {
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <exception>
 
-#include "configs/spec/error.hpp"
-#include "trainer/clocks.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/device/clocks.hpp"
 
 namespace wt {
 namespace {

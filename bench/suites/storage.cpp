@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "bench/suites/rank_suite.hpp"
-#include "configs/spec/error.hpp"
-#include "trainer/clocks.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/device/clocks.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/safetensors.hpp"
+#include "trainer/safetensors/safetensors.hpp"
 
 namespace wt {
 namespace {

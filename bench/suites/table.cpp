@@ -4,8 +4,8 @@
 #include <set>
 
 #include "bench/profile/rate.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 
 namespace wt {
 

@@ -3,8 +3,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 
 namespace wt {
 

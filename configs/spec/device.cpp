@@ -1,6 +1,6 @@
 #include "configs/spec/device.hpp"
 
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 

@@ -1,6 +1,6 @@
 #include "configs/spec/evidence.hpp"
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 

@@ -1,9 +1,9 @@
 #include "configs/spec/failures.hpp"
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/quantity.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <regex>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/nearest.hpp"
+#include "configs/spec/support/nearest.hpp"
 #include "configs/spec/run.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

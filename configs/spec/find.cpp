@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/nearest.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
 
 namespace wt {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
 
 namespace wt {

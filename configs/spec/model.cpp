@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <type_traits>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/model.hpp"
 
 namespace wt {

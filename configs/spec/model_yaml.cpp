@@ -1,7 +1,7 @@
 // A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 
 namespace wt {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/recompute_mask.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

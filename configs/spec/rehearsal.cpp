@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -5,8 +5,8 @@
 #include <numbers>
 #include <type_traits>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

@@ -1,8 +1,8 @@
 #include "configs/spec/run.hpp"
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

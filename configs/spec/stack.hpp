@@ -1,5 +1,5 @@
 // A stack: the framework that a run trains with, as far as it changes what a step takes, in time and in memory. Facts
-// here come from its documentation and source code; the constants of the step-time model (sim/validate/step_model.hpp)
+// here come from its documentation and source code; the constants of the step-time model (sim/cost/stacks/step_model.hpp)
 // and of memory (sim/validate/memory.hpp) are fitted.
 #pragma once
 #include <array>
@@ -28,7 +28,7 @@ struct MemoryFacts {
   bool first_rank_only = false;   ///< what it prints is the first pipeline stage's, else the largest
 };
 
-/// Constants of the step-time model that differ from stack to stack; sim/validate/step_model.hpp says what each is.
+/// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_model.hpp says what each is.
 inline constexpr std::array<const char*, 12> kStackFactors = {
     "products", "attention", "memory",   "item_s",    "call_s", "network",
     "tensor",   "exchange",  "replicas", "optimizer", "step_s", "pipelined_tensor_s"};

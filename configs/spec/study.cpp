@@ -6,10 +6,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/quantity.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {

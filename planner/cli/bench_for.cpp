@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/quantity.hpp"
-#include "planner/bench_shapes.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "planner/plan/bench_shapes.hpp"
 #include "planner/cli/command.hpp"
 
 namespace wt {

@@ -6,7 +6,7 @@
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "sim/machine/calibrate.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 
 namespace wt {
 namespace {

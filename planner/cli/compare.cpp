@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/comparison.hpp"
-#include "planner/proof_report.hpp"
+#include "planner/experiments/comparison.hpp"
+#include "reports/build/proof_report.hpp"
 
 namespace wt {
 namespace {

@@ -1,10 +1,10 @@
 // windtunnel data pack: text files to MDS shards.
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
-#include "reports/progress.hpp"
+#include "reports/render/progress.hpp"
 #include "trainer/data/pack.hpp"
 
 namespace wt {

@@ -1,10 +1,10 @@
 // windtunnel demo: the whole loop, stage by stage.
 #include <chrono>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
-#include "planner/demo.hpp"
+#include "planner/experiments/demo.hpp"
 
 namespace wt {
 namespace {

@@ -1,13 +1,13 @@
 // windtunnel drill: real faults in real training, recovery proved bit by bit.
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
-#include "planner/drill.hpp"
-#include "planner/proof_report.hpp"
-#include "planner/system_text.hpp"
-#include "reports/text.hpp"
+#include "planner/experiments/drill.hpp"
+#include "reports/build/proof_report.hpp"
+#include "planner/experiments/system_text.hpp"
+#include "reports/render/text.hpp"
 
 namespace wt {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "bench/gate/gate.hpp"
 #include "bench/gate/selftest.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
-#include "reports/gate_report.hpp"
-#include "reports/render.hpp"
+#include "reports/build/gate_report.hpp"
+#include "reports/render/render.hpp"
 
 namespace wt {
 namespace {

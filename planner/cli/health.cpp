@@ -12,14 +12,14 @@
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/scratch_folder.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/scratch_folder.hpp"
 #include "planner/cli/command.hpp"
-#include "planner/cli/health_report.hpp"
+#include "reports/build/health_report.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/trainer_process.hpp"
-#include "reports/render.hpp"
+#include "planner/experiments/trainer_process.hpp"
+#include "reports/render/render.hpp"
 
 namespace wt {
 namespace {

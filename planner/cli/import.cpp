@@ -13,11 +13,11 @@
 #include "bench/profile/rate.hpp"
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/data_sheet.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/quantity.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "sim/machine/collective_algorithm.hpp"
+#include "sim/cost/collectives/collective_algorithm.hpp"
 
 namespace wt {
 namespace {

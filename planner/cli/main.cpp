@@ -1,9 +1,9 @@
 // windtunnel: the command line. No LibTorch in here; `train` and `bench` hand over to windtunnel-train.
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/nearest.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
 #include "planner/cli/command.hpp"
 
 namespace wt {

@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
-#include "reports/render.hpp"
-#include "reports/text.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "reports/render/render.hpp"
+#include "reports/render/text.hpp"
 
 namespace wt {
 namespace {

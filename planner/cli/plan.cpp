@@ -3,11 +3,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
-#include "planner/plan.hpp"
-#include "reports/progress.hpp"
-#include "reports/text.hpp"
+#include "planner/plan/plan.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/text.hpp"
 
 namespace wt {
 namespace {

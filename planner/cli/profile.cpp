@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gate/gate.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/cli/profile_report.hpp"
+#include "reports/build/profile_report.hpp"
 
 namespace wt {
 namespace {

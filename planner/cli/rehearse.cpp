@@ -4,19 +4,19 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/scratch_folder.hpp"
+#include "configs/spec/support/scratch_folder.hpp"
 #include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/reduced_run.hpp"
-#include "planner/rehearsal_report.hpp"
-#include "planner/trainer_process.hpp"
-#include "reports/write.hpp"
-#include "sim/machine/machine_model.hpp"
-#include "sim/program/named_routing.hpp"
+#include "planner/experiments/reduced_run.hpp"
+#include "reports/build/rehearsal_report.hpp"
+#include "planner/experiments/trainer_process.hpp"
+#include "reports/render/write.hpp"
+#include "sim/cost/kernels/machine_model.hpp"
+#include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
 namespace {

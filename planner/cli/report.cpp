@@ -1,10 +1,10 @@
 // windtunnel report: a kept report in another format.
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "reports/render.hpp"
+#include "reports/render/render.hpp"
 
 namespace wt {
 

@@ -2,21 +2,21 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
-#include "planner/cli/simulate_report.hpp"
-#include "reports/chrome_trace.hpp"
-#include "reports/render.hpp"
-#include "reports/text.hpp"
-#include "reports/write.hpp"
-#include "sim/machine/calibrate.hpp"
-#include "sim/program/named_routing.hpp"
+#include "reports/build/simulate_report.hpp"
+#include "reports/render/chrome_trace.hpp"
+#include "reports/render/render.hpp"
+#include "reports/render/text.hpp"
+#include "reports/render/write.hpp"
+#include "sim/cost/fit/calibrate.hpp"
+#include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
-#include "sim/validate/stack_cost.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
 
 namespace wt {
 namespace {

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
-#include "planner/trainer_process.hpp"
+#include "planner/experiments/trainer_process.hpp"
 
 namespace wt {
 namespace {

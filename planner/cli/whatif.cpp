@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
-#include "planner/whatif.hpp"
-#include "reports/progress.hpp"
-#include "reports/text.hpp"
+#include "planner/whatif/whatif.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/text.hpp"
 
 namespace wt {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "configs/spec/cluster.hpp"
-#include "sim/machine/op_cost.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/routing.hpp"
+#include "sim/cost/op_cost.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/routing/routing.hpp"
 
 namespace wt {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 

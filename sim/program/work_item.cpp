@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

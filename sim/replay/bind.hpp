@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "configs/spec/model.hpp"
-#include "sim/machine/op_cost.hpp"
+#include "sim/cost/op_cost.hpp"
 #include "sim/replay/executor.hpp"
 #include "sim/replay/representatives.hpp"
 #include "sim/replay/routing_table.hpp"

@@ -6,9 +6,9 @@
 #include <random>
 #include <tuple>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/cluster/child.hpp"
-#include "sim/memory/memory.hpp"
+#include "sim/cost/memory/memory.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {

@@ -10,9 +10,9 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/model.hpp"
-#include "sim/machine/op_cost.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/routing.hpp"
+#include "sim/cost/op_cost.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline.hpp"
 #include "sim/replay/representatives.hpp"
 

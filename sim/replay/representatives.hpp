@@ -12,8 +12,8 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/layout.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/routing.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/routing/routing.hpp"
 
 namespace wt {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "configs/spec/layout.hpp"
-#include "sim/program/routing.hpp"
+#include "sim/program/routing/routing.hpp"
 
 namespace wt {
 

@@ -16,7 +16,7 @@
 
 #include "configs/spec/cluster.hpp"
 #include "sim/cluster/engine.hpp"
-#include "sim/machine/collective_algorithm.hpp"
+#include "sim/cost/collectives/collective_algorithm.hpp"
 #include "sim/program/program.hpp"
 #include "sim/replay/representatives.hpp"
 

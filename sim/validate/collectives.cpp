@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "sim/machine/fit.hpp"
-#include "sim/validate/collective_model.hpp"
-#include "sim/validate/fabric.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/collectives/collective_fit.hpp"
+#include "sim/measurements/fabric.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "sim/validate/collective_rows.hpp"
+#include "sim/measurements/collective_rows.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {

@@ -9,12 +9,12 @@
 #include <optional>
 #include <set>
 
-#include "sim/machine/fit.hpp"
-#include "sim/validate/composed_kernels.hpp"
-#include "sim/validate/kernel_set.hpp"
-#include "sim/validate/libraries.hpp"
-#include "sim/validate/memory_bound.hpp"
-#include "sim/validate/products.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/kernels/composed_kernels.hpp"
+#include "sim/cost/kernels/kernel_set.hpp"
+#include "sim/cost/kernels/libraries.hpp"
+#include "sim/cost/kernels/memory_bound.hpp"
+#include "sim/cost/kernels/products.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "sim/validate/kernel_rows.hpp"
+#include "sim/measurements/kernel_rows.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {

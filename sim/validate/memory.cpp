@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "sim/machine/fit.hpp"
-#include "sim/validate/evenly.hpp"
-#include "sim/validate/least_squares.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/fit/least_squares.hpp"
 
 namespace wt {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "configs/spec/stack.hpp"
-#include "sim/validate/run_memory.hpp"
+#include "sim/cost/memory/run_memory.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 

@@ -4,14 +4,14 @@
 #include <variant>
 
 #include "configs/spec/data_sheet.hpp"
-#include "configs/spec/error.hpp"
-#include "sim/machine/remembered_cost.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/remembered_cost.hpp"
 #include "sim/program/mesh.hpp"
-#include "sim/program/named_routing.hpp"
+#include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/replay.hpp"
-#include "sim/validate/expert_loads.hpp"
-#include "sim/validate/fabric.hpp"
-#include "sim/validate/stack_cost.hpp"
+#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/measurements/fabric.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
 
 namespace wt {
 namespace {

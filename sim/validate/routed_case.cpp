@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "configs/spec/data_sheet.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/validate/routing_rows.hpp"
+#include "sim/measurements/routing_rows.hpp"
 
 namespace wt {
 

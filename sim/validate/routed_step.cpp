@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "configs/spec/error.hpp"
-#include "sim/validate/step_work.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 #include <tuple>
 
-#include "configs/spec/error.hpp"
-#include "sim/machine/fit.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/fit.hpp"
 #include "sim/validate/routed_case.hpp"
 #include "sim/validate/routed_step.hpp"
 

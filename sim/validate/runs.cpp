@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "configs/spec/data_sheet.hpp"
-#include "configs/spec/error.hpp"
-#include "sim/machine/fit.hpp"
-#include "sim/validate/evenly.hpp"
-#include "sim/validate/expert_loads.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/stacks/expert_loads.hpp"
 
 namespace wt {
 namespace {

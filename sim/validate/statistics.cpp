@@ -6,8 +6,8 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "sim/machine/fit.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/fit.hpp"
 
 namespace wt {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <fstream>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
-#include "trainer/tensor_parts.hpp"
+#include "trainer/safetensors/tensor_parts.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -7,7 +7,7 @@
 
 #include "tests/support/launched_ranks.hpp"
 #include "tests/support/temp_directory.hpp"
-#include "trainer/executor.hpp"
+#include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name

@@ -7,11 +7,11 @@
 #include <fstream>
 
 #include "bench/health/observation.hpp"
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/replayed_memory.hpp"
-#include "trainer/run_metrics.hpp"
+#include "trainer/executor/run_metrics.hpp"
 
 using namespace wt;
 using namespace wt::test;

@@ -1,12 +1,12 @@
 // The recovery drill on real processes; and drills that must fail, do.
-#include "planner/drill.hpp"
+#include "planner/experiments/drill.hpp"
 
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "planner/trainer_process.hpp"
+#include "planner/experiments/trainer_process.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
 

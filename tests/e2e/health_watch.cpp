@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "bench/health/observation.hpp"
-#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/support/atomic_file.hpp"
 #include "tests/support/launched_ranks.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"

@@ -4,10 +4,10 @@
 //   hugging_face_model positions FOLDER          prints its rotary frequencies, then amplitude and softmax scale
 #include <string>
 
-#include "configs/spec/error.hpp"
-#include "trainer/hugging_face.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/parameters/hugging_face.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/segments.hpp"
+#include "trainer/model/segments.hpp"
 
 namespace {
 

@@ -3,11 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "planner/comparison.hpp"
-#include "planner/demo.hpp"
-#include "planner/proof_report.hpp"
-#include "planner/trainer_process.hpp"
-#include "sim/machine/calibrate.hpp"
+#include "planner/experiments/comparison.hpp"
+#include "planner/experiments/demo.hpp"
+#include "reports/build/proof_report.hpp"
+#include "planner/experiments/trainer_process.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
 using namespace wt;

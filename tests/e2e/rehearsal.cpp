@@ -4,12 +4,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
-#include "planner/reduced_run.hpp"
-#include "planner/rehearsal_report.hpp"
-#include "planner/trainer_process.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "planner/experiments/reduced_run.hpp"
+#include "reports/build/rehearsal_report.hpp"
+#include "planner/experiments/trainer_process.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "tests/support/fake_cost.hpp"
 #include "tests/support/replayed_memory.hpp"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "reports/render.hpp"
+#include "reports/render/render.hpp"
 #include "tests/unit/report_fixture.hpp"
 
 using namespace wt;

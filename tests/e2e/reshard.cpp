@@ -9,13 +9,13 @@
 #include <numeric>
 #include <thread>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
-#include "trainer/checkpoint.hpp"
+#include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/safetensors.hpp"
+#include "trainer/safetensors/safetensors.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)

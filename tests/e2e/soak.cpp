@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
 using namespace wt;

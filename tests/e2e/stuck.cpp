@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/launched_ranks.hpp"
 #include "tests/support/temp_directory.hpp"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/health/observation.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/synthetic_fleet.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <map>
 
-#include "planner/scaled_cost.hpp"
+#include "planner/search/scaled_cost.hpp"
 #include "sim/estimate/bounds.hpp"
-#include "sim/machine/calibrate.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 #include "sim/replay/replay.hpp"
-#include "sim/validate/stack_cost.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
 #include "tests/support/published_reference.hpp"
 #include "tests/support/random_layout.hpp"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "sim/program/build.hpp"
+#include "sim/program/build/build.hpp"
 #include "tests/support/fake_cost.hpp"
 
 using namespace wt;

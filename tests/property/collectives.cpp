@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "sim/machine/calibrate.hpp"
-#include "sim/machine/collective_model.hpp"
+#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/collectives/collective_model.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/random_layout.hpp"
 

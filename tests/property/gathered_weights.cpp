@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/random_layout.hpp"
 
 using namespace wt;

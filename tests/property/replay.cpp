@@ -1,7 +1,7 @@
 // The simulator against closed forms, and what must hold for every layout: bounds, conservation, determinism.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/replay/bind.hpp"

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/error.hpp"
-#include "planner/cadence_formulas.hpp"
-#include "sim/run/simulate_run.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/cadence/cadence_formulas.hpp"
+#include "sim/months/simulate_run.hpp"
 #include "tests/support/run_scenarios.hpp"
 
 using namespace wt;

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/error.hpp"
-#include "planner/cadence_formulas.hpp"
-#include "sim/run/events.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/cadence/cadence_formulas.hpp"
+#include "sim/months/events.hpp"
 
 using namespace wt;
 

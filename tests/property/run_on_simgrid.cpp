@@ -1,7 +1,7 @@
 // Runs as work on a SimGrid host that fails: what SimGrid decides is what the arithmetic says.
 #include <catch2/catch.hpp>
 
-#include "sim/run/simulate_run.hpp"
+#include "sim/months/simulate_run.hpp"
 #include "tests/support/run_scenarios.hpp"
 
 using namespace wt;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "planner/cadence_formulas.hpp"
-#include "sim/run/simulate_run.hpp"
+#include "planner/cadence/cadence_formulas.hpp"
+#include "sim/months/simulate_run.hpp"
 
 using namespace wt;
 

@@ -1,6 +1,6 @@
 """The trainer against plain PyTorch: same model (MoE, dense), data and initial weights, 20 losses within 1e-5 in fp32.
 
-The trainer trains 20 steps; PyTorch (bench/compare_fsdp2/model.py, torch.optim.AdamW, clip_grad_norm_) starts from the
+The trainer trains 20 steps; PyTorch (bench/studies/compare_fsdp2/model.py, torch.optim.AdamW, clip_grad_norm_) starts from the
 trainer's own initial weights and takes the samples that its metrics name.
 """
 

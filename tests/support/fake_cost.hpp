@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "configs/spec/cluster.hpp"
-#include "sim/machine/op_cost.hpp"
-#include "sim/program/build.hpp"
+#include "sim/cost/op_cost.hpp"
+#include "sim/program/build/build.hpp"
 
 namespace wt::test {
 

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 
 namespace wt::test {

@@ -1,7 +1,7 @@
 // A GPU and constants of its wave model, for tests of what kernels cost.
 #pragma once
 #include "configs/spec/data_sheet.hpp"
-#include "sim/validate/wave_model.hpp"
+#include "sim/cost/kernels/wave_model.hpp"
 
 namespace wt::test {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/replay/representatives.hpp"
 #include "tests/support/fake_cost.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/json_reader.hpp"
-#include "sim/memory/memory.hpp"
-#include "sim/program/build.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "sim/cost/memory/memory.hpp"
+#include "sim/program/build/build.hpp"
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "configs/spec/run.hpp"
 #include "sim/program/mesh.hpp"
-#include "sim/program/routing.hpp"
+#include "sim/program/routing/routing.hpp"
 
 namespace wt::test {
 

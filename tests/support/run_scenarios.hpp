@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "sim/run/simulate_run.hpp"
+#include "sim/months/simulate_run.hpp"
 
 namespace wt::test {
 

@@ -11,14 +11,14 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/atomic_file.hpp"
-#include "configs/spec/error.hpp"
-#include "configs/spec/json_reader.hpp"
-#include "planner/trainer_process.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "planner/experiments/trainer_process.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/data/pack.hpp"
-#include "trainer/tensor_parts.hpp"
+#include "trainer/safetensors/tensor_parts.hpp"
 
 namespace wt::test {
 

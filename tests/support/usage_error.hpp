@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt::test {
 

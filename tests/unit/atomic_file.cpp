@@ -1,4 +1,4 @@
-#include "configs/spec/atomic_file.hpp"
+#include "configs/spec/support/atomic_file.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace fs = std::filesystem;
 

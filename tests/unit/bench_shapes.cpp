@@ -1,10 +1,10 @@
 // What of a study is still to be measured.
-#include "planner/bench_shapes.hpp"
+#include "planner/plan/bench_shapes.hpp"
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/profile.hpp"
 #include "tests/support/temp_directory.hpp"
 

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "configs/spec/error.hpp"
-#include "planner/cadence.hpp"
-#include "planner/cadence_formulas.hpp"
-#include "planner/cadence_runs.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/cadence/cadence.hpp"
+#include "planner/cadence/cadence_formulas.hpp"
+#include "planner/cadence/cadence_runs.hpp"
 
 using namespace wt;
 

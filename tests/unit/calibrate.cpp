@@ -1,10 +1,10 @@
 // Calibration of ops from traces and of collectives, and its bad input.
-#include "sim/machine/calibrate.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
-#include "sim/program/build.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/program/build/build.hpp"
 #include "tests/support/synthetic_profile.hpp"
 
 using namespace wt;

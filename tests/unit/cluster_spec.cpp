@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/find.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 using namespace wt;
 

@@ -1,11 +1,11 @@
 // Experts with several slots: how rows are cut, and what ranks exchange.
-#include "sim/program/expert_copies.hpp"
+#include "sim/program/build/expert_copies.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 using namespace wt;
 

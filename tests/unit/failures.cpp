@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "tests/support/temp_directory.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "bench/gate/selftest.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 using Catch::Matchers::Contains;
 using wt::GateOptions;

@@ -1,4 +1,4 @@
-#include "reports/gate_report.hpp"
+#include "reports/build/gate_report.hpp"
 
 #include <catch2/catch.hpp>
 

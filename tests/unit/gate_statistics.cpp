@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 using wt::benjamini_hochberg;
 using wt::mann_whitney_p;

@@ -1,5 +1,5 @@
 // The grouped GEMM that the trainer takes, by stored measurements.
-#include "trainer/grouped_choice.hpp"
+#include "trainer/model/grouped_choice.hpp"
 
 #include <catch2/catch.hpp>
 

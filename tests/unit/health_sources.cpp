@@ -7,7 +7,7 @@
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
 #include "bench/health/observation.hpp"
-#include "configs/spec/json_reader.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "tests/support/synthetic_fleet.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"

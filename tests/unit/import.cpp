@@ -5,8 +5,8 @@
 
 #include "bench/profile/kineto.hpp"
 #include "bench/profile/nccl_tests.hpp"
-#include "configs/spec/error.hpp"
-#include "sim/machine/calibrate.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

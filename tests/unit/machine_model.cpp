@@ -1,13 +1,13 @@
 // The machine model: look-up order, fits, intervals, machine.json, and the shipped profile of published figures.
-#include "sim/machine/machine_model.hpp"
+#include "sim/cost/kernels/machine_model.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
-#include "sim/machine/calibrate.hpp"
-#include "sim/machine/fit.hpp"
-#include "sim/machine/remembered_cost.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/remembered_cost.hpp"
 #include "tests/support/synthetic_profile.hpp"
 
 using namespace wt;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/data/mds_hash.hpp"
 #include "trainer/data/mds_reader.hpp"

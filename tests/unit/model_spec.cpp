@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

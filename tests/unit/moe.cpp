@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "trainer/pch.hpp"
-#include "trainer/segments.hpp"
+#include "trainer/model/segments.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)

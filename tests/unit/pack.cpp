@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/data/mds_reader.hpp"
 

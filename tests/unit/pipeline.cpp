@@ -4,11 +4,11 @@
 #include <map>
 #include <random>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/run.hpp"
-#include "sim/memory/memory.hpp"
-#include "sim/program/schedule.hpp"
-#include "sim/program/tensor_slice.hpp"
+#include "sim/cost/memory/memory.hpp"
+#include "sim/program/build/schedule.hpp"
+#include "sim/program/build/tensor_slice.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/fake_cost.hpp"
 #include "tests/support/temp_directory.hpp"

@@ -1,5 +1,5 @@
 // Expert placement: proofs against brute force, published facts, and what it does on workloads it was not planned on.
-#include "planner/placement.hpp"
+#include "planner/placement/placement.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,10 +9,10 @@
 #include <random>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "planner/placement_search.hpp"
-#include "sim/program/load_scenario.hpp"
-#include "sim/program/routing.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/placement/placement_search.hpp"
+#include "sim/program/routing/load_scenario.hpp"
+#include "sim/program/routing/routing.hpp"
 
 using namespace wt;
 

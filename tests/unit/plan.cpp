@@ -2,13 +2,13 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
-#include "planner/plan.hpp"
-#include "planner/scaled_cost.hpp"
-#include "planner/whatif.hpp"
-#include "reports/text.hpp"
+#include "planner/plan/plan.hpp"
+#include "planner/search/scaled_cost.hpp"
+#include "planner/whatif/whatif.hpp"
+#include "reports/render/text.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

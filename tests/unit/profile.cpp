@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
-#include "configs/spec/nearest.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
 
 using Catch::Matchers::Contains;
 using nlohmann::json;

@@ -7,7 +7,7 @@
 #include "bench/profile/device_monitor.hpp"
 #include "bench/profile/host_load.hpp"
 #include "bench/profile/nvml.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/fake_nvml.hpp"
 
 using namespace wt;

@@ -4,7 +4,7 @@
 #include "bench/profile/google_benchmark.hpp"
 #include "bench/profile/merge.hpp"
 #include "bench/profile/rate.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 using Catch::Matchers::Contains;
 using nlohmann::json;

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/routing.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/routing/routing.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

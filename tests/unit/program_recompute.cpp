@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "sim/memory/memory.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/sizes.hpp"
+#include "sim/cost/memory/memory.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/build/sizes.hpp"
 
 using namespace wt;
 

@@ -1,10 +1,10 @@
 // Tensor and sequence parallelism in the step program, against Megatron's closed forms.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
-#include "sim/memory/memory.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/tensor_slice.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/memory/memory.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/build/tensor_slice.hpp"
 
 using namespace wt;
 

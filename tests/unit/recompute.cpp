@@ -3,7 +3,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/recompute.hpp"
 #include "configs/spec/run.hpp"
 #include "tests/support/temp_directory.hpp"

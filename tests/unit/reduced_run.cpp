@@ -3,11 +3,11 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "planner/reduced_run.hpp"
-#include "planner/rehearsal_report.hpp"
-#include "sim/machine/machine_data.hpp"
-#include "sim/program/named_routing.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/experiments/reduced_run.hpp"
+#include "reports/build/rehearsal_report.hpp"
+#include "sim/cost/kernels/machine_data.hpp"
+#include "sim/program/routing/named_routing.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

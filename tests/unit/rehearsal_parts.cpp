@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "trainer/forced_routing.hpp"
-#include "trainer/plausible_weights.hpp"
-#include "trainer/rehearsal_communicators.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/model/forced_routing.hpp"
+#include "trainer/parameters/plausible_weights.hpp"
+#include "trainer/launch/rehearsal_communicators.hpp"
 
 using namespace wt;
 using Catch::Contains;

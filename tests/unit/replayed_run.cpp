@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/published_reference.hpp"
 
 using namespace wt;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "reports/charts.hpp"
+#include "reports/render/charts.hpp"
 #include "reports/report.hpp"
-#include "reports/timeline_chart.hpp"
+#include "reports/render/timeline_chart.hpp"
 
 namespace wt::fixture {
 

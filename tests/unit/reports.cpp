@@ -7,10 +7,10 @@
 #include <regex>
 #include <sstream>
 
-#include "configs/spec/error.hpp"
-#include "reports/render.hpp"
-#include "reports/text.hpp"
-#include "reports/write.hpp"
+#include "configs/spec/support/error.hpp"
+#include "reports/render/render.hpp"
+#include "reports/render/text.hpp"
+#include "reports/render/write.hpp"
 #include "tests/unit/report_fixture.hpp"
 
 using namespace wt;

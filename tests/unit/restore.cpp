@@ -1,5 +1,5 @@
 // What a checkpoint's restore broadcasts: bytes, order, and the time of it on clusters, against closed forms.
-#include "sim/program/restore.hpp"
+#include "sim/program/build/restore.hpp"
 
 #include <catch2/catch.hpp>
 

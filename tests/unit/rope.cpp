@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
 
 using namespace wt;

@@ -3,7 +3,7 @@
 
 #include "configs/spec/microbatches.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/router.hpp"
+#include "trainer/model/router.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)

@@ -1,13 +1,13 @@
 // The safetensors container and tensors put together from parts: golden bytes, properties of the cut, damage by name.
-#include "trainer/safetensors.hpp"
+#include "trainer/safetensors/safetensors.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
-#include "trainer/tensor_parts.hpp"
+#include "trainer/safetensors/tensor_parts.hpp"
 
 using namespace wt;
 using namespace wt::test;

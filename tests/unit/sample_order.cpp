@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "trainer/data/partition.hpp"
 
 using Ids = std::vector<std::int64_t>;

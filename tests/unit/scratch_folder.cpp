@@ -1,10 +1,10 @@
-#include "configs/spec/scratch_folder.hpp"
+#include "configs/spec/support/scratch_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 
 namespace fs = std::filesystem;

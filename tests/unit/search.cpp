@@ -1,8 +1,8 @@
 // The search against brute force: every layout simulated, on machines small enough for it.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
-#include "planner/search.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/search/search.hpp"
 #include "tests/support/fake_cost.hpp"
 
 using namespace wt;

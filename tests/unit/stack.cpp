@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/yaml.hpp"
+#include "configs/spec/support/yaml.hpp"
 
 using namespace wt;
 using Catch::Contains;

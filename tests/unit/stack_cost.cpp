@@ -1,12 +1,12 @@
 // Prices from published measurements alone: no faster than the hardware, growing with size, scaled by data sheets.
-#include "sim/validate/stack_cost.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
-#include "planner/scaled_cost.hpp"
-#include "sim/machine/collective_model.hpp"
-#include "sim/machine/remembered_cost.hpp"
+#include "configs/spec/support/error.hpp"
+#include "planner/search/scaled_cost.hpp"
+#include "sim/cost/collectives/collective_model.hpp"
+#include "sim/cost/remembered_cost.hpp"
 #include "tests/support/published_reference.hpp"
 
 using namespace wt;

@@ -1,12 +1,12 @@
 // The step-time model: closed forms of how work adds up, constants recovered from times made of them, and what a stack or
 // GPU never measured gets.
-#include "sim/validate/step_model.hpp"
+#include "sim/cost/stacks/step_model.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/stack.hpp"
 
 using namespace wt;

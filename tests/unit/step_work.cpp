@@ -1,10 +1,10 @@
 // What a published run asks of its hardware: no faster than the data sheet, and as its layout divides it.
-#include "sim/validate/step_work.hpp"
-#include "sim/validate/expert_loads.hpp"
+#include "sim/cost/stacks/step_work.hpp"
+#include "sim/cost/stacks/expert_loads.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/stack.hpp"
 

@@ -1,7 +1,7 @@
 // Studies: what is read, what is refused, and the model presets behind them.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/study.hpp"
 

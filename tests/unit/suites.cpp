@@ -21,10 +21,10 @@
 #include <numeric>
 #include <set>
 
-#include "configs/spec/error.hpp"
-#include "sim/machine/calibrate.hpp"
-#include "sim/program/build.hpp"
-#include "sim/program/routing.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/calibrate.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/routing/routing.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/pch.hpp"
 

@@ -7,10 +7,10 @@
 #include "bench/suites/aims.hpp"
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/stopwatch.hpp"
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/no_gpu.hpp"
-#include "trainer/device.hpp"
-#include "trainer/functions.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name

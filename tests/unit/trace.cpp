@@ -1,11 +1,11 @@
-#include "reports/chrome_trace.hpp"
+#include "reports/render/chrome_trace.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/error.hpp"
-#include "reports/progress.hpp"
+#include "configs/spec/support/error.hpp"
+#include "reports/render/progress.hpp"
 #include "tests/unit/report_fixture.hpp"
 
 using namespace wt;

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/error.hpp"
-#include "sim/validate/collective_model.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/collectives/collective_fit.hpp"
 #include "sim/validate/collectives.hpp"
-#include "sim/validate/csv.hpp"
-#include "sim/validate/fabric.hpp"
+#include "sim/measurements/csv.hpp"
+#include "sim/measurements/fabric.hpp"
 #include "sim/validate/kernels.hpp"
-#include "sim/validate/memory_bound.hpp"
-#include "sim/validate/wave_model.hpp"
+#include "sim/cost/kernels/memory_bound.hpp"
+#include "sim/cost/kernels/wave_model.hpp"
 #include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"

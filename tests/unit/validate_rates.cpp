@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/error.hpp"
-#include "sim/validate/composed_kernels.hpp"
-#include "sim/validate/kernel_rates.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/kernels/composed_kernels.hpp"
+#include "sim/measurements/kernel_rates.hpp"
 #include "sim/validate/kernels.hpp"
-#include "sim/validate/libraries.hpp"
-#include "sim/validate/row_ops.hpp"
+#include "sim/cost/kernels/libraries.hpp"
+#include "sim/measurements/row_ops.hpp"
 #include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 

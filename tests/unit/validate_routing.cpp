@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/validate/ratios.hpp"
 #include "sim/validate/routed_case.hpp"
 #include "sim/validate/routed_step.hpp"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/error.hpp"
-#include "sim/validate/csv.hpp"
-#include "sim/validate/run_rows.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/measurements/csv.hpp"
+#include "sim/measurements/run_rows.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/validate/statistics.hpp"
 
 using namespace wt;

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace wt {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <system_error>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace fs = std::filesystem;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {

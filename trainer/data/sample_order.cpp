@@ -1,6 +1,6 @@
 #include "trainer/data/sample_order.hpp"
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "trainer/data/partition.hpp"
 
 namespace wt {

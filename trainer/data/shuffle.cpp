@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 #include "trainer/data/numpy_random.hpp"
 
 namespace wt {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "configs/spec/error.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt::detail {
 namespace fs = std::filesystem;

@@ -1,0 +1,195 @@
+#include "configs/spec/support/yaml.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
+
+namespace wt {
+namespace {
+
+std::string join(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+}  // namespace
+
+YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path)
+    : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {
+  if (!node_.IsMap())
+    throw_error(Code::usage, "{}:{}: {}: found {}, needs a map of keys and values", file_.string(),
+                node_.Mark().line + 1, path_.empty() ? "the file" : path_,
+                node_.IsNull() ? "nothing" : node_.IsSequence() ? "a list" : "a single value");
+}
+
+YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {
+  try {
+    return {YAML::Load(text), origin, ""};
+  } catch (const YAML::ParserException& e) {
+    throw_error(Code::usage, "{}:{}: not valid YAML: {}", origin, e.mark.line + 1, e.msg);
+  }
+}
+
+YamlMap YamlMap::from_file(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::stringstream bytes;
+  if (!in || std::filesystem::is_directory(file) || !(bytes << in.rdbuf()))
+    throw_error(Code::usage, "{}: cannot be read; needs a YAML file", file.string());
+  return from_text(bytes.str(), file.string());
+}
+
+std::string YamlMap::where(const std::string& key) const {
+  const YAML::Node child = std::as_const(node_)[key];
+  const int line = (child.IsDefined() ? child : node_).Mark().line + 1;
+  return fmt::format("{}:{}: {}{}{}", file_.string(), line, path_, path_.empty() || key.empty() ? "" : ".", key);
+}
+
+void YamlMap::fail(const std::string& key, const std::string& message) const {
+  throw_error(Code::usage, "{}: {}", where(key), message);
+}
+
+YAML::Node YamlMap::find(const std::string& key) {
+  known_.push_back(key);
+  return std::as_const(node_)[key];
+}
+
+bool YamlMap::has(const std::string& key) {
+  const YAML::Node child = find(key);
+  return child.IsDefined() && !child.IsNull();
+}
+
+YAML::Node YamlMap::require(const std::string& key) {
+  if (!has(key)) {
+    for (const auto& entry : node_)  // a misspelt key explains a missing one
+      if (const auto found = entry.first.as<std::string>(); nearest(found, {key}) == key)
+        fail(found, fmt::format("unknown key; did you mean '{}', which is missing?", key));
+    fail(key, "missing; this key is required");
+  }
+  return std::as_const(node_)[key];
+}
+
+std::string YamlMap::scalar(const std::string& key) {
+  const YAML::Node child = require(key);
+  if (!child.IsScalar()) fail(key, fmt::format("found a {}, needs a single value", child.IsMap() ? "map" : "list"));
+  return child.Scalar();
+}
+
+std::string YamlMap::text(const std::string& key) { return scalar(key); }
+std::string YamlMap::text(const std::string& key, const std::string& fallback) {
+  return has(key) ? scalar(key) : fallback;
+}
+
+std::int64_t YamlMap::integer(const std::string& key, std::int64_t minimum, std::int64_t maximum) {
+  const std::string found = scalar(key);
+  std::int64_t value = 0;
+  const bool parsed = YAML::convert<std::int64_t>::decode(require(key), value);
+  if (!parsed || value < minimum || value > maximum)
+    fail(key, maximum == INT64_MAX ? fmt::format("found '{}', needs a whole number >= {}", found, minimum)
+                                   : fmt::format("found '{}', needs a whole number in {}..{}", found, minimum, maximum));
+  return value;
+}
+
+std::int64_t YamlMap::integer_or(const std::string& key, std::int64_t fallback, std::int64_t minimum) {
+  return has(key) ? integer(key, minimum) : fallback;
+}
+
+double YamlMap::number(const std::string& key, double minimum, double maximum) {
+  const std::string found = scalar(key);
+  double value = 0;
+  const bool parsed = YAML::convert<double>::decode(require(key), value);
+  if (!parsed || !std::isfinite(value) || value < minimum || value > maximum)
+    fail(key, fmt::format("found '{}', needs a number{}", found,
+                          minimum > -1e300 || maximum < 1e300 ? fmt::format(" in {:g}..{:g}", minimum, maximum) : ""));
+  return value;
+}
+
+double YamlMap::number_or(const std::string& key, double fallback, double minimum, double maximum) {
+  return has(key) ? number(key, minimum, maximum) : fallback;
+}
+
+bool YamlMap::boolean(const std::string& key, bool fallback) {
+  if (!has(key)) return fallback;
+  bool value = false;
+  if (!YAML::convert<bool>::decode(require(key), value))
+    fail(key, fmt::format("found '{}', needs true or false", scalar(key)));
+  return value;
+}
+
+std::string YamlMap::choice(const std::string& key, const std::vector<std::string>& allowed,
+                            const std::string& fallback) {
+  if (!fallback.empty() && !has(key)) return fallback;
+  const std::string found = scalar(key);
+  if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
+    fail(key, fmt::format("found '{}', allowed {}", found, join(allowed)));
+  return found;
+}
+
+double YamlMap::quantity(const std::string& key, double (*parse)(const std::string&, const std::string&)) {
+  return parse(scalar(key), where(key));
+}
+
+double YamlMap::quantity_or(const std::string& key, double (*parse)(const std::string&, const std::string&),
+                            double fallback) {
+  return has(key) ? quantity(key, parse) : fallback;
+}
+
+std::vector<std::int64_t> YamlMap::integers(const std::string& key, std::vector<std::int64_t> fallback) {
+  if (!has(key)) return fallback;
+  const YAML::Node list = require(key);
+  std::vector<std::int64_t> values;
+  if (!list.IsSequence()) fail(key, "needs a list of whole numbers");
+  for (const auto& item : list) {
+    std::int64_t value = 0;
+    if (!YAML::convert<std::int64_t>::decode(item, value))
+      fail(key, fmt::format("found '{}' in the list, needs whole numbers", item.IsScalar() ? item.Scalar() : "a list"));
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<std::string> YamlMap::texts(const std::string& key, std::vector<std::string> fallback) {
+  if (!has(key)) return fallback;
+  const YAML::Node list = require(key);
+  std::vector<std::string> values;
+  if (!list.IsSequence()) fail(key, "needs a list of words");
+  for (const auto& item : list) {
+    if (!item.IsScalar()) fail(key, "needs a list of words");
+    values.push_back(item.Scalar());
+  }
+  return values;
+}
+
+YamlMap YamlMap::map(const std::string& key) {
+  return {require(key), file_, path_.empty() ? key : path_ + "." + key};
+}
+
+std::vector<YamlMap> YamlMap::maps(const std::string& key) {
+  std::vector<YamlMap> out;
+  const YAML::Node list = require(key);
+  if (!list.IsSequence()) fail(key, "needs a list of maps");
+  for (std::size_t i = 0; i < list.size(); ++i)
+    out.push_back(YamlMap(list[i], file_, fmt::format("{}{}{}[{}]", path_, path_.empty() ? "" : ".", key, i)));
+  return out;
+}
+
+YAML::Node YamlMap::node(const std::string& key) { return require(key); }
+
+void YamlMap::finish() const {
+  for (const auto& entry : node_) {
+    const auto key = entry.first.as<std::string>();
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    std::vector<std::string> allowed = known_;
+    std::sort(allowed.begin(), allowed.end());
+    allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
+    const std::string near = nearest(key, allowed);
+    fail(key, fmt::format("unknown key; {}allowed here: {}", near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
+                          join(allowed)));
+  }
+}
+
+}  // namespace wt

@@ -1,0 +1,138 @@
+#include "planner/cadence/cadence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "planner/cadence/cadence_formulas.hpp"
+
+namespace wt {
+namespace {
+
+void check(const CadenceInput& in) {
+  const auto need = [](const char* what, double value, bool positive) {
+    if (!std::isfinite(value) || value < 0 || (positive && value == 0))
+      throw_error(Code::usage, "cadence: {}: found {} s, needs a finite time {} 0", what, value, positive ? ">" : ">=");
+  };
+  need("step time", in.step_s.value, true);
+  need("mean time between failures", in.mtbf_s.value, true);
+  need("blocking save", in.blocking_s.value, false);
+  need("persist", in.persist_s.value, false);
+  need("detect", in.recovery.detect_s.value, false);
+  need("reschedule", in.recovery.reschedule_s.value, false);
+  need("restart", in.recovery.restart_s.value, false);
+  need("reload", in.recovery.reload_s.value, false);
+  need("repair", in.repair_s.value, false);
+  need("silent errors", in.silent.mean_s, false);
+  need("verification", in.silent.verify_s, false);
+  if (in.local.interval_steps > 0 && !(in.local.survival >= 0 && in.local.survival < 1))
+    throw_error(Code::usage, "cadence: local saves survive a share of {} of failures, needs 0 to below 1",
+                in.local.survival);
+  if (in.nodes < 1) throw_error(Code::usage, "cadence: found {} nodes, needs at least 1", in.nodes);
+}
+
+std::string cite(const char* what, const SourcedNumber& n) {
+  return fmt::format("{} {} ({}: {})", what, format_seconds(n.value), to_string(n.evidence.kind), n.evidence.source);
+}
+
+/// O3, and to first order what O7 and O8 add. With local saves: what a save costs beyond one of these, and only
+/// failures that they do not survive; silent errors are found by, and cost the work since, the last save of either level,
+/// and each of these is verified, so that they depend on the local interval alone. Without: a silent error loses all of
+/// an interval, where a failure loses half, and verification belongs to the save.
+double optimal_interval(const CadenceInput& in) {
+  const double mtbf = in.mtbf_s.value, blocking = in.blocking_s.value;
+  if (in.local.interval_steps > 0)
+    return exact_interval(std::max(0.0, blocking - in.local.blocking_s), mtbf / (1 - in.local.survival));
+  const double silent = in.silent.mean_s > 0 ? 2 * mtbf / in.silent.mean_s : 0;
+  return exact_interval(blocking + in.silent.verify_s, mtbf / (1 + silent));
+}
+
+double downtime_s(const CadenceInput& in) { return in.recovery.detect_s.value + in.recovery.reschedule_s.value; }
+double reload_s(const CadenceInput& in) { return in.recovery.restart_s.value + in.recovery.reload_s.value; }
+
+/// Work of an uptime that is not in a persisted checkpoint when it ends. An uptime has mean M; of it R is no work and
+/// productive work is goodput x (M + D), the share C / (tau + C) of the rest is saving.
+double expected_work_lost(const CadenceInput& in, double interval, double goodput) {
+  const double mtbf = in.mtbf_s.value;
+  const double trained = mtbf * std::exp(-reload_s(in) / mtbf);  // E[max(X - R, 0)]
+  const double period = interval + in.blocking_s.value;
+  // Time in saves: each period's last C seconds, over a memoryless end: sum of the chances to be inside one.
+  const double in_saves = mtbf * std::exp(-reload_s(in) / mtbf) *
+                          (std::exp(-interval / mtbf) - std::exp(-period / mtbf)) / -std::expm1(-period / mtbf);
+  return trained - in_saves - goodput * (mtbf + downtime_s(in));
+}
+
+}  // namespace
+
+double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
+  return persisted_goodput(mtbf_s, interval_s, in.blocking_s.value, in.persist_s.value, downtime_s(in), reload_s(in));
+}
+
+CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePreset>& presets) {
+  check(in);
+  const double mtbf = in.mtbf_s.value, step = in.step_s.value;
+  const double optimum = optimal_interval(in);
+  const double floor_s = std::max(in.persist_s.value, step);
+
+  CadencePlan plan;
+  plan.young_s = young_interval(in.blocking_s.value, mtbf);
+  plan.daly_s = daly_interval(in.blocking_s.value, mtbf);
+  const std::int64_t local = in.local.interval_steps;
+  plan.persist_bound = in.persist_s.value > std::max(optimum, static_cast<double>(std::max<std::int64_t>(1, local)) * step);
+  const auto fewest = static_cast<std::int64_t>(std::ceil(floor_s / step * (1 - 1e-12)));
+  const auto below = std::max(fewest, static_cast<std::int64_t>(std::floor(optimum / step)));
+  const auto above = std::max(fewest, below + 1);
+  const bool up =
+      goodput_at(in, static_cast<double>(above) * step, mtbf) > goodput_at(in, static_cast<double>(below) * step, mtbf);
+  plan.interval_steps = up ? above : below;
+  if (local > 0)
+    plan.interval_steps = std::max<std::int64_t>((fewest + local - 1) / local,
+                                                 std::llround(optimum / (static_cast<double>(local) * step))) *
+                          local;
+  const double interval = static_cast<double>(plan.interval_steps) * step;
+
+  const std::string inputs =
+      fmt::format("{}; {}; {}; {}", cite("MTBF", in.mtbf_s), cite("blocking save", in.blocking_s),
+                  cite("persist", in.persist_s), cite("step", in.step_s));
+  plan.interval_s = {
+      interval,
+      {Evidence::derived,
+       fmt::format("{}{}; from {}",
+                   plan.persist_bound            ? "the persist time, which is above the exact optimum"
+                   : local > 0                   ? "minimiser for failures that local saves do not survive"
+                   : in.silent.mean_s > 0        ? "minimiser for failures, and silent errors twice"
+                                                 : "exact minimiser for exponential failures",
+                   local > 0 ? fmt::format(", to the nearest multiple (no shorter than the persist time) of the {} steps "
+                                           "between local saves",
+                                           local)
+                             : " in whole steps",
+                   inputs)}};
+  const std::string recovery =
+      fmt::format("{}; {}; {}; {}", cite("detect", in.recovery.detect_s), cite("reschedule", in.recovery.reschedule_s),
+                  cite("restart", in.recovery.restart_s), cite("reload", in.recovery.reload_s));
+  plan.goodput = {
+      goodput_at(in, interval, mtbf),
+      {Evidence::derived, "persisted work an uptime over uptime and downtime; from " + inputs + "; " + recovery}};
+  plan.loss_per_failure_s = {
+      expected_work_lost(in, interval, plan.goodput.value) + in.recovery.total_s(),
+      {Evidence::derived,
+       "work not yet persisted plus detect, reschedule, restart and reload; from " + inputs + "; " + recovery}};
+  plan.spares = {static_cast<double>(spares_needed(in.nodes, 1 / (mtbf * static_cast<double>(in.nodes)),
+                                                   in.repair_s.value, in.spare_confidence)),
+                 {Evidence::derived,
+                  fmt::format("nodes in repair are Poisson, {:g} % confidence; from {}; {}", 100 * in.spare_confidence,
+                              cite("repair", in.repair_s), cite("MTBF", in.mtbf_s))}};
+
+  const double half = std::max(interval / 2, floor_s);
+  plan.sensitivity.push_back({half > interval / 2 ? "the shortest interval possible" : "half the interval", half, mtbf,
+                              goodput_at(in, half, mtbf)});
+  plan.sensitivity.push_back({"twice the interval", 2 * interval, mtbf, goodput_at(in, 2 * interval, mtbf)});
+  for (const FailurePreset& preset : presets) {
+    const double other = preset.job_mtbf_s(in.nodes).value;
+    plan.sensitivity.push_back({"failures as " + preset.name, interval, other, goodput_at(in, interval, other)});
+  }
+  return plan;
+}
+
+}  // namespace wt

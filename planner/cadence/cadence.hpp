@@ -1,0 +1,65 @@
+// Which checkpoint interval, what it costs, and how many spare nodes: the closed forms of cadence_formulas.hpp put to
+// work on one run. Every number of the answer carries its evidence. Assumes exponential failures; simulate_runs
+// (sim/run) confirms the answer and covers what the formulas leave out (planned stops, waiting for spares, Weibull).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/spec/failures.hpp"
+#include "configs/spec/study.hpp"
+#include "sim/months/simulate_run.hpp"
+
+namespace wt {
+
+struct CadenceInput {
+  SourcedNumber step_s;
+  SourcedNumber mtbf_s;      ///< of the job, FailurePreset::job_mtbf_s
+  SourcedNumber blocking_s;  ///< part of a save that stops training
+  SourcedNumber persist_s;   ///< background part; one at a time, so no interval is shorter
+  RecoveryTimes recovery;
+  std::int64_t nodes = 1;
+  SourcedNumber repair_s;  ///< until a failed node is back; sizes the spares
+  double spare_confidence = 0.99;
+  /// Only simulated runs have these; the closed forms leave them out.
+  std::optional<StragglerRates> stragglers;
+  MaintenanceSpec maintenance;
+  /// These, too; local saves and silent errors move the interval, to first order (O7, O8).
+  LocalCheckpoints local;
+  SilentErrors silent;
+  ReplicaTolerance tolerance;
+};
+
+/// One line of the sensitivity table.
+struct CadenceCase {
+  std::string what;  ///< "half the interval", "failures as rsc1"
+  double interval_s = 0;
+  double mtbf_s = 0;
+  double goodput = 0;
+};
+
+struct CadencePlan {
+  std::int64_t interval_steps = 0;   ///< a save after every so many steps
+  SourcedNumber interval_s;          ///< useful work between saves
+  SourcedNumber goodput;             ///< productive step time / wall time, in the long run
+  SourcedNumber loss_per_failure_s;  ///< expected work lost plus detect, reschedule, restart and reload
+  SourcedNumber spares;              ///< nodes, so that repairs outnumber spares at most 1 - confidence of the time
+  double young_s = 0, daly_s = 0;    ///< O1 and O2, for readers who know them
+  bool persist_bound = false;        ///< the interval is the persist time, not the optimum: faster storage would help
+  std::vector<CadenceCase> sensitivity;
+};
+
+/// Interval from O3, at least the persist time, the better of the two neighbouring whole numbers of steps. With local
+/// saves it is the nearest multiple of theirs, at least one, and weighs what a save costs beyond a local one against
+/// failures that these do not survive; silent errors and verification go with the local interval and do not move it.
+/// Without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
+/// Tolerated losses of replicas change nothing. The presets give the low and high failure rates of the sensitivity table
+/// at the same interval. Throws Error{usage} unless step, MTBF > 0, all times are finite and >= 0, nodes >= 1, and local
+/// saves do not survive all failures.
+CadencePlan choose_cadence(const CadenceInput& input, const std::vector<FailurePreset>& sensitivity_presets = {});
+
+/// Long-run goodput of the input with this interval and MTBF (O6, exponential).
+double goodput_at(const CadenceInput& input, double interval_s, double mtbf_s);
+
+}  // namespace wt

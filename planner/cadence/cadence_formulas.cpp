@@ -1,0 +1,93 @@
+#include "planner/cadence/cadence_formulas.hpp"
+
+#include <boost/math/special_functions/lambert_w.hpp>
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+
+double young_interval(double blocking, double mtbf) { return std::sqrt(2 * blocking * mtbf); }
+
+double daly_interval(double blocking, double mtbf) {
+  if (blocking >= 2 * mtbf) return mtbf;
+  const double x = blocking / (2 * mtbf);
+  return std::sqrt(2 * blocking * mtbf) * (1 + std::sqrt(x) / 3 + x / 9) - blocking;
+}
+
+double exact_interval(double blocking, double mtbf) {
+  if (blocking <= 0) return 0;  // the branch point of W0, where rounding could leave its domain
+  return mtbf * (1 + boost::math::lambert_w0(-std::exp(-blocking / mtbf - 1)));
+}
+
+double expected_time(double work, double interval, double blocking, double downtime, double reload, double mtbf) {
+  return work / interval * std::exp(reload / mtbf) * (mtbf + downtime) * std::expm1((interval + blocking) / mtbf);
+}
+
+double expected_lost(double span, double mtbf) { return mtbf - span / std::expm1(span / mtbf); }
+
+double persisted_goodput(const std::function<double(double)>& survival, double mean, double interval, double blocking,
+                         double persist, double downtime, double reload) {
+  double sum = 0;
+  for (std::int64_t k = 1;; ++k) {
+    const double term = survival(reload + static_cast<double>(k) * (interval + blocking) + persist);
+    sum += term;
+    if (term <= 1e-14 * sum || term == 0) break;
+  }
+  return interval * sum / (mean + downtime);
+}
+
+double persisted_goodput(double mtbf, double interval, double blocking, double persist, double downtime,
+                         double reload) {
+  return interval * std::exp(-(reload + persist) / mtbf) /
+         ((mtbf + downtime) * std::expm1((interval + blocking) / mtbf));
+}
+
+double multilevel_overhead(const std::vector<CheckpointLevel>& levels) {
+  double sum = 0;
+  for (const CheckpointLevel& level : levels) sum += std::sqrt(2 * level.blocking / level.mtbf);
+  return sum;
+}
+
+double verified_segment(double interval, double verify, double blocking, double reload, double silent) {
+  return (interval + verify) * std::exp(interval / silent) + blocking + reload * std::expm1(interval / silent);
+}
+
+double verified_interval(double verify, double blocking, double silent, double mtbf) {
+  return std::sqrt((verify + blocking) / (1 / silent + 0.5 / mtbf));
+}
+
+double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall) {
+  return 1 / (1 + recover / (static_cast<double>(replicas) * mtbf)) - stall / mtbf;
+}
+
+double meta_ettr(double mtbf, double restart, double save, double interval) {
+  return (1 - (restart + interval / 2) / mtbf) / (1 + save / interval);
+}
+
+double meta_interval(double mtbf, double save) { return std::sqrt(2 * save * mtbf); }
+
+std::int64_t spares_needed(std::int64_t nodes, double failures_per_node_s, double repair_s, double confidence) {
+  if (!(confidence > 0 && confidence < 1))
+    throw_error(Code::usage, "spares: found confidence {}, needs a probability between 0 and 1 such as 0.99",
+                confidence);
+  const double mean = static_cast<double>(nodes) * failures_per_node_s * repair_s;
+  if (!(mean >= 0 && std::isfinite(mean)))
+    throw_error(Code::usage, "spares: found {} nodes in repair on average, needs a finite number >= 0", mean);
+  double cumulative = 0;
+  std::int64_t spares = 0;
+  // Terms in logarithms: e^-mean alone underflows past 745 nodes in repair.
+  for (;; ++spares) {
+    const double k = static_cast<double>(spares);
+    cumulative += mean == 0 ? 1.0 : std::exp(k * std::log(mean) - mean - std::lgamma(k + 1));
+    if (cumulative >= confidence) return spares;
+    if (k > mean + 100 * std::sqrt(mean + 1)) return spares;  // rounding holds the sum just below a confidence near 1
+  }
+}
+
+std::function<double(double)> weibull_survival(double mean, double shape) {
+  const double scale = mean / std::tgamma(1 + 1 / shape);
+  return [=](double t) { return t <= 0 ? 1.0 : std::exp(-std::pow(t / scale, shape)); };
+}
+
+}  // namespace wt

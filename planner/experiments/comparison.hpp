@@ -1,0 +1,52 @@
+// Predicted against measured: a run that was really trained, simulated with the machine model, side by side.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/run.hpp"
+#include "sim/cost/kernels/machine_model.hpp"
+#include "sim/program/timeline.hpp"
+#include "sim/replay/replay.hpp"
+
+namespace wt {
+
+/// This machine as a cluster: its cores shared by the run's ranks.
+ClusterSpec this_machine(std::int64_t ranks);
+
+/// One rank's figures; bytes and seconds.
+struct RankFigures {
+  double step_s = 0, exposed_s = 0, peak_bytes = 0;
+};
+
+struct RunComparison {
+  std::string name;
+  std::string layout;
+  bool calibrated_on = false;  ///< the machine model has seen this run
+  std::int64_t measured_steps = 0;
+  double cores_used_by_others = 0;  ///< by other programs of the machine while the run was measured
+  std::vector<RankFigures> predicted, measured;  ///< by rank: medians over the measured steps (predicted: of the last kRecordedSteps), and their highest peak
+  double predicted_low_s = 0, predicted_high_s = 0;
+  std::vector<StepTimeline> predicted_timelines, measured_timelines;  ///< of one step, the same of both
+  std::array<double, 4> evidence_s{};  ///< of the predicted step, by Evidence
+  bool same_ops = false;               ///< both timelines carry the same op ids in the same order, on every rank
+
+  double predicted_step_s() const;  ///< slowest rank
+  double measured_step_s() const;
+  /// Signed, relative to the measured step time.
+  double step_error() const;
+  /// Mean over ranks of predicted minus measured exposed communication, as a share of the measured step time.
+  double exposed_error() const;
+  /// Largest over ranks, signed, relative to the measured peak.
+  double peak_error() const;
+};
+
+/// `folder`: what windtunnel train wrote for this run. Routing is the run's own recording. Throws what the simulator
+/// throws, and Error{usage} when the folder lacks a file.
+RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folder, const ClusterSpec& cluster,
+                          const MachineModel& machine);
+
+nlohmann::json to_json(const RunComparison& comparison);
+
+}  // namespace wt

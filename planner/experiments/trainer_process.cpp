@@ -1,0 +1,78 @@
+#include "planner/experiments/trainer_process.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "configs/spec/support/error.hpp"
+
+extern char** environ;
+
+namespace wt {
+namespace {
+
+std::string tail_of(const std::filesystem::path& log) {
+  std::ifstream in(log);
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  std::string text = bytes.str();
+  while (text.ends_with('\n')) text.pop_back();
+  constexpr std::size_t kShown = 2000;
+  return text.size() > kShown ? "..." + text.substr(text.size() - kShown) : text;
+}
+
+/// Exit status, 128 + signal.
+int run_to_end(const std::vector<std::string>& arguments, const posix_spawn_file_actions_t* actions) {
+  std::string program = trainer_program().string();
+  std::vector<std::string> words = arguments;
+  std::vector<char*> argv{program.data()};
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  if (const int failed = posix_spawn(&pid, program.c_str(), actions, nullptr, argv.data(), environ); failed != 0)
+    throw_error(Code::runtime, "{} could not be started: {}", program, std::strerror(failed));
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw_error(Code::runtime, "{}: how it ended could not be seen: {}", program, std::strerror(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::filesystem::path trainer_program() {
+  const char* chosen = std::getenv("WINDTUNNEL_TRAIN");
+  const std::filesystem::path program =
+      chosen ? std::filesystem::path(chosen) : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
+  if (!std::filesystem::exists(program))
+    throw_error(Code::usage, "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs both and builds it",
+                program.string());
+  return program;
+}
+
+void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  const int status = run_to_end(arguments, &actions);
+  posix_spawn_file_actions_destroy(&actions);
+  if (status == 0) return;
+  std::string command;
+  for (const std::string& word : arguments) command += " " + word;
+  throw_error(status == static_cast<int>(Code::usage) ? Code::usage : Code::runtime, "windtunnel-train{} failed; its output ({}) ends with:\n{}",
+              command, log.string(), tail_of(log));
+}
+
+int run_trainer_here(const std::vector<std::string>& arguments) {
+  setenv("WINDTUNNEL_PARENT", std::to_string(getpid()).c_str(), 1);
+  return run_to_end(arguments, nullptr);
+}
+
+}  // namespace wt

@@ -1,0 +1,256 @@
+#include "planner/plan/plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "planner/search/scaled_cost.hpp"
+#include "sim/cost/remembered_cost.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kDay = 86400;
+
+/// The weakest kind of evidence that a citation names ("published: ... assumed: ...").
+Evidence weakest_in(const std::string& source) {
+  for (Evidence kind : {Evidence::assumed, Evidence::derived, Evidence::published, Evidence::measured})
+    if (source.find(to_string(kind) + ":") != std::string::npos) return kind;
+  return Evidence::assumed;
+}
+
+/// The search above 16 experts is cut short: its placement only has to be good, and a plan takes seconds.
+constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
+
+/// A placement for each expert degree that the search may choose, planned on the scenarios and judged on unseen ones.
+void plan_placements(SearchProblem& problem, Plan& plan) {
+  if (problem.scenarios.empty()) return;
+  std::vector<std::int64_t> degrees;
+  for (const Candidate& c : enumerate_layouts(problem))
+    if (c.fate != Fate::infeasible && c.layout.expert > 1) degrees.push_back(c.layout.expert);
+  for (std::int64_t degree : degrees) {
+    if (plan.placements.contains(degree)) continue;
+    PlacementStudy study = study_placements(problem.scenarios, problem.model.layers, degree, kPlacementEffort);
+    const Placement& placement = study.candidates[study.chosen].plan.placement;
+    if (!placement.empty()) problem.placements[degree] = placement;
+    plan.placements.emplace(degree, std::move(study));
+  }
+}
+
+/// The chosen layout against itself with the experts left where they are: a placement has to earn its place.
+void judge_placement(const SearchProblem& problem, Plan& plan) {
+  if (plan.layout.expert == 1) {
+    plan.placement_note =
+        "Every rank gathers all experts of a layer (expert degree 1), so that there is nothing to place.";
+  } else if (problem.scenarios.empty()) {
+    plan.placement_note = "Without recorded loads there is nothing to place experts by; they stay where they are.";
+  } else if (plan.layout.placement.empty()) {
+    plan.placement_note =
+        "No placement is better than leaving the experts where they are on loads it was not planned on.";
+  } else {
+    const PlacementStudy& study = plan.placements.at(plan.layout.expert);
+    Layout identity = plan.layout;
+    identity.placement.clear();
+    const Simulated step = simulate_layout(problem, identity, true);
+    const double memory = peak_memory(problem, identity);
+    plan.placement_note = fmt::format(
+        "Experts {}: largest over mean load {:.2f} in the worst scenario instead of {:.2f}, {:.2f} on scenarios not "
+        "planned on; the simulated step is {:.2f} % shorter than with experts in order.",
+        study.candidates[study.chosen].name, study.candidates[study.chosen].worst, study.candidates[0].worst,
+        study.candidates[study.chosen].unseen_mean.value_or(study.candidates[study.chosen].worst),
+        100 * (1 - plan.step.step_s / step.step_s));
+    if (step.step_s > plan.step.step_s || memory > problem.memory_limit_bytes) return;
+    plan.layout = identity;
+    plan.step = step;
+    plan.memory_bytes = memory;
+    plan.placement_note = "No placement of the experts makes the simulated step shorter; they stay where they are.";
+  }
+}
+
+/// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands for
+/// all.
+SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
+  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> alike;  // first node and number
+  const std::int64_t nodes = (problem.gpus + problem.cluster.gpus_per_node - 1) / problem.cluster.gpus_per_node;
+  for (std::int64_t node = 0; node < nodes; ++node) {
+    double compute = 1;
+    for (const NodeHealth& entry : problem.cluster.degraded)
+      if (entry.node == node) compute = entry.compute;
+    ++alike.try_emplace({problem.cluster.kind_of(node), compute}, node, 0).first->second.second;
+  }
+  double factor = 0;
+  for (const auto& [kind_and_health, first_and_count] : alike) {
+    SearchProblem slow = problem;
+    slow.cluster.degraded.push_back({.node = first_and_count.first, .compute = node_compute.value});
+    factor += static_cast<double>(first_and_count.second) / static_cast<double>(nodes) *
+              std::max(1.0, simulate_layout(slow, plan.layout).step_s / plan.step.step_s);
+  }
+  return {factor,
+          {Evidence::derived, fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}",
+                                          node_compute.value, to_string(node_compute.evidence.kind),
+                                          node_compute.evidence.source)}};
+}
+
+/// Days at one end of the step's interval: `quantile` of simulated runs with that step time.
+double days_at(const RunScenario& scenario, double step_s, double quantile, std::int64_t runs, std::uint64_t seed) {
+  RunScenario other = scenario;
+  other.step_s = step_s;
+  const RunDistribution d = simulate_runs(other, runs, seed);
+  const double last = static_cast<double>(d.wall_s.size() - 1);
+  return d.wall_s[static_cast<std::size_t>(std::llround(quantile * last))] / kDay;
+}
+
+}  // namespace
+
+CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout) {
+  const StudySpec& s = inputs.study;
+  const ClusterSpec& c = s.cluster;
+  if (c.storage_write_Bps <= 0)
+    throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
+  CheckpointTimes t;
+  t.total_bytes = s.checkpoint.bytes_per_parameter * static_cast<double>(s.model.total_parameters());
+  t.bytes_per_rank = t.total_bytes / static_cast<double>(layout.shard);
+  const double writers = std::max(1.0, static_cast<double>(layout.shard) / static_cast<double>(c.gpus_per_node));
+  const double scale = s.scale.storage_bandwidth;
+  const double write = scale * std::min(c.storage_write_Bps, writers * c.storage_node_write_Bps);
+  const double read = scale * std::min(c.storage_read_Bps, writers * c.storage_node_read_Bps);
+  const auto at = [](double Bps) { return fmt::format("{:.1f} GB/s", Bps / 1e9); };
+  const auto source = c.sources.find("storage");
+  const std::string storage = source == c.sources.end() ? "assumed: not described" : source->second;
+  t.blocking_s = {
+      t.bytes_per_rank / s.checkpoint.copy_Bps,
+      {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})", format_bytes(t.bytes_per_rank),
+                                               at(s.checkpoint.copy_Bps), s.checkpoint.evidence.source)}};
+  t.persist_s = {t.total_bytes / write,
+                 {weakest_in(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
+                                                   format_bytes(t.total_bytes), writers, at(write), storage)}};
+  const ScaledCost cost(*inputs.prices, s.scale);
+  const std::int64_t copies = Mesh(layout).size(state_copies_axis(layout));
+  const double broadcast_s =
+      copies > 1
+          ? restore_broadcast_s(search_problem(inputs, cost), layout, s.checkpoint.bytes_per_parameter)
+          : 0;
+  std::string reload = fmt::format("one replica reads {} at {}", format_bytes(t.total_bytes), at(read));
+  if (copies > 1)
+    reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", copies - 1,
+                          format_seconds(broadcast_s));
+  t.reload_s = {t.total_bytes / read + broadcast_s, {weakest_in(storage), reload}};
+  return t;
+}
+
+double RunSchedule::days() const { return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay; }
+
+RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
+  const StudySpec& s = inputs.study;
+  RunSchedule out;
+  out.steps = s.steps();
+  out.checkpoint = checkpoint_times(inputs, layout);
+  out.input =
+      cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
+                    out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
+  out.input.mtbf_s.value *= s.scale.mtbf;
+  out.input.stragglers = inputs.stragglers;
+  out.input.maintenance = s.maintenance;
+  if (inputs.silent_errors)
+    out.input.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
+  if (s.replica_loss.recover_s > 0 && layout.replicate > 1)
+    out.input.tolerance = {layout.replicate, s.replica_loss.recover_s, s.replica_loss.stall_s};
+  if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
+    out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
+  out.cadence = choose_cadence(out.input);
+  const double local_every_s = s.checkpoint.local_every_s, copy_s = out.checkpoint.blocking_s.value;
+  const std::int64_t local_steps = std::max<std::int64_t>(1, std::llround(local_every_s / step_s));
+  if (local_every_s > 0 && local_steps < out.cadence.interval_steps) {  // else none would lie between two saves
+    out.input.local = {local_steps, copy_s, copy_s, s.checkpoint.local_survival};  // loaded from where a save copies to
+    out.cadence = choose_cadence(out.input);
+  }
+  return out;
+}
+
+Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
+  const StudySpec& s = inputs.study;
+  const ScaledCost scaled(*inputs.prices, s.scale);
+  const RememberedCost cost(scaled);
+  SearchProblem problem = search_problem(inputs, cost);
+  Plan plan;
+  const auto begin = std::chrono::steady_clock::now();
+  plan_placements(problem, plan);
+  plan.search = search_layouts(problem, progress);
+  plan.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Candidate& chosen = plan.search.candidates[plan.search.chosen];
+  plan.layout = chosen.layout;
+  plan.memory_bytes = chosen.memory_bytes;
+  plan.memory_limit_bytes = problem.memory_limit_bytes;
+  plan.step = simulate_layout(problem, plan.layout, true);
+  judge_placement(problem, plan);
+  plan.memory_parts = memory_at_peak(problem, plan.layout);
+  plan.imbalance = mean_imbalance(problem, plan.layout);
+  plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
+
+  plan.schedule = make_schedule(inputs, plan.layout, plan.step.step_s, inputs.failures);
+  if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
+    slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
+  plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
+  plan.days_low = days_at(plan.runs.scenario, plan.step.low_s, 0.05, s.runs, s.seed);
+  plan.days_high = days_at(plan.runs.scenario, plan.step.high_s, 0.95, s.runs, s.seed);
+  for (const std::string& name : preset_names("faults/rates")) {
+    const FailurePreset preset = read_failures(name);
+    const RunSchedule schedule = make_schedule(inputs, plan.layout, plan.step.step_s, preset);
+    plan.presets.push_back({name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
+                            schedule.cadence.goodput.value, schedule.days()});
+  }
+  return plan;
+}
+
+std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan) {
+  struct Input {
+    const char* name;
+    double ScaleSpec::*factor;
+    double low, high;
+    bool step;  ///< changes the step, not only what happens between steps
+  };
+  const std::vector<Input> varied{{"NIC bandwidth", &ScaleSpec::network_bandwidth, 0.5, 1.5, true},
+                                  {"collective latency", &ScaleSpec::network_latency, 0.5, 8, true},
+                                  {"compute rate", &ScaleSpec::compute_rate, 0.9, 1.1, true},
+                                  {"routing imbalance", &ScaleSpec::imbalance, 0, 2, true},
+                                  {"time between failures", &ScaleSpec::mtbf, 0.5, 2, false},
+                                  {"storage bandwidth", &ScaleSpec::storage_bandwidth, 0.5, 2, false}};
+  const auto evaluate = [&](const Input& input, double factor) {
+    PlanInputs other = inputs;
+    other.study.scale.*input.factor *= factor;
+    SensitivityEnd end;
+    double step_s = plan.step.step_s;
+    if (input.step) {
+      const ScaledCost scaled(*other.prices, other.study.scale);
+      const RememberedCost cost(scaled);
+      SearchProblem problem = search_problem(other, cost);
+      for (const auto& [degree, study] : plan.placements)
+        if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())
+          problem.placements[degree] = p;
+      if (input.factor != &ScaleSpec::imbalance)
+        for (const Candidate& c : plan.search.candidates) problem.known_memory.push_back(c.memory_bytes);
+      step_s = simulate_layout(problem, plan.layout).step_s;
+      const SearchResult found = search_layouts(problem);
+      const Candidate& best = found.candidates[found.fastest];
+      end.regret = std::max(0.0, step_s / best.result->step_s - 1);
+      if (end.regret > problem.space.tie)
+        end.best = fmt::format("{}, {}, microbatch {}", best.layout.name(), to_string(best.layout.recompute),
+                               best.layout.microbatch);
+    }
+    end.days = make_schedule(other, plan.layout, step_s, other.failures).days();
+    return end;
+  };
+  std::vector<SensitivityRow> out;
+  for (const Input& input : varied) {
+    if (input.factor == &ScaleSpec::imbalance && inputs.scenarios.empty()) continue;
+    if (input.factor == &ScaleSpec::network_bandwidth && inputs.study.cluster.shared_cores()) continue;
+    out.push_back({fmt::format("{}, x {:g} to x {:g}", input.name, input.low, input.high), evaluate(input, input.low),
+                   evaluate(input, input.high)});
+  }
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,126 @@
+// A plan: the layout, the checkpoint cadence and the spare nodes of a study, when the run will be done, and what all of
+// it rests on. plan.yaml is a run file that the trainer reads once it names data; plan.json has everything for machines; the
+// report is for the person who signs.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "planner/cadence/cadence_runs.hpp"
+#include "planner/search/search.hpp"
+#include "reports/render/charts.hpp"
+#include "reports/report.hpp"
+#include "sim/cost/kernels/machine_model.hpp"
+
+namespace wt {
+
+/// What a study refers to, read once; sensitivities and what-ifs evaluate it again with other factors.
+struct PlanInputs {
+  StudySpec study;
+  std::shared_ptr<const OpCost> prices;  ///< a MachineModel, or a stack's
+  std::vector<LoadScenario> scenarios;  ///< empty = balanced (assumed)
+  FailurePreset failures;
+  std::vector<std::string> profile_names;
+  std::optional<StragglerRates> stragglers;  ///< of the study's preset; empty = none
+  std::optional<FailureClass> silent_errors;  ///< likewise
+  double peak_flops = 0;  ///< fingerprint's peak_bf16_flops or peak_fp32_flops; 0 = unknown, then there is no MFU
+};
+/// Throws Error{usage} naming the file or preset.
+PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);
+
+/// Seconds of a save and of a restore, from bytes and bandwidths.
+struct CheckpointTimes {
+  double total_bytes = 0, bytes_per_rank = 0;
+  SourcedNumber blocking_s;  ///< a rank's shard to host memory
+  SourcedNumber persist_s;   ///< one replica's nodes to storage
+  SourcedNumber reload_s;    ///< one replica reads and broadcasts its shards to the others
+};
+/// Throws Error{usage} where the cluster describes no storage.
+CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout);
+
+/// Cadence and finish date of one simulated step time.
+struct RunSchedule {
+  CheckpointTimes checkpoint;
+  CadenceInput input;
+  CadencePlan cadence;
+  double days() const;  ///< expected, by the closed form's goodput
+  std::int64_t steps = 0;
+};
+/// Without the study's local saves where their interval is not shorter than the one chosen without them.
+RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset);
+
+struct PresetRow {
+  std::string name, title;
+  double mtbf_s = 0, interval_s = 0, goodput = 0, days = 0;
+};
+
+struct Plan {
+  SearchResult search;
+  Layout layout;   ///< chosen, with its expert placement
+  Simulated step;  ///< of that layout, with the critical rank's timeline
+  double memory_bytes = 0, memory_limit_bytes = 0;
+  std::map<std::string, double> memory_parts;         ///< live at the peak, by buffer
+  std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
+  std::string placement_note;                         ///< what became of it
+  double imbalance = 1, imbalance_p99 = 1;
+  RunSchedule schedule;
+  CadenceRuns runs;                    ///< thousand runs with the chosen cadence
+  double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
+  std::vector<PresetRow> presets;
+  double search_s = 0;  ///< wall time of the search
+};
+
+/// Throws Error{finding} when nothing fits.
+Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {});
+/// With the study's factors put on prices, cluster and loads. `inputs` and `cost` must outlive it.
+SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
+
+/// One input at an end of its range.
+struct SensitivityEnd {
+  double days = 0;    ///< of the plan's layout, cadence chosen anew
+  double regret = 0;  ///< its step over the best layout's there, minus 1; 0 for inputs that do not touch the step
+  std::string best;   ///< that layout, "" where the plan's is within the tie
+};
+struct SensitivityRow {
+  std::string input;
+  SensitivityEnd low, high;
+};
+/// One input at a time at its low and its high end. Searches again at each end that changes the step: seconds.
+std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan);
+
+/// The run file: layout, cadence, model; comments say what the plan expects.
+RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);
+std::string plan_yaml(const PlanInputs& inputs, const Plan& plan);
+/// Schema "windtunnel.plan/1".
+nlohmann::json plan_json(const PlanInputs& inputs, const Plan& plan);
+std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
+std::string plan_range(const PlanInputs& inputs, const Plan& plan);
+/// The fastest simulated candidates and how the rest was decided.
+Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
+/// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
+std::string evidence_sentence(const EvidenceShares& shares);
+/// One kernel class that the step's computation is priced by.
+struct EvidenceSource {
+  std::string name;         ///< "gemm/forward/bf16"
+  double share = 0;         ///< of the seconds of all work items of a rank's step
+  std::int64_t points = 0;  ///< measurements behind its price; 0 = none, a roofline
+  std::string source;       ///< of the first of them
+};
+/// The largest first. A backward pass counts with the class that it was derived from.
+std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan);
+/// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each; none where the study names none.
+std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
+/// What the answer rests on that nobody measured, one sentence each.
+std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
+/// The capacity report. `command` is what was typed.
+Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command);
+/// plan.yaml, plan.json, report.html, report.md, report.json and the study; the folder is created. Returns the files.
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const std::string& command,
+                                              const std::filesystem::path& folder);
+
+}  // namespace wt

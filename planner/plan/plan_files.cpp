@@ -1,0 +1,264 @@
+// The plan as files: a run file for the trainer, a document for machines, and the report.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "planner/plan/plan.hpp"
+#include "reports/render/write.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+json sourced(const SourcedNumber& n) {
+  return {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
+}
+
+json evidence_json(const EvidenceShares& shares) {
+  json out;
+  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
+    out[to_string(kind)] = shares[static_cast<std::size_t>(kind)];
+  return out;
+}
+
+json step_json(const Simulated& s) {
+  json out{{"step_s", s.step_s},
+           {"low_s", s.low_s},
+           {"high_s", s.high_s},
+           {"exposed_communication_s", s.exposed_s},
+           {"slowed_by_communication_s", s.slowed_s},
+           {"tokens_per_s_per_gpu", s.tokens_per_s_per_gpu},
+           {"evidence", evidence_json(s.evidence)}};
+  out["mfu"] = s.mfu > 0 ? json(s.mfu) : json(nullptr);
+  return out;
+}
+
+/// Mean times of the critical rank's ops, by the names of a machine model's ops ("attention.fwd/dense").
+json ops_json(const std::vector<OpClassTotal>& totals) {
+  json out = json::array();
+  for (const OpClassTotal& t : totals)
+    out.push_back({{"op", to_string(OpKey{t.action, t.direction, t.group})}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+  return out;
+}
+
+json layout_json(const Layout& l) {
+  json out{{"replicate", l.replicate},
+           {"shard", l.shard},
+           {"expert", l.expert},
+           {"microbatch", l.microbatch},
+           {"recompute", to_string(l.recompute)}};
+  out["placed"] = !l.placement.empty();
+  return out;
+}
+
+const char* to_word(Fate fate) {
+  return fate == Fate::infeasible ? "infeasible" : fate == Fate::bounded ? "bounded" : "simulated";
+}
+
+json candidates_json(const std::vector<Candidate>& candidates) {
+  json out = json::array();
+  for (const Candidate& c : candidates) {
+    json one{{"layout", layout_json(c.layout)}, {"fate", to_word(c.fate)}};
+    if (c.fate == Fate::infeasible) one["reason"] = c.reason;
+    if (c.memory_bytes > 0) one["memory_bytes"] = c.memory_bytes;
+    if (c.fate != Fate::infeasible) {
+      one["microbatches"] = c.microbatches;
+      one["bound0_s"] = c.bound0_s;
+      if (c.bound1_s > 0) one["bound1_s"] = c.bound1_s;
+    }
+    if (c.result) one["step"] = step_json(*c.result);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+/// Lines of '#' no wider than 120 columns.
+std::string comment(const std::string& text) {
+  std::string out, line = "#";
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (line.size() + 1 + word.size() > 120) {
+      out += line + "\n";
+      line = "#";
+    }
+    line += " " + word;
+    at = end + 1;
+  }
+  return out + line + "\n";
+}
+
+}  // namespace
+
+RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
+  const StudySpec& s = inputs.study;
+  RunSpec run;
+  run.name = s.name;
+  run.model = s.model;
+  run.layout = plan.layout;
+  run.precision = s.precision;
+  run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
+  run.steps = plan.schedule.steps;
+  run.seq = s.seq;
+  run.global_batch = s.global_batch;
+  run.data = s.data;
+  run.save_interval = plan.schedule.cadence.interval_steps;
+  return run;
+}
+
+std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
+  std::string out =
+      comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
+              inputs.study.cluster.name +
+              ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
+              "launched with one rank per GPU by Slurm, MPI or torchrun.");
+  out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs, plan) + ".");
+  out += comment(evidence_sentence(plan.step.evidence));
+  out +=
+      comment(fmt::format("Spare nodes: {:.0f}. A save every {} of work; why, and what this rests on: plan.json and "
+                          "report.html beside this file.",
+                          plan.schedule.cadence.spares.value, format_seconds(plan.schedule.cadence.interval_s.value)));
+  out += comment("Learning rate, schedule and clipping are the trainer's defaults: set your own.");
+  if (inputs.study.data.empty())
+    out += comment("The study names no data: set train_loader.dataset.local to a folder of MDS shards.");
+  return out + run_to_yaml(plan_run(inputs, plan));
+}
+
+json plan_json(const PlanInputs& inputs, const Plan& plan) {
+  const StudySpec& s = inputs.study;
+  const Certificate& c = plan.search.certificate;
+  const CadencePlan& cadence = plan.schedule.cadence;
+  const RunDistribution& runs = plan.runs.chosen;
+  json presets = json::array(), buckets = json::object();
+  for (const PresetRow& row : plan.presets)
+    presets.push_back({{"name", row.name},
+                       {"mtbf_s", row.mtbf_s},
+                       {"interval_s", row.interval_s},
+                       {"goodput", row.goodput},
+                       {"days", row.days}});
+  for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
+  json disturbances = json::object();
+  if (const auto& slow = plan.schedule.input.stragglers)
+    disturbances["stragglers"] = {{"preset", s.stragglers},
+                                  {"per_1000_node_days", sourced(slow->onset.per_1000_node_days)},
+                                  {"step_factor", sourced(slow->step_factor)},
+                                  {"duration_s", sourced(slow->duration_s)},
+                                  {"exchanged", slow->exchanged},
+                                  {"a_run", runs.stragglers}};
+  if (s.maintenance.every_s > 0)
+    disturbances["maintenance"] = {
+        {"every_s", s.maintenance.every_s}, {"duration_s", s.maintenance.duration_s}, {"a_run", runs.planned_stops}};
+  if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
+    disturbances["local_checkpoints"] = {{"interval_steps", local.interval_steps},
+                                         {"blocking_s", local.blocking_s},
+                                         {"reload_s", local.reload_s},
+                                         {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
+  else if (s.checkpoint.local_every_s > 0)  // not shorter than the interval between saves
+    disturbances["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
+  if (inputs.silent_errors)
+    disturbances["silent_errors"] = {{"preset", s.silent_errors.rate},
+                                     {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)},
+                                     {"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})},
+                                     {"a_run", runs.silent_errors}};
+  if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
+    disturbances["replica_loss"] = {{"replicas", t.replicas},
+                                    {"recover_s", sourced({t.recover_s, s.replica_loss.evidence})},
+                                    {"stall_s", sourced({t.stall_s, s.replica_loss.evidence})},
+                                    {"a_run", runs.failures}};
+  json ties = json::array(), sources = json::array();
+  for (const EvidenceSource& e : evidence_sources(inputs, plan))
+    sources.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
+  for (std::size_t i : plan.search.ties) ties.push_back(i);
+  return {
+      {"schema", "windtunnel.plan/1"},
+      {"study",
+       {{"name", s.name},
+        {"model", s.model.name},
+        {"cluster", s.cluster.name},
+        {"gpus", s.gpus},
+        {"tokens", s.tokens},
+        {"max_seq_len", s.seq},
+        {"global_train_batch_size", s.global_batch},
+        {"profiles", s.profiles},
+        {"stack", s.stack.empty() ? nlohmann::json() : nlohmann::json(s.stack)},
+        {"routing", s.routing},
+        {"failures", s.failures},
+        {"seed", s.seed}}},
+      {"answer", plan_answer(inputs, plan)},
+      {"range", plan_range(inputs, plan)},
+      {"layout", layout_json(plan.layout)},
+      {"expert_placement", plan.layout.placement},
+      {"step", step_json(plan.step)},
+      {"ops", ops_json(plan.step.totals)},
+      {"mfu_definition",
+       {{"flops_per_token", s.model.flops_per_token(s.seq)},
+        {"peak_flops", inputs.peak_flops},
+        {"what",
+         "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
+         "half, no recompute; over the GPU's dense peak"}}},
+      {"memory",
+       {{"peak_bytes", plan.memory_bytes}, {"limit_bytes", plan.memory_limit_bytes}, {"at_peak", plan.memory_parts}}},
+      {"routing",
+       {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
+      {"cadence",
+       {{"interval_steps", cadence.interval_steps},
+        {"interval_s", sourced(cadence.interval_s)},
+        {"goodput", sourced(cadence.goodput)},
+        {"blocking_s", sourced(plan.schedule.input.blocking_s)},
+        {"persist_s", sourced(plan.schedule.input.persist_s)},
+        {"reload_s", sourced(plan.schedule.input.recovery.reload_s)},
+        {"mtbf_s", sourced(plan.schedule.input.mtbf_s)},
+        {"spares", sourced(cadence.spares)},
+        {"persist_bound", cadence.persist_bound}}},
+      {"finish",
+       {{"steps", plan.schedule.steps},
+        {"runs", runs.runs},
+        {"finished", runs.finished},
+        {"p50_s", runs.p50_s},
+        {"p90_s", runs.p90_s},
+        {"p95_s", runs.p95_s},
+        {"mean_s", runs.mean_s},
+        {"goodput", runs.goodput},
+        {"failures", runs.failures},
+        {"buckets_s", buckets},
+        {"disturbances", disturbances},
+        {"days_low", plan.days_low},
+        {"days_high", plan.days_high}}},
+      {"failure_presets", presets},
+      {"certificate",
+       {{"bound_s", c.bound_s},
+        {"incumbent_s", c.incumbent_s},
+        {"gap", c.gap},
+        {"proved", c.proved},
+        {"ties_complete", c.ties_complete},
+        {"enumerated", c.enumerated},
+        {"infeasible", c.infeasible},
+        {"bounded", c.bounded},
+        {"simulated", c.simulated},
+        {"violations", c.violations}}},
+      {"fastest", plan.search.fastest},
+      {"chosen", plan.search.chosen},
+      {"ties", ties},
+      {"tie_break", plan.search.tie_break},
+      {"candidates", candidates_json(plan.search.candidates)},
+      {"evidence_sources", sources},
+      {"assumptions", plan_assumptions(inputs, plan)}};
+}
+
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const std::string& command,
+                                              const std::filesystem::path& folder) {
+  const std::string yaml = plan_yaml(inputs, plan), document = plan_json(inputs, plan).dump(1) + "\n";
+  std::vector<std::filesystem::path> files = write_report(plan_report(inputs, plan, command), folder, "report");
+  for (const auto& [name, text] :
+       {std::pair{"plan.yaml", &yaml}, {"plan.json", &document}, {"study.yaml", &inputs.study.text}}) {
+    files.insert(files.begin(), folder / name);
+    write_file_atomically(files.front(), *text);
+  }
+  return files;
+}
+
+}  // namespace wt

@@ -1,0 +1,190 @@
+// What a plan says in sentences and its table of candidates: for the terminal, the run file and the report alike.
+#include <algorithm>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "planner/plan/plan.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kDay = 86400, kGiB = 1024.0 * 1024 * 1024;
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+std::string counted(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+std::string layout_words(const Layout& l) {
+  return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
+                     l.shard, l.expert, to_string(l.recompute), l.microbatch);
+}
+
+}  // namespace
+
+std::string evidence_sentence(const EvidenceShares& shares) {
+  const auto percent = [&](Evidence kind) { return 100 * shares[static_cast<std::size_t>(kind)]; };
+  std::string out = fmt::format(
+      "Step time rests on {:.0f} % measured, {:.0f} % published (directly or by derivation), {:.0f} % assumed",
+      percent(Evidence::measured), percent(Evidence::published), percent(Evidence::assumed));
+  if (percent(Evidence::derived) >= 0.5)
+    out += fmt::format(", {:.0f} % derived from none of these", percent(Evidence::derived));
+  return out;
+}
+
+std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
+  const StudySpec& s = inputs.study;
+  return fmt::format(
+      "{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name, s.gpus,
+      s.cluster.name, s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
+      plan.runs.chosen.p50_s / kDay, layout_words(plan.layout), format_seconds(plan.schedule.cadence.interval_s.value),
+      counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
+}
+
+std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
+  return fmt::format(
+      "{:.1f} to {:.1f} days: 80 % interval of the prices behind the step, then 90 % of {} simulated runs",
+      plan.days_low, plan.days_high, inputs.study.runs);
+}
+
+Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
+  Table table{.title = "Fastest layouts",
+              .columns = {{"layout"},
+                          {"recompute"},
+                          {"microbatch", "", Align::right},
+                          {"step", "s", Align::right},
+                          {"80 % interval", "s", Align::right},
+                          {"bound", "s", Align::right},
+                          {"exposed", "s", Align::right},
+                          {"tokens/s/GPU", "", Align::right},
+                          {"MFU", "%", Align::right},
+                          {"memory", "GiB", Align::right},
+                          {""}}};
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
+    if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
+  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
+    const Candidate& c = plan.search.candidates[i];
+    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  for (std::size_t i : order) {
+    if (table.rows.size() == rows) break;
+    const Candidate& c = plan.search.candidates[i];
+    const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
+    const Simulated r = c.result.value_or(Simulated{});
+    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
+                          Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
+                          c.result ? Cell(fmt::format("{:.2f} to {:.2f}", r.low_s, r.high_s)) : Cell("-"),
+                          Cell(c.bound_s()), number(r.exposed_s), number(r.tokens_per_s_per_gpu),
+                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB),
+                          i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
+  }
+  table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB);
+  if (inputs.peak_flops > 0)
+    table.note += fmt::format("MFU: {:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s.",
+                              inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
+  return table;
+}
+
+std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {
+  std::vector<std::string> out;
+  const RunDistribution& runs = plan.runs.chosen;
+  const auto cite = [](const SourcedNumber& n) {
+    return fmt::format("{}: {}", to_string(n.evidence.kind), n.evidence.source);
+  };
+  if (const auto& slow = plan.schedule.input.stragglers)
+    out.push_back(fmt::format(
+        "Slow nodes as in {}: {:.1f} a run, each for {} until it {}; a step then takes {:.4g} times as long. They cost "
+        "{:.2f} % of the wall time (bucket 'other', without restarts). Rate: {}. Factor: {}. Duration: {}.",
+        inputs.study.stragglers, runs.stragglers, format_seconds(slow->duration_s.value),
+        slow->exchanged ? "is found and exchanged" : "recovers", slow->step_factor.value,
+        100 * runs.bucket_mean_s[static_cast<std::size_t>(Bucket::other)] / runs.mean_s,
+        cite(slow->onset.per_1000_node_days), cite(slow->step_factor), cite(slow->duration_s)));
+  const MaintenanceSpec& m = inputs.study.maintenance;
+  if (m.every_s > 0)
+    out.push_back(fmt::format("Maintenance of {} every {}, after a save: {:.1f} a run.", format_seconds(m.duration_s),
+                              format_seconds(m.every_s), runs.planned_stops));
+  const StudySpec& s = inputs.study;
+  if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
+    out.push_back(fmt::format(
+        "Local saves to host memory every {}{}, blocking {}; {:g} % of failures leave them intact, and cost a reload of "
+        "{} ({}).",
+        counted(local.interval_steps, "step"),
+        local.interval_steps == plan.schedule.cadence.interval_steps ? ", each also to storage" : "",
+        format_seconds(local.blocking_s), 100 * local.survival,
+        format_seconds(local.reload_s), cite({local.survival, s.checkpoint.local_evidence})));
+  else if (s.checkpoint.local_every_s > 0)
+    out.push_back(fmt::format(
+        "checkpoint.local does nothing here and is left out: every {} is, in whole steps, not shorter than the {} between saves to "
+        "storage.",
+        format_seconds(s.checkpoint.local_every_s), format_seconds(plan.schedule.cadence.interval_s.value)));
+  if (inputs.silent_errors)
+    out.push_back(fmt::format(
+        "Silent errors as in {}: {:.1f} a run, found by a verification of {} before each save; verification and "
+        "maintenance take {:.2f} % of the wall time. Rate: {}. Verification: {}.",
+        s.silent_errors.rate, runs.silent_errors, format_seconds(s.silent_errors.verify_s),
+        100 * runs.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] / runs.mean_s,
+        cite(inputs.silent_errors->per_1000_node_days), cite({0, s.silent_errors.evidence})));
+  if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
+    out.push_back(fmt::format(
+        "A failure stops one of {} replicas for {}, the others for {} ({}); the job restarts when less than half of "
+        "them are there.",
+        t.replicas, format_seconds(t.recover_s), format_seconds(t.stall_s), cite({0, s.replica_loss.evidence})));
+  else if (s.replica_loss.recover_s > 0)
+    out.push_back("replica_loss does nothing here: the layout has one replica, so that every failure stops the job.");
+  if (!out.empty())
+    out.push_back("Only the simulated runs have these; goodput and days by the closed form leave them out.");
+  return out;
+}
+
+std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
+  const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
+  std::vector<std::string> out{
+      fmt::format("Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
+                  "one layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the "
+                  "step time.",
+                  inputs.prices->separate_reduce_group() ? "" : ", and go one after the other through one communicator",
+                  slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
+                                                   100 * slowdown.share, to_string(slowdown.evidence))
+                                     : "what communication takes from computation is in the prices of computation")};
+  out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
+  if (inputs.scenarios.empty())
+    out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
+  std::string names;
+  bool derived = false;
+  for (const LoadScenario& scenario : inputs.scenarios) {
+    names += (names.empty() ? "" : ", ") + scenario.name;
+    derived = derived || scenario.evidence.kind == Evidence::derived || scenario.evidence.kind == Evidence::assumed;
+  }
+  if (!names.empty())
+    out.push_back(fmt::format(
+        "Routing: the mean of {} (memory at p99 over layers and domains of corpus counts; single microbatches swing "
+        "more). {}",
+        names,
+        derived ? "These are a proxy, not recordings of this model, and recorded at inference."
+                : "Recorded at inference of a trained model; training is more skewed."));
+  if (!inputs.study.stack.empty())
+    out.push_back(
+        fmt::format("Prices: published kernel, collective and training-run times of the kind of {}, as {} uses them; "
+                    "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
+                    "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
+                    inputs.study.cluster.nodes_text(inputs.study.gpus), inputs.study.stack));
+  else if (!inputs.study.cluster.shared_cores())
+    out.push_back(
+        fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
+                    "fleet on EFA or with oversubscribed uplinks has to be measured.",
+                    counted(inputs.study.cluster.nodes, "node")));
+  for (const auto& [section, source] : inputs.study.cluster.sources)
+    if (source.find("assumed:") != std::string::npos)
+      out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
+  if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
+    out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
+  out.push_back("Checkpoints: saves are asynchronous, as the trainer's are: the copy to host memory blocks, writing does not.");
+  out.push_back(
+      fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
+                  "not validated.",
+                  100 * inputs.study.search.tie));
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,111 @@
+// Which layout is fastest: every layout that divides is enumerated, those that do not fit are dropped with their
+// reason, the others are bounded from below and simulated best-first until the bound proves that none of the rest is
+// faster.
+//
+// "Proved" is about the model, not the world: no layout of the space has a smaller simulated step time. The certificate
+// says what that rests on, and check_certificate verifies it from the candidates alone.
+#pragma once
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/spec/study.hpp"
+#include "planner/placement/placement.hpp"
+#include "sim/cost/op_cost.hpp"
+#include "sim/replay/replay.hpp"
+
+namespace wt {
+
+/// What the search works on. Referred objects must outlive it.
+struct SearchProblem {
+  const ModelSpec& model;
+  ClusterSpec cluster;
+  const OpCost& cost;
+  std::int64_t gpus = 0;
+  std::int64_t seq = 0;
+  std::int64_t global_batch = 0;
+  Precision precision = Precision::bf16;
+  SearchSpec space;
+  double memory_limit_bytes = 0;  ///< of one rank
+  std::vector<LoadScenario>
+      scenarios;          ///< step times: their mean; memory: p99 over layers and scenarios. None = balanced
+  double peak_flops = 0;  ///< of one GPU, for MFU; 0 = unknown
+  std::map<std::int64_t, Placement> placements;  ///< by expert degree; a degree without one keeps the identity
+  /// Peak bytes by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
+  std::vector<double> known_memory = {};
+};
+
+struct Simulated {
+  double step_s = 0, low_s = 0, high_s = 0;  ///< 80 % interval of the prices
+  double exposed_s = 0;                      ///< communication that computation does not hide
+  double slowed_s = 0;                       ///< by which computation takes longer beside communication
+  double tokens_per_s_per_gpu = 0;
+  double mfu = 0;                        ///< ModelSpec::flops_per_token x tokens/s / peak_flops; 0 = peak unknown
+  EvidenceShares evidence{};             ///< share of the step by the root of the evidence, sums to 1
+  std::vector<OpClassTotal> totals;      ///< of the critical rank
+  std::optional<StepTimeline> critical;  ///< of the critical rank, where timelines were asked for
+  double wall_s = 0;                     ///< what the simulation took
+};
+
+enum class Fate { infeasible, bounded, simulated };
+
+struct Candidate {
+  Layout layout;
+  std::int64_t microbatches = 0;
+  Fate fate = Fate::bounded;
+  std::string reason;       ///< infeasible: "memory"
+  double memory_bytes = 0;  ///< peak of one rank at p99 routing
+  double bound0_s = 0;
+  double bound1_s = 0;  ///< 0 = not needed
+  std::optional<Simulated> result;
+  double bound_s() const { return bound1_s > bound0_s ? bound1_s : bound0_s; }
+};
+
+struct Certificate {
+  double bound_s = 0;          ///< no layout of the space is faster, in this model
+  double incumbent_s = 0;      ///< the fastest simulated
+  double gap = 0;              ///< incumbent / bound - 1
+  bool proved = false;         ///< gap 0: the incumbent is the fastest of the space
+  bool ties_complete = false;  ///< every layout within the tie of the incumbent was simulated
+  std::int64_t enumerated = 0, bounded = 0, simulated = 0;  ///< bounded: feasible but not simulated
+  std::map<std::string, std::int64_t> infeasible;           ///< by reason
+  std::int64_t violations =
+      0;  ///< simulated below their own bound (prices that fall as sizes grow); proved is false then
+};
+
+struct SearchResult {
+  std::vector<Candidate> candidates;  ///< in order of enumeration
+  std::size_t fastest = 0;
+  std::size_t chosen = 0;         ///< the most robust of the ties
+  std::vector<std::size_t> ties;  ///< by step time, the fastest first
+  std::string tie_break;          ///< why chosen is not simply the fastest; "" where it is
+  Certificate certificate;
+};
+
+using SearchProgress = std::function<void(std::int64_t simulated, const std::string& what)>;
+
+/// Throws Error{finding} when nothing fits, naming the nearest miss; Error{usage} on an empty space and what prices
+/// lack.
+SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& progress = {});
+
+/// The layouts of the space that divide, in a fixed order, fate and bounds not yet decided.
+std::vector<Candidate> enumerate_layouts(const SearchProblem& problem);
+/// Peak bytes of a rank at p99 routing load.
+double peak_memory(const SearchProblem& problem, const Layout& layout);
+/// What is live at that peak, by buffer.
+std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout);
+Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline = false);
+/// Seconds in which the replica that has read a checkpoint broadcasts it to the others (restore_programs), simulated.
+double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter);
+/// Max/mean of expert ranks' loads: of the step times' routing, mean over layers; and the p99 that memory is sized for.
+double mean_imbalance(const SearchProblem& problem, const Layout& layout);
+double p99_imbalance(const SearchProblem& problem, const Layout& layout);
+
+/// Verifies a certificate against the candidates, sharing no code with the search: counts, incumbent, bound, gap.
+/// Returns what is wrong, nothing when it holds.
+std::vector<std::string> check_certificate(const SearchResult& result);
+
+}  // namespace wt

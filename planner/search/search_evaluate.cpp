@@ -1,0 +1,157 @@
+// What the search asks about one layout: memory, bounds, simulated step.
+#include "planner/search/search_evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/estimate/bounds.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/memory/memory.hpp"
+#include "sim/program/routing/named_routing.hpp"
+#include "sim/program/build/restore.hpp"
+
+namespace wt {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+/// Max/mean over the expert ranks of one layer's shares, experts in their slots.
+double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
+  const std::vector<double> rows = rows_received({shares}, layout, layer);
+  return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
+         std::accumulate(rows.begin(), rows.end(), 0.0);
+}
+
+MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
+  // Two microbatches of a size pass through every state of the buffers; more repeat them.
+  const Microbatches all = sequences_of(problem, layout), some = all.at_most(all.even() ? 2 : 3);
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, some));
+  const double imbalance = p99_imbalance(problem, layout);
+  return replay_memory(set.programs[0], [&](int microbatch, int) {
+    return as_double(some.of(microbatch) * problem.seq * problem.model.top_k) * imbalance;
+  });
+}
+
+/// The first rank on nodes of each kind that is the busiest of its expert group.
+std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  const std::int64_t busiest = busiest_rank(problem, layout, routing), expert = layout.expert;
+  std::vector<std::int64_t> ranks;
+  for (const std::size_t kind : problem.cluster.kinds(layout.world())) {
+    std::int64_t rank = busiest;
+    while (rank < layout.world() && problem.cluster.kind_of(problem.cluster.node_of(rank)) != kind) rank += expert;
+    if (rank < layout.world()) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
+  return Microbatches::cut(problem.global_batch / layout.world(), layout.microbatch);
+}
+
+ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
+  return program_options(problem, sequences_of(problem, layout));
+}
+
+ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
+  ProgramOptions options;
+  options.seq = problem.seq;
+  options.microbatches = sequences.count;
+  options.last_microbatch = sequences.last;
+  options.precision = problem.precision;
+  options.transport_scratch = problem.cluster.shared_cores();  // Gloo's; NCCL reduces in place
+  return options;
+}
+
+std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
+  const Microbatches n = sequences_of(problem, layout);
+  return mean_routing(problem.model, {n.count, n.each * problem.seq, n.last * problem.seq}, problem.scenarios);
+}
+
+std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  std::vector<double> load(static_cast<std::size_t>(layout.expert), 0.0);
+  for (std::int64_t layer = 0; layer < problem.model.layers; ++layer) {
+    const std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
+    for (std::size_t e = 0; e < load.size(); ++e) load[e] += rows[e];
+  }
+  return std::max_element(load.begin(), load.end()) - load.begin();
+}
+
+double mean_imbalance(const SearchProblem& problem, const Layout& layout) {
+  if (problem.scenarios.empty() || layout.expert == 1) return 1;
+  const auto routing = routing_of(problem, layout);
+  double sum = 0;
+  for (std::int64_t layer = 0; layer < problem.model.layers; ++layer)
+    sum += imbalance(routing->counts(0, 0, layer, 0), layout, layer);
+  return sum / as_double(problem.model.layers);
+}
+
+double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
+  if (problem.scenarios.empty() || layout.expert == 1) return 1;
+  std::vector<double> all;
+  for (const LoadScenario& scenario : problem.scenarios)
+    for (std::int64_t layer = 0; layer < problem.model.layers; ++layer)
+      all.push_back(imbalance(shares_of(scenario, layer), layout, layer));
+  return quantile(std::move(all), 0.99);
+}
+
+double peak_memory(const SearchProblem& problem, const Layout& layout) { return memory_of(problem, layout).peak_bytes; }
+
+std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout) {
+  return memory_of(problem, layout).at_peak;
+}
+
+double first_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  const Program& program = set.programs[0];
+  double bound = 0;
+  for (const std::int64_t rank : bounding_ranks(problem, layout, routing)) {
+    const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
+    bound = std::max(bound, bound0(program, layout, problem.cluster, problem.cost, floors, rank));
+  }
+  return bound;
+}
+
+double second_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  double bound = 0;
+  for (const std::int64_t rank : bounding_ranks(problem, layout, routing))
+    bound = std::max(bound, bound1(set, layout, problem.cluster, problem.cost, routing, 0, rank));
+  return bound;
+}
+
+Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
+  const auto routing = routing_of(problem, layout);
+  ReplayOptions options;
+  options.timelines = timeline;
+  const ReplayResult replayed = replay(set, layout, problem.model, problem.cluster, problem.cost, *routing, options);
+  Simulated out;
+  out.step_s = replayed.step_s;
+  out.low_s = replayed.low_s;
+  out.high_s = replayed.high_s;
+  out.exposed_s = replayed.exposed_s;
+  out.slowed_s = replayed.slowed_s;
+  out.tokens_per_s_per_gpu =
+      as_double(problem.global_batch * problem.seq) / (replayed.step_s * as_double(problem.gpus));
+  if (problem.peak_flops > 0)
+    out.mfu = out.tokens_per_s_per_gpu * problem.model.flops_per_token(problem.seq) / problem.peak_flops;
+  const double sum = std::accumulate(replayed.evidence_s.begin(), replayed.evidence_s.end(), 0.0);
+  for (std::size_t i = 0; i < out.evidence.size(); ++i) out.evidence[i] = sum > 0 ? replayed.evidence_s[i] / sum : 0;
+  out.totals = replayed.totals;
+  out.wall_s = replayed.wall_s;
+  for (const StepTimeline& one : replayed.timelines)
+    if (one.rank == replayed.critical_rank) out.critical = one;
+  return out;
+}
+
+double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
+  const ProgramSet set = restore_programs(problem.model, layout, bytes_per_parameter);
+  const ReplayOptions options{0, true, false, {}};
+  return replay(set, layout, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options).step_s;
+}
+
+}  // namespace wt

@@ -1,0 +1,42 @@
+// What if: the same study planned again with other values of its keys.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/plan/plan.hpp"
+
+namespace wt {
+
+struct KeyValuesOf {
+  std::string key;                  ///< dotted study key, "scale.network_bandwidth"
+  std::vector<std::string> values;  ///< YAML
+};
+/// "key=a,b,c"; commas inside brackets do not split. Throws Error{usage} without a key or a value.
+KeyValuesOf parse_assignment(const std::string& text, bool several);
+
+struct WhatIfRow {
+  std::vector<std::string> values;  ///< of the swept keys, in their order
+  std::optional<Plan> plan;         ///< nothing: does not fit
+  std::string misfit;               ///< why
+};
+
+struct WhatIf {
+  StudySpec study;  ///< with the settings, the swept keys at their first values
+  std::vector<std::string> keys;
+  std::vector<WhatIfRow> rows;
+};
+
+/// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} for
+/// keys that a study does not have and values that it does not take, before anything is planned; at most 200 rows.
+WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
+               const std::vector<KeyValuesOf>& sweeps, bool allow_assumed,
+               const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
+
+Table what_if_table(const WhatIf& result);
+/// Schema "windtunnel.whatif/1".
+nlohmann::json what_if_json(const WhatIf& result);
+
+}  // namespace wt

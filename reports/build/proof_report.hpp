@@ -1,0 +1,28 @@
+// What the real trainer proved, as report sections: predictions against measurements, the timeline of a step, memory per
+// rank, recovery.
+#pragma once
+#include <vector>
+
+#include "planner/experiments/comparison.hpp"
+#include "planner/experiments/drill.hpp"
+#include "reports/report.hpp"
+
+namespace wt {
+
+/// The bars a prediction of an unseen run must stay under: step time, exposed communication (share of the step), peak.
+inline constexpr double kStepErrorBar = 0.25, kExposedErrorBar = 0.15, kPeakErrorBar = 0.05;
+
+Table comparison_table(const std::vector<RunComparison>& comparisons);
+Table drill_table(const DrillResult& result);
+Section comparison_section(const std::vector<RunComparison>& comparisons);
+/// Predicted above measured, lanes of two ranks.
+Section timeline_section(const RunComparison& comparison);
+Section rank_memory_section(const std::vector<RunComparison>& comparisons);
+Section drill_section(const DrillResult& result);
+
+/// Says so when other programs kept more than a tenth of a core busy during a measurement; else "".
+std::string disturbance(const std::vector<RunComparison>& comparisons);
+/// "step time within 8 % (worst), exposed communication within 4 % of the step, peak memory within 0.5 %".
+std::string error_sentence(const std::vector<RunComparison>& unseen);
+
+}  // namespace wt

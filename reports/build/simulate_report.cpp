@@ -1,0 +1,167 @@
+#include "reports/build/simulate_report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/quantity.hpp"
+#include "reports/render/timeline_chart.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart of more bars is slow to open and says nothing
+
+Cell seconds(double value) { return {value * 1e3, fmt::format("{:.4g}", value * 1e3)}; }
+Cell share(double part, double whole) { return {part / whole * 100, fmt::format("{:.1f}", part / whole * 100)}; }
+
+std::string op_name(const OpClassTotal& total) {
+  static const char* const kDirections[] = {"", ", recomputed", ", backward"};
+  std::string name = to_string(total.action);
+  std::replace(name.begin(), name.end(), '_', ' ');
+  if (total.group != Group::none) name += " (" + to_string(total.group) + ")";
+  return name + kDirections[static_cast<int>(total.direction)];
+}
+
+std::string op_text(const OpClassTotal& total) {
+  return op_name(total) + (total.algorithm ? ": " + to_string(*total.algorithm) : "");
+}
+
+Table time_table(const ReplayResult& r) {
+  Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
+  table.columns = {{"op"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
+  std::vector<OpClassTotal> totals = r.totals;
+  std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
+  for (const OpClassTotal& t : totals)
+    table.rows.push_back({op_text(t),
+                          {static_cast<double>(t.count), fmt::format("{}", t.count)},
+                          seconds(t.busy_s),
+                          seconds(t.exposed_s)});
+  table.note =
+      "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
+      "algorithm.";
+  return table;
+}
+
+Table evidence_table(const ReplayResult& r) {
+  Table table{.title = "What the step time rests on"};
+  table.columns = {{"evidence"}, {"time", "ms", Align::right}, {"share", "%", Align::right}};
+  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
+    const double value = r.evidence_s[static_cast<std::size_t>(kind)];
+    if (kind == Evidence::derived && value < 5e-4 * r.step_s) continue;
+    table.rows.push_back({to_string(kind), seconds(value), share(value, r.step_s)});
+  }
+  table.note = "Directly or by derivation: what follows from a published time counts as published.";
+  return table;
+}
+
+struct ClassPeak {
+  std::int64_t ranks = 0, simulated = 0, worst_rank = 0;
+  double bytes = 0;
+};
+
+std::map<int, ClassPeak> class_peaks(const SimulatedStep& step) {
+  std::map<int, ClassPeak> peaks;
+  for (int c : step.programs.class_of_rank) ++peaks[c].ranks;
+  for (const StepTimeline& t : step.replay.timelines) {
+    ClassPeak& peak = peaks[step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]];
+    ++peak.simulated;
+    if (t.peak_bytes > peak.bytes) peak.bytes = t.peak_bytes, peak.worst_rank = t.rank;
+  }
+  return peaks;
+}
+
+Table memory_table(const SimulatedStep& step) {
+  Table table{.title = "Peak memory by rank class"};
+  table.columns = {{"class", "", Align::right}, {"ranks", "", Align::right}, {"highest at rank", "", Align::right},
+                   {"peak", "GiB", Align::right}};
+  for (const auto& [index, peak] : class_peaks(step)) {
+    const double GiB = peak.bytes / (1 << 30);
+    table.rows.push_back({{static_cast<double>(index), fmt::format("{}", index)},
+                          {static_cast<double>(peak.ranks), fmt::format("{}", peak.ranks)},
+                          {static_cast<double>(peak.worst_rank), fmt::format("{}", peak.worst_rank)},
+                          {GiB, fmt::format("{:.3f}", GiB)}});
+  }
+  const MemoryUse fullest = fullest_memory(step);
+  table.note = fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may allocate.", step.cluster.name)
+               : step.cluster.kinds(step.run.layout.world()).size() > 1
+                   ? fmt::format("The fullest rank for its GPU has {} of {} that it may allocate.", format_bytes(fullest.peak_bytes),
+                                 format_bytes(fullest.usable_bytes))
+                   : fmt::format("A rank may allocate {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
+  return table;
+}
+
+nlohmann::json payload(const SimulatedStep& step) {
+  const ReplayResult& r = step.replay;
+  nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
+  for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
+  for (const OpClassTotal& t : r.totals) {
+    ops.push_back({{"op", op_name(t)}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    if (t.algorithm) ops.back()["algorithm"] = to_string(*t.algorithm);
+  }
+  for (const auto& [index, peak] : class_peaks(step))
+    memory.push_back({{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
+  const MemoryUse fullest = fullest_memory(step);
+  return {{"step_s", r.step_s}, {"low_s", r.low_s}, {"high_s", r.high_s}, {"exposed_s", r.exposed_s},
+          {"slowed_s", r.slowed_s},
+          {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s}, {"world", step.run.layout.world()},
+          {"simulated_ranks", r.simulated_ranks}, {"critical_rank", r.critical_rank}, {"evidence_s", evidence},
+          {"peak_bytes", peak_bytes(step)}, {"fullest_bytes", fullest.peak_bytes}, {"usable_bytes", fullest.usable_bytes}, {"ops", ops}, {"memory", memory}};
+}
+
+}  // namespace
+
+double peak_bytes(const SimulatedStep& step) {
+  double peak = 0;
+  for (const StepTimeline& t : step.replay.timelines) peak = std::max(peak, t.peak_bytes);
+  return peak;
+}
+
+MemoryUse fullest_memory(const SimulatedStep& step) {
+  const auto share = [](const MemoryUse& m) { return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes; };
+  MemoryUse fullest;
+  for (const StepTimeline& t : step.replay.timelines) {
+    const NodeSpec& node = step.cluster.of_kind(step.cluster.kind_of(step.cluster.node_of(t.rank)));
+    const MemoryUse own{t.peak_bytes, node.usable_memory_bytes};
+    if (fullest.peak_bytes == 0 || share(own) > share(fullest)) fullest = own;
+  }
+  return fullest;
+}
+
+Report simulate_report(const SimulatedStep& step) {
+  const ReplayResult& r = step.replay;
+  const MemoryUse fullest = fullest_memory(step);
+  const bool fits = fullest.usable_bytes <= 0 || fullest.peak_bytes <= fullest.usable_bytes;
+  Report report;
+  report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
+  report.answer = fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s),
+                              step.run.layout.world(), step.run.layout.name(),
+                              format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
+                              fits ? "" : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(fullest.peak_bytes),
+                                                      format_bytes(fullest.usable_bytes)));
+  report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
+  report.status = fits ? Status::none : Status::bad;
+
+  KeyValues facts{.title = "The step"};
+  facts.entries = {
+      {"step time", {r.step_s, format_seconds(r.step_s)}},
+      {"exposed communication", {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
+      {"slowed by communication", {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
+      {"peak memory of a rank", {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
+      {"routing", {step.routing + (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
+      {"simulated", {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
+                                 r.uplink_shares ? ", shared uplinks approximated" : r.folded ? "; the others are their twins" : "")}}};
+  report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
+  report.sections.push_back({"time", "Where the time goes", {}, {time_table(r)}});
+  report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
+  for (const StepTimeline& t : r.timelines)
+    if (t.rank == r.critical_rank && t.ops.size() <= kMostDrawnOps)
+      report.sections.push_back(
+          {"timeline", "Timeline", {}, {timeline_chart(fmt::format("Rank {}", t.rank), {{"predicted", {t}}})}});
+  report.payload = payload(step);
+  return report;
+}
+
+}  // namespace wt

@@ -1,0 +1,11 @@
+// The texts that every HTML report carries, embedded at build time by cmake/EmbedText.cmake.
+#pragma once
+#include <string_view>
+
+namespace wt::assets {
+
+extern const std::string_view chart_js;    ///< Chart.js, minified (MIT, see NOTICE)
+extern const std::string_view report_js;   ///< reports/render/report.js: from the JSON twin to Chart.js
+extern const std::string_view report_css;  ///< reports/render/report.css
+
+}  // namespace wt::assets

@@ -1,0 +1,147 @@
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/json_reader.hpp"
+#include "reports/render/render.hpp"
+
+namespace wt {
+namespace {
+
+template <typename Enum>
+Enum choice(const JsonReader& reader, std::initializer_list<Enum> all) {
+  std::string allowed;
+  const std::string found = reader.string();
+  for (Enum one : all) {
+    if (to_string(one) == found) return one;
+    allowed += (allowed.empty() ? "" : ", ") + to_string(one);
+  }
+  reader.fail("'" + found + "'", allowed);
+}
+
+Status status(const JsonReader& r) { return choice(r, {Status::none, Status::good, Status::warn, Status::bad}); }
+Evidence evidence(const JsonReader& r) {
+  return choice(r, {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed});
+}
+
+std::vector<double> numbers(const JsonReader& reader) {
+  std::vector<double> out;
+  for (const JsonReader& one : reader.elements())
+    out.push_back(one.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : one.finite());
+  return out;
+}
+
+std::vector<std::string> strings(const JsonReader& reader) {
+  std::vector<std::string> out;
+  for (const JsonReader& one : reader.elements()) out.push_back(one.string());
+  return out;
+}
+
+Cell cell(const JsonReader& r) {
+  r.allow_only({"text", "number", "evidence", "status"});
+  Cell out(r.at("text").string());
+  if (r.has("number")) out.number = r.at("number").finite();
+  if (r.has("evidence")) out.evidence = evidence(r.at("evidence"));
+  if (r.has("status")) out.status = status(r.at("status"));
+  return out;
+}
+
+Table table(const JsonReader& r) {
+  r.allow_only({"type", "title", "columns", "rows", "note"});
+  Table out{r.at("title").string(), {}, {}, r.at("note").string()};
+  for (const JsonReader& column : r.at("columns").elements()) {
+    column.allow_only({"name", "unit", "align"});
+    out.columns.push_back({column.at("name").string(), column.at("unit").string(),
+                           choice(column.at("align"), {Align::left, Align::right})});
+  }
+  for (const JsonReader& row : r.at("rows").elements()) {
+    out.rows.emplace_back();
+    for (const JsonReader& one : row.elements()) out.rows.back().push_back(cell(one));
+  }
+  return out;
+}
+
+Series series(const JsonReader& r) {
+  r.allow_only({"name", "values", "low", "high", "spans", "evidence"});
+  Series out{.name = r.at("name").string()};
+  out.values = numbers(r.at("values"));
+  if (r.has("low")) out.low = numbers(r.at("low"));
+  if (r.has("high")) out.high = numbers(r.at("high"));
+  if (r.has("evidence")) out.evidence = evidence(r.at("evidence"));
+  if (r.has("spans"))
+    for (const JsonReader& span : r.at("spans").elements()) {
+      span.allow_only({"row", "start", "end", "name"});
+      if (span.at("row").integer() < 0) span.at("row").fail("a negative row", "0 and up");
+      out.spans.push_back({static_cast<std::size_t>(span.at("row").integer()), span.at("start").finite(),
+                           span.at("end").finite(), span.at("name").string()});
+    }
+  return out;
+}
+
+Chart chart(const JsonReader& r) {
+  r.allow_only({"type", "kind", "title", "unit", "labels", "series", "label_axis", "value_axis", "x", "line",
+                "horizontal", "note"});
+  using enum ChartKind;
+  Chart out;
+  out.kind = choice(r.at("kind"), {bar, grouped_bar, stacked_bar, ChartKind::line, waterfall, tornado, timeline});
+  out.title = r.at("title").string();
+  out.unit = r.at("unit").string();
+  out.labels = strings(r.at("labels"));
+  for (const JsonReader& one : r.at("series").elements()) out.series.push_back(series(one));
+  out.label_axis = r.at("label_axis").string();
+  out.value_axis = r.at("value_axis").string();
+  if (r.has("x")) out.x = numbers(r.at("x"));
+  if (r.has("line")) out.line = {r.at("line").at("value").finite(), r.at("line").at("label").string()};
+  out.horizontal = r.at("horizontal").boolean();
+  out.note = r.at("note").string();
+  return out;
+}
+
+KeyValues key_values(const JsonReader& r) {
+  KeyValues out{r.at("title").string(), {}};
+  for (const JsonReader& entry : r.at("entries").elements()) {
+    entry.allow_only({"key", "value"});
+    out.entries.emplace_back(entry.at("key").string(), cell(entry.at("value")));
+  }
+  return out;
+}
+
+Item item(const JsonReader& r) {
+  const std::string type = r.at("type").string();
+  if (type == "table") return table(r);
+  if (type == "chart") return chart(r);
+  if (type == "key_values") {
+    r.allow_only({"type", "title", "entries"});
+    return key_values(r);
+  }
+  if (type != "callout") r.at("type").fail("'" + type + "'", "table, chart, key_values, callout");
+  r.allow_only({"type", "status", "title", "text"});
+  return Callout{status(r.at("status")), r.at("title").string(), r.at("text").string()};
+}
+
+}  // namespace
+
+Report report_from_json(const nlohmann::json& document, const std::string& origin) {
+  const JsonReader root(document, origin);
+  root.allow_only({"schema", "title", "answer", "answer_range", "status", "sections", "provenance", "payload"});
+  if (const std::string schema = root.at("schema").string(); schema != "windtunnel.report/1")
+    root.at("schema").fail("'" + schema + "'", "windtunnel.report/1");
+  Report report;
+  report.title = root.at("title").string();
+  report.answer = root.at("answer").string();
+  report.answer_range = root.at("answer_range").string();
+  report.status = status(root.at("status"));
+  for (const JsonReader& one : root.at("sections").elements()) {
+    one.allow_only({"id", "title", "paragraphs", "items"});
+    Section section{one.at("id").string(), one.at("title").string(), strings(one.at("paragraphs")), {}};
+    for (const JsonReader& entry : one.at("items").elements()) section.items.push_back(item(entry));
+    report.sections.push_back(std::move(section));
+  }
+  root.at("provenance").allow_only({"title", "entries"});
+  report.provenance = key_values(root.at("provenance"));
+  report.payload = root.at("payload").value();
+  check(report);
+  return report;
+}
+
+}  // namespace wt

@@ -1,0 +1,28 @@
+// Times of kernels made of several products, by their shapes alone: what a library makes of it is libraries.hpp.
+#pragma once
+#include "sim/program/work_item.hpp"
+#include "sim/measurements/kernel_rows.hpp"
+#include "sim/cost/kernels/wave_model.hpp"
+
+namespace wt {
+
+/// A layer of gated experts, forward or backward: two grouped products (gate and up together, down) or four, and the
+/// rows that are gathered, activated and summed, which pass through memory.
+double experts_time_s(const KernelRow& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
+                      const WaveConstants& constants);
+
+/// Attention at the tensor cores' full rate: for each query the keys that its tile of rows meets (with a causal mask half
+/// of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a score
+/// as kSoftmaxWidth more of the head's width.
+double attention_time_s(const KernelRow& attention, double relative_rate, const DataSheet& gpu);
+/// Of a step program's item, in a 16-bit type.
+double attention_time_s(const WorkItem& attention, const DataSheet& gpu);
+
+/// Attention that keeps its scores: both triangles by products of the library, forward two, backward four; between them
+/// every score passes through memory.
+struct UnfusedAttention {
+  double products_s = 0, memory_s = 0;
+};
+UnfusedAttention unfused_attention(const WorkItem& attention, const DataSheet& gpu);
+
+}  // namespace wt

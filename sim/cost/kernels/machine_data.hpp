@@ -1,0 +1,100 @@
+// What a machine model knows, as plain data: measured times, fits, op factors and collectives. Made by calibrate(),
+// kept as machine.json, priced by MachineModel. All times in seconds, of one rank.
+#pragma once
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cost/collectives/collective_model.hpp"
+#include "sim/cost/op_cost.hpp"
+
+namespace wt {
+
+/// All of a shape but its rows; `rows` is the size that varies with batch and routing.
+struct ItemKey {
+  Kernel kernel = Kernel::copy;
+  Pass pass = Pass::forward;
+  Precision precision = Precision::fp32;
+  std::array<std::int64_t, 4> dims{};
+  auto operator<=>(const ItemKey&) const = default;
+};
+
+struct TimePoint {
+  double rows = 0;
+  double seconds = 0;            ///< median of the samples
+  double low_s = 0, high_s = 0;  ///< 80 % of the samples
+  Evidence evidence = Evidence::assumed;
+  std::string source;
+  std::optional<Evidence> root = {};  ///< of the measurement it was taken from (fp16 for bf16); none = evidence
+};
+
+/// What one fit speaks for.
+struct ClassKey {
+  Kernel kernel = Kernel::copy;
+  Pass pass = Pass::forward;
+  Precision precision = Precision::fp32;
+  auto operator<=>(const ClassKey&) const = default;
+};
+std::string to_string(const ClassKey& key);  ///< "gemm/forward/bf16"
+
+/// seconds = launch + compute + memory, or launch + max(compute, memory), whichever left the smaller residual:
+/// launch = launch_s * launches, compute = s_per_flop * flops + s_per_wave_flop * (flops of full waves of tiles),
+/// memory = s_per_byte * bytes. A grouped product counts one launch a group, everything else one.
+struct KernelFit {
+  bool overlap = false;  ///< max instead of sum
+  double launch_s = 0, s_per_flop = 0, s_per_wave_flop = 0, s_per_byte = 0;
+  double low_ratio = 0, high_ratio = 0;              ///< 80 % of measured over predicted, on shapes left out of the fit
+  double table_low_ratio = 0, table_high_ratio = 0;  ///< the same of the staircase, on points left out of the table
+  std::int64_t points = 0;
+  Evidence evidence = Evidence::assumed;  ///< the weakest it was fitted on
+  std::optional<Evidence> root = {};      ///< the weakest root of those; none = evidence
+};
+
+struct OpKey {
+  Action action = Action::load_batch;
+  Direction direction = Direction::forward;
+  Group group = Group::none;
+  auto operator<=>(const OpKey&) const = default;
+};
+std::string to_string(const OpKey& key);  ///< "attention.fwd/dense"
+
+/// seconds of an op = overhead_s + factor * (what its items predict), from traces of training runs.
+struct OpFactor {
+  double factor = 1;
+  double overhead_s = 0;
+  double low_ratio = 1, high_ratio = 1;  ///< 80 % of measured over predicted
+  std::int64_t points = 0;
+  Evidence evidence = Evidence::assumed;
+  std::string source;
+};
+
+struct MachineData {
+  std::map<std::string, std::string> fingerprint;  ///< of the profiles it was calibrated on
+  bool synchronous_host = false;
+  bool allow_assumed = false;  ///< price what nobody measured by a roofline
+  std::int64_t row_tile = 1;  ///< rows of a product are rounded up to this: 128 on GPUs, 1 where time is smooth in rows
+  std::int64_t multiprocessors = 0;                 ///< 0 = no wave quantisation
+  std::map<ItemKey, std::vector<TimePoint>> table;  ///< rows ascending, each once
+  std::map<ClassKey, KernelFit> fits;
+  std::map<OpKey, OpFactor> ops;
+  CollectiveData collectives;
+  CommunicationSlowdown communication_slowdown;
+  std::map<std::int64_t, double> crowding;  ///< what OpCost::crowding says, where it was measured
+  double variation = 0;                     ///< what OpCost::variation says, from traces
+};
+
+/// Schema "windtunnel.machine/1".
+nlohmann::json to_json(const MachineData& data);
+/// Strict, as profile_from_json: Error{usage} names file, JSON pointer, found and allowed.
+MachineData machine_from_json(const nlohmann::json& document, const std::string& origin);
+MachineData read_machine(const std::filesystem::path& file);
+/// Whole or not at all.
+void write_machine(const MachineData& data, const std::filesystem::path& file);
+
+}  // namespace wt

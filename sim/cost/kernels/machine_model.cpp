@@ -1,0 +1,322 @@
+#include "sim/cost/kernels/machine_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kRooflineFactor = 0.7;     // notes: plan with 700 of 989 TFLOP/s where nothing is known
+constexpr double kAttentionBackward = 2.5;  // recomputes one product and does four, forward does two
+constexpr double kOtherBackward = 2.0;
+constexpr double kBeyondTable = 2.0;  // rows beyond the measured ones that a table may still be scaled to
+constexpr double kDerivedLow = 0.7, kDerivedHigh = 1.4;  // 80 % interval of a backward pass taken from the forward one
+
+Price scaled(Price price, double factor) { return price *= factor; }
+
+Price widened(Price price) {
+  price.low_s *= kDerivedLow;
+  price.high_s *= kDerivedHigh;
+  return price;
+}
+
+void mark_derived(Price& price) { price.evidence = std::max(price.evidence, Evidence::derived); }
+
+double launches(const WorkItem& item) {
+  return item.kernel == Kernel::grouped_gemm ? static_cast<double>(std::max<std::int64_t>(1, item.dims[2])) : 1.0;
+}
+
+/// The same product of as many rows as the tiles have that its groups fill. Of the two backward products one has the rows
+/// inside its sums, where nothing is rounded up.
+WorkItem in_whole_tiles(WorkItem item, const BoundRows& rows, double tile) {
+  double filled = 0;
+  for (const double each : rows.by_expert) filled += tile * std::ceil(each / tile);
+  const double own = item.rows.at(rows.sum);
+  item.rows = {std::max(own, item.pass == Pass::forward ? filled : (own + filled) / 2), 0};
+  return item;
+}
+
+double tile_of(const MachineData& data, Kernel kernel) {
+  return kernel == Kernel::gemm ? static_cast<double>(data.row_tile) : 1.0;
+}
+
+/// Where in `points` a row count falls.
+std::vector<TimePoint>::const_iterator at_least(const std::vector<TimePoint>& points, double rows) {
+  return std::lower_bound(points.begin(), points.end(), rows - 0.5,
+                          [](const TimePoint& p, double r) { return p.rows < r; });
+}
+
+WorkItem product(const WorkItem& like, double rows, std::array<std::int64_t, 4> dims) {
+  return make_item(like.kernel, Pass::forward, like.precision, {rows, 0}, dims);
+}
+
+std::string shape_text(const WorkItem& item, double rows) {
+  std::string text;
+  for (const auto& [key, value] : item.shape(rows))
+    text += (text.empty() ? "" : ", ") + key + "=" + std::to_string(value);
+  return text;
+}
+
+}  // namespace
+
+bool is_product(Kernel kernel) {
+  return kernel == Kernel::gemm || kernel == Kernel::grouped_gemm || kernel == Kernel::attention;
+}
+
+double wave_flops(const WorkItem& item, double rows, std::int64_t multiprocessors) {
+  if (multiprocessors <= 0 || item.kernel != Kernel::gemm) return 0;
+  const double m = std::ceil(item.rows.at(rows) / 128.0), n = std::ceil(static_cast<double>(item.dims[0]) / 256.0);
+  const double waves = std::ceil(m * n / static_cast<double>(multiprocessors));
+  return waves * static_cast<double>(multiprocessors) * 2.0 * 128.0 * 256.0 * static_cast<double>(item.dims[1]);
+}
+
+double fit_seconds(const KernelFit& fit, const MachineData& data, const WorkItem& item, double rows) {
+  const double compute =
+      fit.s_per_flop * item.flops(rows) + fit.s_per_wave_flop * wave_flops(item, rows, data.multiprocessors);
+  const double memory = fit.s_per_byte * item.bytes(rows);
+  return fit.launch_s * launches(item) + (fit.overlap ? std::max(compute, memory) : compute + memory);
+}
+
+std::optional<double> staircase_seconds(const std::vector<TimePoint>& points, double rows, double tile,
+                                        std::ptrdiff_t skip) {
+  const double wanted = std::ceil(rows / tile) * tile;
+  const TimePoint *below = nullptr, *above = nullptr;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (static_cast<std::ptrdiff_t>(i) == skip) continue;
+    if (points[i].rows <= wanted)
+      below = &points[i];
+    else if (!above)
+      above = &points[i];
+  }
+  if (below && below->rows == wanted) return below->seconds;
+  if (below && above && above->rows <= 2 * kBeyondTable * below->rows) {
+    const double share = (wanted - below->rows) / (above->rows - below->rows);
+    return below->seconds + share * (above->seconds - below->seconds);
+  }
+  return std::nullopt;
+}
+
+MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
+  for (const auto& [key, points] : data_.table)
+    for (const TimePoint& point : points) {
+      if (!(point.seconds > 0)) continue;
+      const WorkItem item = make_item(key.kernel, key.pass, key.precision, {point.rows, 0}, key.dims);
+      if (is_product(key.kernel))
+        best_flops_ = std::max(best_flops_, item.flops(0) / point.seconds);
+      else
+        best_Bps_ = std::max(best_Bps_, item.bytes(0) / point.seconds);
+    }
+}
+
+namespace {
+
+/// A kernel that moves bytes in the same pattern, for one that was not measured here.
+std::optional<Kernel> stand_in(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::layernorm: return Kernel::rmsnorm;
+    case Kernel::gelu: return Kernel::swiglu;
+    case Kernel::bias: return Kernel::add;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) const {
+  const auto priced = [&](const KernelFit& fit) {
+    const double seconds = fit_seconds(fit, data_, item, rows);
+    return Price{seconds,
+                 seconds * fit.low_ratio,
+                 seconds * fit.high_ratio,
+                 Lookup::fitted,
+                 fit.evidence,
+                 only(fit.root.value_or(fit.evidence), seconds)};
+  };
+  if (const auto own = data_.fits.find({item.kernel, item.pass, item.precision}); own != data_.fits.end())
+    return priced(own->second);
+  if (is_product(item.kernel)) return std::nullopt;
+  // Memory-bound: what counts are bytes, and those follow the precision.
+  const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
+  auto sibling = data_.fits.find({item.kernel, item.pass, other});
+  if (const auto like = stand_in(item.kernel); sibling == data_.fits.end() && like) {
+    sibling = data_.fits.find({*like, item.pass, item.precision});
+    if (sibling == data_.fits.end()) sibling = data_.fits.find({*like, item.pass, other});
+  }
+  if (sibling == data_.fits.end()) return std::nullopt;
+  Price price = priced(sibling->second);
+  mark_derived(price);
+  return price;
+}
+
+std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, std::string* source) const {
+  const auto entry = data_.table.find({item.kernel, item.pass, item.precision, item.dims});
+  if (entry == data_.table.end()) return std::nullopt;
+  const std::vector<TimePoint>& points = entry->second;
+  const double count = item.rows.at(rows);
+  const auto near = at_least(points, count);
+  if (near != points.end() && std::abs(near->rows - count) < 0.5) {
+    if (source) *source = near->source;
+    return Price{near->seconds, near->low_s, near->high_s, Lookup::exact, near->evidence, only(near->root.value_or(near->evidence), near->seconds)};
+  }
+
+  const auto fit = data_.fits.find({item.kernel, item.pass, item.precision});
+  const double low = fit == data_.fits.end() ? kDerivedLow : fit->second.table_low_ratio;
+  const double high = fit == data_.fits.end() ? kDerivedHigh : fit->second.table_high_ratio;
+  const auto answer = [&](double seconds, const TimePoint& from) {
+    if (source) *source = fmt::format("{}; from {:.0f} rows", from.source, from.rows);
+    return Price{seconds, seconds * low, seconds * high, Lookup::staircase, from.evidence, only(from.root.value_or(from.evidence), seconds)};
+  };
+  const double tile = tile_of(data_, item.kernel);
+  if (const auto seconds = staircase_seconds(points, count, tile))
+    return answer(*seconds, near == points.end() ? points.back() : *near);
+
+  // Beyond the measured rows, or in a wide gap: the nearest point, scaled as the fit scales.
+  const double wanted = std::ceil(count / tile) * tile;
+  const TimePoint* from = nullptr;
+  for (const TimePoint& point : points)
+    if (std::max(point.rows, wanted) <= kBeyondTable * std::min(point.rows, wanted) &&
+        (!from || std::abs(point.rows - wanted) < std::abs(from->rows - wanted)))
+      from = &point;
+  if (!from || fit == data_.fits.end()) return std::nullopt;
+  const auto at = [&](double r) {
+    WorkItem other = item;
+    other.rows = {r, 0};
+    return fit_seconds(fit->second, data_, other, 0);
+  };
+  return answer(from->seconds * at(wanted) / at(from->rows), *from);
+}
+
+std::optional<Price> MachineModel::from_forward(const WorkItem& item, double rows, std::string* source) const {
+  if (item.pass == Pass::forward) return std::nullopt;
+  const double m = item.rows.at(rows);
+  const auto [n, k, groups, unused] = item.dims;
+  if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
+    const bool grouped = item.kernel == Kernel::grouped_gemm;
+    const double share = grouped ? m / launches(item) : m;  // rows of one expert, the inner size of its weight gradient
+    const std::int64_t inner = std::max<std::int64_t>(1, std::llround(share));
+    std::string input_source, weight_source;
+    const auto input = known(product(item, m, {k, n, groups, unused}), 0, source ? &input_source : nullptr);
+    const auto weight = known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0,
+                              source ? &weight_source : nullptr);
+    if (!input || !weight) return std::nullopt;
+    Price sum = *input;
+    sum += *weight;
+    sum.lookup = std::max(sum.lookup, weight->lookup);
+    sum.evidence = std::max(sum.evidence, weight->evidence);
+    mark_derived(sum);
+    if (source) *source = "two forward products: " + input_source + "; " + weight_source;
+    return sum;
+  }
+  WorkItem forward = item;
+  forward.pass = Pass::forward;
+  const auto once = known(forward, rows, source);
+  if (!once) return std::nullopt;
+  const double factor = item.kernel == Kernel::attention ? kAttentionBackward : kOtherBackward;
+  Price backward = widened(scaled(*once, factor));
+  mark_derived(backward);
+  if (source) *source = fmt::format("{} x forward: {}", factor, *source);
+  return backward;
+}
+
+std::optional<Price> MachineModel::known(const WorkItem& item, double rows, std::string* source) const {
+  if (const auto found = measured(item, rows, source)) return found;
+  if (const auto found = fitted(item, rows)) {
+    if (source) *source = "fit of " + to_string(ClassKey{item.kernel, item.pass, item.precision});
+    return found;
+  }
+  return from_forward(item, rows, source);
+}
+
+std::optional<Price> MachineModel::roofline(const WorkItem& item, double rows, std::string* source) const {
+  if (best_Bps_ <= 0 || (is_product(item.kernel) && best_flops_ <= 0)) return std::nullopt;
+  const double compute = best_flops_ > 0 ? item.flops(rows) / best_flops_ : 0;
+  const double seconds = std::max(compute, item.bytes(rows) / best_Bps_) / kRooflineFactor;
+  if (source) *source = fmt::format("assumed: {} of the best rates measured on this machine", kRooflineFactor);
+  return Price{seconds, 0.5 * seconds, 2.0 * seconds, Lookup::roofline, Evidence::assumed};
+}
+
+MachineModel::Answer MachineModel::explain(const WorkItem& item, double rows) const {
+  Answer answer;
+  answer.price = price(item, rows, &answer.source);
+  return answer;
+}
+
+Price MachineModel::price(const WorkItem& item, double rows, std::string* source) const {
+  if (!(item.rows.at(rows) > 0)) {
+    if (source) *source = "no rows";
+    return {0, 0, 0, Lookup::exact, Evidence::derived};
+  }
+  if (const auto found = known(item, rows, source)) return *found;
+  if (data_.allow_assumed)
+    if (const auto found = roofline(item, rows, source)) return *found;
+  throw_error(
+      Code::usage,
+      "machine model{}: found no measurement of {} ({}), allowed are kernels that were measured here; run 'windtunnel "
+      "bench kernels' and calibrate with its profile{}",
+      data_.fingerprint.count("device") ? " of " + data_.fingerprint.at("device") : "",
+      to_string(ClassKey{item.kernel, item.pass, item.precision}), shape_text(item, rows),
+      data_.allow_assumed ? " (nothing was measured that a roofline could rest on)" : ", or pass --allow-assumed");
+}
+
+Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
+  Price out = price(item, rows.sum, nullptr);
+  // What follows from measurements of this machine was measured over a router's rows; published times are of equal groups of
+  // whole tiles.
+  const bool routed = out.shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
+  if (!(out.seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
+  const Price filled = price(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr);
+  return filled.seconds > out.seconds ? filled : out;
+}
+
+Price MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) const {
+  Price sum{0, 0, 0, Lookup::exact, Evidence::derived};
+  double largest = -1;
+  for (const WorkItem& work : op.work) {
+    Price price = item(work, rows);
+    sum += price *= clock.factor(work, rows.sum);
+    // The costliest item names look-up and evidence; by_evidence has them all.
+    if (price.seconds > largest) {
+      largest = price.seconds;
+      sum.lookup = price.lookup;
+      sum.evidence = price.evidence;
+    }
+  }
+  return sum;
+}
+
+Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+  auto found = data_.ops.find({op.action, op.direction, op.group});
+  if (found == data_.ops.end() && op.direction == Direction::recompute)  // the same code once more
+    found = data_.ops.find({op.action, Direction::forward, op.group});
+  if (found == data_.ops.end()) return items_of(op, rows, clock);
+  Price price = items_of(op, rows.sum, clock);  // the traces' factor has what a router's rows cost
+  const OpFactor& traced = found->second;
+  // The traces' spread comes on top of the items' own: their shapes are not this one's.
+  const double own_low = price.seconds > 0 ? price.low_s / price.seconds : 1;
+  const double own_high = price.seconds > 0 ? price.high_s / price.seconds : 1;
+  price.evidence = op.work.empty() ? traced.evidence : std::max(price.evidence, traced.evidence);
+  price *= traced.factor;
+  price += Price{traced.overhead_s, 0, 0, Lookup::fitted, traced.evidence};
+  price.low_s = price.seconds * traced.low_ratio * own_low;
+  price.high_s = price.seconds * traced.high_ratio * own_high;
+  return price;
+}
+
+CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
+  return price_collective(data_.collectives, data_.allow_assumed, kind, bytes, ranks, nodes);
+}
+
+double MachineModel::crowding(std::int64_t ranks) const {
+  std::int64_t below = 1;
+  double ratio = 1;
+  for (const auto& [measured, value] : data_.crowding) {
+    if (measured > ranks)
+      return ratio + (value - ratio) * static_cast<double>(ranks - below) / static_cast<double>(measured - below);
+    below = measured, ratio = value;
+  }
+  return ratio;
+}
+
+}  // namespace wt

@@ -1,0 +1,70 @@
+// Op times of one machine, from its profiles. An item is looked up in this order, and the answer says which it was:
+//   exact      a measurement of this shape
+//   staircase  measurements of the same shape at other row counts: products on GPUs take the time of the next full tile
+//              of rows; between two measured counts linear, within a factor 2 beyond them by the fit
+//   fitted     launch, FLOPs and bytes, fitted to the kernel class
+//   roofline   70 % of the best rates seen on this machine; only with allow_assumed, and marked as assumed
+// What was not measured itself but follows from what was is marked derived: memory-bound kernels of another precision
+// (same bytes), backward products (two forward products), attention backward (2.5 x), other backward passes (2 x).
+// Measurements that a profile itself marks as assumed, with a reason, are used as such.
+#pragma once
+#include <optional>
+
+#include "sim/cost/kernels/machine_data.hpp"
+
+namespace wt {
+
+class MachineModel : public OpCost {
+ public:
+  /// An item's price and the source behind it.
+  struct Answer {
+    Price price;
+    std::string source;
+  };
+
+  explicit MachineModel(MachineData data);
+
+  Price item(const WorkItem& item, const BoundRows& rows) const override;
+  using OpCost::segment;
+  Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
+  bool synchronous_host() const override { return data_.synchronous_host; }
+  CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
+  /// Between measured numbers of ranks on a line, beyond the last as there.
+  double crowding(std::int64_t ranks) const override;
+  double variation() const override { return data_.variation; }
+
+  /// item(), with its source. Throws as item() does.
+  Answer explain(const WorkItem& item, double rows) const;
+  /// The same without the measurements and staircase: what the fit alone says. Empty where there is no fit.
+  std::optional<Price> fitted(const WorkItem& item, double rows) const;
+  /// Sum of the items' prices, without what traces say about the op. Intervals of items are taken to err together.
+  Price items_of(const Op& op, const BoundRows& rows, Clock clock = {}) const;
+
+  void allow_assumed(bool allowed) { data_.allow_assumed = allowed; }
+  const MachineData& data() const { return data_; }
+
+ private:
+  // Each writes its source where one is asked for: a search asks for a hundred thousand prices and reads none.
+  Price price(const WorkItem& item, double rows, std::string* source) const;
+  std::optional<Price> measured(const WorkItem& item, double rows, std::string* source) const;
+  std::optional<Price> from_forward(const WorkItem& item, double rows, std::string* source) const;
+  std::optional<Price> known(const WorkItem& item, double rows, std::string* source) const;
+  std::optional<Price> roofline(const WorkItem& item, double rows, std::string* source) const;
+
+  MachineData data_;
+  double best_flops_ = 0, best_Bps_ = 0;  ///< best rates among the measurements, for the roofline
+};
+
+/// Whether FLOPs or bytes are what a kernel's time mostly follows.
+bool is_product(Kernel kernel);
+/// seconds that a fit gives an item.
+double fit_seconds(const KernelFit& fit, const MachineData& data, const WorkItem& item, double rows);
+/// FLOPs of the full waves of 128 x 256 tiles that a product takes on this many multiprocessors (0 where that is 0).
+double wave_flops(const WorkItem& item, double rows, std::int64_t multiprocessors);
+/// Neighbours in `points`: the staircase's answer for `rows`, or none beyond a factor 2 of what was measured. `skip`
+/// leaves one point out (its index), for residuals.
+std::optional<double> staircase_seconds(const std::vector<TimePoint>& points, double rows, double tile,
+                                        std::ptrdiff_t skip = -1);
+
+}  // namespace wt

@@ -1,0 +1,198 @@
+#include "sim/cost/stacks/step_model.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/fit/least_squares.hpp"
+
+namespace wt {
+namespace {
+
+struct Known {
+  const char* name;
+  double start;         ///< where a fit begins
+  double spread;        ///< of the logarithm around it
+  double stack_spread;  ///< of a stack's factor; 0 = the same for all
+};
+constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.08},
+                                                       {"attention", 1.4, 0.5, 0.4},
+                                                       {"attention_hopper", 1.3, 0.3, 0},
+                                                       {"memory", 1.4, 0.5, 0.3},
+                                                       {"fp8", 1.4, 0.3, 0},
+                                                       {"item_s", 60e-6, 0.7, 0.5},
+                                                       {"call_s", 60e-6, 0.7, 0.5},
+                                                       {"host_power", 2.0, 0.7, 0},
+                                                       {"gather_power", 2.0, 0.7, 0},
+                                                       {"network", 1.0, 0.3, 0.2},
+                                                       {"tensor", 1.0, 0.3, 0.3},
+                                                       {"exchange", 1.2, 0.4, 0.3},
+                                                       {"replicas", 0.5, 0.6, 0.4},
+                                                       {"optimizer", 1.3, 0.5, 0.3},
+                                                       {"step_s", 5e-3, 1.0, 0.7},
+                                                       {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
+constexpr double kGpuSpread = 0.12;       // clocks and power limits: of products alone
+constexpr double kResidualScale = 0.07;   // relative error beyond which a row counts as an outlier
+constexpr double kGroupWeight = 12;       // rows of one source and model err alike: no more than a dozen of them count
+constexpr std::size_t kMostOfGroup = 48;  // more of them only cost time
+
+std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
+  std::map<std::string, std::vector<const TimedStep*>> groups;
+  for (const TimedStep& s : steps) groups[s.group].push_back(&s);
+  std::vector<TimedStep> out;
+  for (const auto& [name, members] : groups)
+    for (const TimedStep* s : evenly(members, kMostOfGroup)) out.push_back(*s);
+  return out;
+}
+
+}  // namespace
+
+const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size_t>(constant)].name; }
+
+double blend(double a, double b, double power) {
+  const double larger = std::max(a, b), smaller = std::min(a, b);
+  return larger > 0 ? larger * std::pow(1 + std::pow(smaller / larger, 1 + power), 1 / (1 + power)) : 0;
+}
+
+double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
+  using C = StepConstant;
+  const double product_factor = k[C::products] * (work.fp8 > 0 ? k[C::fp8] : 1);
+  const double attention_factor = k[C::attention] * (traits.ampere_attention ? k[C::attention_hopper] : 1);
+  const auto computation = [&](const PhaseWork& p) {
+    return p.products_s * product_factor + p.attention_s * attention_factor + p.memory_s * k[C::memory];
+  };
+  const auto layers = [&](const PhaseWork& p) {
+    const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
+    const double blocking = (p.tensor_s * k[C::tensor] + p.exchange_s * k[C::exchange]) * k[C::network] + waiting;
+    const double host = p.items * k[C::item_s] + p.tensor_calls * k[C::call_s];
+    return blend(blend(computation(p) + blocking, host, k[C::host_power]), p.gather_s * k[C::network],
+                 k[C::gather_power]);
+  };
+  const double stage = layers(work.forward) + layers(work.backward);
+  const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] +
+                      work.ends.tensor_s * k[C::network] * k[C::tensor];
+  // The first and last stage have embedding and output projection beside their layers, or in place of some.
+  const double layer = stage / work.stage_layers, all = layer * work.layers + ends;
+  const double fullest =
+      traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9))
+      : work.ends_as_layers  ? std::max({stage, ends, all / work.stages})
+                             : stage + ends;
+  // Of one microbatch, cut into chunks: what fills and drains the pipeline (Narayanan et al. 2021).
+  const double fill = std::max(0.0, all - fullest) / work.chunks / work.microbatches;
+  const double hops = 1 + (work.stages - 1) / work.chunks / work.microbatches;
+  return fullest + fill + k[C::network] * (work.send_s * hops + work.replicas_s * k[C::replicas]) +
+         work.optimizer_s * k[C::optimizer] + k[C::step_s];
+}
+
+StepModel::StepModel(const std::vector<TimedStep>& all) {
+  if (all.empty()) throw_error(Code::usage, "fit of step times: found no measurement, allowed at least one");
+  const std::vector<TimedStep> steps = thinned(all);
+  // Parameters: logarithms of the base, of each stack's factors, of each GPU's.
+  std::vector<Eigen::Index> own;  // place of a constant among a stack's parameters, -1 = it has none
+  own.reserve(kStepConstants);
+  Eigen::Index per_stack = 0;
+  for (const Known& known : kKnown) own.push_back(known.stack_spread > 0 ? per_stack++ : -1);
+  std::map<std::string, Eigen::Index> stack_at, gpu_at;
+  std::map<std::string, double> members;
+  for (const TimedStep& s : steps)
+    stack_at.emplace(s.traits.stack, 0), gpu_at.emplace(s.traits.gpu, 0), members[s.group] += 1;
+  const auto base = static_cast<Eigen::Index>(kStepConstants);
+  Eigen::Index next = base;
+  for (auto& [name, at] : stack_at) at = next, next += per_stack;
+  for (auto& [name, at] : gpu_at) at = next++;
+
+  struct Place {
+    Eigen::Index stack, gpu;
+    double weight;
+  };
+  std::vector<Place> places;
+  places.reserve(steps.size());
+  for (const TimedStep& s : steps)
+    places.push_back({stack_at.at(s.traits.stack), gpu_at.at(s.traits.gpu),
+                      std::min(1.0, std::sqrt(kGroupWeight / members.at(s.group)))});
+  const auto constants_at = [&](const Eigen::VectorXd& p, const Place& place) {
+    StepConstants c;
+    for (std::size_t i = 0; i < kStepConstants; ++i) {
+      double log = p[static_cast<Eigen::Index>(i)] + (own[i] >= 0 ? p[place.stack + own[i]] : 0);
+      if (i == static_cast<std::size_t>(StepConstant::products)) log += p[place.gpu];
+      c.values[i] = kKnown[i].start * std::exp(std::clamp(log, -20.0, 10.0));
+    }
+    return c;
+  };
+  const auto rows = static_cast<Eigen::Index>(steps.size());
+  const Residuals residuals = [&](const Eigen::VectorXd& p, Eigen::VectorXd& out) {
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      const TimedStep& s = steps[static_cast<std::size_t>(i)];
+      const Place& place = places[static_cast<std::size_t>(i)];
+      out[i] = place.weight *
+               robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) / kResidualScale);
+    }
+    for (Eigen::Index i = 0; i < base; ++i) out[rows + i] = p[i] / kKnown[static_cast<std::size_t>(i)].spread;
+    for (const auto& [name, at] : stack_at)
+      for (std::size_t i = 0; i < kStepConstants; ++i)
+        if (own[i] >= 0) out[rows + at + own[i]] = p[at + own[i]] / kKnown[i].stack_spread;
+    for (const auto& [name, at] : gpu_at) out[rows + at] = p[at] / kGpuSpread;
+  };
+  // From the typical constants, not from a fit to more steps: what was left out must have no say in which minimum is found.
+  const Eigen::VectorXd p = least_squares(residuals, rows + next, Eigen::VectorXd::Zero(next));
+
+  for (std::size_t i = 0; i < kStepConstants; ++i)
+    base_[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];
+  for (const auto& [name, at] : stack_at)
+    for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
+  for (const auto& [name, at] : gpu_at) gpus_[name] = p[at];
+  for (const TimedStep& s : steps) {
+    Left left{s.traits.stack, {}};
+    for (std::size_t hidden = 0; hidden < left.ratios.size(); ++hidden) {
+      StepTraits traits = s.traits;
+      if (hidden & 1) traits.stack.clear(), traits.factors.clear();
+      if (hidden & 2) traits.gpu.clear();
+      left.ratios[hidden] = s.seconds / seconds(*s.work, traits);
+    }
+    left_.push_back(std::move(left));
+  }
+}
+
+std::pair<double, double> StepModel::ratios(const StepTraits& traits) const {
+  const std::size_t which = unknown(traits);
+  std::vector<double> all;
+  for (const Left& left : left_)
+    if (which != 0 || left.stack == traits.stack) all.push_back(left.ratios[which]);
+  return {quantile(all, 0.1), quantile(all, 0.9)};
+}
+
+std::map<std::string, double> StepModel::factors(const std::string& stack) const {
+  const auto found = stacks_.find(stack);
+  std::map<std::string, double> out;
+  for (std::size_t i = 0; i < kStepConstants; ++i)
+    if (kKnown[i].stack_spread > 0) out[kKnown[i].name] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
+  return out;
+}
+
+std::vector<std::string> StepModel::stacks() const {
+  std::vector<std::string> out;
+  for (const auto& [name, logs] : stacks_) out.push_back(name);
+  return out;
+}
+
+StepConstants StepModel::constants(const StepTraits& traits) const {
+  Logs logs = base_;
+  const auto fitted = stacks_.find(traits.stack);
+  for (std::size_t i = 0; i < kStepConstants; ++i) {
+    if (const auto given = traits.factors.find(kKnown[i].name); given != traits.factors.end())
+      logs[i] += std::log(given->second);
+    else if (fitted != stacks_.end())
+      logs[i] += fitted->second[i];
+  }
+  if (const auto gpu = gpus_.find(traits.gpu); gpu != gpus_.end())
+    logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
+  StepConstants out;
+  for (std::size_t i = 0; i < kStepConstants; ++i) out.values[i] = std::exp(logs[i]);
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,101 @@
+// Step time of a training framework: what a StepWork takes when its stack runs it. Sixteen constants, each with a
+// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a GPU by one on its
+// products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
+// typical ones.
+//
+//   layers  = max_b(computation + blocking collectives, launches by the host), beside gathered weights: max_c(that,
+//   gathers) step    = microbatches of the fullest pipeline stage + bubble + what happens once a step
+// max_b and max_c are (a^n + b^n)^(1/n): n = 1 adds, infinite n hides the smaller completely.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cost/stacks/step_work.hpp"
+
+namespace wt {
+
+enum class StepConstant : std::size_t {
+  products,          ///< matrix products over what the wave model says
+  attention,         ///< attention kernels over what their shape takes at the data sheet's FLOP/s
+  attention_hopper,  ///< further factor of kernels written for Ampere on later GPUs, whose tensor cores they fill less
+  memory,            ///< other kernels over the data sheet's bytes/s
+  fp8,               ///< fp8 products over the wave model at the doubled rate
+  item_s,            ///< host, to launch one work item
+  call_s,            ///< host, to launch one collective of a tensor group
+  host_power,        ///< n - 1 of max_b
+  gather_power,      ///< n - 1 of max_c
+  network,           ///< collectives over what their benchmarks say
+  tensor,            ///< exposed part of tensor groups' collectives
+  exchange,          ///< exposed part of exchanges of rows and of keys and values
+  replicas,          ///< exposed part of what moves once a step
+  optimizer,         ///< update over the data sheet's bytes/s
+  step_s,            ///< once a step: loss, logging, data
+  pipelined_tensor_s,  ///< a tensor collective, for each rank, while stages on other nodes are waited for (nanotron)
+  count
+};
+constexpr std::size_t kStepConstants = static_cast<std::size_t>(StepConstant::count);
+const char* name_of(StepConstant constant);
+
+/// Values of all constants for one stack and GPU.
+struct StepConstants {
+  std::array<double, kStepConstants> values{};
+  double operator[](StepConstant c) const { return values[static_cast<std::size_t>(c)]; }
+};
+
+/// Who ran it.
+struct StepTraits {
+  std::string stack, gpu;
+  bool balanced_stages = false;   ///< layers are dealt to stages so that embedding and output projection count
+  bool ampere_attention = false;  ///< FlashAttention-2 on a later GPU
+  std::map<std::string, double> factors = {};  ///< StackSpec::step
+  bool separate_reduce_group = false;          ///< StackSpec's; only the replay asks
+};
+
+/// (a^n + b^n)^(1/n) with n = 1 + power.
+double blend(double a, double b, double power);
+
+double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& constants);
+
+struct TimedStep {
+  const StepWork* work = nullptr;
+  StepTraits traits;
+  std::string group;  ///< rows of one group count together as a dozen at most
+  double seconds = 0;
+};
+
+class StepModel {
+ public:
+  /// Throws Error{usage} without steps.
+  explicit StepModel(const std::vector<TimedStep>& steps);
+
+  double seconds(const StepWork& work, const StepTraits& traits) const {
+    return step_seconds(work, traits, constants(traits));
+  }
+  StepConstants constants(const StepTraits& traits) const;
+  bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
+  bool knows_gpu(const std::string& gpu) const { return gpus_.count(gpu) > 0; }
+  /// A stack's fitted factors on the typical one's constants, by name of kStackFactors; 1 of a stack never measured.
+  std::map<std::string, double> factors(const std::string& stack) const;
+  std::vector<std::string> stacks() const;  ///< that were measured
+  /// 10th and 90th percentile of measured over predicted. Of a stack and GPU that were measured: of the stack's steps. Of
+  /// others: of all steps, predicted as if their own stack, or GPU, had no factors.
+  std::pair<double, double> ratios(const StepTraits& traits) const;
+
+ private:
+  using Logs = std::array<double, kStepConstants>;
+  Logs base_{};
+  std::map<std::string, Logs> stacks_;               ///< logarithms of factors
+  std::map<std::string, double> gpus_;               ///< of the factor on products
+  struct Left {
+    std::string stack;
+    std::array<double, 4> ratios{};  ///< measured over predicted, by unknown()
+  };
+  std::size_t unknown(const StepTraits& traits) const { return (knows_stack(traits.stack) ? 0 : 1) + (knows_gpu(traits.gpu) ? 0 : 2); }
+  std::vector<Left> left_;
+};
+
+}  // namespace wt

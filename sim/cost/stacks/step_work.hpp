@@ -1,0 +1,62 @@
+// What one step of a published run asks of its hardware, on the pipeline stage with the most work: the sums of its step
+// program, priced at what published kernel and collective measurements say of the GPU and the fabric. What a framework
+// makes of that (how much of it at once, how fast its own kernels are) is the step model's part.
+#pragma once
+#include <string>
+
+#include "configs/spec/layout.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/cost/kernels/gpu_times.hpp"
+#include "sim/cost/collectives/run_fabric.hpp"
+#include "sim/measurements/run_rows.hpp"
+
+namespace wt {
+
+/// Sums over all microbatches of a step, in seconds of one GPU unless said otherwise.
+struct PhaseWork {
+  double products_s = 0;   ///< matrix products, by the wave model
+  double attention_s = 0;  ///< attention kernels by their shape, at the data sheet's FLOP/s
+  double memory_s = 0;     ///< bytes of everything else over the data sheet's
+  double items = 0;        ///< work items: what a host has to launch
+  double tensor_s = 0;     ///< collectives of tensor groups
+  double tensor_calls = 0;
+  double exchange_s = 0;  ///< rows to experts elsewhere and back; keys and values of context groups
+  double gather_s = 0;    ///< weights gathered and gradients scattered, that run beside computation
+};
+
+struct StepWork {
+  PhaseWork forward, backward;  ///< of the stage's layers; recompute is backward's
+  PhaseWork ends;               ///< of embedding and output projection, of both passes
+  double replicas_s = 0;        ///< once a step: gradients over replicas, weights gathered anew
+  double optimizer_s = 0;       ///< bytes of the update over the data sheet's bandwidth
+  double send_s = 0;            ///< activations to the next stage and gradients back, of all microbatches
+  double microbatches = 1, stages = 1, chunks = 1;
+  double layers = 1, stage_layers = 1;  ///< of the model, of the stage
+  bool ends_as_layers = false;          ///< embedding and output projection stand in place of a layer each
+  bool stages_over_nodes = false;       ///< a pipeline whose stages are on different nodes
+  double tensor_ranks = 1;
+  double fp8 = 0;  ///< 1 where products are in fp8
+
+  /// Seconds that a GPU would need at the data sheet's FLOP/s for the model's FLOPs: of the naive prediction.
+  double model_flops_s = 0;
+};
+
+/// How the run's framework arranges it, as our layout says it. Throws Error{usage} where no layout of ours does.
+Layout layout_of(const RunRow& run);
+
+/// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
+bool at_ends(const Op& op);
+
+/// Of the run's products, over those of 16 bits. Throws Error{usage} where the GPU has none.
+double product_rate(const RunRow& run, const DataSheet& sheet);
+
+/// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each place
+/// that has some of them (RunRow::rows_sent_once), a place being a node where the group spans several, else a rank; the
+/// experts of a token are drawn evenly. 1 for other dispatchers.
+double share_sent(const RunRow& run, const RunFabric::Group& group);
+
+/// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
+/// layout that the step program refuses.
+StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric);
+
+}  // namespace wt

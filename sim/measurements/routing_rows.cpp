@@ -1,0 +1,244 @@
+#include "sim/measurements/routing_rows.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/measurements/csv.hpp"
+#include "sim/cost/stacks/step_work.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kLoadColumns = {"method", "model", "layer", "iter"};
+const std::vector<std::string> kSetupColumns = {"model_name",
+                                                "layers",
+                                                "hidden",
+                                                "ffn",
+                                                "experts",
+                                                "top_k",
+                                                "heads",
+                                                "kv_heads",
+                                                "vocabulary",
+                                                "sequences",
+                                                "sequence_tokens",
+                                                "microbatches",
+                                                "gpu",
+                                                "gpus",
+                                                "gpus_per_node",
+                                                "interconnect",
+                                                "expert_parallel",
+                                                "loads_dataset",
+                                                "loads_aux_loss",
+                                                "source"};
+
+bool has_all(const std::vector<std::string>& header, const std::vector<std::string>& columns) {
+  return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
+    return std::find(header.begin(), header.end(), column) != header.end();
+  });
+}
+
+/// Load columns and r0 to r(n-1), n >= 2.
+std::vector<std::string> load_columns(const std::vector<std::string>& header) {
+  std::vector<std::string> columns = kLoadColumns;
+  for (std::size_t rank = 0; has_all(header, {fmt::format("r{}", rank)}); ++rank)
+    columns.push_back(fmt::format("r{}", rank));
+  return columns;
+}
+
+constexpr std::int64_t kMostBlocks = 100000;  // layers x microbatches; a step of so many takes seconds to price
+
+RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
+  const auto count = [&](const char* column) { return needed_whole_number(table, row, table.at(column), 1); };
+  const auto text = [&](const char* column) { return row.cells[table.at(column)]; };
+  const std::string where = fmt::format("{}: line {}", table.file.string(), row.line);
+  RoutedSetup s;
+  RunRow& run = s.run;
+  ModelSpec& model = run.model;
+  model.name = text("model_name");
+  model.layers = count("layers");
+  model.d_model = count("hidden");
+  model.ffn = count("ffn");
+  model.experts = count("experts");
+  model.top_k = count("top_k");
+  model.heads = count("heads");
+  model.kv_heads = count("kv_heads");
+  model.vocab = count("vocabulary");
+  model.head_dim = model.d_model / model.heads;
+  run.line = row.line;
+  run.source = text("source");
+  run.gpu = text("gpu");
+  run.interconnect = text("interconnect");
+  run.gpus = run.dp = run.shard_group = count("gpus");
+  run.gpus_per_node = count("gpus_per_node");
+  run.ep = count("expert_parallel");
+  run.zero_stage = 3;
+  run.recompute = RunRow::Recompute::full;
+  run.seq = count("sequence_tokens");
+  run.accumulation = count("microbatches");
+  run.global_batch = count("sequences");
+  const std::int64_t parts = run.gpus * run.accumulation;
+  if (run.global_batch % parts != 0)
+    throw_error(Code::usage, "{}: found {} sequences for {} GPUs x {} microbatches, needs a multiple", where,
+                run.global_batch, run.gpus, run.accumulation);
+  run.microbatch = run.global_batch / parts;
+  if (model.d_model % model.heads != 0)
+    throw_error(Code::usage, "{}: found a width of {} for {} heads, needs a multiple", where, model.d_model,
+                model.heads);
+  check_setup(s, where);
+  s.loads_dataset = text("loads_dataset");
+  s.loads_aux_loss = needed_number(table, row, table.at("loads_aux_loss"), 0);
+  return s;
+}
+
+void add_tables(const fs::path& file, RoutedContext& context) {
+  std::vector<std::string> header;
+  try {
+    header = read_csv_header(file);
+  } catch (const Error& e) {
+    if (e.code() != Code::usage) throw;
+    return;  // some other file that happens to lie beside
+  }
+  if (has_all(header, kSetupColumns)) context.setups.merge(read_routed_setups(file, context.refused));
+  if (has_all(header, kLoadColumns) && load_columns(header).size() > kLoadColumns.size())
+    context.loads.merge(read_rank_loads(file, context.refused));
+}
+
+void add_folder(const fs::path& folder, RoutedContext& context) {
+  std::set<fs::path> files;  // in one order everywhere
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().extension() == ".csv") files.insert(entry.path());
+  for (const fs::path& file : files) add_tables(file, context);
+}
+
+}  // namespace
+
+void check_setup(const RoutedSetup& setup, const std::string& where) {
+  const RunRow& run = setup.run;
+  if (run.model.layers * run.accumulation > kMostBlocks)
+    throw_error(Code::usage, "{}: found {} layers x {} microbatches, allowed are {} together", where, run.model.layers,
+                run.accumulation, kMostBlocks);
+  run.model.check(where);
+  layout_of(run).check(run.model, where);
+}
+
+std::vector<PlacedStep> read_placed_steps(const fs::path& file) {
+  const CsvTable table =
+      read_csv(file, {"method", "model_name", "avg_time_ms"}, OtherColumns::ignored, {"dataset", "aux_loss"});
+  return rows_of<PlacedStep>(table, [](const CsvTable& from, const CsvRow& cells, PlacedStep& row) {
+    row.dataset = cells.cells[from.at("dataset")];
+    row.method = cells.cells[from.at("method")];
+    row.model = cells.cells[from.at("model_name")];
+    row.aux_loss = number(from, cells, from.at("aux_loss"), 0).value_or(0);
+    row.seconds = needed_number(from, cells, from.at("avg_time_ms"), 0) * 1e-3;
+    if (row.seconds <= 0) throw_error(Code::usage, "column 'avg_time_ms': found 0, needs a time above 0");
+  });
+}
+
+namespace {
+
+/// One line of a recording; of a line that cannot be read, what is wrong with it.
+struct LoadLine {
+  std::int64_t line = 0, layer = 0, iteration = 0;
+  std::pair<std::string, std::string> key;  ///< model, method
+  double share = 0;                         ///< of the fullest rank, over the mean one's
+  std::string unusable = {};
+};
+
+void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
+  out.key = {row.cells[table.at("model")], row.cells[table.at("method")]};
+  std::vector<double> rows;
+  for (std::size_t column = kLoadColumns.size(); column < table.columns.size(); ++column)
+    rows.push_back(needed_number(table, row, column, 0));
+  const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
+  if (sum <= 0)
+    throw_error(Code::usage, "{}: line {}: found no rows on any rank, needs some", table.file.string(), row.line);
+  out.layer = needed_whole_number(table, row, table.at("layer"), 0);
+  out.iteration = needed_whole_number(table, row, table.at("iter"), 0);
+  out.share = *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / sum;
+}
+
+using Layers = std::map<std::int64_t, std::map<std::int64_t, double>>;
+
+/// Throws Error{usage} where a layer or an iteration is missing.
+FullestShares settled(const Layers& layers, const std::string& name) {
+  FullestShares out;
+  const std::size_t iterations = layers.begin()->second.size();
+  for (const auto& [layer, shares] : layers) {
+    if (layer != static_cast<std::int64_t>(out.size()) || shares.size() != iterations)
+      throw_error(Code::usage, "{}: found layer {} with {} iterations, needs every layer from 0 with {}", name, layer,
+                  shares.size(), iterations);
+    std::vector<double> last;
+    for (const auto& [iteration, share] : shares) last.push_back(share);
+    last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(std::min(kSettled, last.size())));
+    out.push_back(std::move(last));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(const fs::path& file,
+                                                                             std::vector<std::string>& refused) {
+  const CsvTable table = read_csv(file, load_columns(read_csv_header(file)));
+  if (table.columns.size() < kLoadColumns.size() + 2)
+    throw_error(Code::usage, "{}: line 1: found no columns r0 and r1, needs the rows of two ranks or more",
+                file.string());
+  std::map<std::pair<std::string, std::string>, Layers> seen;
+  std::set<std::pair<std::string, std::string>> broken;
+  for (const LoadLine& line : rows_of<LoadLine>(table, fill_load)) {
+    std::string wrong = line.unusable;
+    if (wrong.empty() && !seen[line.key][line.layer].emplace(line.iteration, line.share).second)
+      wrong = fmt::format("{}: line {}: found iteration {} of this method, model and layer twice, needs it once",
+                          file.string(), line.line, line.iteration);
+    if (wrong.empty()) continue;
+    broken.insert(line.key);
+    refused.push_back(std::move(wrong));
+  }
+  std::map<std::pair<std::string, std::string>, FullestShares> loads;
+  for (const auto& [key, layers] : seen) {
+    if (broken.count(key)) continue;
+    try {
+      loads[key] = settled(layers, fmt::format("{}: {} of {}", file.string(), key.second, key.first));
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+      loads.erase(key);
+      refused.emplace_back(e.what());
+    }
+  }
+  return loads;
+}
+
+std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file, std::vector<std::string>& refused) {
+  const CsvTable table = read_csv(file, kSetupColumns, OtherColumns::ignored);
+  struct Line {
+    std::int64_t line = 0;
+    RoutedSetup setup;
+    std::string unusable = {};
+  };
+  std::map<std::string, RoutedSetup> setups;
+  for (Line& line : rows_of<Line>(
+           table, [](const CsvTable& from, const CsvRow& row, Line& out) { out.setup = setup_of(from, row); })) {
+    const std::string name = line.setup.run.model.name;
+    if (line.unusable.empty() && !setups.emplace(name, std::move(line.setup)).second)
+      line.unusable = fmt::format("{}: line {}: found the model '{}' twice, needs it once", file.string(), line.line, name);
+    if (!line.unusable.empty()) refused.push_back(line.unusable);
+  }
+  return setups;
+}
+
+RoutedContext read_routed_context(const fs::path& file, const fs::path& reference) {
+  RoutedContext context;  // what is there first stays
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  add_folder(folder, context);
+  for (auto& [name, setup] : context.setups) setup.beside = true;
+  if (!fs::equivalent(folder, reference)) add_folder(reference, context);
+  return context;
+}
+
+}  // namespace wt

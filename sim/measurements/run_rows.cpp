@@ -1,0 +1,100 @@
+#include "sim/measurements/run_rows.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/measurements/run_tables.hpp"
+
+namespace wt {
+namespace {
+
+void check_mesh(const RunRow& row) {
+  const double mesh = static_cast<double>(row.dp) * static_cast<double>(row.tp * row.pp) * static_cast<double>(row.cp);
+  if (mesh != static_cast<double>(row.gpus))
+    throw_error(Code::usage, "dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp,
+                mesh, row.gpus);
+  if (row.pp * row.vp > row.model.layers + 2)  // embedding and output projection may have a chunk each
+    throw_error(Code::usage, "{} pipeline stages of {} chunks for {} layers", row.pp, row.vp, row.model.layers);
+  if (row.model.heads % row.tp != 0)
+    throw_error(Code::usage, "{} heads for tensor parallelism of {}", row.model.heads, row.tp);
+}
+
+void complete_batch(RunRow& row) {
+  if (row.microbatch < 1) throw_error(Code::usage, "microbatch not said");
+  const std::int64_t at_once = row.dp * row.microbatch;
+  if (row.accumulation == 0) {
+    if (row.global_batch < 1) throw_error(Code::usage, "neither global batch nor accumulation said");
+    if (row.global_batch % at_once != 0)
+      throw_error(Code::usage, "a global batch of {} sequences for {} ranks x {} sequences", row.global_batch, row.dp,
+                  row.microbatch);
+    row.accumulation = row.global_batch / at_once;
+  }
+  const std::int64_t batch = at_once * row.accumulation;
+  if (batch != row.global_batch)
+    throw_error(Code::usage, "a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches",
+                row.global_batch, row.dp, row.microbatch, row.accumulation);
+}
+
+std::string name_of(const RunRow& r) {
+  std::string name = fmt::format("{}, {} x {}, dp {} tp {} pp {}", r.model.name, r.gpus, r.gpu, r.dp, r.tp, r.pp);
+  if (r.cp > 1) name += fmt::format(" cp {}", r.cp);
+  if (r.ep > 1) name += fmt::format(" ep {}", r.ep);
+  return name + fmt::format(", {} x {} x {} tokens", r.accumulation, r.microbatch, r.seq);
+}
+
+/// Where a source does not say what is computed again, what it says of most of its other runs.
+void assume_recompute(std::vector<RunRow>& rows) {
+  std::map<std::string, std::map<RunRow::Recompute, int>> said;
+  for (const RunRow& row : rows)
+    if (!row.recompute_text.empty()) ++said[row.source + row.framework][row.recompute];
+  for (RunRow& row : rows) {
+    const auto others = said.find(row.source + row.framework);
+    if (!row.recompute_text.empty() || !row.unusable.empty()) continue;
+    if (others == said.end()) {
+      row.assumed.emplace_back("no recompute");
+      continue;
+    }
+    row.recompute = std::max_element(others->second.begin(), others->second.end(), [](const auto& a, const auto& b) {
+                      return a.second < b.second;
+                    })->first;
+    row.assumed.emplace_back("recompute as in the source's other runs");
+  }
+}
+
+}  // namespace
+
+bool ends_count_as_layers(const RunRow& row) { return row.model.layers % (row.pp * row.vp) != 0; }
+
+std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill) {
+  auto rows = rows_of<RunRow>(table, [&](const CsvTable&, const CsvRow& cells, RunRow& row) {
+    fill(cells, row);
+    row.model.check("shape of the model");
+    check_mesh(row);
+    complete_batch(row);
+  });
+  for (RunRow& row : rows) {
+    row.group = row.source + " | " + row.model.name;
+    row.name = row.unusable.empty()     ? name_of(row)
+               : row.model.name.empty() ? fmt::format("line {}", row.line)
+                                        : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);
+  }
+  assume_recompute(rows);
+  return rows;
+}
+
+bool trained_by_nemo(const std::string& framework) {
+  static const std::regex name("NeMo(?! ?AutoModel)", std::regex::icase);
+  return std::regex_search(framework, name);
+}
+
+std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {
+  const std::vector<std::string> header = read_csv_header(file);
+  const bool tables = std::find(header.begin(), header.end(), "measured_metric") != header.end();
+  return tables ? read_simulator_tables(file) : read_training_runs(file);
+}
+
+}  // namespace wt

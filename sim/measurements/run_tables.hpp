@@ -1,0 +1,20 @@
+// How the two schemas of run_rows.hpp become rows.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/measurements/csv.hpp"
+#include "sim/measurements/run_rows.hpp"
+
+namespace wt {
+
+std::vector<RunRow> read_training_runs(const std::filesystem::path& file);
+std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file);
+
+/// A row a line of the table, in order of lines: `fill` sets what the cells say, or throws; what follows from that is
+/// added and checked here.
+std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill);
+
+}  // namespace wt

@@ -1,0 +1,265 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <optional>
+#include <regex>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/measurements/run_tables.hpp"
+
+namespace wt {
+namespace {
+
+const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
+const std::vector<std::string> kOptional = {
+    "source_id",      "framework",  "gpus_per_node",    "interconnect", "arch_type",   "arch_evidence",
+    "heads",          "kv_heads",   "ffn_hidden",       "expert_ffn",   "gated",       "vocab",
+    "experts",        "top_k",      "shared_experts",   "params_total", "fsdp_mode",   "fsdp_shard_group",
+    "dp",             "ep",         "etp",              "tp",           "pp",          "vp",
+    "cp",             "micro_batch", "grad_accum",      "act_ckpt",     "precision",   "moe_routing",
+    "global_batch_seqs", "step_time_s", "mem_gb",       "tokens_per_s_per_gpu", "notes"};
+
+/// One line, its cells by column.
+class Line {
+ public:
+  Line(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
+  const std::string& text(const std::string& column) const { return row_.cells[table_.at(column)]; }
+  bool has(const std::string& column, const std::string& part) const {
+    return text(column).find(part) != std::string::npos;
+  }
+  double real(const std::string& column) const { return number(table_, row_, table_.at(column), 0).value_or(0); }
+  /// A whole number; 0 says as little as an empty cell.
+  std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
+    const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
+    return value == 0 ? std::nullopt : value;
+  }
+  std::int64_t needed(const std::string& column, double highest = 1e6) const {
+    if (const auto value = count(column, highest)) return *value;
+    throw_error(Code::usage, "{} not said", column);
+  }
+
+ private:
+  const CsvTable& table_;
+  const CsvRow& row_;
+};
+
+/// Whether the embedding is the output projection, too: of GPTs and MPTs it is; elsewhere the number of parameters
+/// tells.
+bool tied(const ModelSpec& model, double parameters) {
+  if (model.activation == Activation::gelu) return true;
+  if (parameters == 0) return false;
+  ModelSpec shared = model;
+  shared.tied = true;
+  return std::abs(static_cast<double>(shared.total_parameters()) - parameters) <
+         std::abs(static_cast<double>(model.total_parameters()) - parameters);
+}
+
+bool gated(const std::string& said) {
+  if (said == "1" || said == "1.0" || said == "True" || said == "true" || said == "TRUE") return true;
+  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false" || said == "FALSE") return false;
+  throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
+}
+
+void fill_model(const Line& line, RunRow& row) {
+  ModelSpec& m = row.model;
+  if (line.has("arch_type", "hybrid")) throw_error(Code::usage, "layers of several kinds are not modelled");
+  m.layers = line.needed("layers", 1e4);
+  m.d_model = line.needed("hidden");
+  m.activation = gated(line.text("gated")) ? Activation::swiglu : Activation::gelu;
+  const auto heads = line.count("heads");
+  m.heads = heads.value_or(std::max<std::int64_t>(1, m.d_model / 128));
+  if (!heads) row.assumed.emplace_back("heads of 128");
+  m.kv_heads = line.count("kv_heads").value_or(m.heads);
+  // Qwen3's and GPT-OSS's heads together are not as wide as the model; the table says so beside the shape.
+  static const std::regex stated(R"(head_dim (\d{1,4}))");
+  std::smatch found;
+  m.head_dim =
+      std::regex_search(line.text("arch_evidence"), found, stated) ? std::stoll(found[1]) : m.d_model / m.heads;
+  m.experts = line.count("experts").value_or(0);
+  if (m.experts > 0) {
+    m.ffn = line.text("expert_ffn").empty() ? line.needed("ffn_hidden") : line.needed("expert_ffn");
+    m.top_k = line.needed("top_k");
+    m.shared_ffn = line.count("shared_experts").value_or(0) * m.ffn;
+  } else if (const auto ffn = line.count("ffn_hidden")) {
+    m.ffn = *ffn;
+  } else {
+    // Llama's rule: 4 d_model, two thirds of it for the gate's sake, in multiples of 256.
+    const std::int64_t width = m.activation == Activation::swiglu ? 8 * m.d_model / 3 : 4 * m.d_model;
+    m.ffn = (width + 255) / 256 * 256;
+    row.assumed.push_back(fmt::format("FFN of {}", m.ffn));
+  }
+  const auto parameters = line.real("params_total");
+  if (const auto vocab = line.count("vocab", 1e7)) {
+    m.vocab = *vocab;
+  } else {
+    if (parameters == 0) throw_error(Code::usage, "neither vocabulary nor parameters said");
+    m.vocab = 1;  // both matrices of it are what the layers leave of the parameters
+    const double left = parameters - static_cast<double>(m.total_parameters());
+    m.vocab = std::max<std::int64_t>(1, std::llround(left / static_cast<double>(2 * m.d_model)));
+    row.assumed.push_back(fmt::format("vocabulary of {}", m.vocab));
+  }
+  m.norm = m.activation == Activation::swiglu ? Norm::rmsnorm : Norm::layernorm;
+  if (line.has("framework", "Megatron") && m.norm == Norm::layernorm) {  // GPT: biases everywhere
+    m.norm_bias = true;
+    m.attention.bias = AttentionSpec::Bias::all;
+  }
+  m.tied = tied(m, parameters);
+}
+
+bool found(const std::string& text, const char* words) {
+  return std::regex_search(text, std::regex(words, std::regex::icase));
+}
+
+/// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
+bool on_megatron_core(const Line& line) {
+  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") || trained_by_nemo(line.text("framework"));
+}
+
+void fill_sharding(const Line& line, RunRow& row) {
+  const std::string& mode = line.text("fsdp_mode");
+  if (found(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
+    row.zero_stage = 0;
+  } else if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights stay
+    row.zero_stage = 1;
+  } else if (found(mode, "ZeRO[- ]?(stage ?)?3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
+    row.zero_stage = 3;
+  } else if (!mode.empty()) {
+    throw_error(Code::usage,
+                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies", mode);
+  } else if (on_megatron_core(line)) {
+    row.zero_stage = 1;
+    row.assumed.emplace_back("distributed optimizer");
+  } else if (found(line.text("framework"), "FSDP|ZeRO[- ]?3")) {
+    row.zero_stage = 3;
+    row.assumed.emplace_back("weights over all ranks");
+  }
+  row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
+  if (row.dp * row.cp % row.shard_group != 0)
+    throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
+}
+
+void fill_recompute(const Line& line, RunRow& row) {
+  row.recompute_text = line.text("act_ckpt");
+  if (found(row.recompute_text, "^selective"))
+    row.recompute = RunRow::Recompute::selective;
+  else if (found(row.recompute_text, "^(full|true|yes|1$)"))
+    row.recompute = RunRow::Recompute::full;
+  else if (!found(row.recompute_text, "^(none|no|false|0|off|)$|^none"))
+    throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
+}
+
+/// Of tensor groups, stages and replicas whatever is not said follows from the number of GPUs, or is not there.
+void fill_degrees(const Line& line, RunRow& row) {
+  const auto tp = line.count("tp", 1e4), pp = line.count("pp", 1e4), dp = line.count("dp");
+  row.cp = line.count("cp", 1e4).value_or(1);
+  row.pp = pp.value_or(1);
+  const std::int64_t others = dp.value_or(0) * row.pp * row.cp;
+  row.tp = tp.value_or(others > 0 && row.gpus % others == 0 ? row.gpus / others : 1);
+  if (!tp && others == 0) row.assumed.emplace_back("no tensor parallelism");
+  if (!pp) row.assumed.emplace_back("no pipeline");
+  row.dp = dp.value_or(std::max<std::int64_t>(1, row.gpus / (row.tp * row.pp * row.cp)));
+}
+
+void fill_mesh(const Line& line, RunRow& row) {
+  row.gpus = line.needed("n_gpus");
+  row.gpus_per_node = line.count("gpus_per_node").value_or(8);
+  fill_degrees(line, row);
+  row.vp = row.pp > 1 ? line.count("vp", 1e4).value_or(1) : 1;
+  row.ep = line.count("ep", 1e4).value_or(1);
+  // Experts are cut over the tensor group, too, unless their ranks are more than there are replicas: then each tensor
+  // rank has experts of its own (Megatron-Core's folding).
+  const std::int64_t etp = line.count("etp", 1e4).value_or(row.dp * row.cp % row.ep == 0 ? row.tp : 1);
+  if (etp != 1 && etp != row.tp)
+    throw_error(Code::usage, "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none",
+                etp, row.tp);
+  row.whole_experts = etp < row.tp;
+  // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
+  // 2021, its fork Megatron-DeepSpeed and InternEvo's table do not.
+  const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
+  const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed")) && ampere,
+             old = first || line.has("framework", "InternEvo");
+  row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
+  row.flash_attention = !first;
+}
+
+void fill_dispatcher(const Line& line, RunRow& row) {
+  const std::string said = line.text("framework") + " " + line.text("moe_routing") + " " + line.text("notes");
+  static const std::regex once("DeepEP|HybridEP"), overlapped("(^|[^o]) EP overlap( ON|;| [+]|$)");
+  row.rows_sent_once = std::regex_search(said, once);
+  row.exchange_overlapped = std::regex_search(said, overlapped);
+}
+
+void fill_microbatch(const Line& line, RunRow& row) {
+  if (const auto said = line.count("micro_batch", 1e5)) {
+    row.microbatch = *said;
+  } else if (row.accumulation > 0 && row.global_batch > 0) {
+    row.microbatch = row.global_batch / (row.dp * row.accumulation);
+  } else {
+    row.microbatch = 1;
+    row.assumed.emplace_back("microbatch of 1");
+  }
+}
+
+/// Of the matrix products: "amp_bf16/DEFAULT", "FP8", "bf16 (fp32 grad accum)".
+std::string precision(const Line& line, RunRow& row) {
+  if (line.text("precision").empty()) {
+    row.assumed.emplace_back("16-bit products");
+    return line.has("gpu", "V100") ? "fp16" : "bf16";
+  }
+  for (const char* name : {"fp8", "FP8", "fp16", "bf16", "BF16"})
+    if (line.has("precision", name)) return name[0] == 'F' ? "fp8" : name[0] == 'B' ? "bf16" : name;
+  return line.text("precision");
+}
+
+void fill_memory(const Line& line, RunRow& row) {
+  row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all sources print GiB, as GB or GiB
+  if (row.memory_bytes == 0) return;
+  if (line.has("framework", "SimuMax")) {
+    row.memory_of = MemoryOf::peak_allocated;
+  } else if (line.has("framework", "torchtitan")) {
+    row.memory_of = MemoryOf::peak_reserved;  // max_reserved_gib of its DeviceMemoryMonitor
+  } else if (line.has("framework", "nanotron")) {
+    row.memory_of = MemoryOf::peak_reserved;
+    row.assumed.emplace_back("memory reserved on the first rank");  // up to three times what can be live
+  } else {
+    row.memory_of = MemoryOf::peak;
+  }
+}
+
+void fill_time(const Line& line, RunRow& row) {
+  const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
+  row.step_s = line.real("step_time_s");
+  if (row.step_s == 0 && rate > 0) row.step_s = static_cast<double>(row.tokens()) / rate;
+}
+
+}  // namespace
+
+std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
+  const CsvTable table = read_csv(file, kNeeded, OtherColumns::ignored, kOptional);
+  return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
+    const Line line(table, cells);
+    row.source = line.text("source_id");
+    row.framework = line.text("framework");
+    row.gpu = line.text("gpu");
+    row.interconnect = line.text("interconnect");
+    row.model.name = line.text("model");
+    row.model.source = line.text("arch_evidence");
+    row.routing = line.text("moe_routing");
+    row.precision = precision(line, row);
+    if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
+    fill_memory(line, row);
+    row.seq = line.needed("seq_len", 1e8);
+    fill_mesh(line, row);
+    fill_sharding(line, row);
+    fill_recompute(line, row);
+    fill_dispatcher(line, row);
+    fill_model(line, row);
+    row.accumulation = line.count("grad_accum", 1e5).value_or(0);
+    row.global_batch = line.count("global_batch_seqs").value_or(0);
+    fill_microbatch(line, row);
+    if (row.global_batch == 0) row.global_batch = row.dp * row.microbatch * row.accumulation;
+    fill_time(line, row);
+  });
+}
+
+}  // namespace wt

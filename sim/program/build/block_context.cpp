@@ -1,0 +1,54 @@
+// Context parallelism of a block: keys and values of whole sequences, gathered before attention or passed round a ring while
+// it works; and attention's core computed again.
+#include "sim/program/build/block_ops.hpp"
+
+namespace wt {
+
+Op BlockOps::gather_kv(Direction direction) const {
+  Op o = op("kv.gather" + suffix(direction), Action::gather_kv, direction);
+  collective(o, OpKind::all_gather, Axis::context, fixed(sizes_.kv_gathered));
+  o.waits = {{"project" + suffix(direction)}};
+  o.allocates = {{"kv.gathered", fixed(sizes_.kv_held)}};
+  o.frees = {{"kv"}};
+  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
+  return o;
+}
+
+Op BlockOps::reduce_kv() const {
+  Op o = op("kv.reduce.bwd", Action::gather_kv, Direction::backward);
+  collective(o, OpKind::reduce_scatter, Axis::context, fixed(sizes_.kv_gathered));
+  o.waits = {{"attn.bwd"}};
+  o.allocates = {{"gkv", fixed(sizes_.kv)}};
+  o.frees = {{"gkv.gathered"}};
+  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
+  return o;
+}
+
+/// The ring's messages are a gather's: each rank's keys and values pass every hop but one. In backward they go round once
+/// more, and their gradients with them.
+void BlockOps::add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const {
+  Op gather = gather_kv(Direction::backward), reduce = reduce_kv();
+  gather.waits = reduce.waits = waits;
+  gather.frees = {{"kv.gathered"}};
+  out.push_back(gather);
+  out.push_back(reduce);
+}
+
+Op BlockOps::ring_end(Direction direction) const {
+  Op o = op("kv.ring" + suffix(direction), Action::gather_kv, direction);
+  o.kind = OpKind::host;
+  o.waits = {{"kv.gather" + suffix(direction)}};
+  if (direction == Direction::backward) o.waits.push_back({"kv.reduce.bwd"});
+  return o;
+}
+
+double BlockOps::core_bytes() const { return sizes_.heads + sizes_.logsumexp; }
+
+Op BlockOps::core_again() const {
+  Op o = op("core.rec", Action::attention, Direction::recompute, Group::dense);
+  o.work = {core_work(Direction::recompute)};
+  o.allocates = {{"core", fixed(core_bytes())}};
+  return o;
+}
+
+}  // namespace wt

@@ -1,0 +1,67 @@
+// In which order the ops of a block stand, and the exchanges of rows between them.
+#include "sim/program/build/block_ops.hpp"
+
+namespace wt {
+
+Op BlockOps::all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const {
+  Op o = op(name + suffix(direction), action, direction);
+  collective(o, OpKind::all_to_all, Axis::expert, sent);
+  o.waits = std::move(waits);
+  return o;
+}
+
+std::string BlockOps::last(Direction direction) const {
+  return (moe() ? "combine" : tensor() && direction == Direction::forward ? "ffn.add" : "ffn") + suffix(direction);
+}
+
+std::string BlockOps::chosen(Direction direction) const { return (tensor() ? "mix" : "attn") + suffix(direction); }
+
+void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
+  const bool local = !remote();
+  const std::string s = suffix(direction);
+  add_attention(out, direction, again);
+  if (!local) {
+    if (direction == Direction::forward)
+      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{chosen(direction)}}));
+    Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
+                             {{direction == Direction::forward ? "counts" + s : chosen(direction)}});
+    dispatch.allocates = {{"recv", sent_rows()}};
+    if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
+    dispatch.frees = {{"y"}};
+    out.push_back(dispatch);
+  }
+  if (has_ffn()) add_ffn(out, direction, again);  // shared experts work while rows travel
+  if (!moe()) return;
+  add_experts(out, direction, again);
+  if (!local) {
+    Op collect = all_to_all("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
+    collect.allocates = {{"co", fixed(sizes_.routed)}};
+    collect.frees = {{sequence() ? "eo.own" : "eo"}};
+    out.push_back(collect);
+  }
+  if (direction == Direction::forward) out.push_back(combine(direction, again));
+}
+
+void BlockOps::add_ffn_backward(Nodes& out, const LayerRecompute& again) const {
+  if (!moe()) return add_ffn(out, Direction::backward, again);
+  out.push_back(combine(Direction::backward, again));
+  if (remote()) {
+    Op collect = all_to_all("collect", Action::collect, Direction::backward, fixed(sizes_.routed), {{"combine.bwd"}});
+    collect.allocates = {{"gco", sent_rows()}};
+    collect.frees = {{"go"}};
+    out.push_back(collect);
+  }
+  if (has_ffn()) add_ffn(out, Direction::backward, again);
+  if (again.experts) add_experts(out, Direction::recompute, again);
+  add_experts(out, Direction::backward, again);
+}
+
+void BlockOps::add_dispatch_backward(Nodes& out) const {
+  if (!remote()) return;
+  Op dispatch = all_to_all("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
+  dispatch.allocates = {{"gy", fixed(sizes_.routed)}};
+  dispatch.frees = {{sequence() ? "gre.own" : "gre"}};
+  out.push_back(dispatch);
+}
+
+}  // namespace wt

@@ -1,0 +1,250 @@
+#include "sim/program/build/build.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/program/build/pipeline.hpp"
+#include "sim/program/build/step_builder.hpp"
+#include "sim/program/build/tensor_slice.hpp"
+
+namespace wt {
+namespace {
+
+/// Builds the program of one rank class. Layer loops are peeled at the ends because the first and the last layer have
+/// one neighbour less to prefetch.
+class Builder : private StepBuilder {
+ public:
+  Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
+      : StepBuilder(model, layout, options, expert_rank, every_layer(model)) {}
+
+  Program build() {
+    add_resident();
+    const int last = program_.microbatches - 1, alike = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
+    const auto add = [&](int from, int to, bool is_first, bool is_last) {
+      if (from <= to) program_.nodes.push_back(loop(Loop::Index::microbatch, from, to, microbatch(is_first, is_last)));
+    };
+    if (last > 0) add(0, alike - 1, true, false);
+    add(alike, last - 1, false, false);
+    program_.nodes.push_back(last_loop(state_sharded() && last == 0));
+    add_epilogue();
+    return std::move(program_);
+  }
+
+ private:
+  /// The last microbatch, which may have fewer sequences: its ops are those of a layout with that microbatch.
+  Loop last_loop(bool is_first) const {
+    Layout smaller = layout_;
+    if (options_.last_microbatch > 0) smaller.microbatch = options_.last_microbatch;
+    const int last = program_.microbatches - 1;
+    return loop(Loop::Index::microbatch, last, last, Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
+  }
+
+  // ---- memory held all the time ----
+  void add_resident() {
+    const double states = over_groups(state_elements), shards = over_groups(shard_elements);
+    program_.resident.push_back({"masters", fixed(4 * states)});
+    program_.resident.push_back({"moments", fixed(8 * states)});
+    program_.resident.push_back({"gradient shards", fixed(4 * shards)});
+    if (state_sharded()) program_.resident.push_back({"weight shards", fixed(sizes_.word * shards)});
+    program_.resident.push_back({"gathered slots", fixed(slots(weight_slots(model_, layout_)) * sizes_.word)});
+    program_.resident.push_back({"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4)});
+    if (!layout_.reduce_every_microbatch)
+      program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
+    add_tables();
+  }
+
+  /// Elements of all slots of a kind.
+  double slots(std::int64_t count) const {
+    double sum = 0;
+    for (Group group : {Group::dense, Group::expert})
+      for (std::int64_t slot = 0; slot < count; ++slot) sum += as_double(slot_elements(model_, layout_, group, slot, count));
+    return sum;
+  }
+
+  /// Layer loop body of the forward pass; prefetches the next layer, or the head from the last one.
+  Nodes forward_layer(int layer, bool first_microbatch) const {
+    Nodes out;
+    if (layer < program_.layers - 1) {
+      const std::string before = blocks(std::max(0, layer - 1)).last(Direction::forward);
+      for (Group group : block_groups(layer + 1))
+        out.push_back(groups(layer + 1).unshard(group, Direction::forward, {{before, -1}}, 1, first_microbatch));
+      if (first_microbatch)
+        for (Group group : {Group::dense, Group::expert}) groups(std::min(layer + 2, program_.layers - 1)).add_refresh(out, group, 2);
+    } else if (!model_.tied) {
+      groups().add_head_unshard(out, first_microbatch);
+    }
+    blocks(layer).add_block(out, Direction::forward, again(layer));
+    return out;
+  }
+
+  /// Layer loop body of the backward pass. The last layer still has its weights from the forward pass.
+  Nodes backward_layer(int layer, bool last_microbatch) const {
+    Nodes out;
+    const bool is_last = layer == program_.layers - 1;
+    const bool reduces = layout_.reduce_every_microbatch || last_microbatch, gathers = layout_.reshard_after_forward;
+    const LayerRecompute again = this->again(layer);
+    const BlockOps block = blocks(layer);
+    if (is_last || !gathers)  // names the gathered weights as the backward ops know them; nothing moves
+      for (Group group : block_groups(layer)) {
+        Op kept = op(unshard_name(group, Direction::backward), Action::unshard, Direction::backward, group);
+        kept.kind = OpKind::host;
+        kept.lane = Lane::host;
+        kept.waits = {{unshard_name(group, Direction::forward)}};
+        out.push_back(kept);
+      }
+    if (layer > 0 && gathers)
+      for (Group group : block_groups(layer - 1))
+        out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
+    if (again.block) block.add_block(out, Direction::recompute, again);
+    block.add_ffn_backward(out, again);
+    if (reduces) {
+      if (!is_last) groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
+      else if (!model_.tied) groups().add_accumulate(out, Group::head, 0, last_microbatch);
+      if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
+    }
+    block.add_dispatch_backward(out);
+    if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
+    if (again.attention) block.add_attention(out, Direction::recompute, again);
+    block.add_attention(out, Direction::backward, again);
+    if (!reduces) return out;
+    groups(layer).add_copy_sum(out);
+    if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
+    if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
+    groups(layer).add_reduce(out, Group::dense, {{layer_end()}});
+    return out;
+  }
+
+  Nodes microbatch(bool first_microbatch, bool last_microbatch) const {
+    Nodes out;
+    const int last = program_.layers - 1;
+    const bool reduces = layout_.reduce_every_microbatch || last_microbatch;
+    Op load = op("data", Action::load_batch);
+    load.kind = OpKind::host;
+    load.lane = Lane::host;
+    out.push_back(load);
+    if (first_microbatch) groups().add_first_refresh(out);
+    if (model_.tied) {  // embedding and output projection are one: gathered once, kept from end to end
+      groups().add_head_unshard(out, first_microbatch);
+    } else {
+      // A later microbatch gathers into slots that the one before has read to its end.
+      Op embedding = groups().unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
+      embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
+      out.push_back(embedding);
+    }
+    const std::vector<Ref> free{{layer_end(), 0, 0, -1}};
+    Nodes first;
+    for (Group group : block_groups(0)) first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
+    out.push_back(loop(Loop::Index::layer, 0, 0, first));
+    blocks(0).add_embed(out, Direction::forward);
+
+    for (const Alike& run : alike(0, last - 1)) out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
+    out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
+    blocks(last).add_head(out);
+    if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
+    out.push_back(loop(Loop::Index::layer, last, last, backward_layer(last, last_microbatch)));
+    const std::vector<Alike> middle = alike(1, last - 1);
+    for (auto run = middle.rbegin(); run != middle.rend(); ++run)
+      out.push_back(loop(Loop::Index::layer, run->last, run->first, backward_layer(run->first, last_microbatch)));
+    if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
+
+    const Group outermost = model_.tied ? Group::head : Group::embedding;
+    blocks(0).add_embed(out, Direction::backward);
+    if (!reduces) return out;
+    groups().add_reduce(out, outermost, {{"embed.bwd"}});
+    Nodes rest;
+    groups().add_accumulate(rest, Group::expert, 0, last_microbatch);
+    groups().add_accumulate(rest, Group::dense, 0, last_microbatch);
+    out.push_back(loop(Loop::Index::layer, 0, 0, rest));
+    groups().add_accumulate(out, outermost, 0, last_microbatch);
+    return out;
+  }
+};
+
+}  // namespace
+
+ProgramOptions program_options(const RunSpec& run) {
+  ProgramOptions options;
+  options.seq = run.seq;
+  options.microbatches = run.microbatches();
+  options.last_microbatch = run.sequences().last;
+  options.precision = run.precision;
+  options.transport_scratch = run.device == DeviceKind::cpu;  // Gloo; NCCL reduces in place
+  return options;
+}
+
+std::int64_t weight_slots(const ModelSpec& model, const Layout& layout) {
+  return layout.reshard_after_forward ? std::min<std::int64_t>(2, model.layers) : model.layers;
+}
+
+std::int64_t gradient_slots(const ModelSpec& model, const Layout& layout) {
+  return layout.reduce_every_microbatch ? std::min<std::int64_t>(2, model.layers) : model.layers;
+}
+
+Axis state_copies_axis(const Layout& layout) {
+  return layout.optimizer_shard == 1 ? Axis::replicate : Axis::optimizer_replicate;
+}
+
+Axis shard_axis(Group group) { return group == Group::expert ? Axis::expert_shard : Axis::shard; }
+
+std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  switch (group) {
+    case Group::dense: return model.dense_parameters(layer);
+    case Group::expert: return model.moe(layer) ? layout.slots_per_rank(model) * model.expert_parameters() : 0;
+    case Group::embedding: return model.embedding_parameters();
+    case Group::head: return model.head_parameters();
+    case Group::router_bias: return model.moe_layers() * model.experts;
+    case Group::none: return 0;
+  }
+  return 0;
+}
+
+std::int64_t shard_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  return state_elements(model, layout, group, layer) * layout.optimizer_shard;
+}
+
+std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
+  const std::int64_t ranks = Mesh(layout).size(shard_axis(group)) * layout.optimizer_shard;
+  return (group_elements(model, layout, group, layer) + ranks - 1) / ranks;
+}
+
+std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot, std::int64_t slots) {
+  std::int64_t most = 0;
+  for (std::int64_t layer = slot; layer < model.layers; layer += slots)
+    most = std::max(most, shard_elements(model, layout, group, layer) * Mesh(layout).size(shard_axis(group)));
+  return most;
+}
+
+namespace {
+
+void check_resident(const Layout& layout, const ProgramOptions& options) {
+  if (options.last_microbatch > 0 && options.last_microbatch != layout.microbatch)
+    throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay", layout.name(),
+                options.last_microbatch, layout.microbatch);
+  if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
+    throw_error(Code::usage, "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)", layout.name(),
+                options.microbatches, layout.pipeline);
+}
+
+}  // namespace
+
+ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
+  layout.check(model, "layout " + layout.name());
+  if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
+    throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many", layout.name(),
+                options.last_microbatch, layout.microbatch);
+  if (layout.resident_weights()) check_resident(layout, options);
+  ProgramSet set;
+  const ModelSpec slice = tensor_slice(model, layout.tensor);
+  // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage are
+  // one class.
+  const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
+  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
+    for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
+      set.programs.push_back(layout.resident_weights() ? stage_program(slice, layout, options, stage, expert_rank)
+                                                       : Builder(slice, layout, options, expert_rank).build());
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
+    set.class_of_rank.push_back(static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
+  return set;
+}
+
+}  // namespace wt

@@ -1,0 +1,40 @@
+#include "sim/program/build/op_factory.hpp"
+
+namespace wt {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+Amount fixed(double bytes) { return {bytes, 0}; }
+Amount sum(const Amount& a, const Amount& b) { return {a.fixed + b.fixed, a.per_row + b.per_row}; }
+Amount difference(const Amount& a, const Amount& b) { return {a.fixed - b.fixed, a.per_row - b.per_row}; }
+
+std::string suffix(Direction direction) {
+  return direction == Direction::forward ? ".fwd" : direction == Direction::recompute ? ".rec" : ".bwd";
+}
+
+OpFactory::OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
+                     std::int64_t expert_rank)
+    : model_(model), layout_(layout), options_(options), layer_(layer), expert_rank_(expert_rank), sizes_(model, layout, options, layer) {}
+
+Op OpFactory::op(std::string name, Action action, Direction direction, Group group) const {
+  Op o;
+  o.name = std::move(name);
+  o.action = action;
+  o.direction = direction;
+  o.group = group;
+  return o;
+}
+WorkItem OpFactory::item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims) const {
+  return make_item(kernel, direction == Direction::backward ? Pass::backward : Pass::forward, options_.precision, rows, dims);
+}
+void OpFactory::collective(Op& o, OpKind kind, Axis axis, Amount bytes) {
+  o.kind = kind;
+  o.lane = lane_of(kind, axis);
+  o.collective = {axis, bytes};
+}
+
+double OpFactory::padded(Group group) const {
+  return as_double(shard(group) * Mesh(layout_).size(shard_axis(group)));
+}
+bool OpFactory::sharded(Group group) const { return Mesh(layout_).size(shard_axis(group)) > 1; }
+
+}  // namespace wt

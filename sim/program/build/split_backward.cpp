@@ -1,0 +1,58 @@
+#include "sim/program/build/split_backward.hpp"
+
+#include <algorithm>
+
+namespace wt {
+namespace {
+
+bool halved(const WorkItem& item) {
+  return item.pass == Pass::backward && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
+}
+
+/// Either half has a forward product's FLOPs. The gradient of the input is a product of the same rows, the other way round.
+WorkItem half(WorkItem item) {
+  item.pass = Pass::forward;
+  std::swap(item.dims[0], item.dims[1]);
+  return item;
+}
+
+/// Gradients travel on, "g...", and where they were gathered they are counted among what is kept; what forward saved is
+/// needed again.
+bool saved(const Ref& buffer) { return buffer.name.front() != 'g' && !buffer.name.ends_with(".gathered"); }
+
+}  // namespace
+
+void split_backward(Nodes& layer, const Sizes& s) {
+  Op* last = nullptr;
+  for (Node& node : layer) {
+    Op& o = std::get<Op>(node);
+    if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
+    for (WorkItem& item : o.work)
+      if (halved(item)) item = half(item);
+    std::erase_if(o.frees, saved);
+    last = &o;
+  }
+  // Of q, k and v, of the output projection, of the FFN's and the experts' two products.
+  last->allocates.push_back({"weights.kept", fixed(s.qkv + s.whole_x + s.ffn_gate_up + (s.ffn_gate_up > 0 ? s.whole_x : 0))});
+  if (s.gate_up.fixed > 0 || s.gate_up.per_row > 0) last->allocates.push_back({"weights.rows.kept", sum(s.gate_up, s.row_block)});
+}
+
+Op weight_gradients(const Nodes& layer) {
+  Op out;
+  out.name = kWeightGradients;
+  out.action = Action::attention;
+  out.direction = Direction::backward;
+  out.group = Group::dense;
+  for (const Node& node : layer) {
+    const Op& o = std::get<Op>(node);
+    if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
+    for (const WorkItem& item : o.work)
+      if (halved(item)) out.work.push_back(half(item));
+    std::copy_if(o.frees.begin(), o.frees.end(), std::back_inserter(out.frees), saved);
+  }
+  out.frees.push_back({"weights.kept"});
+  out.frees.push_back({"weights.rows.kept"});
+  return out;
+}
+
+}  // namespace wt

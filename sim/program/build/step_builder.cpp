@@ -1,0 +1,111 @@
+#include "sim/program/build/step_builder.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace wt {
+
+StepBuilder::StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank,
+                         std::vector<int> layers)
+    : OpFactory(model, layout, options, 0, expert_rank), layers_(std::move(layers)) {
+  program_.layers = static_cast<int>(model_.layers);
+  program_.microbatches = static_cast<int>(options_.microbatches);
+}
+
+std::vector<int> StepBuilder::every_layer(const ModelSpec& model) {
+  std::vector<int> layers(static_cast<std::size_t>(model.layers));
+  std::iota(layers.begin(), layers.end(), 0);
+  return layers;
+}
+
+std::vector<Group> StepBuilder::block_groups(int layer) const {
+  if (model_.moe(layer)) return {Group::dense, Group::expert};
+  return {Group::dense};
+}
+
+bool StepBuilder::same_copies(int a, int b) const {
+  return !copies() || copy_exchange(model_, layout_, a, expert_rank_).rows() == copy_exchange(model_, layout_, b, expert_rank_).rows();
+}
+
+std::vector<StepBuilder::Alike> StepBuilder::alike(int first, int last) const {
+  const auto kind = [this](int layer) { return model_.moe(std::clamp(layer, 0, program_.layers - 1)); };
+  const auto same = [&](int a, int b) {
+    for (int delta = -1; delta <= 2; ++delta)
+      if (kind(a + delta) != kind(b + delta)) return false;
+    return again(a) == again(b) && same_copies(a, b);
+  };
+  std::vector<Alike> out;
+  for (int layer = first; layer <= last; ++layer)
+    if (!out.empty() && same(out.back().first, layer)) out.back().last = layer;
+    else out.push_back({layer, layer});
+  return out;
+}
+
+double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const {
+  std::int64_t sum = 0;
+  if (has_embedding()) sum += elements(model_, layout_, Group::embedding, 0);
+  if (has_head()) sum += elements(model_, layout_, Group::head, 0);
+  for (const int layer : layers_)
+    for (Group group : {Group::dense, Group::expert}) sum += elements(model_, layout_, group, layer);
+  return as_double(sum);
+}
+
+void StepBuilder::add_tables() {
+  program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
+  // Additive masks: of all positions with linear biases; under context parallelism of the rank's two pieces (of 2C), up
+  // to their ends.
+  const double length = as_double(options_.seq) / as_double(2 * layout_.context), pieces = as_double(2 * layout_.context + 1);
+  const double elements = cut() ? pieces * length * length : model_.attention.alibi ? as_double(options_.seq * options_.seq) : 0;
+  if (elements > 0)
+    program_.resident.push_back({"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
+  if (biased()) program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
+}
+
+std::string StepBuilder::add_norm_sum(const std::string& name, Axis axis, const std::string& after) {
+  if (Mesh(layout_).size(axis) == 1) return after;
+  Op reduce = op(name, Action::reduce_norm);
+  collective(reduce, OpKind::all_reduce, axis, fixed(4));
+  reduce.waits = {{after}};
+  program_.nodes.push_back(reduce);
+  return name;
+}
+
+void StepBuilder::add_epilogue() {
+  const double states = over_groups(state_elements);
+  Op norm = op("norm", Action::gradient_norm);
+  norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(states))};
+  if (has_embedding()) norm.waits = {{groups().last_gradient(Group::embedding)}};
+  for (const int layer : layers_)
+    for (Group group : block_groups(layer)) norm.waits.push_back({groups().last_gradient(group), 0, layer});
+  if (has_head()) norm.waits.push_back({groups().last_gradient(Group::head)});
+  program_.nodes.push_back(norm);
+  const std::string summed = add_norm_sum("norm.stages", Axis::pipeline, add_norm_sum("norm.reduce", Axis::state, "norm"));
+  Op optimizer = op("optimizer", Action::optimizer);
+  optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(states))};
+  optimizer.waits = {{summed}};
+  program_.nodes.push_back(optimizer);
+  if (biased()) add_bias_update();
+  if (layout_.world() > 1) {
+    Op loss = op("loss.reduce", Action::reduce_loss);
+    collective(loss, OpKind::all_reduce, Axis::world, fixed(12));
+    loss.waits = {{"optimizer"}};
+    program_.nodes.push_back(loss);
+  }
+}
+
+/// Loss-free balancing: after the step the biases move against the loads of all its microbatches on all ranks.
+void StepBuilder::add_bias_update() {
+  Op update = op("router_bias", Action::update_bias, Direction::forward, Group::router_bias);
+  update.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(router_loads())), {1})};
+  update.waits = {{"optimizer"}};
+  if (layout_.world() > 1) {
+    Op loads = op("router_loads.reduce", Action::reduce_loads, Direction::forward, Group::router_bias);
+    collective(loads, OpKind::all_reduce, Axis::world, fixed(4 * as_double(router_loads())));
+    loads.waits = {{"optimizer"}};
+    program_.nodes.push_back(loads);
+    update.waits = {{"router_loads.reduce"}};
+  }
+  program_.nodes.push_back(update);
+}
+
+}  // namespace wt

@@ -1,0 +1,53 @@
+// What builders of a step's program share: which layers the rank has, the sizes of what it holds all the time, and the end
+// of the step.
+#pragma once
+#include "sim/program/build/block_ops.hpp"
+#include "sim/program/build/group_ops.hpp"
+
+namespace wt {
+
+class StepBuilder : protected OpFactory {
+ protected:
+  /// `layers`: ascending. Layer 0 comes with the embedding, the model's last one with the head.
+  StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank,
+              std::vector<int> layers);
+  static std::vector<int> every_layer(const ModelSpec& model);
+  static Loop loop(Loop::Index index, int first, int last, Nodes body) {
+    return {index, first, last, first > last, std::move(body)};
+  }
+
+  GroupOps groups(int layer = 0) const { return {model_, layout_, options_, layer, expert_rank_}; }
+  BlockOps blocks(int layer) const { return {model_, layout_, options_, layer, expert_rank_}; }
+  /// Those of the block's groups that this layer has.
+  std::vector<Group> block_groups(int layer) const;
+  bool has_embedding() const { return layers_.front() == 0 && !model_.tied; }
+  bool has_head() const { return layers_.back() == program_.layers - 1; }
+
+  LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
+  /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its body
+  /// gathers for a neighbour.
+  struct Alike {
+    int first, last;
+  };
+  std::vector<Alike> alike(int first, int last) const;
+
+  /// Sum of a size over all groups of this rank.
+  double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
+  /// Tables and masks that are resident whatever the layout, and router biases.
+  void add_tables();
+  /// Norm of the gradients, optimizer, router biases, loss.
+  void add_epilogue();
+
+  Program program_;
+  std::vector<int> layers_;
+
+ private:
+  bool same_copies(int a, int b) const;
+  bool biased() const { return model_.moe_layers() > 0 && model_.router.bias_update_rate > 0; }
+  std::int64_t router_loads() const { return group_elements(model_, layout_, Group::router_bias, 0); }
+  /// The next sum of the squares over an axis; returns the op that has it.
+  std::string add_norm_sum(const std::string& name, Axis axis, const std::string& after);
+  void add_bias_update();
+};
+
+}  // namespace wt

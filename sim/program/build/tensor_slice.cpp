@@ -1,0 +1,15 @@
+#include "sim/program/build/tensor_slice.hpp"
+
+#include <algorithm>
+
+namespace wt {
+
+ModelSpec tensor_slice(const ModelSpec& model, std::int64_t tensor) {
+  ModelSpec slice = model;
+  for (std::int64_t* width : {&slice.heads, &slice.ffn, &slice.dense_ffn, &slice.shared_ffn}) *width /= tensor;
+  slice.kv_heads = std::max<std::int64_t>(1, model.kv_heads / tensor);
+  slice.vocab = (model.vocab + tensor - 1) / tensor;
+  return slice;
+}
+
+}  // namespace wt

@@ -1,0 +1,38 @@
+// Loads of experts as histograms: shipped ones, a file, or any routing source.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "configs/spec/evidence.hpp"
+#include "configs/spec/model.hpp"
+#include "sim/program/routing/routing.hpp"
+
+namespace wt {
+
+/// Tokens per expert, one row a recorded layer (read_histogram); a model with more layers reuses the rows in order.
+struct LoadScenario {
+  std::string name;
+  std::vector<std::vector<double>> counts;  ///< [row][expert], any positive scale
+  Provenance evidence;
+};
+
+/// A histogram file (layer, expert, count), or the name of one in configs/routing ("olmoe-c4"). Its evidence is what a
+/// comment line of the file says after "Evidence:"; a file that says nothing is `assumed`. `experts` as in
+/// read_histogram. Throws Error{usage}.
+LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts);
+
+/// The loads of another model as a stand-in for one with other experts: each layer's loads in order of size, read off at
+/// as many places as this model has experts, and dealt out in an order of no meaning. How uneven they are stays; no
+/// expert gets more than all tokens (1 / top_k of the choices). Evidence: assumed.
+LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model);
+
+/// Shares of a layer, summing to 1; a model with more layers reuses the rows in order.
+std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer);
+
+/// Loads of a routing source, summed over the source ranks and over steps first..last, microbatch 0, one row a layer.
+LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,
+                           std::int64_t source_ranks, std::int64_t first_step, std::int64_t last_step,
+                           Provenance evidence);
+
+}  // namespace wt

@@ -1,0 +1,96 @@
+// Sharded checkpoints. One replica writes; each of its ranks writes what it owns of the fp32 masters and AdamW moments,
+// keyed by logical parameter, into safetensors files that PyTorch's HuggingFaceStorageReader and any other layout of ours
+// can read. Saving is asynchronous: training stands still while values are copied, a thread writes them. Files go to
+// step-N.partial; when all are synced, rank 0 writes manifest.json, renames the folder to step-N and points `latest` at it.
+// A folder without a manifest, or whose files do not match it, is not a checkpoint.
+#pragma once
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "trainer/communication/communicator.hpp"
+#include "trainer/data/sampler.hpp"
+#include "trainer/safetensors/safetensors.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/parameters/weights.hpp"
+
+namespace wt {
+
+struct SaveTimes {
+  double blocking_s = 0;  ///< training stood still for so long: waiting for the save before, and the copy
+  double total_s = 0;     ///< from the same moment until this rank had written; on rank 0, until the checkpoint was valid
+  double bytes = 0;       ///< written by this rank
+};
+
+/// A copy of what this rank writes, in plain host memory: it counts neither as tensor memory nor, on a GPU, as its memory.
+/// The buffer is kept from save to save, because touching fresh pages costs more than the copy.
+class StagedState {
+ public:
+  void copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank);
+  /// Tensors of each file. A key is in a file once, so a parameter cut into several rectangles fills several files.
+  const std::vector<std::vector<OutgoingTensor>>& files() const { return files_; }
+  std::int64_t bytes() const;
+
+ private:
+  HostBuffer values_;
+  std::vector<std::vector<OutgoingTensor>> files_;
+};
+
+/// Saves checkpoints of one run, one at a time. Collective over all ranks.
+class CheckpointSaver {
+ public:
+  /// `done` hears of every finished save, on the training thread, at the next call.
+  using Done = std::function<void(std::int64_t step, const SaveTimes&)>;
+  CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators, Done done);
+  /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
+  ~CheckpointSaver();
+  CheckpointSaver(const CheckpointSaver&) = delete;
+  CheckpointSaver& operator=(const CheckpointSaver&) = delete;
+
+  /// Waits for the save before, copies, returns; writing goes on. Throws Error{runtime} on every rank when a rank could not
+  /// write the save before; nothing of that one is left behind.
+  void save(std::int64_t step, const SamplerState& sampler, const std::vector<ShardedGroup>& groups);
+  /// Waits for the last save. Throws as save() does.
+  void finish();
+
+ private:
+  /// The thread: what this rank writes; then, on rank 0, the manifest.
+  void write();
+  void begin_folder();
+  nlohmann::json write_own_files();
+  std::string publish();
+
+  const std::filesystem::path folder_;
+  const RunSpec& run_;
+  Communicators& communicators_;
+  Done done_;
+  StagedState staged_;
+  std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
+  std::thread thread_;
+  std::atomic<bool> given_up_ = false;
+  bool under_way_ = false;
+  // Of the save under way; while the thread runs, the training thread leaves them alone:
+  std::int64_t step_ = 0;
+  SamplerState sampler_;
+  double begun_at_s_ = 0, blocking_s_ = 0, written_at_s_ = 0, bytes_ = 0;
+};
+
+struct LoadedCheckpoint {
+  std::int64_t step = 0;
+  SamplerState sampler;
+  std::filesystem::path path;
+};
+
+/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; damaged ones
+/// are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep copies. Nothing there:
+/// nullopt. Throws Error{usage} on every rank when it is of another model or of other data.
+std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
+                                                       std::vector<ShardedGroup>& groups, Communicators& communicators);
+
+}  // namespace wt

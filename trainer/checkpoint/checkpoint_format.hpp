@@ -1,0 +1,45 @@
+// What a checkpoint folder holds and which rank owns what of it, for saving and loading alike.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "trainer/communication/communicator.hpp"
+#include "trainer/safetensors/tensor_parts.hpp"
+#include "trainer/parameters/weights.hpp"
+
+namespace wt {
+
+inline constexpr const char* kCheckpointSchema = "windtunnel.checkpoint/2";
+
+/// Ranks 0..n-1 hold the training state once between them; the others hold copies of it.
+inline std::int64_t state_ranks(const Layout& layout) { return Mesh(layout).size(Axis::state); }
+
+std::filesystem::path step_folder(const std::filesystem::path& folder, std::int64_t step);
+/// Checkpoint folders, newest first; unfinished ones are left out.
+std::vector<std::filesystem::path> checkpoint_folders(const std::filesystem::path& folder);
+/// The name that PyTorch gives to file `index` of `files` of a rank; both count from 0 here.
+std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files);
+
+/// What makes a model another model, and what must not change silently between a save and its resume: the order of
+/// samples and what a step is.
+nlohmann::json model_json(const ModelSpec& model);
+nlohmann::json data_json(const RunSpec& run);
+
+/// The value of a key that another rank sets when its files are written or read, however long that takes: polls, so that the
+/// store's own timeout does not end it. Throws Error{runtime} after half an hour, or once `given_up` is set.
+std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up = nullptr);
+
+/// The states of a parameter and the keys they have in a checkpoint.
+inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g, const std::string& parameter) {
+  return {{parameter, &g.master}, {state_key(parameter, "exp_avg"), &g.exp_avg}, {state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq}};
+}
+
+}  // namespace wt

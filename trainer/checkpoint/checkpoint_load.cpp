@@ -1,0 +1,151 @@
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
+#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Empty when the manifest is good and this reader's share of the files is as it says, else what is wrong.
+std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t readers) {
+  try {
+    const json manifest = read_json(checkpoint / "manifest.json");
+    if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
+      return fmt::format("manifest.json has schema {}, this build reads {}", schema, kCheckpointSchema);
+    const json& files = manifest.at("files");
+    for (std::size_t i = static_cast<std::size_t>(reader); i < files.size(); i += static_cast<std::size_t>(readers))
+      if (const std::string wrong = damage_of(checkpoint / files[i].at("name").get<std::string>(),
+                                              {files[i].at("bytes").get<std::int64_t>(), files[i].at("header_xxh3").get<std::string>()});
+          !wrong.empty())
+        return wrong;
+    return "";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+/// What the readers found, put together on rank 0, which judges it for all: judge(results by rank) -> verdict.
+std::string agree(Communicators& communicators, std::int64_t readers, const std::string& about, const std::string& own,
+                  const std::function<std::string(const std::vector<std::string>&)>& judge) {
+  SharedStore& store = communicators.store();
+  const auto key = [&](const std::string& who) { return fmt::format("resume/{}/{}", about, who); };
+  if (communicators.rank() < readers) store.set(key(std::to_string(communicators.rank())), own);
+  if (communicators.rank() == 0) {
+    std::vector<std::string> results;
+    for (std::int64_t r = 0; r < readers; ++r) results.push_back(wait_for(store, key(std::to_string(r))));
+    try {
+      store.set(key("verdict"), judge(results));
+    } catch (...) {
+      store.set(key("verdict"), "");  // the others must not wait for a rank that is gone
+      throw;
+    }
+  }
+  return wait_for(store, key("verdict"));
+}
+
+/// Newest valid checkpoint, or "". Rank 0 names damaged ones on stderr.
+std::string newest_valid(const fs::path& folder, Communicators& communicators, std::int64_t readers) {
+  const std::string list = agree(communicators, 1, "candidates", "", [&](const auto&) {
+    json names = json::array();
+    for (const fs::path& path : checkpoint_folders(folder)) names.push_back(path.filename().string());
+    return names.dump();
+  });
+  for (const json& name : json::parse(list)) {
+    const fs::path path = folder / name.get<std::string>();
+    const std::string own = communicators.rank() < readers ? damage(path, communicators.rank(), readers) : "";
+    const std::string wrong = agree(communicators, readers, name, own, [&](const std::vector<std::string>& results) {
+      for (const std::string& result : results)
+        if (!result.empty()) {
+          fmt::print(stderr, "checkpoint {} is damaged and passed over: {}\n", path.string(), result);
+          return result;
+        }
+      return std::string();
+    });
+    if (wrong.empty()) return path.string();
+  }
+  return "";
+}
+
+void check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
+  if (manifest.at("model") != model_json(run.model))
+    throw_error(Code::usage, "{}: checkpoint of another model: found {}, the run has {}; choose another output folder",
+                chosen, manifest.at("model").dump(), model_json(run.model).dump());
+  const json expected = data_json(run);
+  for (const auto& [key, value] : expected.items())
+    if (manifest.at("data").at(key) != value)
+      throw_error(Code::usage, "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it back or choose another output folder",
+                  chosen, key, manifest.at("data").at(key).dump(), value.dump());
+}
+
+/// Fills the slices this rank owns; returns which of stored.keys() it needed, '1' each.
+std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGroup>& groups) {
+  const std::vector<std::string> keys = stored.keys();
+  std::string needed(keys.size(), '0');
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (is_optimizer_key(keys[i]) && keys[i].ends_with(".step")) needed[i] = '1';  // PyTorch's; ours is the manifest's
+  for (const ShardedGroup& g : groups)
+    g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
+      for (const auto& [key, tensor] : states(g, p.name)) {
+        if (stored.shape(key) != p.shape)
+          throw_error(Code::usage, "{}: found shape {}, the model has {}; the checkpoint is of another model", key, json(stored.shape(key)).dump(), json(p.shape).dump());
+        fill_from_host(tensor->narrow(0, at, count), [&, name = key](float* values) { stored.read(name, first, count, values); });
+        needed[static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin())] = '1';
+      }
+    });
+  return needed;
+}
+
+/// Tensors that no rank needed are as wrong as missing ones. Empty, or an error.
+std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::string>& needed) {
+  const std::vector<std::string> keys = stored.keys();
+  std::string names;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (std::none_of(needed.begin(), needed.end(), [&](const std::string& n) { return n[i] == '1'; }) && names.size() < 100)
+      names += (names.empty() ? "" : ", ") + keys[i];
+  return names.empty() ? "" : "tensors that the model does not have: " + names + "; the checkpoint is of another model";
+}
+
+}  // namespace
+
+std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, const RunSpec& run,
+                                                       std::vector<ShardedGroup>& groups, Communicators& communicators) {
+  const std::int64_t readers = state_ranks(run.layout);
+  const std::string chosen = newest_valid(folder, communicators, readers);
+  if (chosen.empty()) return std::nullopt;
+  const json manifest = json::parse(agree(communicators, 1, "manifest", "", [&](const auto&) {
+    return read_json(fs::path(chosen) / "manifest.json").dump();
+  }));
+  check_manifest(manifest, run, chosen);
+
+  std::optional<StoredTensors> stored;
+  json own = {{"error", ""}, {"needed", ""}};
+  if (communicators.rank() < readers) try {
+      stored = StoredTensors::of_checkpoint(chosen);
+      own["needed"] = read_owned(*stored, groups);
+    } catch (const std::exception& e) {
+      own["error"] = e.what();
+    }
+  const std::string wrong = agree(communicators, readers, "read", own.dump(), [&](const std::vector<std::string>& results) {
+    std::vector<std::string> needed;
+    for (const std::string& text : results) {
+      const json result = json::parse(text);
+      if (result["error"] != "") return result["error"].get<std::string>();
+      needed.push_back(result["needed"]);
+    }
+    return unknown_tensors(*stored, needed);
+  });
+  if (!wrong.empty()) throw_error(Code::usage, "{}: {}", chosen, wrong);
+  if (const Axis copies = state_copies_axis(run.layout); Mesh(run.layout).size(copies) > 1)
+    for (const ShardedGroup& g : groups)
+      for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq}) communicators.broadcast(copies, t)->wait();
+  return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(), sampler_state_from_json(manifest.at("sampler"), chosen), chosen};
+}
+
+}  // namespace wt

@@ -1,0 +1,179 @@
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/device/clocks.hpp"
+#include "trainer/launch/fault_point.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string key_of(std::int64_t step, const std::string& what) { return fmt::format("checkpoint/{}/{}", step, what); }
+fs::path partial_folder(const fs::path& folder, std::int64_t step) { return step_folder(folder, step).string() + ".partial"; }
+
+/// Keeps so many (-1: all), `newest` among them. What is newer was passed over as damaged: it does not count, and stays
+/// until its step comes again. What was left half written goes.
+void remove_old(const fs::path& newest, std::int64_t keep) {
+  for (const auto& entry : fs::directory_iterator(newest.parent_path()))
+    if (const std::string name = entry.path().filename().string(); name.starts_with("step-") && name.ends_with(".partial")) fs::remove_all(entry.path());
+  std::int64_t kept = 0;
+  for (const fs::path& step : checkpoint_folders(newest.parent_path()))
+    if (keep >= 0 && step.filename() <= newest.filename() && ++kept > keep) fs::remove_all(step);
+}
+
+}  // namespace
+
+void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank) {
+  std::size_t needed = 1;
+  for (const ShardedGroup& g : groups) needed += 3 * static_cast<std::size_t>(g.layout.state_elements);
+  const at::Device device = groups.front().master.device();
+  values_.reserve(needed, device);
+  files_.clear();
+  const auto add = [&](std::size_t file, OutgoingTensor tensor) {
+    if (files_.size() <= file) files_.resize(file + 1);
+    files_[file].push_back(std::move(tensor));
+  };
+  values_.data()[0] = static_cast<float>(step);
+  float* next = values_.data() + 1;
+  for (const ShardedGroup& g : groups) {
+    if (g.layout.copied && rank != 0) continue;
+    g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
+      if (p.further_copy) return;  // the one in the lowest slot stands for all
+      const auto parts = rectangles(p.shape, first, count);
+      for (const auto& [key, tensor] : states(g, p.name)) {
+        at::from_blob(next, {count}, at::kFloat).copy_(tensor->narrow(0, at, count), /*non_blocking=*/true);
+        for (std::size_t i = 0; i < parts.size(); ++i) add(i, {key, "F32", parts[i].shape, next + (parts[i].begin - first), parts[i].offsets});
+        next += count;
+      }
+      if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
+    });
+  }
+  wait_for_device(device);
+}
+
+std::int64_t StagedState::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& file : files_)
+    for (const OutgoingTensor& tensor : file) bytes += tensor.bytes();
+  return bytes;
+}
+
+CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators, Done done)
+    : folder_(std::move(folder)), run_(run), communicators_(communicators), done_(std::move(done)) {}
+
+CheckpointSaver::~CheckpointSaver() {
+  given_up_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void CheckpointSaver::save(std::int64_t step, const SamplerState& sampler, const std::vector<ShardedGroup>& groups) {
+  const double begin = Clocks::now().wall_s;
+  finish();
+  under_way_ = true, step_ = step, sampler_ = sampler, begun_at_s_ = begin;
+  written_at_s_ = begin;
+  if (communicators_.rank() < state_ranks(run_.layout)) {
+    staged_.copy(groups, step, communicators_.rank());
+    if (!store_) store_ = communicators_.store().connect_again();
+    thread_ = std::thread([this] { write(); });
+  }
+  blocking_s_ = Clocks::now().wall_s - begin;
+}
+
+void CheckpointSaver::finish() {
+  if (!under_way_) return;
+  under_way_ = false;
+  if (thread_.joinable()) thread_.join();
+  if (const std::string verdict = wt::wait_for(communicators_.store(), key_of(step_, "verdict")); verdict != "ok")
+    throw_error(Code::runtime, "checkpoint of step {} was not written: {}; nothing of it is left behind", step_, verdict);
+  done_(step_, {blocking_s_, written_at_s_ - begun_at_s_, bytes_});
+}
+
+void CheckpointSaver::write() {
+  const std::int64_t rank = communicators_.rank();
+  std::string result;
+  try {
+    begin_folder();
+    result = write_own_files().dump();
+  } catch (const std::exception& e) {
+    result = json{{"error", e.what()}}.dump();
+  }
+  written_at_s_ = Clocks::now().wall_s;
+  try {
+    store_->set(key_of(step_, std::to_string(rank)), result);
+    if (rank == 0) store_->set(key_of(step_, "verdict"), publish());
+  } catch (const std::exception& e) {  // the store is gone, and the run with it
+    fmt::print(stderr, "rank {}: checkpoint of step {}: {}\n", rank, step_, e.what());
+  }
+  if (rank == 0) written_at_s_ = Clocks::now().wall_s;
+}
+
+void CheckpointSaver::begin_folder() {
+  const fs::path partial = partial_folder(folder_, step_);
+  std::string wrong;
+  if (communicators_.rank() == 0) {
+    std::error_code error;
+    fs::remove_all(partial, error);
+    if (!error) fs::create_directories(partial, error);
+    if (error) wrong = fmt::format("{}: could not be made: {}; free space or choose another folder", partial.string(), error.message());
+    store_->set(key_of(step_, "begin"), wrong);
+  } else {
+    wrong = wt::wait_for(*store_, key_of(step_, "begin"), &given_up_);
+  }
+  if (!wrong.empty()) throw Error(Code::runtime, wrong);
+}
+
+json CheckpointSaver::write_own_files() {
+  const auto fault = checkpoint_fault(step_);
+  const double total = static_cast<double>(staged_.bytes());
+  const auto& files = staged_.files();
+  json written = json::array();
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string name = shard_file_name(communicators_.rank(), i, files.size());
+    const WrittenFile file = write_safetensors(partial_folder(folder_, step_) / name, files[i], [&](std::int64_t done) {
+      if (fault && static_cast<double>(before + done) >= *fault * total) die_now();
+      if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
+    });
+    before += file.bytes;
+    written.push_back({{"name", name}, {"bytes", file.bytes}, {"header_xxh3", file.header_xxh3}});
+  }
+  bytes_ = static_cast<double>(before);
+  return {{"files", written}};
+}
+
+std::string CheckpointSaver::publish() {
+  const fs::path target = step_folder(folder_, step_), partial = partial_folder(folder_, step_);
+  json manifest = {{"schema", kCheckpointSchema}, {"step", step_}, {"run", run_.name}, {"data", data_json(run_)}, {"model", model_json(run_.model)},
+                   {"layout", run_.layout.name()}, {"sampler", to_json(sampler_)}, {"files", json::array()}};
+  std::string wrong;
+  try {
+    for (std::int64_t rank = 0; rank < state_ranks(run_.layout); ++rank) {  // all of them: none may write on when the folder goes
+      const json result = json::parse(wt::wait_for(*store_, key_of(step_, std::to_string(rank)), &given_up_));
+      if (result.contains("error")) wrong = wrong.empty() ? result["error"].get<std::string>() : wrong;
+      else manifest["files"].insert(manifest["files"].end(), result["files"].begin(), result["files"].end());
+    }
+    if (!wrong.empty()) throw Error(Code::runtime, wrong);
+    write_file_atomically(partial / "manifest.json", manifest.dump(1));
+    fs::remove_all(target);
+    fs::rename(partial, target);
+  } catch (const std::exception& e) {
+    std::error_code none;
+    fs::remove_all(partial, none);
+    return e.what();
+  }
+  try {  // the checkpoint is valid already; what follows is convenience
+    write_file_atomically(folder_ / "latest", target.filename().string() + "\n");
+    remove_old(target, run_.keep_checkpoints);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "checkpoint of step {} is written, but tidying up failed: {}\n", step_, e.what());
+  }
+  return "ok";
+}
+
+}  // namespace wt

@@ -1,0 +1,289 @@
+#include "trainer/communication/rank_watch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "trainer/device/clocks.hpp"
+#include "trainer/launch/first_failure.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+/// Between two publications of a rank; more where many ranks share the store, which answers some 10^4 requests a second.
+double tick_s(std::int64_t world) { return 0.5 * std::max(1.0, static_cast<double>(world) / 512); }
+/// A rank is silent when it publishes nothing for so many ticks.
+constexpr double kSilentTicks = 2.5;
+/// A failure elsewhere mostly ends this rank by itself (its peers are gone); so long it may take.
+constexpr double kEndsByItself_s = 1.5;
+/// All that an ending rank does with the store; a store that is stopped, too, must not hold it.
+constexpr double kEnding_s = 8;
+/// Ranks that are named one by one.
+constexpr std::size_t kNamed = 8;
+
+std::string progress_key(std::int64_t rank) { return fmt::format("progress/{}", rank); }
+
+std::string list(const std::vector<std::int64_t>& ranks) {
+  std::string out = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) out += fmt::format(" {}", ranks[i]);
+  if (ranks.size() > kNamed) out += fmt::format(" and {} more", ranks.size() - kNamed);
+  return out;
+}
+
+void pause_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+}  // namespace
+
+struct RankWatch::Impl {
+  struct Group {
+    std::string name;
+    std::vector<std::int64_t> members;
+    std::int64_t issued = 0;
+  };
+
+  RankEnvironment environment;
+  double timeout_s = 0;
+  StorePtr store;      ///< of the main thread
+  StorePtr own_store;  ///< of the publisher: a client that waits blocks its other users
+
+  mutable std::mutex mutex;
+  std::condition_variable stopped;
+  bool stop = false;
+  std::int64_t step = 0;
+  std::string op = "start";
+  std::vector<Group> groups;
+  std::optional<AwaitedCall> awaited;
+  double awaited_since = 0;
+  double failed_elsewhere_at = 0;  ///< 0: not as far as is known
+  std::atomic<bool> ending{false};
+  std::thread publisher, enforcer;
+
+  std::string position() const { return step > 0 ? fmt::format("{} of step {}", op, step) : op; }
+
+  /// False when the watch is to stop.
+  bool sleep(double seconds) {
+    std::unique_lock lock(mutex);
+    return !stopped.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return stop; });
+  }
+
+  std::string progress(std::int64_t beat) const {
+    const std::lock_guard lock(mutex);
+    json issued = json::object();
+    for (const Group& group : groups) issued[group.name] = group.issued;
+    return json{{"beat", beat}, {"at", position()}, {"awaits", awaited ? awaited->position : ""}, {"issued", issued}}.dump();
+  }
+
+  void publish() {
+    try {
+      for (std::int64_t beat = 1;; ++beat) {
+        own_store->set(progress_key(environment.rank), progress(beat));
+        if (first_failure(*own_store)) {
+          const std::lock_guard lock(mutex);
+          if (failed_elsewhere_at == 0) failed_elsewhere_at = Clocks::now().wall_s;
+        }
+        if (!sleep(tick_s(environment.world))) return;
+      }
+    } catch (const std::exception&) {
+      // The store is gone, and with it the rank or agent that hosts it: the next call finds out.
+    }
+  }
+
+  void enforce() {
+    while (sleep(std::min(0.1, timeout_s / 4))) {
+      std::unique_lock lock(mutex);
+      const double now = Clocks::now().wall_s;
+      if (failed_elsewhere_at != 0 && now - failed_elsewhere_at > kEndsByItself_s) {
+        lock.unlock();
+        end({environment.rank, static_cast<int>(Code::runtime), "another rank failed"}, std::nullopt);
+      }
+      if (!awaited || now - awaited_since < timeout_s) continue;
+      const AwaitedCall call = *awaited;
+      lock.unlock();
+      end({environment.rank, static_cast<int>(Code::runtime), fmt::format("{} was not over after {:g} s (dist_timeout)", describe(call), timeout_s)}, call);
+    }
+  }
+
+  /// What each rank published last; ranks that never did have no entry.
+  std::map<std::int64_t, json> read_progress(c10d::Store& from) const {
+    std::map<std::int64_t, json> out;
+    for (std::int64_t rank = 0; rank < environment.world; ++rank)
+      if (from.check({progress_key(rank)})) out[rank] = json::parse(from.get_to_str(progress_key(rank)));
+    return out;
+  }
+
+  /// Why the call cannot end: ranks that are silent, ranks that have not issued it, and where those are.
+  std::string missing(c10d::Store& from, const AwaitedCall& call) const {
+    const auto before = read_progress(from);
+    pause_for(kSilentTicks * tick_s(environment.world));
+    const auto after = read_progress(from);
+    std::optional<Group> group;
+    if (call.group >= 0) {
+      const std::lock_guard lock(mutex);
+      group = groups[static_cast<std::size_t>(call.group)];
+    }
+    std::vector<std::string> causes;
+    std::vector<std::string> elsewhere;
+    for (std::int64_t rank = 0; rank < environment.world; ++rank) {
+      if (rank == environment.rank) continue;
+      const bool member = !group || std::count(group->members.begin(), group->members.end(), rank) > 0;
+      const auto it = after.find(rank);
+      if (it == after.end()) {
+        causes.push_back(fmt::format("rank {} has not started", rank));
+        continue;
+      }
+      const json& last = it->second;
+      const std::string at = last.at("at"), awaits = last.at("awaits");
+      if (const auto earlier = before.find(rank); earlier != before.end() && earlier->second.at("beat") == last.at("beat")) {
+        causes.push_back(fmt::format("rank {} is silent (stopped, dead or cut off), last seen at {}", rank, at));
+      } else if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
+        elsewhere.push_back(fmt::format("rank {} {} {}{}", rank, group ? "has not issued it: it is at" : "is at", at,
+                                        awaits.empty() || awaits == at ? "" : fmt::format(", waiting for {}", awaits)));
+      }
+    }
+    if (group || causes.empty()) causes.insert(causes.end(), elsewhere.begin(), elsewhere.end());
+    if (causes.empty()) return "every rank has issued it: the network between them does not deliver";
+    std::string out;
+    for (std::size_t i = 0; i < std::min(causes.size(), kNamed); ++i) out += (i ? "; " : "") + causes[i];
+    if (causes.size() > kNamed) out += fmt::format("; and {} more", causes.size() - kNamed);
+    return out;
+  }
+
+  /// "rank 0: mb0.L1.dispatch.fwd of step 3: all_to_all over axis expert, ranks 0 1"
+  std::string describe(const AwaitedCall& call) const {
+    const std::lock_guard lock(mutex);
+    const std::string over = call.group < 0 ? "" : ", " + list(groups[static_cast<std::size_t>(call.group)].members);
+    return fmt::format("rank {}: {}: {}{}", environment.rank, call.position, call.what, over);
+  }
+
+  /// All that an ending rank does with the store. `lost`: the call whose end is the failure.
+  int settle(Failure own, const std::optional<AwaitedCall>& lost) const {
+    const StorePtr from = store->clone();
+    if (lost && !first_failure(*from)) own.text += ": " + missing(*from, *lost);
+    const int status = settle_failure(*from, own).status;
+    if (environment.rank == 0 && !environment.agent_store) wait_until_settled(*from, environment.world - 1, 4);
+    return status;
+  }
+
+  [[noreturn]] void end(const Failure& own, const std::optional<AwaitedCall>& lost) {
+    if (ending.exchange(true))
+      for (;;) pause();  // the other thread ends the process
+    auto promise = std::make_shared<std::promise<int>>();
+    auto status = promise->get_future();
+    std::thread([this, promise, own, lost] {
+      try {
+        promise->set_value(settle(own, lost));
+      } catch (const std::exception&) {  // no store to agree over
+        promise->set_exception(std::current_exception());
+      }
+    }).detach();
+    if (status.wait_for(std::chrono::duration<double>(kEnding_s + 2 * kSilentTicks * tick_s(environment.world))) == std::future_status::ready) try {
+        _exit(status.get());
+      } catch (const std::exception&) {
+      }
+    fmt::print(stderr, "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n", own.text,
+               environment.master_address, environment.master_port, environment.agent_store ? "the launcher" : "rank 0");
+    std::fflush(stderr);
+    _exit(own.status);
+  }
+};
+
+RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : impl_(std::make_unique<Impl>()) {
+  impl_->environment = environment;
+  impl_->timeout_s = timeout_s;
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(environment.master_port);
+  options.isServer = environment.rank == 0 && !environment.agent_store;
+  options.numWorkers = static_cast<std::size_t>(environment.world);
+  options.waitWorkers = false;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s));
+  try {
+    const auto tcp = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
+    impl_->store = c10::make_intrusive<c10d::PrefixStore>(store_prefix(environment.restart_count), tcp);
+    impl_->own_store = impl_->store->clone();
+    // Waits end by the watch, which knows why; the store's own limit is only a second line.
+    impl_->store->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(2000 * timeout_s + 60'000)));
+  } catch (const std::exception& e) {
+    throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank, environment.master_address,
+                environment.master_port, e.what());
+  }
+  impl_->publisher = std::thread([this] { impl_->publish(); });
+  impl_->enforcer = std::thread([this] { impl_->enforce(); });
+}
+
+RankWatch::~RankWatch() { finish(); }
+
+void RankWatch::finish() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stop = true;
+  }
+  impl_->stopped.notify_all();
+  if (impl_->publisher.joinable()) impl_->publisher.join();
+  if (impl_->enforcer.joinable()) impl_->enforcer.join();
+}
+
+double RankWatch::timeout_s() const { return impl_->timeout_s; }
+c10d::Store& RankWatch::store() const { return *impl_->store; }
+
+int RankWatch::add_group(const std::string& name, std::vector<std::int64_t> members) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->groups.push_back({name, std::move(members), 0});
+  return static_cast<int>(impl_->groups.size()) - 1;
+}
+
+void RankWatch::at(std::int64_t step, std::string_view op) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->step = step;
+  impl_->op = op;
+}
+
+AwaitedCall RankWatch::issue(int group, std::string what) {
+  const std::lock_guard lock(impl_->mutex);
+  const std::int64_t number = group < 0 ? 0 : ++impl_->groups[static_cast<std::size_t>(group)].issued;
+  return {std::move(what), impl_->position(), group, number};
+}
+
+void RankWatch::lose(const AwaitedCall& call, const std::string& why) const {
+  throw PeerLost(call, fmt::format("{} failed: {}", impl_->describe(call), why));
+}
+
+RankWatch::Wait::Wait(RankWatch& watch, const AwaitedCall& call) : watch_(watch) {
+  const std::lock_guard lock(watch_.impl_->mutex);
+  watch_.impl_->awaited = call;
+  watch_.impl_->awaited_since = Clocks::now().wall_s;
+}
+
+RankWatch::Wait::~Wait() {
+  const std::lock_guard lock(watch_.impl_->mutex);
+  watch_.impl_->awaited.reset();
+}
+
+void RankWatch::end(const std::exception& failure) {
+  Failure own{impl_->environment.rank, static_cast<int>(Code::runtime), failure.what()};
+  std::optional<AwaitedCall> lost;
+  if (const auto* error = dynamic_cast<const Error*>(&failure)) own.status = error->exit_status();
+  if (const auto* peer = dynamic_cast<const PeerLost*>(&failure)) lost = peer->call;
+  if (const auto* torch = dynamic_cast<const c10::Error*>(&failure)) own.text = torch->what_without_backtrace();
+  impl_->end(own, lost);
+}
+
+void run_watched(const RankEnvironment& environment, double timeout_s, const std::function<void(RankWatch&)>& body) {
+  RankWatch watch(environment, timeout_s);
+  try {
+    body(watch);
+  } catch (const std::exception& e) {
+    watch.end(e);
+  }
+  watch.finish();
+}
+
+}  // namespace wt

@@ -1,0 +1,299 @@
+#include "trainer/executor/executor.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/program/build/expert_copies.hpp"
+#include "trainer/device/clocks.hpp"
+#include "trainer/device/device.hpp"
+#include "trainer/launch/fault_point.hpp"
+#include "trainer/device/memory_counter.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+using at::Tensor;
+
+/// A collective between issue and wait.
+struct Executor::InFlight {
+  Pending work;
+  std::size_t record;
+  bool timed = false;  ///< when it was done is known
+};
+
+namespace {
+
+/// Without holding up the host.
+Tensor to_device(const Tensor& tensor, at::Device device) {
+  return device.is_cpu() ? tensor : tensor.pin_memory().to(device, /*non_blocking=*/true);
+}
+
+}  // namespace
+
+Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock)
+    : run_(run),
+      communicators_(communicators),
+      clock_(clock),
+      device_(clock.device()),
+      mesh_(run.layout),
+      rank_(communicators.rank()),
+      type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
+      segments_(run.model, run.layout, run.seq, run.global_batch, type_, mesh_.coordinate(Axis::context, communicators.rank()), clock.device()) {
+  const at::TensorOptions on_device(device_);
+  ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+  program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
+  ops_ = unroll(program_);
+  const auto add = [&](Group group, std::int64_t layer) {
+    groups_.push_back(make_group(group_layout(run.model, run.layout, group, layer, rank_), run.seed, device_));
+  };
+  add(Group::embedding, -1);
+  add(Group::head, -1);
+  for (std::int64_t layer = 0; layer < run.model.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
+  const bool biased = run.model.moe_layers() > 0 && run.model.router.bias_update_rate > 0;
+  if (biased) add(Group::router_bias, -1);
+  if (run.layout.optimizer_shard > 1)
+    for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, on_device.dtype(type_));
+  make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_, dense_gradients_);
+  make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_, expert_gradients_);
+  if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, on_device.dtype(at::kFloat));
+  if (!run.layout.reduce_every_microbatch) {
+    embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
+    head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
+  }
+  norm_ = at::zeros({1}, on_device.dtype(at::kFloat));
+  losses_ = at::zeros({3}, on_device.dtype(at::kFloat));
+  cross_entropy_ = at::zeros({}, on_device.dtype(at::kDouble));
+}
+
+Executor::~Executor() = default;
+
+void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots, std::vector<GradientBuffer>& buffers) {
+  const auto storages = [&](std::int64_t count, at::ScalarType type) {
+    std::vector<Tensor> out;
+    for (std::int64_t slot = 0; slot < count; ++slot)
+      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)}, at::TensorOptions(device_).dtype(type)));
+    return out;
+  };
+  const auto weight_storage = storages(weights, type_), gradient_storage = storages(gradients, at::kFloat);
+  for (std::int64_t layer = 0; layer < run_.model.layers; ++layer) {
+    const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
+    slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_), weight_storage[static_cast<std::size_t>(layer % weights)]));
+    buffers.push_back(GradientBuffer::make(layout, device_, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
+  }
+}
+
+void Executor::wait_for(int index) {
+  InFlight* flight = in_flight_[static_cast<std::size_t>(index)].get();
+  if (!flight) return;
+  Waited waited{flight->record, clock_.mark(), 0};
+  flight->work->wait();
+  waited.end = clock_.mark();
+  waits_.push_back(waited);
+  if (!flight->timed) marks_[flight->record].done = waited.end;
+  in_flight_[static_cast<std::size_t>(index)].reset();
+}
+
+void Executor::read_marks(StepClock::Mark end) {
+  StepTimeline& t = result_.timeline;
+  t.step_s = clock_.seconds(end);
+  for (std::size_t i = 0; i < t.ops.size(); ++i) t.ops[i].issued_s = clock_.seconds(marks_[i].issued), t.ops[i].done_s = clock_.seconds(marks_[i].done);
+  for (const Waited& waited : waits_) {
+    const double seconds = clock_.seconds(waited.end) - clock_.seconds(waited.begin);
+    t.ops[waited.record].waited_s += seconds;
+    t.exposed_s += seconds;
+  }
+}
+
+std::string Executor::attention_backend() const {
+  return wt::attention_backend(run_.model, segments_.positions(), run_.layout.microbatch, type_);
+}
+
+void Executor::check_issued(const OpInstance& instance, double rows) const {
+  const Op& op = *instance.op;
+  if (static_cast<bool>(issued_) != op.asynchronous())
+    throw_error(Code::runtime, "rank {}: op {} {} a collective, the step program says otherwise", rank_, instance.id(),
+                issued_ ? "issued" : "did not issue");
+  if (!issued_) return;
+  const IssuedCollective& issued = communicators_.last_issued();
+  const double bytes = op.collective.bytes.at(rows);
+  if (issued.kind != op.kind || issued.axis != op.collective.axis || static_cast<double>(issued.bytes) != bytes)
+    throw_error(Code::runtime, "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}",
+                rank_, instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind), bytes,
+                to_string(op.collective.axis));
+}
+
+StepResult Executor::run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load) {
+  step_ = step;
+  learning_rate_ = learning_rate;
+  load_ = &load;
+  result_ = {};
+  result_.timeline.step = step;
+  result_.timeline.rank = rank_;
+  result_.timeline.ops.reserve(ops_.size());
+  result_.routing.assign(static_cast<std::size_t>(program_.microbatches),
+                         std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(program_.layers)));
+  layers_.assign(static_cast<std::size_t>(program_.layers), {});
+  if (router_loads_.defined()) router_loads_.zero_();
+  in_flight_.clear();
+  in_flight_.resize(ops_.size());
+  router_loss_ = {};
+  cross_entropy_.zero_();
+  marks_.clear(), waits_.clear(), counted_.clear();
+
+  double peak = 0;
+  clock_.begin();
+  clock_.mark();
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    const OpInstance& instance = ops_[i];
+    const std::string id = instance.id();
+    communicators_.at(step_, id);
+    for (int wait : instance.waits) wait_for(wait);
+    pass_fault_point(step_, id);
+    reset_peak_tensor_bytes(device_);
+    const Clocks start = Clocks::now();
+    OpMarks marks{clock_.mark(), 0};
+    issued_.reset();
+    execute(instance);
+    marks.done = clock_.mark();
+    const Clocks end = Clocks::now();
+    OpRecord record;
+    record.id = id;
+    record.lane = instance.op->lane;
+    record.thread_cpu_s = end.thread_cpu_s - start.thread_cpu_s;
+    record.process_cpu_s = end.process_cpu_s - start.process_cpu_s;
+    if (instance.layer >= 0) {
+      const LayerState& s = layers_[static_cast<std::size_t>(instance.layer)];
+      record.rows = static_cast<double>(run_.layout.expert == 1 ? 0 : s.to_expert_major.defined() ? s.to_expert_major.numel() : 0);
+    }
+    check_issued(instance, record.rows);
+    record.live_bytes = static_cast<double>(live_tensor_bytes(device_));
+    record.peak_bytes = static_cast<double>(peak_tensor_bytes(device_));
+    peak = std::max(peak, record.peak_bytes);
+    result_.timeline.ops.push_back(std::move(record));
+    const auto on_lane = issued_ ? issued_->marks() : std::nullopt;
+    if (on_lane) marks = {on_lane->begin, on_lane->end};
+    marks_.push_back(marks);
+    if (issued_) in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
+    for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
+      if (flight && !flight->timed && flight->work->done()) {
+        flight->timed = true;
+        marks_[flight->record].done = clock_.mark();
+      }
+  }
+  for (std::size_t i = 0; i < ops_.size(); ++i) wait_for(static_cast<int>(i));
+  const StepClock::Mark end = clock_.mark();
+  communicators_.before_host_read();
+  const Tensor losses = losses_.cpu();
+  wait_for_device(device_);
+  read_marks(end);
+  read_counts();
+  result_.timeline.peak_bytes = peak;
+  result_.loss = losses.data_ptr<float>()[0];
+  result_.aux_loss = losses.data_ptr<float>()[1];
+  result_.z_loss = losses.data_ptr<float>()[2];
+  return std::move(result_);
+}
+
+void Executor::execute(const OpInstance& instance) {
+  const Op& op = *instance.op;
+  const bool backward = op.direction == Direction::backward;
+  LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
+  const LayerRecompute again = s ? run_.layout.recompute.of(instance.layer, run_.model.layers) : LayerRecompute{};
+  switch (op.action) {
+    case Action::load_batch: {
+      const Microbatch loaded = (*load_)(instance.microbatch);
+      batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_)};
+      break;
+    }
+    case Action::unshard:
+      if (op.kind != OpKind::host) unshard(instance);
+      if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
+      break;
+    case Action::refresh: refresh(instance); break;
+    case Action::embed:
+      if (!backward) {
+        activation_ = segments_.embed(run_.model.tied ? head_ : embedding_, batch_.tokens);
+        embedding_ = Slot{};
+      } else {
+        if (!run_.model.tied && !embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
+        segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens, activation_gradient_);
+        activation_gradient_.reset();
+      }
+      break;
+    case Action::project:
+      if (backward) {
+        activation_gradient_ = segments_.project_backward(*s);
+      } else {
+        if (op.direction == Direction::forward) s->input = std::move(activation_);
+        segments_.project(*s, slot_of(instance), op.direction, again);
+      }
+      break;
+    case Action::gather_kv: issued_ = backward ? reduce_kv(*s) : gather_kv(*s); break;
+    case Action::reduce_balance: issued_ = communicators_.all_reduce(Axis::context, s->choice.sequence_counts); break;
+    case Action::attention:
+      if (backward) {
+        activation_gradient_ = segments_.attention_backward(*s);
+      } else {
+        if (op.direction == Direction::forward) {
+          if (activation_.defined()) s->input = std::move(activation_);
+          if (forced_) s->choice.forced = to_device(forced_(instance.microbatch, instance.layer), device_);
+        }
+        if (!device_.is_cpu() && op.direction == Direction::forward && has_copies(run_.model, run_.layout)) communicators_.before_host_read();
+        RouterLoss counted;  // in forward already
+        segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
+                            op.direction == Direction::forward ? router_loss_ : counted);
+        if (op.direction == Direction::forward) count_rows(instance, *s);
+      }
+      break;
+    case Action::ffn:
+      if (backward) {
+        if (!run_.model.moe(instance.layer)) s->output_gradient = std::move(activation_gradient_);
+        segments_.ffn_backward(*s);
+      } else {
+        segments_.ffn(*s, slot_of(instance), instance.layer, op.direction, again);
+        if (op.direction == Direction::forward && !run_.model.moe(instance.layer)) activation_ = std::move(s->residual);
+      }
+      break;
+    case Action::exchange_counts: issued_ = counts(*s); break;
+    case Action::dispatch: issued_ = dispatch(*s, backward); break;
+    case Action::experts:
+      if (!device_.is_cpu() && type_ == at::kFloat) communicators_.before_host_read();  // LibTorch's fp32 grouped product reads its offsets
+      if (backward) segments_.experts_backward(*s);
+      else segments_.experts(*s, slot_of(instance), op.direction, again);
+      break;
+    case Action::collect: issued_ = collect(*s, backward); break;
+    case Action::combine:
+      if (backward) {
+        s->output_gradient = std::move(activation_gradient_);
+        segments_.combine_rows_backward(*s);
+      } else {
+        if (run_.layout.context > 1) add_loss(router_loss_.aux, segments_.balance_loss(*s));
+        activation_ = segments_.combine_rows(*s, again);
+      }
+      break;
+    case Action::head_loss: {
+      if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
+      head_.accumulate_into(head_gradient_);
+      activation_gradient_ = segments_.head(head_, activation_, batch_.targets, cross_entropy_);
+      activation_.reset();
+      head_ = Slot{};
+      break;
+    }
+    case Action::reduce_gradients: reduce_gradients(instance); break;
+    case Action::accumulate: accumulate(instance); break;
+    case Action::exchange_copies: exchange_copies(instance); break;
+    case Action::add_copies: add_copies(instance); break;
+    case Action::reduce_replicas: reduce_replicas(instance); break;
+    case Action::gradient_norm: gradient_norm(); break;
+    case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::state, norm_); break;
+    case Action::optimizer: optimizer_step(); break;
+    case Action::reduce_loads: issued_ = communicators_.all_reduce(Axis::world, router_loads_); break;
+    case Action::update_bias: update_bias(); break;
+    case Action::reduce_loss: issued_ = communicators_.all_reduce(Axis::world, losses_); break;
+    case Action::share_tensor:
+    case Action::exchange_stages:  // of layouts that are simulated alone, which check_model refuses
+    case Action::restore: break;   // of no step
+  }
+}
+
+}  // namespace wt

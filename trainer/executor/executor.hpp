@@ -1,0 +1,129 @@
+// The trainer's executor: walks the step program and does it. Collectives are issued where the program says and waited for
+// where an op needs them; what each op took is recorded under its id.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "configs/spec/run.hpp"
+#include "sim/program/timeline.hpp"
+#include "trainer/model/batch.hpp"
+#include "trainer/communication/communicator.hpp"
+#include "trainer/model/segments.hpp"
+#include "trainer/parameters/weights.hpp"
+
+namespace wt {
+
+struct StepResult {
+  double loss = 0;       ///< mean cross-entropy over the global batch
+  double aux_loss = 0, z_loss = 0;
+  double gradient_norm = 0;
+  StepTimeline timeline;
+  /// [microbatch][layer] -> rows per logical expert that this rank sent.
+  std::vector<std::vector<std::vector<std::int64_t>>> routing;
+};
+
+class Executor {
+ public:
+  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive it.
+  Executor(const RunSpec& run, Communicators& communicators, StepClock& clock);
+  ~Executor();
+
+  /// One optimizer step. `load` gives microbatch m of this step; `learning_rate` is that of this step (counted from 1).
+  StepResult run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load);
+
+  /// From the next step on, the router's choice of experts (T, k) is what `experts` says, not what its scores say.
+  void force_routing(std::function<at::Tensor(int microbatch, int layer)> experts) { forced_ = std::move(experts); }
+
+  const Program& program() const { return program_; }
+  /// All groups this rank owns shards of, in a fixed order.
+  std::vector<ShardedGroup>& groups() { return groups_; }
+  at::Device device() const { return device_; }
+  /// Which kernel computes attention.
+  std::string attention_backend() const;
+
+ private:
+  struct InFlight;
+  struct OpMarks {
+    StepClock::Mark issued, done;
+  };
+  /// The compute lane stood still for the collective of that record.
+  struct Waited {
+    std::size_t record;
+    StepClock::Mark begin, end;
+  };
+  void execute(const OpInstance& instance);
+  void wait_for(int index);
+  /// The timeline's times from the marks, when the device has passed them all.
+  void read_marks(StepClock::Mark end);
+  /// Throws Error{runtime} when the op issued another collective than the program says: kind, axis, bytes.
+  void check_issued(const OpInstance& instance, double rows) const;
+  ShardedGroup& group_of(const OpInstance& instance);
+  Slot& slot_of(const OpInstance& instance);
+  GradientBuffer& gradient_of(const OpInstance& instance);
+  void refresh(const OpInstance& instance);
+  void unshard(const OpInstance& instance);
+  void reduce_gradients(const OpInstance& instance);
+  void accumulate(const OpInstance& instance);
+  void reduce_replicas(const OpInstance& instance);
+  /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own.
+  void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots, std::vector<GradientBuffer>& buffers);
+  /// (E,) fp32 of a layer, undefined without loss-free balancing.
+  at::Tensor router_bias(std::int64_t layer) const;
+  void count_rows(const OpInstance& instance, const LayerState& s);
+  /// result_.routing from what count_rows kept.
+  void read_counts();
+  void update_bias();
+  void exchange_copies(const OpInstance& instance);
+  void add_copies(const OpInstance& instance);
+  std::vector<std::int64_t> own_slots(std::int64_t layer, std::int64_t expert) const;
+  void own_gradient(const OpInstance& instance, std::int64_t expert, at::Tensor out);
+  void gradient_norm();
+  void optimizer_step();
+  Pending gather_kv(LayerState& s);
+  Pending reduce_kv(LayerState& s);
+  Pending counts(LayerState& s);
+  Pending dispatch(LayerState& s, bool backward);
+  Pending collect(LayerState& s, bool backward);
+
+  const RunSpec& run_;
+  Communicators& communicators_;
+  StepClock& clock_;
+  at::Device device_;
+  Mesh mesh_;
+  std::int64_t rank_;
+  at::ScalarType type_;
+  Program program_;
+  std::vector<OpInstance> ops_;
+  std::vector<ShardedGroup> groups_;  ///< embedding, head, then dense and expert of each layer; router_bias last, where it is
+  Slot embedding_, head_;
+  std::vector<Slot> dense_slots_, expert_slots_;  ///< by layer
+  GradientBuffer embedding_gradient_, head_gradient_;
+  std::vector<GradientBuffer> dense_gradients_, expert_gradients_;
+  std::map<const ShardedGroup*, at::Tensor> reduced_;
+  Segments segments_;
+
+  std::function<at::Tensor(int, int)> forced_;
+
+  // of the step under way
+  std::int64_t step_ = 0;
+  double learning_rate_ = 0;
+  const std::function<Microbatch(int)>* load_ = nullptr;
+  Microbatch batch_;
+  std::vector<LayerState> layers_;
+  at::Tensor activation_, activation_gradient_;
+  at::Tensor norm_, losses_;
+  at::Tensor cross_entropy_;  ///< fp64 scalar, summed over this rank's tokens
+  at::Tensor router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
+  at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too
+  RouterLoss router_loss_;
+  StepResult result_;
+  std::vector<std::unique_ptr<InFlight>> in_flight_;
+  std::vector<OpMarks> marks_;  ///< by op of the timeline
+  std::vector<Waited> waits_;
+  std::vector<std::pair<const OpInstance*, at::Tensor>> counted_;  ///< rows per expert of every microbatch and layer
+  Pending issued_;  ///< set by execute() when the op is a collective
+};
+
+}  // namespace wt

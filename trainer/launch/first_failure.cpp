@@ -1,0 +1,68 @@
+#include "trainer/launch/first_failure.hpp"
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "configs/spec/support/error.hpp"
+#include "trainer/device/clocks.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+// Keys. `claims`, `speakers` and `settled` are counters.
+constexpr const char* kFailure = "failure";
+constexpr const char* kSpoken = "failure/spoken";
+
+/// Rank 0 gets so long to tell of a usage error that it has found, too.
+constexpr double kRankZeroFirst_s = 1.0;
+constexpr double kSpeakerMayTake_s = 3.0;
+
+template <typename Condition>
+bool wait_until(double at_most_s, Condition&& condition) {
+  const double begin = Clocks::now().wall_s;
+  while (!condition()) {
+    if (Clocks::now().wall_s - begin > at_most_s) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+void print(const Failure& failure) {
+  const bool says_who = failure.rank == 0 || failure.text.starts_with("rank ");
+  fmt::print(stderr, "windtunnel: {}{}\n", says_who ? "" : fmt::format("rank {}: ", failure.rank), failure.text);
+  std::fflush(stderr);  // the process ends without
+}
+
+}  // namespace
+
+std::optional<Failure> first_failure(c10d::Store& store) {
+  if (!store.check({kFailure})) return std::nullopt;
+  const json found = json::parse(store.get_to_str(kFailure));
+  return Failure{found.at("rank"), found.at("status"), found.at("text")};
+}
+
+Failure settle_failure(c10d::Store& store, const Failure& own) {
+  const bool first = store.add("failure/claims", 1) == 1;
+  if (first) store.set(kFailure, json{{"rank", own.rank}, {"status", own.status}, {"text", own.text}}.dump());
+  const bool there = wait_until(kSpeakerMayTake_s, [&] { return store.check({kFailure}); });
+  const Failure cause = there ? *first_failure(store) : own;
+  const auto spoken = [&] { return store.check({kSpoken}); };
+  if (first && own.rank != 0 && own.status == static_cast<int>(Code::usage)) wait_until(kRankZeroFirst_s, spoken);
+  if ((first || own.rank == 0) && store.add("failure/speakers", 1) == 1) {
+    print(cause);
+    store.set(kSpoken, std::string("1"));
+  } else {
+    wait_until(kSpeakerMayTake_s, spoken);
+  }
+  store.add("failure/settled", 1);
+  return cause;
+}
+
+void wait_until_settled(c10d::Store& store, std::int64_t others, double at_most_s) {
+  wait_until(at_most_s, [&] { return store.add("failure/settled", 0) > others; });
+}
+
+}  // namespace wt

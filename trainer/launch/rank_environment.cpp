@@ -1,0 +1,56 @@
+#include "trainer/launch/rank_environment.hpp"
+
+#include <cstdlib>
+#include <initializer_list>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+const char* first_set(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* value = std::getenv(name); value && *value) return value;
+  return nullptr;
+}
+
+std::int64_t number(std::initializer_list<const char*> names, std::int64_t fallback) {
+  for (const char* name : names) {
+    const char* value = first_set({name});
+    if (!value) continue;
+    char* end = nullptr;
+    const long long parsed = std::strtoll(value, &end, 10);
+    if (*end != '\0' || parsed < 0)
+      throw_error(Code::usage, "environment {}: found '{}', needs a whole number >= 0", name, value);
+    return parsed;
+  }
+  return fallback;
+}
+
+}  // namespace
+
+bool RankEnvironment::present() {
+  return first_set({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) != nullptr &&
+         first_set({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}) != nullptr;
+}
+
+RankEnvironment RankEnvironment::read() {
+  RankEnvironment e;
+  e.rank = number({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, 0);
+  e.world = number({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, 1);
+  if (e.rank >= e.world)
+    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; mend the launcher's settings", e.rank, e.world, e.world - 1);
+  e.local_rank = number({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, 0);
+  const std::int64_t port = number({"MASTER_PORT"}, 29500);
+  if (port > 65535) throw_error(Code::usage, "environment MASTER_PORT: found {}, needs 0..65535", port);
+  e.master_port = static_cast<int>(port);
+  e.restart_count = static_cast<int>(number({"TORCHELASTIC_RESTART_COUNT"}, 0));
+  if (const char* address = first_set({"MASTER_ADDR"})) e.master_address = address;
+  const char* agent = first_set({"TORCHELASTIC_USE_AGENT_STORE"});
+  e.agent_store = agent && std::string(agent) == "True";
+  return e;
+}
+
+std::string store_prefix(int generation) { return fmt::format("windtunnel/{}", generation); }
+
+}  // namespace wt

@@ -1,0 +1,141 @@
+#include "trainer/launch/rehearsal.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "reports/render/chrome_trace.hpp"
+#include "sim/program/timeline_json.hpp"
+#include "trainer/device/clocks.hpp"
+#include "trainer/data/sample_order.hpp"
+#include "trainer/data/sampler.hpp"
+#include "trainer/executor/executor.hpp"
+#include "trainer/model/forced_routing.hpp"
+#include "trainer/pch.hpp"
+#include "trainer/launch/rehearsal_communicators.hpp"
+#include "trainer/executor/run_profile.hpp"
+#include "trainer/parameters/schedule.hpp"
+#include "trainer/launch/worker.hpp"
+
+namespace wt {
+namespace {
+
+using nlohmann::json;
+
+std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
+  const std::string& file = run.rehearsal.routing;
+  if (file.empty() || file == "balanced") return balanced_routing(run.model, run.tokens());
+  return recorded_routing(file, run.model, run.tokens());
+}
+
+/// The tokens of this rank, from the data set or drawn.
+class Batches {
+ public:
+  explicit Batches(const RunSpec& run)
+      : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
+    if (run.data.empty()) return;
+    data_ = std::make_unique<MdsReader>(run.data);
+    SamplerOptions order;
+    order.shuffle_seed = run.shuffle_seed;
+    sampler_ = std::make_unique<Sampler>(data_->shard_sizes(), order);
+  }
+  void begin_step(std::int64_t step) {
+    step_ = step;
+    if (sampler_) samples_ = sampler_->next_batch(run_.global_batch);
+  }
+  Microbatch load(int microbatch) const {
+    if (!data_) return random_microbatch(run_, step_, microbatch);
+    const auto own = rank_samples(samples_, run_.rehearsal.rank / run_.layout.context, run_.layout.data_ranks());
+    return load_microbatch(*data_, run_, microbatch_samples(run_, own, microbatch), positions_);
+  }
+
+ private:
+  const RunSpec& run_;
+  std::vector<std::int64_t> positions_;
+  std::unique_ptr<MdsReader> data_;
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<std::int64_t> samples_;
+  std::int64_t step_ = 0;
+};
+
+/// This rank's own choices of one step, as the routing has them. Kept outside tensor memory, of which it is no part.
+class Choices {
+ public:
+  Choices(const RunSpec& run, const RoutingSource& routing) : run_(run), routing_(routing) {}
+  void begin_step(std::int64_t step) {
+    chosen_.clear();
+    for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch) {
+      const std::int64_t tokens = run_.tokens().of(microbatch);
+      for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
+        chosen_.push_back(choose_experts(whole_rows(routing_.counts(step, microbatch, layer, run_.rehearsal.rank), tokens), tokens,
+                                         run_.model.top_k, run_.seed + static_cast<std::uint64_t>(chosen_.size())));
+    }
+  }
+  at::Tensor of(int microbatch, int layer) {
+    auto& one = chosen_.at(static_cast<std::size_t>(microbatch * run_.model.layers + layer));
+    return at::from_blob(one.data(), {run_.tokens().of(microbatch), run_.model.top_k}, at::kLong);
+  }
+
+ private:
+  const RunSpec& run_;
+  const RoutingSource& routing_;
+  std::vector<std::vector<std::int64_t>> chosen_;
+};
+
+}  // namespace
+
+struct RehearsedRank::Parts {
+  Parts(const RunSpec& r, StepClock& clock)
+      : run(r), routing(routing_of(r)), communicators(r, *routing), executor(r, communicators, clock), batches(r), choices(r, *routing) {
+    executor.force_routing([this](int microbatch, int layer) { return choices.of(microbatch, layer); });
+  }
+  const RunSpec& run;
+  std::unique_ptr<RoutingSource> routing;
+  RehearsalCommunicators communicators;
+  Executor executor;
+  Batches batches;
+  Choices choices;
+};
+
+RehearsedRank::RehearsedRank(const RunSpec& run, StepClock& clock) : parts_(std::make_unique<Parts>(run, clock)) {}
+RehearsedRank::~RehearsedRank() = default;
+const Executor& RehearsedRank::executor() const { return parts_->executor; }
+std::string RehearsedRank::routing() const { return parts_->routing->description(); }
+
+StepResult RehearsedRank::run_step(std::int64_t step) {
+  Parts& p = *parts_;
+  p.communicators.begin_step(step);
+  p.batches.begin_step(step);
+  p.choices.begin_step(step);
+  StepResult result = p.executor.run_step(step, learning_rate(p.run.optimizer, step, p.run.steps), [&](int m) { return p.batches.load(m); });
+  p.communicators.end_step();
+  return result;
+}
+
+void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
+  const auto clock = make_step_clock(prepare_rank_process(run, 0));
+  RehearsedRank rank(run, *clock);
+  std::vector<StepTimeline> measured;
+  json steps = json::array();
+  Clocks from = Clocks::now();
+  double machine_from_s = machine_cpu_s();
+  for (std::int64_t step = 1; step <= kRehearsalWarmUp + run.rehearsal.steps; ++step) {
+    StepResult result = rank.run_step(step);
+    if (step <= kRehearsalWarmUp) {
+      from = Clocks::now(), machine_from_s = machine_cpu_s();
+      continue;
+    }
+    steps.push_back({{"loss", result.loss}, {"gradient_norm", result.gradient_norm}, {"routing", result.routing}, {"timeline", to_json(result.timeline)}});
+    measured.push_back(std::move(result.timeline));
+  }
+  const Clocks end = Clocks::now();
+  const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) / std::max(end.wall_s - from.wall_s, 1e-9);
+  write_profile(run_profile(run, rank.executor(), measured, false), folder / "profile.json");
+  write_file_atomically(folder / "trace.json", chrome_trace({{"rehearsed", {measured.back()}}}));
+  const json document = {{"schema", "windtunnel.rehearsal/1"}, {"run", run.name}, {"layout", run.layout.name()},
+                         {"rank", run.rehearsal.rank}, {"device", to_string(run.device)}, {"routing", rank.routing()},
+                         {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()}, {"cores_used_by_others", std::max(0.0, others)}, {"steps", steps}};
+  write_file_atomically(folder / "rehearsal.json", document.dump() + "\n");
+}
+
+}  // namespace wt

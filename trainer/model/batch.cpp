@@ -1,0 +1,49 @@
+#include "trainer/model/batch.hpp"
+
+#include <random>
+
+#include "configs/spec/support/error.hpp"
+#include "trainer/pch.hpp"
+
+namespace wt {
+
+Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
+                           std::span<const std::int64_t> positions) {
+  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()), own = static_cast<std::int64_t>(positions.size());
+  Microbatch batch{at::empty({n * own}, at::kLong), at::empty({n * own}, at::kLong)};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
+    if (static_cast<std::int64_t>(tokens.size()) <= seq)
+      throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}", run.data.string(),
+                  samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1, seq);
+    for (std::int64_t t = 0; t <= seq; ++t) {
+      const std::int64_t token = tokens[static_cast<std::size_t>(t)];
+      if (token < 0 || token >= run.model.vocab)
+        throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}", run.data.string(), token,
+                    samples[static_cast<std::size_t>(i)], run.model.vocab);
+    }
+    for (std::int64_t j = 0; j < own; ++j) {
+      const std::size_t t = static_cast<std::size_t>(positions[static_cast<std::size_t>(j)]);
+      batch.tokens.data_ptr<std::int64_t>()[i * own + j] = tokens[t];
+      batch.targets.data_ptr<std::int64_t>()[i * own + j] = tokens[t + 1];
+    }
+  }
+  return batch;
+}
+
+std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples, int microbatch) {
+  return samples.subspan(static_cast<std::size_t>(microbatch * run.layout.microbatch), static_cast<std::size_t>(run.sequences().of(microbatch)));
+}
+
+Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch) {
+  std::seed_seq seed{run.seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch)};
+  std::mt19937_64 generator(seed);
+  std::uniform_int_distribution<std::int64_t> token(0, run.model.vocab - 1);
+  const std::int64_t n = run.tokens().of(microbatch);
+  Microbatch batch{at::empty({n}, at::kLong), at::empty({n}, at::kLong)};
+  for (at::Tensor* one : {&batch.tokens, &batch.targets})
+    for (std::int64_t i = 0; i < n; ++i) one->data_ptr<std::int64_t>()[i] = token(generator);
+  return batch;
+}
+
+}  // namespace wt

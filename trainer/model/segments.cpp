@@ -1,0 +1,263 @@
+#include "trainer/model/segments.hpp"
+
+#include <numeric>
+
+#include "trainer/pch.hpp"
+
+namespace wt {
+namespace {
+
+using at::Tensor;
+
+Tensor leaf(const Tensor& value) { return value.detach().requires_grad_(true); }
+
+using torch::autograd::Edge;
+
+/// The edge that a tensor hangs on; none where no graph was kept.
+Edge end_of(const Tensor& tensor) { return tensor.requires_grad() ? torch::autograd::impl::gradient_edge(tensor) : Edge{}; }
+
+void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
+  torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);
+}
+
+}  // namespace
+
+Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
+                   at::ScalarType type, std::int64_t context_rank, at::Device device)
+    : model_(model),
+      layout_(layout),
+      seq_(seq / layout.context),
+      loss_tokens_(static_cast<double>(global_sequences * seq)),
+      type_(type),
+      positions_(Positions::make(model, seq, layout.context, context_rank).to(device, type)) {
+  const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
+  router_scale_.seq = seq_;
+  router_scale_.whole_sequences = layout.context == 1;
+  router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
+                      (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
+  router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
+  for (const auto& experts : layout.placement) slots_.push_back(SlotMap::make(experts, model.experts, device));
+  if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.layers));
+}
+
+Compression Segments::compression(const LayerRecompute& again) const {
+  return again.attention_again() ? layout_.recompute.compression : Compression::none;
+}
+
+Qkv Segments::begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
+  const bool first = direction == Direction::forward;
+  if (!first && compression(again) != Compression::none) s.input = unpack_rows(s.packed, compression(again), type_), s.packed = {};
+  if (!first || !again.attention_again()) s.input = leaf(s.input);
+  return project_qkv(s.input, dense, model_, positions_, s.input.size(0) / seq_, again.norm);
+}
+
+void Segments::project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
+  const at::AutoGradMode mode(direction != Direction::forward || !again.attention_again());
+  Qkv qkv = begin_block(s, dense, direction, again);
+  s.q_end = end_of(qkv.q), s.k_end = end_of(qkv.k), s.v_end = end_of(qkv.v);
+  s.q = qkv.q.detach();
+  s.kv = at::stack({qkv.k.detach(), qkv.v.detach()});
+  if (qkv.normed.defined()) s.ffn_input_end = end_of(qkv.normed), s.ffn_input = qkv.normed.detach();
+}
+
+void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
+                         const Tensor& router_bias, RouterLoss& loss) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !again.attention_again();
+  const at::AutoGradMode mode(keep_graph);
+  Qkv qkv;
+  Tensor input;  // as the residual takes it
+  if (layout_.context == 1) {
+    qkv = begin_block(s, dense, direction, again);
+    input = s.input;
+  } else {
+    const Tensor kv = in_sequence_order(s.kv_gathered);
+    s.kv_gathered.reset();
+    qkv = {std::move(s.q), kv.select(0, 0), kv.select(0, 1), {}};
+    input = s.input;
+    if (keep_graph) {
+      qkv.q = s.q = leaf(qkv.q), qkv.k = s.k = leaf(qkv.k), qkv.v = s.v = leaf(qkv.v);
+      input = s.residual_input = leaf(s.input);
+    }
+  }
+  Tensor attended = attend(qkv.q, qkv.k, qkv.v, model_, positions_);
+  qkv.q.reset(), qkv.k.reset(), qkv.v.reset();
+  Tensor residual = product(attended, dense, "attention.output").add_(input);
+  attended.reset();
+  Tensor normed;  // what the FFN reads
+  if (model_.moe(layer)) {
+    const Projected router = norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
+    normed = router.normed;
+    const Tensor weights = route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
+    if (!s.choice.order.defined()) sort_by_slot(s.choice, slots_[static_cast<std::size_t>(layer)]);
+    const Tensor rows = permute(normed, s.choice, model_.top_k);
+    s.weights_end = end_of(weights), s.rows_end = end_of(rows);
+    s.weights = weights.detach();
+    if (first || again.block) s.rows = rows.detach();
+  } else if (model_.attention.parallel == AttentionSpec::Parallel::one_norm) {
+    normed = qkv.normed;  // under context parallelism project() has handed it on
+  } else {
+    const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none;
+    normed = norm(parallel ? input : residual, dense, "ffn_norm", model_);
+  }
+  if (model_.ffn_width(layer) > 0 && normed.defined()) {
+    s.ffn_input_end = end_of(normed);
+    if (first || again.block) s.ffn_input = normed.detach();
+  }
+  s.residual_end = end_of(residual);
+  if (first) s.residual = residual.detach();
+  if (first && compression(again) != Compression::none) s.packed = pack_rows(s.input, compression(again)), s.input.reset();
+}
+
+void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !again.block;
+  const at::AutoGradMode mode(keep_graph);
+  if (keep_graph) s.ffn_input = leaf(s.ffn_input);
+  const std::string part = model_.moe(layer) ? "shared_experts." : "ffn.";
+  const bool glu = model_.activation == Activation::swiglu;
+  Tensor up = at::mm(s.ffn_input, dense[part + (glu ? "gate_up.weight" : "up.weight")].t());
+  if (!keep_graph) s.ffn_input.reset();
+  Tensor activated = glu ? swiglu(up) : at::gelu(up);
+  up.reset();
+  const Tensor out = at::mm(activated, dense[part + "down.weight"].t());
+  s.ffn_output_end = end_of(out);
+  if (!first) return;
+  const at::NoGradGuard no_grad;
+  s.residual = out.detach().add_(s.residual);  // the product does not read its output again
+}
+
+void Segments::ffn_backward(LayerState& s) const {
+  backward({std::move(s.ffn_output_end)}, {s.output_gradient});
+  s.ffn_input_gradient = s.ffn_input.grad();
+  s.ffn_input.reset();
+}
+
+void Segments::plan_rows(LayerState& s) const {
+  const std::int64_t ranks = layout_.expert, local = layout_.slots_per_rank(model_);
+  const Tensor rows = at::stack({s.choice.slot_counts.view({ranks, local}).sum(1), s.received_counts.sum(1)}).cpu();
+  const std::int64_t* sent = rows.data_ptr<std::int64_t>();
+  s.sent_rows.assign(sent, sent + ranks);
+  s.received_rows.assign(sent + ranks, sent + 2 * ranks);
+  const std::int64_t total = std::accumulate(s.received_rows.begin(), s.received_rows.end(), std::int64_t{0});
+  const auto options = s.received_counts.options();
+  // Rows arrive by rank, and by expert within a rank; sorting them by expert is what both orders say.
+  const Tensor expert = at::repeat_interleave(at::arange(local, options).repeat({ranks}), s.received_counts.view({-1}), 0, total);
+  s.to_expert_major = at::empty({total}, options);
+  s.to_rank_major = at::empty({total}, options);
+  sort_rows(expert, local, s.to_expert_major, s.to_rank_major);
+}
+
+void Segments::experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !again.experts_again();
+  const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
+  const at::AutoGradMode mode(keep_graph);
+  const bool local = layout_.expert == 1;
+  if (output) {
+    s.expert_input = local ? std::move(s.rows) : gather_rows(s.received, s.to_expert_major);
+    s.rows.reset(), s.received.reset();
+  }
+  if (keep_graph) s.expert_input = leaf(s.expert_input);
+  const Tensor offsets = (local ? s.choice.slot_counts : s.received_counts.sum(0)).cumsum(0).to(at::kInt);
+  const auto& w = expert.leaves;
+  Tensor gate_up = grouped_product(s.expert_input, w[0], offsets, true);
+  if (first && again.block) s.expert_input.reset();
+  Tensor activated = swiglu(gate_up);
+  gate_up.reset();
+  const Tensor out = grouped_product(activated, w[1], offsets, output);
+  activated.reset();
+  s.output_end = end_of(out);
+  if (!output) return;
+  if (local) {
+    s.collected = out.detach();
+  } else {
+    const at::NoGradGuard no_grad;
+    s.outgoing = gather_rows(out.detach(), s.to_rank_major);
+  }
+}
+
+Tensor Segments::combine_rows(LayerState& s, const LayerRecompute& again) const {
+  const at::NoGradGuard no_grad;
+  Tensor out = combine(s.collected, s.choice, s.weights, s.residual);
+  s.residual.reset();
+  if (again.block) s.collected.reset();
+  return out;
+}
+
+void Segments::combine_rows_backward(LayerState& s) const {
+  const at::NoGradGuard no_grad;
+  std::tie(s.collected_gradient, s.weights_gradient) = combine_backward(s.output_gradient, s.collected, s.choice, s.weights);
+  s.collected.reset();
+}
+
+void Segments::experts_backward(LayerState& s) const {
+  const bool local = layout_.expert == 1;
+  Tensor gradient = local ? std::move(s.collected_gradient) : gather_rows(s.incoming_gradient, s.to_expert_major);
+  s.incoming_gradient.reset();
+  backward({std::move(s.output_end)}, {std::move(gradient)});
+  Tensor out = s.expert_input.grad();
+  s.expert_input.reset();
+  if (local) {
+    s.rows_gradient = out;
+  } else {
+    s.expert_input_gradient = gather_rows(out, s.to_rank_major);
+  }
+}
+
+Tensor Segments::attention_backward(LayerState& s) const {
+  std::vector<Edge> roots;
+  std::vector<Tensor> gradients;
+  const auto add = [&](Edge& end, Tensor& gradient) {
+    if (!gradient.defined()) return;
+    roots.push_back(std::move(end));
+    gradients.push_back(std::move(gradient));
+  };
+  add(s.residual_end, s.output_gradient), add(s.rows_end, s.rows_gradient), add(s.weights_end, s.weights_gradient);
+  const bool cut = layout_.context > 1, handed_on = model_.attention.parallel == AttentionSpec::Parallel::one_norm;
+  if (!cut || !handed_on) add(s.ffn_input_end, s.ffn_input_gradient);
+  backward(std::move(roots), std::move(gradients));
+  if (cut) {
+    s.q_gradient = s.q.grad(), s.residual_input_gradient = s.residual_input.grad();
+    s.kv_gathered_gradient = in_rank_order(s.k.grad(), s.v.grad(), layout_.context);
+    s.q.reset(), s.k.reset(), s.v.reset(), s.residual_input.reset();
+    return {};
+  }
+  Tensor gradient = s.input.grad();
+  s = LayerState{};
+  return gradient;
+}
+
+Tensor Segments::project_backward(LayerState& s) const {
+  std::vector<Edge> roots{std::move(s.q_end), std::move(s.k_end), std::move(s.v_end)};
+  std::vector<Tensor> gradients{std::move(s.q_gradient), s.kv_gradient.select(0, 0), s.kv_gradient.select(0, 1)};
+  s.kv_gradient.reset();
+  if (s.ffn_input_gradient.defined()) roots.push_back(std::move(s.ffn_input_end)), gradients.push_back(std::move(s.ffn_input_gradient));
+  backward(std::move(roots), std::move(gradients));
+  Tensor gradient = s.input.grad().add_(s.residual_input_gradient);
+  s = LayerState{};
+  return gradient;
+}
+
+Tensor Segments::balance_loss(const LayerState& s) const {
+  return (s.choice.sequence_counts * s.choice.score_sums).sum(at::kDouble) * router_scale_.aux;
+}
+
+Tensor Segments::embed(const Slot& embedding, const Tensor& tokens) const {
+  const at::NoGradGuard no_grad;
+  return embedding.leaves.back().index_select(0, tokens);
+}
+
+void Segments::embed_backward(GradientBuffer& embedding, const Tensor& tokens, const Tensor& gradient) const {
+  const at::NoGradGuard no_grad;
+  embedding.leaves.back().index_add_(0, tokens, gradient.to(at::kFloat));
+}
+
+Tensor Segments::head(const Slot& head, const Tensor& input, const Tensor& targets, const Tensor& loss) const {
+  const at::AutoGradMode mode(true);
+  const Tensor x = leaf(input);
+  Tensor logits = at::mm(norm(x, head, "norm", model_), head.leaves.back().t());
+  Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
+  cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_, loss);
+  backward({end_of(logits)}, {gradient});
+  return x.grad();
+}
+
+}  // namespace wt

@@ -1,0 +1,109 @@
+// Sharded parameters. A parameter group is one flat sequence of named tensors; every rank of its shard axis owns an equal
+// slice of it, and keeps its state in fp32 (master, AdamW moments): all of it, or a part where replicas share the work of
+// the optimizer. To compute, the slices are gathered into a slot: a flat buffer in
+// the compute type with leaf views over it, whose .grad are views over one flat fp32 gradient buffer, so that autograd
+// accumulates in place. Layers share two slots per group (all have their own where weights stay after forward); layer l
+// always uses slot l % 2, so that tensors saved by autograd find the same weights again after the backward gather. Every
+// layer has leaves of its own over the slot's memory, because layers may differ in what they consist of.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/program/build/build.hpp"
+
+namespace wt {
+
+/// Initial values of norm gains and biases, in place of a standard deviation.
+inline constexpr double kOnes = 0, kZeros = -1;
+
+/// A logical tensor inside a group's flat sequence. Experts have one entry each, contiguous in the stacked leaf.
+struct ParameterInfo {
+  std::string name;  ///< fully qualified: "layers.3.experts.7.gate_up"
+  std::vector<std::int64_t> shape;
+  std::int64_t offset = 0;  ///< elements from the start of the flat sequence
+  double init_std = 0;      ///< normal(0, std); or kOnes, kZeros
+  bool further_copy = false;  ///< of an expert in a lower slot, which stands for it in norms and checkpoints
+  std::int64_t elements() const;
+};
+
+/// A leaf tensor of a slot: one parameter, or the stacked experts of a rank.
+struct LeafInfo {
+  std::string name;  ///< inside the block: "attention.qkv.weight"; of stacked experts "experts.gate_up.weight"
+  std::vector<std::int64_t> shape;
+  std::int64_t offset = 0;
+};
+
+/// What a group consists of on one rank. `layer` -1 for embedding and head.
+struct GroupLayout {
+  Group group = Group::none;
+  std::vector<ParameterInfo> parameters;
+  std::vector<LeafInfo> leaves;
+  std::int64_t elements = 0;        ///< of the flat sequence
+  std::int64_t shard_elements = 0;  ///< padded share of one rank
+  std::int64_t shard_ranks = 1;
+  std::int64_t shard_index = 0;
+  std::int64_t state_elements = 0;  ///< part of the share whose optimizer state this rank keeps
+  std::int64_t state_index = 0;     ///< which part
+  bool copied = false;  ///< every rank keeps all of it, alike; rank 0 saves it
+  std::int64_t padded() const { return shard_elements * shard_ranks; }
+  /// First element of the flat sequence whose state this rank keeps; state_elements follow, padding included.
+  std::int64_t state_begin() const { return shard_index * shard_elements + state_index * state_elements; }
+  /// Calls visit(parameter, first element of it, count, position in this rank's state) for every part of a parameter
+  /// whose state this rank keeps.
+  template <typename Visit>
+  void for_state_parts(Visit&& visit) const {
+    const std::int64_t begin = state_begin(), end = begin + state_elements;
+    for (const ParameterInfo& p : parameters) {
+      const std::int64_t first = std::max(begin, p.offset), last = std::min(end, p.offset + p.elements());
+      if (first < last) visit(p, first - p.offset, last - first, first - begin);
+    }
+  }
+};
+
+/// dense: attention_norm, attention.*, ffn_norm, router, then ffn.* (dense layers) or shared_experts.*; expert:
+/// gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding: (vocab, d_model), nothing where it is tied;
+/// head: norm, output (vocab, d_model). Norms have a bias where the model's have; a GELU FFN has `up` for `gate_up`.
+GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer, std::int64_t rank);
+
+/// The slices of one group on this rank.
+struct ShardedGroup {
+  GroupLayout layout;
+  at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32
+  at::Tensor gradient;                     ///< (shard_elements,) fp32
+  at::Tensor weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
+  /// The part of the gradient that goes with the state.
+  at::Tensor state_gradient() const;
+};
+
+/// Fills the master slice so that every parameter has the same values in every layout: value i of one is a function of
+/// (seed, name, i).
+ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device device = at::kCPU);
+
+/// Full-size gradients of a group, zero at first.
+struct GradientBuffer {
+  at::Tensor flat;                 ///< (padded,) fp32
+  std::vector<at::Tensor> leaves;  ///< views in the shapes of the group's leaves
+  /// In the first elements of `storage` (fp32), or, where that is undefined, in memory of its own.
+  static GradientBuffer make(const GroupLayout& layout, at::Device device = at::kCPU, const at::Tensor& storage = {});
+};
+
+/// Gathered weights in the compute type.
+struct Slot {
+  at::Tensor flat;  ///< (padded,) compute type
+  std::vector<at::Tensor> leaves;
+  std::vector<std::string> names;  ///< of the leaves
+  /// The leaf of that name; throws Error{runtime} when there is none.
+  const at::Tensor& operator[](std::string_view name) const;
+  /// The same, undefined when there is none.
+  at::Tensor find(std::string_view name) const;
+  /// In the first elements of `storage`, or, where that is undefined, in memory of its own of those options.
+  static Slot make(const GroupLayout& layout, at::TensorOptions options, const at::Tensor& storage = {});
+  /// Autograd adds the leaves' gradients into this buffer from now on.
+  void accumulate_into(const GradientBuffer& gradient);
+};
+
+}  // namespace wt
