@@ -61,13 +61,13 @@ struct Backend {
   WtStatus (*adamw)(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings);
 };
 
-inline constexpr int64_t kIgnoredTarget = -100;   // the value that PyTorch ignores by default
+inline constexpr int64_t kIgnoredTarget = -100;  // the value that PyTorch ignores by default
 inline constexpr int64_t kQuantizeBlock = WT_QUANTIZE_BLOCK;
 inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: below, 127 / max could overflow, and nothing is lost
-inline constexpr float kRouterTiny = 1e-20f;                // what torchtitan adds to a sum that may be zero
-inline constexpr int32_t kRouterExcluded = INT32_MIN;       // below the order key of every number
-inline constexpr int64_t kMaxCudaRouterExperts = 1024;      // 32 registers a lane
-inline constexpr int64_t kMaxGroups = 1024;       // of a grouped GEMM: its schedule in shared memory, 8 KiB
+inline constexpr float kRouterTiny = 1e-20f;             // what torchtitan adds to a sum that may be zero
+inline constexpr int32_t kRouterExcluded = INT32_MIN;    // below the order key of every number
+inline constexpr int64_t kMaxCudaRouterExperts = 1024;   // 32 registers a lane
+inline constexpr int64_t kMaxGroups = 1024;              // of a grouped GEMM: its schedule in shared memory, 8 KiB
 inline constexpr int64_t kMaxCudaExperts = 8192;  // per-expert int counters of a sorting block: 32 KiB of shared memory
 
 /// Tables indexed by WtDtype.

@@ -12,7 +12,7 @@ class Checks {
   Checks& even(const char* name, int64_t value);
   Checks& at_most(const char* name, int64_t value, const char* bound_name, int64_t bound);
   Checks& divides(const char* name, int64_t value, const char* of_name, int64_t of);  ///< value from 1, of a multiple
-  Checks& fraction(const char* name, double value);  ///< in [0, 1)
+  Checks& fraction(const char* name, double value);                                   ///< in [0, 1)
   /// Not null unless rows * columns is zero.
   Checks& array(const char* name, const void* pointer, int64_t rows, int64_t columns = 1);
   /// array(), and on the CPU every value in [0, bound) or equal to `ignored`.

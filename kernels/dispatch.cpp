@@ -200,7 +200,8 @@ WtStatus wt_grouped_gemm_forward(WtStream stream, WtDtype dtype, const void* x, 
 }
 
 WtStatus wt_grouped_gemm_backward_rows(WtStream stream, WtDtype dtype, const void* dy, const void* weight,
-                                       const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K, void* dx) {
+                                       const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K,
+                                       void* dx) {
   return grouped_gemm("wt_grouped_gemm_backward_rows", GroupedForm::backward_rows, stream, dtype, "dy", dy, "weight",
                       weight, ends, {groups, rows, N, K}, "dx", dx);
 }

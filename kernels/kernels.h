@@ -1,13 +1,14 @@
 // The kernels that a mixture-of-experts layer needs beyond library GEMMs, as one C API on raw pointers: on the CPU
-// (vectorised, chosen by instruction set at run time; one thread unless more are set) and on CUDA devices (asynchronous on the given stream).
+// (vectorised, chosen by instruction set at run time; one thread unless more are set) and on CUDA devices (asynchronous
+// on the given stream).
 //
 // Promises. Activations are fp32 or bf16 (`dtype`); arithmetic is fp32; bf16 results round to nearest even. The same
 // arguments on the same device (and CPU instruction set) give the same bits: no floating-point atomics anywhere. All
 // arrays are contiguous and row-major, and live where `stream` says. Outputs must not overlap inputs unless a function
 // says so. An array of zero elements may be null. Sizes: T tokens, D width, E experts, k choices a token, N = T*k rows.
 //
-// Errors. Every function returns a WtStatus; wt_kernel_error() then says what was found, what is allowed and what to do.
-// Index arrays are checked on the CPU before anything is written; on CUDA a bad index is undefined behaviour, and a
+// Errors. Every function returns a WtStatus; wt_kernel_error() then says what was found, what is allowed and what to
+// do. Index arrays are checked on the CPU before anything is written; on CUDA a bad index is undefined behaviour, and a
 // failure of the kernel itself shows up at the caller's next synchronisation.
 #ifndef WT_KERNELS_KERNELS_H_
 #define WT_KERNELS_KERNELS_H_
@@ -43,8 +44,8 @@ const char* wt_kernel_isa(void);
 /// Not to be called while another thread is inside a kernel.
 WtStatus wt_kernel_set_isa(const char* name);
 
-/// Threads that one call may use on the CPU, for the whole process; 1 at first, because the ranks of one machine share its
-/// cores: nothing in training sets it. The results have the same bits for any number.
+/// Threads that one call may use on the CPU, for the whole process; 1 at first, because the ranks of one machine share
+/// its cores: nothing in training sets it. The results have the same bits for any number.
 WtStatus wt_kernel_set_threads(int threads);
 
 // RMSNorm.
@@ -59,8 +60,8 @@ WtStatus wt_rmsnorm_backward(WtStream stream, WtDtype dtype, const void* dy, con
                              const float* rstd, int64_t T, int64_t D, void* dx, float* dgain);
 
 // Rotary embedding.
-/// Tables in host memory: cos, sin (S, hd/2) fp32, amplitude times cosine and sine of angle s * frequency[i] (hd/2 radians a
-/// position: theta^(-2i/hd), or what scaled positions make of it), computed in double.
+/// Tables in host memory: cos, sin (S, hd/2) fp32, amplitude times cosine and sine of angle s * frequency[i] (hd/2
+/// radians a position: theta^(-2i/hd), or what scaled positions make of it), computed in double.
 WtStatus wt_rope_table(int64_t S, int64_t hd, const double* frequency, double amplitude, float* cos, float* sin);
 /// Splits a fused projection and rotates queries and keys. qkv (B*S, (H+2*KV)*hd) dtype, heads in the order H queries,
 /// KV keys, KV values; cos, sin (S, hd/2) fp32; q (B,H,S,hd), k and v (B,KV,S,hd) dtype. Pairs are (i, i+hd/2), the
@@ -77,24 +78,24 @@ typedef enum { WT_SOFTMAX = 0, WT_SIGMOID = 1 } WtRouterScore;
 
 /// How tokens choose their experts. S = T / sequence sequences; experts are in `groups` equal runs.
 typedef struct {
-  int64_t T, E, k;      ///< 1 <= k <= experts of top_groups groups
-  int64_t sequence;     ///< tokens of a sequence, over which the statistics are summed; divides T
-  int score;            ///< a WtRouterScore, what a logit becomes: softmax over all experts, or its sigmoid
-  int64_t groups;       ///< divides E; 1 = no groups
-  int64_t top_groups;   ///< experts of this many groups can be chosen
-  int group_best;       ///< a group is worth the sum of its this many best: 1 (DeepSeek-V2) or 2 (DeepSeek-V3)
-  int normalize;        ///< divide the weights by their sum
-  float scale;          ///< of the weights, after that
-  int given;            ///< index is an input: routing that is forced, or was chosen before
+  int64_t T, E, k;     ///< 1 <= k <= experts of top_groups groups
+  int64_t sequence;    ///< tokens of a sequence, over which the statistics are summed; divides T
+  int score;           ///< a WtRouterScore, what a logit becomes: softmax over all experts, or its sigmoid
+  int64_t groups;      ///< divides E; 1 = no groups
+  int64_t top_groups;  ///< experts of this many groups can be chosen
+  int group_best;      ///< a group is worth the sum of its this many best: 1 (DeepSeek-V2) or 2 (DeepSeek-V3)
+  int normalize;       ///< divide the weights by their sum
+  float scale;         ///< of the weights, after that
+  int given;           ///< index is an input: routing that is forced, or was chosen before
 } WtRouterSpec;
 
 /// scores[t] = softmax(logits[t]) or sigmoid(logits[t]); index[t] = the k largest of scores[t] + bias in falling order,
-/// of the best groups alone; weights[t,c] = scale * scores[t,index[t,c]], divided by their sum over c + 1e-20 if normalize.
-/// Ties go to the lowest expert and group; a NaN counts as larger than any number, so that it shows in the weights.
-/// For the balancing losses, of every sequence: counts[s,e] = rows that chose e; share_sums[s,e] = sum of scores[t,e], with
-/// sigmoid of scores[t,e] / (sum over e + 1e-20) (DeepSeek-V3 report, eq. 18); lse_squares[s] = sum of
-/// log(sum_e exp(logits[t,e]))^2. Overwritten; each may be null. logits, scores (T,E) fp32; bias (E) fp32 or null; weights
-/// (T,k) fp32; index (T,k); counts, share_sums (S,E); lse_squares (S). At most 1024 experts on CUDA.
+/// of the best groups alone; weights[t,c] = scale * scores[t,index[t,c]], divided by their sum over c + 1e-20 if
+/// normalize. Ties go to the lowest expert and group; a NaN counts as larger than any number, so that it shows in the
+/// weights. For the balancing losses, of every sequence: counts[s,e] = rows that chose e; share_sums[s,e] = sum of
+/// scores[t,e], with sigmoid of scores[t,e] / (sum over e + 1e-20) (DeepSeek-V3 report, eq. 18); lse_squares[s] = sum
+/// of log(sum_e exp(logits[t,e]))^2. Overwritten; each may be null. logits, scores (T,E) fp32; bias (E) fp32 or null;
+/// weights (T,k) fp32; index (T,k); counts, share_sums (S,E); lse_squares (S). At most 1024 experts on CUDA.
 WtStatus wt_router_forward(WtStream stream, WtRouterSpec spec, const float* logits, const float* bias, int64_t* index,
                            float* scores, float* weights, int64_t* counts, double* share_sums, double* lse_squares);
 /// The gradient of sum(dweights * weights) + sum(dshare_sums * share_sums) + dlse_squares * sum(lse_squares).
@@ -121,7 +122,8 @@ WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, con
 WtStatus wt_gather_rows(WtStream stream, WtDtype dtype, const void* x, const int64_t* index, int64_t rows, int64_t n,
                         int64_t D, void* y);
 /// out[t] = residual[t] + sum_c weights[t,c] * rows[inverse[t*k+c]], summed in fp32 in the order of c.
-/// rows (T*k,D) sorted, residual (T,D) or null, out (T,D) dtype; inverse (T*k); weights (T,k) fp32. out may be residual.
+/// rows (T*k,D) sorted, residual (T,D) or null, out (T,D) dtype; inverse (T*k); weights (T,k) fp32. out may be
+/// residual.
 WtStatus wt_combine_forward(WtStream stream, WtDtype dtype, const void* rows, const int64_t* inverse,
                             const float* weights, const void* residual, int64_t T, int64_t k, int64_t D, void* out);
 /// drows[inverse[t*k+c]] = weights[t,c] * dout[t];  dweights[t,c] = sum_d dout[t,d] * rows[inverse[t*k+c],d].
@@ -136,17 +138,18 @@ WtStatus wt_swiglu_forward(WtStream stream, WtDtype dtype, const void* gate_up, 
 WtStatus wt_swiglu_backward(WtStream stream, WtDtype dtype, const void* dact, const void* gate_up, int64_t R, int64_t F,
                             void* dgate_up);
 
-// Grouped GEMM: one weight matrix for each group of consecutive rows, experts after a sort. ends (groups) int32, where the
-// stream says: group g has rows ends[g-1] (0 for g = 0) to ends[g] - 1; they do not fall, and the last is `rows`; the tensor
-// that LibTorch's _grouped_mm takes. Groups may be empty. x (rows,K), weight (groups,N,K), y (rows,N) dtype; sums in fp32.
-// 1 <= groups <= 1024, sizes below 2^31. On CUDA: compute capability 9.0, bf16, N and K multiples of 8, arrays that start
-// on 16 bytes; else WT_UNSUPPORTED and nothing is done.
+// Grouped GEMM: one weight matrix for each group of consecutive rows, experts after a sort. ends (groups) int32, where
+// the stream says: group g has rows ends[g-1] (0 for g = 0) to ends[g] - 1; they do not fall, and the last is `rows`;
+// the tensor that LibTorch's _grouped_mm takes. Groups may be empty. x (rows,K), weight (groups,N,K), y (rows,N) dtype;
+// sums in fp32. 1 <= groups <= 1024, sizes below 2^31. On CUDA: compute capability 9.0, bf16, N and K multiples of 8,
+// arrays that start on 16 bytes; else WT_UNSUPPORTED and nothing is done.
 /// y[i] = weight[g] x[i] for the rows i of group g.
 WtStatus wt_grouped_gemm_forward(WtStream stream, WtDtype dtype, const void* x, const void* weight, const int32_t* ends,
                                  int64_t rows, int64_t groups, int64_t N, int64_t K, void* y);
 /// dx[i] = weight[g]^T dy[i].
 WtStatus wt_grouped_gemm_backward_rows(WtStream stream, WtDtype dtype, const void* dy, const void* weight,
-                                       const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K, void* dx);
+                                       const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K,
+                                       void* dx);
 /// dweight[g] = sum over the group's rows of dy[i] x[i]^T; zeros for an empty group.
 WtStatus wt_grouped_gemm_backward_weight(WtStream stream, WtDtype dtype, const void* dy, const void* x,
                                          const int32_t* ends, int64_t rows, int64_t groups, int64_t N, int64_t K,
@@ -156,8 +159,8 @@ WtStatus wt_grouped_gemm_backward_weight(WtStream stream, WtDtype dtype, const v
 typedef enum { WT_INT8 = 0, WT_FP8 = 1 } WtBlockFormat;  ///< FP8: 4 exponent and 3 mantissa bits (OCP E4M3), to 448
 enum { WT_QUANTIZE_BLOCK = 128 };
 /// Every row in blocks of 128 values, the last one shorter: scale = max |x| / top of the format (127 or 448), fp32;
-/// q = x / scale, rounded to nearest even. A block that holds a NaN or an infinity gets scale NaN, one below 2^-100 scale 0;
-/// both q = 0. x (T,D) dtype; q (T,D) bytes; scale (T, ceil(D/128)) fp32.
+/// q = x / scale, rounded to nearest even. A block that holds a NaN or an infinity gets scale NaN, one below 2^-100
+/// scale 0; both q = 0. x (T,D) dtype; q (T,D) bytes; scale (T, ceil(D/128)) fp32.
 WtStatus wt_quantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat format, const void* x, int64_t T, int64_t D,
                             void* q, float* scale);
 /// x = q * scale, rounded to dtype: within max |x| / 254 of the block of what was quantised (INT8), or within |x| / 16
@@ -168,8 +171,8 @@ WtStatus wt_dequantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat form
 // Loss and optimiser.
 /// loss_sum += sum_t -log softmax(logits[t])[target[t]] (not scaled);  logits <- scale * (softmax(logits) - onehot).
 /// logits (T,V) dtype, overwritten by its gradient; target (T), -100 = row ignored (no loss, zero gradient), otherwise
-/// in [0, V); loss_sum one double, where the stream says. On CUDA a target outside turns loss_sum into NaN; on the CPU T
-/// doubles are allocated meanwhile.
+/// in [0, V); loss_sum one double, where the stream says. On CUDA a target outside turns loss_sum into NaN; on the CPU
+/// T doubles are allocated meanwhile.
 WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void* logits, const int64_t* target,
                                            int64_t T, int64_t V, float scale, double* loss_sum);
 /// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2, decay scaled by lr as in PyTorch):

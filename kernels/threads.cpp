@@ -40,9 +40,10 @@ void run_rows(int64_t rows, int64_t row_bytes, void (*body)(void*, int64_t, int6
 
 WtStatus wt_kernel_set_threads(int threads) {
   if (threads < 1)
-    return wt::kernels::fail(WT_INVALID_ARGUMENT,
-                             "wt_kernel_set_threads: %d; allowed 1 or more; pass the number of cores that this process has to itself",
-                             threads);
+    return wt::kernels::fail(
+        WT_INVALID_ARGUMENT,
+        "wt_kernel_set_threads: %d; allowed 1 or more; pass the number of cores that this process has to itself",
+        threads);
   wt::kernels::most_threads = threads;
   return WT_OK;
 }

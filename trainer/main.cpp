@@ -2,25 +2,25 @@
 #include <malloc.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <c10/util/Exception.h>
+#include <CLI/CLI.hpp>
 #include <climits>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "bench/suites/command.hpp"
+#include "configs/spec/find.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/find.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "sim/program/build/build.hpp"
-#include "trainer/launch/agent.hpp"
 #include "trainer/data/mds_reader.hpp"
-#include "trainer/parameters/hugging_face.hpp"
+#include "trainer/launch/agent.hpp"
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
+#include "trainer/parameters/hugging_face.hpp"
 
 namespace {
 
@@ -59,13 +59,17 @@ std::int64_t step_of(const std::string& checkpoint) {
 void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
   if (!run.layout.trainable())
-    throw_error(Code::usage, "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and context parallelism; "
-                "windtunnel simulate takes this file", where, run.layout.name());
+    throw_error(Code::usage,
+                "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and "
+                "context parallelism; "
+                "windtunnel simulate takes this file",
+                where, run.layout.name());
   if (m.experts == 0) return;
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
   for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})
     if (width % unit != 0)
-      throw_error(Code::usage, "{}: {}: found {}, training in {} needs a multiple of {}", where, key, width, to_string(run.precision), unit);
+      throw_error(Code::usage, "{}: {}: found {}, training in {} needs a multiple of {}", where, key, width,
+                  to_string(run.precision), unit);
 }
 
 /// What only training needs, beyond read_run's checks.
@@ -98,9 +102,9 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder) {
   std::ifstream metrics(folder / "metrics.jsonl");
   std::string line, last;
   while (std::getline(metrics, line)) last = line;
-  fmt::print("{} steps of {} ({}): loss {:.4f}, median step {}, {:.0f} tokens/s\n", run.steps, run.name, run.layout.name(),
-             parse_json(last, "metrics.jsonl").at("loss").get<double>(), format_seconds(summary.at("median_step_s")),
-             summary.at("tokens_per_s").get<double>());
+  fmt::print("{} steps of {} ({}): loss {:.4f}, median step {}, {:.0f} tokens/s\n", run.steps, run.name,
+             run.layout.name(), parse_json(last, "metrics.jsonl").at("loss").get<double>(),
+             format_seconds(summary.at("median_step_s")), summary.at("tokens_per_s").get<double>());
   for (const auto& rank : summary.at("ranks"))
     fmt::print("  rank {}: exposed communication {}, peak tensor memory {}\n", rank.at("rank").get<int>(),
                format_seconds(rank.at("exposed_communication_s")), format_bytes(rank.at("peak_tensor_bytes")));
@@ -111,7 +115,9 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder) {
 /// The measuring half; windtunnel chooses the shape beforehand and compares afterwards.
 void rehearse_as_is(const TrainOptions& o) {
   if (!o.machine.empty() || o.json)
-    throw_error(Code::usage, "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train --rehearse, which compares");
+    throw_error(Code::usage,
+                "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train "
+                "--rehearse, which compares");
   RunSpec run = read_run(find_config("runs", o.rehearsed));
   run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
@@ -152,13 +158,17 @@ void train(const TrainOptions& o) {
                 o.run.empty() ? "no run file" : "both a run file and --rehearse");
   if (!o.rehearsed.empty()) return rehearse_as_is(o);
   if (!o.machine.empty() || o.json)
-    throw_error(Code::usage, "train: found {} without --rehearse, to which it belongs; leave it out", o.json ? "--json" : "--machine");
+    throw_error(Code::usage, "train: found {} without --rehearse, to which it belongs; leave it out",
+                o.json ? "--json" : "--machine");
   if (RankEnvironment::present()) return train_one_rank(o);
   WorkerOptions worker;
   const RunSpec run = read_trainable(o, worker);
   if (const std::int64_t most = kRanksPerCore * std::thread::hardware_concurrency(); run.layout.world() > most)
-    throw_error(Code::usage, "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or torchrun --no-python, "
-                "or choose a smaller layout", o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
+    throw_error(Code::usage,
+                "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or "
+                "torchrun --no-python, "
+                "or choose a smaller layout",
+                o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
   const auto summary_before = summary_time(worker.folder);
 
   MdsReader{run.data};  // throws before anything is made or started; so do the next two
@@ -172,12 +182,21 @@ void train(const TrainOptions& o) {
   const AgentResult result = run_ranks(command, agent);
   nlohmann::json restarts = nlohmann::json::array();
   for (const RestartRecord& r : result.restarts)
-    restarts.push_back({{"generation", r.generation}, {"rank", r.rank}, {"cause", r.cause}, {"message", r.message}, {"detected_s", r.detected_s},
-                        {"detected_unix_s", r.detected_unix_s}, {"stopped_s", r.stopped_s}, {"checkpoint", r.reached.checkpoint},
-                        {"resumed_after", step_of(r.reached.checkpoint)}, {"steps_done", r.reached.steps_done}});
-  write_file_atomically(worker.folder / "agent.json", nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
+    restarts.push_back({{"generation", r.generation},
+                        {"rank", r.rank},
+                        {"cause", r.cause},
+                        {"message", r.message},
+                        {"detected_s", r.detected_s},
+                        {"detected_unix_s", r.detected_unix_s},
+                        {"stopped_s", r.stopped_s},
+                        {"checkpoint", r.reached.checkpoint},
+                        {"resumed_after", step_of(r.reached.checkpoint)},
+                        {"steps_done", r.reached.steps_done}});
+  write_file_atomically(worker.folder / "agent.json",
+                        nlohmann::json{{"wall_s", result.wall_s}, {"restarts", restarts}}.dump(1) + "\n");
   if (summary_time(worker.folder) == summary_before)
-    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", worker.folder.string(), run.steps);
+    fmt::print("nothing to do: {} holds the checkpoint of step {}, the run ends there\n", worker.folder.string(),
+               run.steps);
   else
     print_result(run, worker.folder);
 }
@@ -193,14 +212,21 @@ int main(int argc, char** argv) {
   CLI::App app("Real training steps and kernel benchmarks (usually called through ./windtunnel)");
   app.require_subcommand(1);
   TrainOptions options;
-  CLI::App* train_command = app.add_subcommand(
-      "train", "Train a MoE model on local ranks, or as one rank under torchrun --no-python\nExample: windtunnel train configs/runs/demo.yaml -o out/train");
+  CLI::App* train_command =
+      app.add_subcommand("train",
+                         "Train a MoE model on local ranks, or as one rank under torchrun --no-python\nExample: "
+                         "windtunnel train configs/runs/demo.yaml -o out/train");
   train_command->add_option("RUN", options.run, "Run file (YAML)");
-  train_command->add_option("-o,--output", options.folder, "Folder for metrics, trace, profile, routing and checkpoints")->required();
-  train_command->add_option("--max-restarts", options.max_restarts, "How often failed ranks are started again")->capture_default_str();
+  train_command
+      ->add_option("-o,--output", options.folder, "Folder for metrics, trace, profile, routing and checkpoints")
+      ->required();
+  train_command->add_option("--max-restarts", options.max_restarts, "How often failed ranks are started again")
+      ->capture_default_str();
   train_command->add_option("--inject", options.fault, "Kill a rank: rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]");
-  train_command->add_option("--rehearse", options.rehearsed, "Instead: one rank of this run file (plan.yaml) here, all others faked, beside the plan");
-  train_command->add_option("--machine", options.machine, "With --rehearse: machine model that predicts the op times (see calibrate)");
+  train_command->add_option("--rehearse", options.rehearsed,
+                            "Instead: one rank of this run file (plan.yaml) here, all others faked, beside the plan");
+  train_command->add_option("--machine", options.machine,
+                            "With --rehearse: machine model that predicts the op times (see calibrate)");
   train_command->add_flag("--json", options.json, "With --rehearse: print one JSON document");
   add_bench_command(app);
   add_health_command(app);

@@ -53,7 +53,8 @@ std::string obstacle(const Measurement& base, const Measurement& current) {
     if (m->evidence.kind != Evidence::measured)
       return fmt::format("a side is {}, not measured", to_string(m->evidence.kind));
   for (const Measurement* m : {&base, &current})
-    if (!m->throttled.empty()) return fmt::format("a side was timed on a throttled device ({})", fmt::join(m->throttled, ", "));
+    if (!m->throttled.empty())
+      return fmt::format("a side was timed on a throttled device ({})", fmt::join(m->throttled, ", "));
   return "";
 }
 
@@ -182,7 +183,8 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
   for (const FailedMeasurement& f : current.failures) {
     if (!fell.insert(f.name).second) continue;
     const auto match = unmatched.find(f.name);
-    const bool before = std::any_of(base.failures.begin(), base.failures.end(), [&](const FailedMeasurement& b) { return b.name == f.name; });
+    const bool before = std::any_of(base.failures.begin(), base.failures.end(),
+                                    [&](const FailedMeasurement& b) { return b.name == f.name; });
     result.rows.push_back(failed(f, match == unmatched.end() ? nullptr : match->second, before));
     if (match != unmatched.end()) unmatched.erase(match);
   }

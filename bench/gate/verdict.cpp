@@ -11,7 +11,8 @@ namespace {
 
 /// Benchmarks that both profiles measured.
 std::size_t compared(const GateResult& result) {
-  return result.rows.size() - result.count(Verdict::failed) - result.count(Verdict::missing) - result.count(Verdict::fresh);
+  return result.rows.size() - result.count(Verdict::failed) - result.count(Verdict::missing) -
+         result.count(Verdict::fresh);
 }
 
 }  // namespace
@@ -45,7 +46,8 @@ std::size_t GateResult::count(Verdict verdict) const {
 
 int GateResult::exit_status() const {
   if (!differences.empty()) return static_cast<int>(Code::undecided);
-  if (std::any_of(rows.begin(), rows.end(), [](const GateRow& row) { return row.verdict == Verdict::failed && !row.failed_before; }))
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const GateRow& row) { return row.verdict == Verdict::failed && !row.failed_before; }))
     return static_cast<int>(Code::finding);
   if (compared(*this) == 0) return static_cast<int>(Code::undecided);
   if (count(Verdict::slower) > 0 || (count(Verdict::missing) > 0 && !options.allow_missing))

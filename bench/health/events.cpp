@@ -130,8 +130,8 @@ void judge_counts(const FleetObservation& whole, std::vector<Finding>& out) {
                           to_string(Remedy::restart_node), kLikely));
 }
 
-/// Wrong sums between two nodes, rail by rail: the fault of a node that has them with all of its partners there and at least
-/// two; else either end's, or of what lies between.
+/// Wrong sums between two nodes, rail by rail: the fault of a node that has them with all of its partners there and at
+/// least two; else either end's, or of what lies between.
 void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
   using End = std::pair<std::string, std::string>;  // rail, node
   std::map<End, std::set<std::string>> partners, wrong;
@@ -140,7 +140,9 @@ void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
       partners[{link.rail, own}].insert(other);
       if (link.wrong_results > 0) wrong[{link.rail, own}].insert(other);
     }
-  const auto guilty = [&](const End& end) { return wrong.count(end) > 0 && wrong[end].size() > 1 && wrong[end] == partners[end]; };
+  const auto guilty = [&](const End& end) {
+    return wrong.count(end) > 0 && wrong[end].size() > 1 && wrong[end] == partners[end];
+  };
   for (const auto& [end, with] : std::map(wrong)) {
     const std::string& rail = end.first;
     const std::string where = rail.empty() ? "" : " on rail " + rail;
@@ -150,7 +152,8 @@ void judge_sums(const FleetObservation& fleet, std::vector<Finding>& out) {
                           "take it out: it corrupts data silently; go back to a checkpoint from before", kSure));
     else if (std::none_of(with.begin(), with.end(), [&](const std::string& other) { return guilty({rail, other}); }))
       out.push_back(event(NodeState::watch, end.second, "results",
-                          fmt::format("all-reduces{} gave wrong sums with {}, and no pair says whose fault it is", where, fmt::join(with, ", ")),
+                          fmt::format("all-reduces{} gave wrong sums with {}, and no pair says whose fault it is",
+                                      where, fmt::join(with, ", ")),
                           "measure it with another partner before either trains", kPossible));
   }
 }

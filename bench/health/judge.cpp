@@ -28,7 +28,7 @@ struct Measure {
   std::vector<Member> members;
 };
 
-constexpr std::size_t kFewest = 3;  // that make a group: deviations()
+constexpr std::size_t kFewest = 3;          // that make a group: deviations()
 constexpr double kMeasurementFailed = 0.9;  // assumed: sure that it failed, less so that the node is to blame
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -145,21 +145,26 @@ void judge_measure(const Measure& measure, double comparisons, std::size_t nodes
 }
 
 /// More nodes than a common cause explains are watched, as in judge_measure().
-void judge_failures(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out, std::vector<Finding>& findings) {
-  const auto failed = std::count_if(fleet.nodes.begin(), fleet.nodes.end(), [](const auto& n) { return !n.failures.empty(); });
-  const bool common = failed > 1 && static_cast<double>(failed) > options.common_cause_share * static_cast<double>(fleet.nodes.size());
+void judge_failures(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out,
+                    std::vector<Finding>& findings) {
+  const auto failed =
+      std::count_if(fleet.nodes.begin(), fleet.nodes.end(), [](const auto& n) { return !n.failures.empty(); });
+  const bool common =
+      failed > 1 && static_cast<double>(failed) > options.common_cause_share * static_cast<double>(fleet.nodes.size());
   for (const NodeObservation& node : fleet.nodes) {
     if (node.failures.empty()) continue;
     const std::size_t others = node.failures.size() - 1;
     findings.push_back({common ? NodeState::watch : NodeState::cordon, node.name, "measurement",
                         node.failures.front() + (others > 0 ? fmt::format(" (and {} more)", others) : ""),
-                        "mend what the message names, and check the node again", kMeasurementFailed, Evidence::assumed});
+                        "mend what the message names, and check the node again", kMeasurementFailed,
+                        Evidence::assumed});
   }
   if (common)
-    out.shared.push_back({NodeState::cordon, "", "measurement",
-                          fmt::format("{} of {} nodes could not be measured in full: a cause in common", failed, fleet.nodes.size()),
-                          "look for what they share: the folder given with --storage, the driver, how ranks were started", kMeasurementFailed,
-                          Evidence::assumed});
+    out.shared.push_back(
+        {NodeState::cordon, "", "measurement",
+         fmt::format("{} of {} nodes could not be measured in full: a cause in common", failed, fleet.nodes.size()),
+         "look for what they share: the folder given with --storage, the driver, how ranks were started",
+         kMeasurementFailed, Evidence::assumed});
 }
 
 void judge_links(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out,

@@ -13,8 +13,8 @@
 
 namespace wt {
 
-/// One step. Keys of the same names in metrics.jsonl of `windtunnel train` (trainer/executor/run_metrics.hpp); step, unix_s, step_s
-/// and loss must be there.
+/// One step. Keys of the same names in metrics.jsonl of `windtunnel train` (trainer/executor/run_metrics.hpp); step,
+/// unix_s, step_s and loss must be there.
 struct TrainingStep {
   std::int64_t step = 0;
   double unix_s = 0;  ///< when it ended

@@ -10,8 +10,8 @@ namespace wt {
 using Fingerprint = std::map<std::string, std::string>;
 
 /// Of the machine this runs on: host, cpu_model, cores (those this process may use), cpu_governor, memory_GiB, kernel,
-/// compiler, date (UTC, ISO 8601), and commit (with "-dirty") where the source tree is a git checkout. What the system does not
-/// tell is left out. The caller adds the device, driver and library versions.
+/// compiler, date (UTC, ISO 8601), and commit (with "-dirty") where the source tree is a git checkout. What the system
+/// does not tell is left out. The caller adds the device, driver and library versions.
 Fingerprint host_facts();
 
 /// Keys that tell one run from another on the same kind of machine with the same software: commit, host, date, serial

@@ -113,7 +113,8 @@ class Reader {
            "redop, root, and twice time, algbw, busbw, #wrong");
     if (bytes == 0) return;
     if (before_ && *before_ != std::pair{ranks_, hosts_.size()})
-      fail("runs over " + std::to_string(before_->first) + " and " + std::to_string(ranks_) + " GPUs", "one cluster's ranks and nodes a file; split it");
+      fail("runs over " + std::to_string(before_->first) + " and " + std::to_string(ranks_) + " GPUs",
+           "one cluster's ranks and nodes a file; split it");
     const std::size_t first = words.size() - 8;
     const double out = time_s(words, first, bytes), in_place = time_s(words, first + 4, bytes);
     Times& times = sizes_[bytes];

@@ -17,7 +17,8 @@ std::optional<Rate> rate(const Measurement& m) {
     const auto found = m.shape.find(key);
     return found == m.shape.end() ? 0.0 : static_cast<double>(found->second);
   };
-  const bool product = m.kernel == "gemm" || m.kernel.starts_with("gemm_") || m.kernel.starts_with("grouped_gemm") || m.kernel == "attention";
+  const bool product = m.kernel == "gemm" || m.kernel.starts_with("gemm_") || m.kernel.starts_with("grouped_gemm") ||
+                       m.kernel == "attention";
   double work = product ? counter("flops") : counter("bytes") > 0 ? counter("bytes") : size_of("bytes");
   if (m.kernel == "gemm" && work == 0)
     work = 2 * size_of("rows") * size_of("n") * size_of("k");  // published times say no more

@@ -64,8 +64,12 @@ std::string aims_table(const std::vector<Aim>& aims, const Profile& profile, con
     const bool seconds = aim.beside.empty();
     const auto shown = [&](double value) { return seconds ? format_seconds(value) : fmt::format("{:.2f}", value); };
     const bool met = seconds ? r.value <= aim.limit : r.value >= aim.limit;
-    const std::string verdict = !r.why_not.empty() ? r.why_not : !judged ? "not judged, the aims are of an " + judged_on : met ? "met" : "missed";
-    out += fmt::format("{:<{}}  {:>9}  {:>9}  {}\n", aim.what, width, (seconds ? "<= " : ">= ") + shown(aim.limit), r.value > 0 ? shown(r.value) : "-", verdict);
+    const std::string verdict = !r.why_not.empty() ? r.why_not
+                                : !judged          ? "not judged, the aims are of an " + judged_on
+                                : met              ? "met"
+                                                   : "missed";
+    out += fmt::format("{:<{}}  {:>9}  {:>9}  {}\n", aim.what, width, (seconds ? "<= " : ">= ") + shown(aim.limit),
+                       r.value > 0 ? shown(r.value) : "-", verdict);
   }
   return out;
 }

@@ -46,7 +46,9 @@ BenchCase bench_case(const WorkItem& item, const RunSpec& run, at::Device device
   out.backward = item.pass == Pass::backward;
   out.largest_error = largest_allowed_error(item.precision);
   out.make = [item, &run, as](NormalPool& normal) { return make_problem(item, run, normal, as); };
-  out.make_checked = [item = checked_item(item), &run, as](NormalPool& normal) { return make_problem(item, run, normal, as); };
+  out.make_checked = [item = checked_item(item), &run, as](NormalPool& normal) {
+    return make_problem(item, run, normal, as);
+  };
   return out;
 }
 

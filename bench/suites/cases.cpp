@@ -19,7 +19,8 @@ constexpr double kCloseRows = 1.3;
 using Key = std::tuple<Kernel, Pass, Precision, std::array<std::int64_t, 4>>;
 Key key_of(const WorkItem& item) { return {item.kernel, item.pass, item.precision, item.dims}; }
 WorkItem item_of(const Key& key, std::int64_t rows) {
-  return make_item(std::get<0>(key), std::get<1>(key), std::get<2>(key), {static_cast<double>(rows), 0}, std::get<3>(key));
+  return make_item(std::get<0>(key), std::get<1>(key), std::get<2>(key), {static_cast<double>(rows), 0},
+                   std::get<3>(key));
 }
 
 struct Rows {
@@ -119,8 +120,7 @@ std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick) {
     std::set<std::int64_t> chosen = rows.wanted;
     for (std::int64_t count : rows.nearby)
       if (!close_to_any(count, chosen)) chosen.insert(count);
-    for (std::int64_t count : chosen)
-      out.push_back(item_of(key, count));
+    for (std::int64_t count : chosen) out.push_back(item_of(key, count));
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // Which work items a kernel suite measures: what the run's step program executes, in its own layout and in every other
-// layout of its model over up to four ranks, and a ladder of products around it so that fits reach other model widths; or
-// what a study's layouts execute, and no more.
+// layout of its model over up to four ranks, and a ladder of products around it so that fits reach other model widths;
+// or what a study's layouts execute, and no more.
 #pragma once
 #include <array>
 #include <map>
@@ -14,7 +14,8 @@
 
 namespace wt {
 
-/// References in fp64 of larger inputs are computed where these are: a table of 100,000 tokens keeps a host busy for minutes.
+/// References in fp64 of larger inputs are computed where these are: a table of 100,000 tokens keeps a host busy for
+/// minutes.
 inline constexpr std::int64_t kHostReference_bytes = 32 << 20;
 
 /// FLOPs beyond which such references are taken of fewer rows: a fifth of a second of a host's core.
@@ -25,8 +26,8 @@ inline constexpr double kMostReferenceFlops = 2e9;
 /// `quick`, at half and double.
 std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick);
 
-/// What steps of these programs execute, each item once, by kernel and shape: rows that routing decides at the loads above,
-/// `balanced_rows` being those that a rank receives where all experts are chosen alike.
+/// What steps of these programs execute, each item once, by kernel and shape: rows that routing decides at the loads
+/// above, `balanced_rows` being those that a rank receives where all experts are chosen alike.
 struct StepItems {
   void add(const ProgramSet& set, double balanced_rows);
   std::vector<WorkItem> list() const;

@@ -31,27 +31,34 @@ Axis group_axis(CollectiveKind kind, Axis axis) {
   if (axis != Axis::shard) return axis;
   switch (kind) {
     case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter: return Axis::shard;
+    case CollectiveKind::reduce_scatter:
+      return Axis::shard;
     case CollectiveKind::all_reduce:
-    case CollectiveKind::broadcast: return Axis::state;
-    default: return Axis::expert;
+    case CollectiveKind::broadcast:
+      return Axis::state;
+    default:
+      return Axis::expert;
   }
 }
 
 }  // namespace
 
 std::string to_string(CollectiveKind kind) {
-  static const char* names[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "all_to_all_uneven", "send_recv"};
+  static const char* names[] = {"all_gather", "reduce_scatter",    "all_reduce", "all_to_all",
+                                "broadcast",  "all_to_all_uneven", "send_recv"};
   return names[static_cast<int>(kind)];
 }
 
 double bus_factor(CollectiveKind kind, std::int64_t ranks) {
   const double n = static_cast<double>(ranks);
   switch (kind) {
-    case CollectiveKind::all_reduce: return 2 * (n - 1) / n;
+    case CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
     case CollectiveKind::send_recv:
-    case CollectiveKind::broadcast: return 1;
-    default: return (n - 1) / n;
+    case CollectiveKind::broadcast:
+      return 1;
+    default:
+      return (n - 1) / n;
   }
 }
 
@@ -93,18 +100,27 @@ CollectiveCase::CollectiveCase(Communicators& communicators, const Mesh& mesh, A
 
 void CollectiveCase::prepare() {
   const std::int64_t full = part_ * ranks_;
-  const auto empty = [this](std::int64_t count) { return at::zeros({count}, at::TensorOptions().dtype(at::kFloat).device(device_)); };
+  const auto empty = [this](std::int64_t count) {
+    return at::zeros({count}, at::TensorOptions().dtype(at::kFloat).device(device_));
+  };
   const double shift = static_cast<double>(own_ + 1);
   switch (kind_) {
     case CollectiveKind::all_gather:  // in place, as the trainer gathers
       out_ = empty(full);
       in_ = out_.narrow(0, own_ * part_, part_);
       break;
-    case CollectiveKind::reduce_scatter: in_ = empty(full), out_ = empty(part_); break;
+    case CollectiveKind::reduce_scatter:
+      in_ = empty(full), out_ = empty(part_);
+      break;
     case CollectiveKind::all_reduce:
-    case CollectiveKind::broadcast: in_ = out_ = empty(full); break;
-    case CollectiveKind::all_to_all_uneven: in_ = empty(full), out_ = empty(ranks_ * share_of(own_)); break;
-    default: in_ = empty(full), out_ = empty(full);
+    case CollectiveKind::broadcast:
+      in_ = out_ = empty(full);
+      break;
+    case CollectiveKind::all_to_all_uneven:
+      in_ = empty(full), out_ = empty(ranks_ * share_of(own_));
+      break;
+    default:
+      in_ = empty(full), out_ = empty(full);
   }
   fill(in_, {{0, in_.numel(), 0, 1, shift}});
 }
@@ -112,17 +128,24 @@ void CollectiveCase::prepare() {
 Pending CollectiveCase::issue() {
   const Axis axis = group_axis(kind_, axis_);
   switch (kind_) {
-    case CollectiveKind::all_gather: return communicators_.all_gather(axis, out_, in_);
-    case CollectiveKind::reduce_scatter: return communicators_.reduce_scatter(axis, out_, in_);
-    case CollectiveKind::all_reduce: return communicators_.all_reduce(axis, out_);
-    case CollectiveKind::broadcast: return communicators_.broadcast(axis, out_);
-    case CollectiveKind::send_recv: {  // to the next rank and from the one before: an exchange with all rows in one place
+    case CollectiveKind::all_gather:
+      return communicators_.all_gather(axis, out_, in_);
+    case CollectiveKind::reduce_scatter:
+      return communicators_.reduce_scatter(axis, out_, in_);
+    case CollectiveKind::all_reduce:
+      return communicators_.all_reduce(axis, out_);
+    case CollectiveKind::broadcast:
+      return communicators_.broadcast(axis, out_);
+    case CollectiveKind::send_recv: {  // to the next rank and from the one before: an exchange with all rows in one
+                                       // place
       std::vector<std::int64_t> sent(shares_.size(), 0), received = sent;
-      sent[static_cast<std::size_t>((own_ + 1) % ranks_)] = received[static_cast<std::size_t>((own_ + ranks_ - 1) % ranks_)] = part_ * ranks_;
+      sent[static_cast<std::size_t>((own_ + 1) % ranks_)] =
+          received[static_cast<std::size_t>((own_ + ranks_ - 1) % ranks_)] = part_ * ranks_;
       return communicators_.all_to_all(axis, out_, in_, received, sent);
     }
     default:
-      return communicators_.all_to_all(axis, out_, in_, std::vector<std::int64_t>(shares_.size(), share_of(own_)), shares_);
+      return communicators_.all_to_all(axis, out_, in_, std::vector<std::int64_t>(shares_.size(), share_of(own_)),
+                                       shares_);
   }
 }
 
@@ -130,11 +153,16 @@ std::vector<Segment> CollectiveCase::expected() const {
   const std::int64_t full = part_ * ranks_;
   const double n = static_cast<double>(ranks_), sum = n * (n + 1) / 2;
   switch (kind_) {
-    case CollectiveKind::all_reduce: return {{0, full, 0, n, sum}};
-    case CollectiveKind::reduce_scatter: return {{0, part_, own_ * part_, n, sum}};
-    case CollectiveKind::broadcast: return {{0, full, 0, 1, 1}};
-    case CollectiveKind::send_recv: return {{0, full, 0, 1, static_cast<double>((own_ + ranks_ - 1) % ranks_ + 1)}};
-    default: break;
+    case CollectiveKind::all_reduce:
+      return {{0, full, 0, n, sum}};
+    case CollectiveKind::reduce_scatter:
+      return {{0, part_, own_ * part_, n, sum}};
+    case CollectiveKind::broadcast:
+      return {{0, full, 0, 1, 1}};
+    case CollectiveKind::send_recv:
+      return {{0, full, 0, 1, static_cast<double>((own_ + ranks_ - 1) % ranks_ + 1)}};
+    default:
+      break;
   }
   const bool gather = kind_ == CollectiveKind::all_gather;
   const std::int64_t count = gather ? part_ : share_of(own_);
@@ -148,10 +176,12 @@ std::string CollectiveCase::wrong() const {
   const std::vector<Segment> want = expected();
   const std::int64_t at = first_wrong(out_, want);
   if (at < 0) return "";
-  const auto segment = std::find_if(want.begin(), want.end(), [at](const Segment& s) { return at < s.begin + s.count; });
-  return fmt::format("rank {}: {} of {} bytes over {} ranks gave {} at element {}, expected {}; times of it are worth nothing",
-                     communicators_.rank(), to_string(kind_), bytes(), ranks_, out_[at].item<double>(), at,
-                     values_of(*segment, at - segment->begin, 1, at::kCPU).item<double>());
+  const auto segment =
+      std::find_if(want.begin(), want.end(), [at](const Segment& s) { return at < s.begin + s.count; });
+  return fmt::format(
+      "rank {}: {} of {} bytes over {} ranks gave {} at element {}, expected {}; times of it are worth nothing",
+      communicators_.rank(), to_string(kind_), bytes(), ranks_, out_[at].item<double>(), at,
+      values_of(*segment, at - segment->begin, 1, at::kCPU).item<double>());
 }
 
 }  // namespace wt

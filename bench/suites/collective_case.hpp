@@ -1,5 +1,5 @@
-// A collective of one kind, size and mesh axis with its own buffers, and what its result must be. Sizes and bandwidths are
-// nccl-tests' (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md).
+// A collective of one kind, size and mesh axis with its own buffers, and what its result must be. Sizes and bandwidths
+// are nccl-tests' (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md).
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,23 +11,31 @@
 
 namespace wt {
 
-enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, all_to_all_uneven, send_recv };
-constexpr CollectiveKind kCollectiveKinds[] = {CollectiveKind::all_gather,        CollectiveKind::reduce_scatter,
-                                               CollectiveKind::all_reduce,        CollectiveKind::all_to_all,
-                                               CollectiveKind::broadcast,         CollectiveKind::all_to_all_uneven,
+enum class CollectiveKind {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  broadcast,
+  all_to_all_uneven,
+  send_recv
+};
+constexpr CollectiveKind kCollectiveKinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                               CollectiveKind::all_reduce, CollectiveKind::all_to_all,
+                                               CollectiveKind::broadcast,  CollectiveKind::all_to_all_uneven,
                                                CollectiveKind::send_recv};
 /// "all_gather"; the kernel name of its measurements.
 std::string to_string(CollectiveKind kind);
 
-/// Bus bandwidth over algorithm bandwidth: 2 (n-1)/n all-reduce, (n-1)/n all-gather, reduce-scatter and both all-to-alls,
-/// 1 broadcast and send/receive.
+/// Bus bandwidth over algorithm bandwidth: 2 (n-1)/n all-reduce, (n-1)/n all-gather, reduce-scatter and both
+/// all-to-alls, 1 broadcast and send/receive.
 double bus_factor(CollectiveKind kind, std::int64_t ranks);
 
 /// The suites' meshes have groups on these two axes: `shard` neighbours, and `replicate` ranks a shard apart.
 bool has_group(CollectiveKind kind, Axis axis);
 
-/// Elements that a buffer holds from `begin` on: element i is scale * ((source + i) % 7) + shift. Whole numbers below 2^24,
-/// so that sums are exact in fp32.
+/// Elements that a buffer holds from `begin` on: element i is scale * ((source + i) % 7) + shift. Whole numbers below
+/// 2^24, so that sums are exact in fp32.
 struct Segment {
   std::int64_t begin = 0, count = 0, source = 0;
   double scale = 1, shift = 0;
@@ -39,9 +47,9 @@ std::int64_t first_wrong(const at::Tensor& buffer, const std::vector<Segment>& s
 
 class CollectiveCase {
  public:
-  /// `bytes`, rounded down to whole elements a rank: the buffer of all ranks' parts for gathers and scatters, what a rank
-  /// sends for the others. An uneven exchange gives ranks shares with the skew of recorded routing (skewed_rows), `seed`
-  /// says which the large ones.
+  /// `bytes`, rounded down to whole elements a rank: the buffer of all ranks' parts for gathers and scatters, what a
+  /// rank sends for the others. An uneven exchange gives ranks shares with the skew of recorded routing (skewed_rows),
+  /// `seed` says which the large ones.
   CollectiveCase(Communicators& communicators, const Mesh& mesh, Axis axis, CollectiveKind kind, std::int64_t bytes,
                  std::uint64_t seed, at::Device device);
 
@@ -64,8 +72,8 @@ class CollectiveCase {
   Axis axis_;
   CollectiveKind kind_;
   at::Device device_;
-  std::int64_t ranks_, own_;  ///< of the group; this rank's coordinate in it
-  std::int64_t part_;         ///< elements
+  std::int64_t ranks_, own_;          ///< of the group; this rank's coordinate in it
+  std::int64_t part_;                 ///< elements
   std::vector<std::int64_t> shares_;  ///< elements that a rank sends to each
   at::Tensor in_, out_;
 };

@@ -48,7 +48,8 @@ Profile measured(const RankSuite& suite, std::span<CollectiveCase> cases, const 
     take_sample(suite, cases[i], 1);
     if (own[i].error.empty()) own[i].error = cases[i].wrong();
   };
-  for (std::size_t i = 0; i < cases.size(); ++i) {  // connections and buffers of every kind are there before time counts
+  for (std::size_t i = 0; i < cases.size();
+       ++i) {  // connections and buffers of every kind are there before time counts
     checked(i);
     cases[i].release();
   }
@@ -73,7 +74,8 @@ Profile measured(const RankSuite& suite, std::span<CollectiveCase> cases, const 
 
 std::vector<std::int64_t> collective_sizes(bool quick, std::int64_t largest) {
   std::vector<std::int64_t> out;
-  for (std::int64_t bytes = quick ? 4096 : 1024; bytes <= (quick ? std::min(largest, kManySamples_bytes) : largest); bytes *= quick ? 8 : 2)
+  for (std::int64_t bytes = quick ? 4096 : 1024; bytes <= (quick ? std::min(largest, kManySamples_bytes) : largest);
+       bytes *= quick ? 8 : 2)
     out.push_back(bytes);
   return out;
 }
@@ -111,7 +113,9 @@ std::vector<std::size_t> block_ends(const std::vector<std::int64_t>& bytes) {
   return out;
 }
 
-int samples_of(std::int64_t bytes, int samples) { return bytes <= kManySamples_bytes ? samples : std::max(3, samples / 4); }
+int samples_of(std::int64_t bytes, int samples) {
+  return bytes <= kManySamples_bytes ? samples : std::max(3, samples / 4);
+}
 
 void bench_collectives(const RankSuite& suite, RankRows& rows) {
   const RankSuiteOptions& o = suite.options;

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,14 +20,14 @@
 #include "bench/suites/staircase.hpp"
 #include "bench/suites/table.hpp"
 #include "bench/suites/work_list.hpp"
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/profile.hpp"
-#include "configs/spec/support/quantity.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
 #include "kernels/kernels.h"
-#include "trainer/launch/agent.hpp"
 #include "trainer/device/device.hpp"
+#include "trainer/launch/agent.hpp"
 #include "trainer/pch.hpp"
 
 #include <torch/version.h>
@@ -85,9 +85,13 @@ class RankSuites {
     if (!cuda_) return {2, 4};
     const std::int64_t devices = visible_devices();
     if (devices < 2 && o_.suite == "collectives")
-      throw_error(Code::runtime, "bench collectives: found {} GPU, needs two or more; --device cpu measures them over Gloo", devices);
+      throw_error(Code::runtime,
+                  "bench collectives: found {} GPU, needs two or more; --device cpu measures them over Gloo", devices);
     if (devices < 2) {
-      fmt::print(stderr, "windtunnel bench: found {} GPU, collectives need two and are left out; --device cpu measures them over Gloo\n", devices);
+      fmt::print(stderr,
+                 "windtunnel bench: found {} GPU, collectives need two and are left out; --device cpu measures them "
+                 "over Gloo\n",
+                 devices);
       return {};
     }
     return devices == 2 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{2, devices};
@@ -96,25 +100,35 @@ class RankSuites {
   /// A quarter of the memory of all ranks on the CPU, half of the devices' otherwise.
   std::int64_t largest(std::int64_t ranks) const {
     const double host_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    const double device_bytes = cuda_ ? std::stod(partial_.profile().fingerprint.at("device_memory_GiB")) * (1 << 30) : 0;
-    const std::int64_t fits = largest_collective(cuda_ ? static_cast<double>(ranks) * device_bytes / 2 : host_bytes / 4, ranks);
+    const double device_bytes =
+        cuda_ ? std::stod(partial_.profile().fingerprint.at("device_memory_GiB")) * (1 << 30) : 0;
+    const std::int64_t fits =
+        largest_collective(cuda_ ? static_cast<double>(ranks) * device_bytes / 2 : host_bytes / 4, ranks);
     if (o_.largest.empty()) return fits;
     return std::min(fits, static_cast<std::int64_t>(parse_bytes(o_.largest, "--largest")));
   }
 
-  void run(const std::string& suite, std::int64_t ranks, std::int64_t replicate, const std::vector<std::int64_t>& bytes) {
+  void run(const std::string& suite, std::int64_t ranks, std::int64_t replicate,
+           const std::vector<std::int64_t>& bytes) {
     const std::string word = fmt::format("{}-{}", suite, ranks);
     if (partial_.done(word) || stop_requested() != 0) return;
     const fs::path rows = partial_.file().empty() ? scratch_.path() / "partial.json" : partial_.file();
     write_profile(partial_.profile(), rows);
     // A wake-up on shared cores takes microseconds or a scheduler's slice: twice the samples settle the median.
-    const int samples = suite != "collectives" && suite != "axes" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
-    if (!quick_) fmt::print(stderr, "windtunnel bench: {} over {} ranks{}{}\n", suite, ranks,
-                            bytes.empty() ? "" : fmt::format(", {} sizes up to {}", bytes.size(), format_bytes(static_cast<double>(bytes.back()))),
-                            suite == "collectives" && !cuda_ ? ", about " + format_seconds(gloo_estimate_s(bytes, ranks, samples)) : "");
-    std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "bench-rank", suite == "axes" ? "collectives" : suite};
-    command.insert(command.end(), {"-o", rows.string(), "--folder", scratch_.path().string(), "--samples", std::to_string(samples), "--seed",
-                                   std::to_string(o_.suite_options.seed), "--device", suite == "storage" ? "cpu" : o_.suite_options.device});
+    const int samples =
+        suite != "collectives" && suite != "axes" ? o_.suite_options.samples : 2 * o_.suite_options.samples + 1;
+    if (!quick_)
+      fmt::print(
+          stderr, "windtunnel bench: {} over {} ranks{}{}\n", suite, ranks,
+          bytes.empty()
+              ? ""
+              : fmt::format(", {} sizes up to {}", bytes.size(), format_bytes(static_cast<double>(bytes.back()))),
+          suite == "collectives" && !cuda_ ? ", about " + format_seconds(gloo_estimate_s(bytes, ranks, samples)) : "");
+    std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "bench-rank",
+                                     suite == "axes" ? "collectives" : suite};
+    command.insert(command.end(), {"-o", rows.string(), "--folder", scratch_.path().string(), "--samples",
+                                   std::to_string(samples), "--seed", std::to_string(o_.suite_options.seed), "--device",
+                                   suite == "storage" ? "cpu" : o_.suite_options.device});
     if (quick_) command.push_back("--quick");
     if (replicate > 1) command.insert(command.end(), {"--replicate", std::to_string(replicate)});
     for (std::int64_t size : bytes) command.insert(command.end(), {"--bytes", std::to_string(size)});
@@ -140,7 +154,8 @@ class RankSuites {
     constexpr double kStart_s = 3, kCall_s = 1e-3, kPerByte_s = 0.5e-9;
     double seconds = kStart_s;
     for (std::int64_t size : bytes)
-      seconds += static_cast<double>((samples_of(size, samples) + 1) * (1 + host_calls(size))) * static_cast<double>(std::size(kCollectiveKinds)) * static_cast<double>(ranks) *
+      seconds += static_cast<double>((samples_of(size, samples) + 1) * (1 + host_calls(size))) *
+                 static_cast<double>(std::size(kCollectiveKinds)) * static_cast<double>(ranks) *
                  (kCall_s + kPerByte_s * static_cast<double>(size));
     return seconds;
   }
@@ -157,12 +172,15 @@ KernelWork staircase_work(const BenchOptions& o, const RunSpec& run, at::Device 
   for (const std::string& model : o.models) models.push_back(read_model(model));
   Staircase stairs = gemm_staircase(models, device, o.suite_options.quick);
   if (!stairs.left_out.empty())
-    fmt::print(stderr, "windtunnel bench: left out, as they take too long on this device at the fewest rows: products by {}\n", fmt::join(stairs.left_out, ", "));
+    fmt::print(stderr,
+               "windtunnel bench: left out, as they take too long on this device at the fewest rows: products by {}\n",
+               fmt::join(stairs.left_out, ", "));
   return {run, std::move(stairs.forward), std::move(stairs.backward)};
 }
 
 /// The items of the run, or those that `windtunnel bench --for` found.
-KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts, at::Device device, const Aims& aims) {
+KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerprint& facts, at::Device device,
+                       const Aims& aims) {
   const bool quick = o.suite_options.quick;
   if (o.suite == "aims") return {run, {}, aims.cases};
   if (o.suite == "staircase") return staircase_work(o, run, device);
@@ -170,7 +188,8 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
   WorkList list = read_work_list(o.items);
   const std::string& name = facts.at("device");
   if (!list.gpu.empty() && !is_gpu(name, list.gpu))
-    throw_error(Code::usage, "{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study, name, list.gpu);
+    throw_error(Code::usage, "{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study,
+                name, list.gpu);
   return {run, std::move(list.items)};
 }
 
@@ -179,8 +198,9 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
   if (partial.file().empty())
     fmt::print("{}", bench_table(partial.profile()));
   else
-    fmt::print(stderr, "windtunnel bench: interrupted; {} has {} measurements, and the same command goes on from there\n", partial.file().string(),
-               partial.profile().measurements.size());
+    fmt::print(stderr,
+               "windtunnel bench: interrupted; {} has {} measurements, and the same command goes on from there\n",
+               partial.file().string(), partial.profile().measurements.size());
   std::fflush(nullptr);
   signal(stop_requested(), SIG_DFL);
   raise(stop_requested());
@@ -189,14 +209,20 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
 
 void bench(const BenchOptions& o) {
   if (!o.study.empty() || o.dry_run)
-    throw_error(Code::usage, "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes of a study",
+    throw_error(Code::usage,
+                "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes "
+                "of a study",
                 o.study.empty() ? "--dry-run" : "--for");
   const bool staircase = o.suite == "staircase";
   if (staircase != !o.models.empty())
-    throw_error(Code::usage, "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase --models dbrx,olmoe-1b-7b",
+    throw_error(Code::usage,
+                "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase "
+                "--models dbrx,olmoe-1b-7b",
                 staircase ? "staircase without" : o.suite + " with");
   const RunSpec run = read_run(o.run);
-  const bool all = o.suite == "all", of_aims = o.suite == "aims", of_ranks = all || o.suite == "collectives" || o.suite == "storage", kernels = all || !of_ranks || !o.items.empty();
+  const bool all = o.suite == "all", of_aims = o.suite == "aims",
+             of_ranks = all || o.suite == "collectives" || o.suite == "storage",
+             kernels = all || !of_ranks || !o.items.empty();
   const at::Device device = open_device(o.suite_options.device);
   const HostLoad before = host_load();
   Fingerprint facts = host_facts();
@@ -217,7 +243,8 @@ void bench(const BenchOptions& o) {
   PartialProfile partial(o.output, facts);
   catch_stop_signals();
   if (kernels) {
-    const Profile measured = bench_kernels(work, o.suite_options, Profile(partial.profile()), [&](const Profile& p) { partial.put_kernels(p); });
+    const Profile measured = bench_kernels(work, o.suite_options, Profile(partial.profile()),
+                                           [&](const Profile& p) { partial.put_kernels(p); });
     partial.put_kernels(measured);
     partial.add_facts(measured.fingerprint);
   }
@@ -233,15 +260,16 @@ void bench(const BenchOptions& o) {
   partial.add_facts(host_conditions(before, host_load()));
   if (!o.output.empty()) write_profile(partial.profile(), o.output);
   const Profile profile = partial.finish();
-  if (const std::string note = throttling_note(profile); !note.empty()) fmt::print(stderr, "windtunnel bench: {}\n", note);
+  if (const std::string note = throttling_note(profile); !note.empty())
+    fmt::print(stderr, "windtunnel bench: {}\n", note);
   if (o.json)
     fmt::print("{}\n", to_json(profile).dump(1));
   else
     fmt::print("{}{}", bench_table(profile), of_aims ? "\n" + aims_table(aims.aims, profile) : "");
   std::fflush(stdout);  // the last line of a log of both is the reason
   if (!profile.failures.empty())
-    throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand", profile.failures.size(),
-                profile.failures.size() + profile.measurements.size());
+    throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand",
+                profile.failures.size(), profile.failures.size() + profile.measurements.size());
 }
 
 }  // namespace
@@ -251,17 +279,25 @@ void add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench",
                                          "Time and check the kernels, collectives and storage that a run uses\n"
                                          "Example: windtunnel bench --quick -o out/profile.json");
-  command->add_option("SUITE", o->suite, "kernels | collectives | storage | all; staircase: products of --models; aims: what our kernels are to reach on an H200")
+  command
+      ->add_option("SUITE", o->suite,
+                   "kernels | collectives | storage | all; staircase: products of --models; aims: what our kernels are "
+                   "to reach on an H200")
       ->check(CLI::IsMember({"kernels", "collectives", "storage", "all", "staircase", "aims"}))
       ->capture_default_str();
   command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
-  command->add_option("--models", o->models, "With staircase: models (presets or files, by commas) whose dense products are measured at rising row counts")
+  command
+      ->add_option(
+          "--models", o->models,
+          "With staircase: models (presets or files, by commas) whose dense products are measured at rising row counts")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--for", o->study, "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");
+  command->add_option("--for", o->study,
+                      "Instead: the shapes that this study (YAML or preset) needs and its profiles do not have");
   command->add_flag("--dry-run", o->dry_run, "With --for: list them and how long they take, measure nothing");
   command->add_option("--items", o->items, "Work list that bench --for wrote")->group("");
-  command->add_option("--largest", o->largest, "Largest message of the collectives, e.g. 64MiB; without, what memory allows");
+  command->add_option("--largest", o->largest,
+                      "Largest message of the collectives, e.g. 64MiB; without, what memory allows");
   command
       ->add_option("--device", o->suite_options.device,
                    "cpu | cuda: of the kernels, and of the collectives where there are two GPUs")

@@ -1,9 +1,9 @@
 // What computation costs where ranks share cores: caches are refilled after each of the scheduler's slices.
 #include "bench/suites/rank_suite.hpp"
 #include "configs/spec/find.hpp"
-#include "trainer/pch.hpp"
 #include "trainer/launch/rehearsal.hpp"
 #include "trainer/launch/worker.hpp"
+#include "trainer/pch.hpp"
 
 namespace wt {
 namespace {

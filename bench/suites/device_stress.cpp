@@ -26,8 +26,8 @@ double seconds_of(StepClock& clock, Work&& work) {
   return clock.seconds(end);
 }
 
-/// x = a x again and again, so that a wrong bit anywhere on the way is in the result. Random values: constant ones take less
-/// power. Scaled so that products keep their size.
+/// x = a x again and again, so that a wrong bit anywhere on the way is in the result. Random values: constant ones take
+/// less power. Scaled so that products keep their size.
 void multiply(StepClock& clock, int repetitions, const StressSize& size, DeviceObservation& out) {
   const auto options = at::TensorOptions(clock.device()).dtype(clock.device().is_cpu() ? at::kFloat : at::kBFloat16);
   at::manual_seed(1);
@@ -68,7 +68,8 @@ void add_conditions(const std::vector<TimedReading>& readings, DeviceObservation
   std::uint64_t events = 0;
   for (const TimedReading& reading : readings) {
     if (reading.is.sm_clock_MHz) clocks.push_back(*reading.is.sm_clock_MHz);
-    if (reading.is.temperature_C) out.temperature_C = std::max(out.temperature_C.value_or(*reading.is.temperature_C), *reading.is.temperature_C);
+    if (reading.is.temperature_C)
+      out.temperature_C = std::max(out.temperature_C.value_or(*reading.is.temperature_C), *reading.is.temperature_C);
     events |= reading.is.clock_events.value_or(0);
   }
   if (!clocks.empty()) out.sm_clock_MHz = median(clocks);
@@ -85,7 +86,8 @@ DeviceObservation stress_device(StepClock& clock, int repetitions, const StressS
     Fingerprint facts = device_facts(clock.device());
     out.id = gpu_uuid(facts["gpu_uuid"]), out.model = facts["device"], out.pci_bus = facts["pci_bus_id"];
     if (!facts.count("run.nvml"))  // else NVML has failed
-      if (auto managed = open_nvml_device(facts["gpu_uuid"])) monitor = std::make_unique<DeviceMonitor>(*std::move(managed));
+      if (auto managed = open_nvml_device(facts["gpu_uuid"]))
+        monitor = std::make_unique<DeviceMonitor>(*std::move(managed));
   }
   multiply(clock, repetitions, size, out);
   copy(clock, repetitions, size, out);

@@ -18,7 +18,8 @@ std::vector<CaseWindows::Conditions> CaseWindows::conditions() {
     Measurement seen;
     if (!windows_[i].empty()) add_conditions(seen, readings, windows_[i]);
     out[i].throttled = std::move(seen.throttled);
-    if (const auto clock = seen.counters.find("min_sm_clock_MHz"); clock != seen.counters.end()) out[i].min_clock_MHz = clock->second;
+    if (const auto clock = seen.counters.find("min_sm_clock_MHz"); clock != seen.counters.end())
+      out[i].min_clock_MHz = clock->second;
   }
   return out;
 }

@@ -34,7 +34,8 @@ const std::vector<std::vector<double>>& recorded_layers(const ModelSpec& model) 
   const std::string family = routing_for_model(model).front() + "-";
   for (const std::string& preset : preset_names("routing"))
     if (preset.starts_with(family))
-      for (std::vector<double>& layer : read_histogram(configs_folder() / "routing" / (preset + ".csv"), model.experts)) found->second.push_back(std::move(layer));
+      for (std::vector<double>& layer : read_histogram(configs_folder() / "routing" / (preset + ".csv"), model.experts))
+        found->second.push_back(std::move(layer));
   return found->second;
 }
 
@@ -48,8 +49,10 @@ std::vector<std::int64_t> skewed_rows(std::int64_t rows, std::int64_t groups, st
   return split(rows, share);
 }
 
-std::vector<std::int64_t> expert_rows(const ModelSpec& model, std::int64_t rows, std::int64_t groups, std::uint64_t seed) {
-  if (groups < 1 || model.experts % groups != 0 || recorded_layers(model).empty()) return skewed_rows(rows, groups, seed);
+std::vector<std::int64_t> expert_rows(const ModelSpec& model, std::int64_t rows, std::int64_t groups,
+                                      std::uint64_t seed) {
+  if (groups < 1 || model.experts % groups != 0 || recorded_layers(model).empty())
+    return skewed_rows(rows, groups, seed);
   const auto& layers = recorded_layers(model);
   const std::vector<double>& layer = layers[seed % layers.size()];
   const auto ranks = static_cast<std::uint64_t>(model.experts / groups);

@@ -20,7 +20,8 @@ constexpr const char* kBy[] = {"_own", "_library", "_cublaslt"};
 /// LibTorch's products by cuBLASLt while it is there; nothing on the CPU.
 class ByCublasLt {
  public:
-  explicit ByCublasLt(const Tensor& on) : on_(!on.is_cpu()), before_(on_ ? at::globalContext().blasPreferredBackend() : at::BlasBackend::Default) {
+  explicit ByCublasLt(const Tensor& on)
+      : on_(!on.is_cpu()), before_(on_ ? at::globalContext().blasPreferredBackend() : at::BlasBackend::Default) {
     if (on_) at::globalContext().setBlasPreferredBackend(at::BlasBackend::Cublaslt);
   }
   ~ByCublasLt() {
@@ -39,13 +40,20 @@ void product_of_group(Product product, const Tensors& in, const GroupedShape& s,
   const auto part = [&](const Tensor& t) { return t.narrow(0, g * s.rows_each, s.rows_each); };
   Tensor to = product == Product::weight ? out.select(0, g) : part(out);
   switch (product) {
-    case Product::forward: at::mm_out(to, part(in[0]), in[1].select(0, g).t()); break;
-    case Product::rows: at::mm_out(to, part(in[0]), in[1].select(0, g)); break;
-    case Product::weight: at::mm_out(to, part(in[0]).t(), part(in[1])); break;
+    case Product::forward:
+      at::mm_out(to, part(in[0]), in[1].select(0, g).t());
+      break;
+    case Product::rows:
+      at::mm_out(to, part(in[0]), in[1].select(0, g));
+      break;
+    case Product::weight:
+      at::mm_out(to, part(in[0]).t(), part(in[1]));
+      break;
   }
 }
 
-Tensors grouped(Product product, ProductBy by, const Tensors& in, const Tensor& ends, const GroupedShape& s, const Tensor& out) {
+Tensors grouped(Product product, ProductBy by, const Tensors& in, const Tensor& ends, const GroupedShape& s,
+                const Tensor& out) {
   if (by == ProductBy::library) {
     if (product == Product::forward) return {at::_grouped_mm(in[0], in[1].transpose(-2, -1), ends)};
     return {product == Product::rows ? at::_grouped_mm(in[0], in[1], ends) : at::_grouped_mm(in[0].t(), in[1], ends)};
@@ -55,8 +63,11 @@ Tensors grouped(Product product, ProductBy by, const Tensors& in, const Tensor& 
     for (std::int64_t g = 0; g < s.groups; ++g) product_of_group(product, in, s, g, out);
     return {out};
   }
-  const auto form = product == Product::forward ? wt_grouped_gemm_forward : product == Product::rows ? wt_grouped_gemm_backward_rows : wt_grouped_gemm_backward_weight;
-  check_kernel(form(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(), ends.data_ptr<std::int32_t>(), s.rows(), s.groups, s.n, s.k, out.data_ptr()));
+  const auto form = product == Product::forward ? wt_grouped_gemm_forward
+                    : product == Product::rows  ? wt_grouped_gemm_backward_rows
+                                                : wt_grouped_gemm_backward_weight;
+  check_kernel(form(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(), ends.data_ptr<std::int32_t>(),
+                    s.rows(), s.groups, s.n, s.k, out.data_ptr()));
   return {out};
 }
 
@@ -75,7 +86,8 @@ double grouped_error(Product product, const Tensors& in, const GroupedShape& s, 
   return worst;
 }
 
-BenchCase product_case(const std::string& kernel, const char* pass, std::map<std::string, std::int64_t> shape, double flops, double bytes, at::Device device) {
+BenchCase product_case(const std::string& kernel, const char* pass, std::map<std::string, std::int64_t> shape,
+                       double flops, double bytes, at::Device device) {
   BenchCase out;
   out.row.kernel = kernel, out.row.pass = pass, out.row.dtype = "bf16";
   out.row.shape = std::move(shape);
@@ -89,11 +101,13 @@ BenchCase product_case(const std::string& kernel, const char* pass, std::map<std
 
 BenchCase grouped_case(Product product, ProductBy by, const GroupedShape& s, at::Device device) {
   const double words = static_cast<double>(s.rows() * (s.n + s.k) + s.groups * s.n * s.k);
-  BenchCase out = product_case(std::string("grouped_gemm") + kBy[static_cast<int>(by)] + kOf[static_cast<int>(product)], product == Product::forward ? "forward" : "backward",
+  BenchCase out = product_case(std::string("grouped_gemm") + kBy[static_cast<int>(by)] + kOf[static_cast<int>(product)],
+                               product == Product::forward ? "forward" : "backward",
                                {{"rows", s.rows()}, {"n", s.n}, {"k", s.k}, {"groups", s.groups}},
                                2.0 * static_cast<double>(s.rows()) * static_cast<double>(s.n * s.k), 2 * words, device);
   out.make = [=](NormalPool& normal) {
-    const Tensor ends = at::arange(1, s.groups + 1, at::TensorOptions().dtype(at::kInt)).mul_(s.rows_each).to(normal.device());
+    const Tensor ends =
+        at::arange(1, s.groups + 1, at::TensorOptions().dtype(at::kInt)).mul_(s.rows_each).to(normal.device());
     KernelProblem p;
     const auto of_rows = [&](std::int64_t width) { return normal.take({s.rows(), width}, at::kBFloat16); };
     if (product == Product::weight)
@@ -102,7 +116,9 @@ BenchCase grouped_case(Product product, ProductBy by, const GroupedShape& s, at:
       p.inputs = {of_rows(product == Product::forward ? s.k : s.n), normal.take({s.groups, s.n, s.k}, at::kBFloat16)};
     Tensor to;
     if (by != ProductBy::library)
-      to = product == Product::weight ? zeros_beside(ends, {s.groups, s.n, s.k}, at::kBFloat16) : zeros_beside(ends, {s.rows(), product == Product::forward ? s.n : s.k}, at::kBFloat16);
+      to = product == Product::weight
+               ? zeros_beside(ends, {s.groups, s.n, s.k}, at::kBFloat16)
+               : zeros_beside(ends, {s.rows(), product == Product::forward ? s.n : s.k}, at::kBFloat16);
     p.run = [=](const Tensors& in) { return grouped(product, by, in, ends, s, to); };
     p.verify = [=](const Tensors& in, const Tensors& got) { return grouped_error(product, in, s, got[0]); };
     return p;
@@ -112,7 +128,8 @@ BenchCase grouped_case(Product product, ProductBy by, const GroupedShape& s, at:
 
 BenchCase dense_case(const GroupedShape& s, at::Device device) {
   const GroupedShape one{1, s.rows(), s.n, s.k};
-  BenchCase out = product_case("gemm_cublaslt", "forward", {{"rows", one.rows()}, {"n", s.n}, {"k", s.k}}, 2.0 * static_cast<double>(one.rows()) * static_cast<double>(s.n * s.k),
+  BenchCase out = product_case("gemm_cublaslt", "forward", {{"rows", one.rows()}, {"n", s.n}, {"k", s.k}},
+                               2.0 * static_cast<double>(one.rows()) * static_cast<double>(s.n * s.k),
                                2.0 * static_cast<double>(one.rows() * (s.n + s.k) + s.n * s.k), device);
   out.make = [=](NormalPool& normal) {
     KernelProblem p;

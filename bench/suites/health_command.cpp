@@ -6,8 +6,8 @@
 #include "bench/suites/command.hpp"
 #include "bench/suites/health_ranks.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/launch/agent.hpp"
 #include "trainer/device/device.hpp"
+#include "trainer/launch/agent.hpp"
 #include "trainer/launch/rank_environment.hpp"
 
 namespace wt {
@@ -23,9 +23,11 @@ void run_local_ranks(const Arguments& a) {
   const std::int64_t ranks = a.ranks > 0 ? a.ranks : visible_devices();
   if (ranks == 0)
     throw_error(Code::usage,
-                "health --fabric: found neither GPUs nor a launcher's variables; start it with Slurm, MPI or torchrun --no-python on "
+                "health --fabric: found neither GPUs nor a launcher's variables; start it with Slurm, MPI or torchrun "
+                "--no-python on "
                 "every node, or add --ranks 4: local ranks on the CPU");
-  std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe").string(), "health", "-o", a.output, "--storage", a.storage};
+  std::vector<std::string> command{
+      std::filesystem::read_symlink("/proc/self/exe").string(), "health", "-o", a.output, "--storage", a.storage};
   if (a.options.quick) command.push_back("--quick");
   if (a.ranks > 0) command.push_back("--rank-is-node");
   run_ranks(command, {ranks, 0, {}});
@@ -34,7 +36,9 @@ void run_local_ranks(const Arguments& a) {
 void check(Arguments& a) {
   end_with_agent();
   if (RankEnvironment::present() && a.ranks > 0)
-    throw_error(Code::usage, "health --fabric: found --ranks {} under a launcher, which has started the ranks; leave it out", a.ranks);
+    throw_error(Code::usage,
+                "health --fabric: found --ranks {} under a launcher, which has started the ranks; leave it out",
+                a.ranks);
   if (!RankEnvironment::present()) return run_local_ranks(a);
   a.options.storage = a.storage;
   check_as_rank(a.options, a.output);
@@ -44,7 +48,8 @@ void check(Arguments& a) {
 
 void add_health_command(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("health", "The ranks of windtunnel health --fabric, which starts this")->group("");
+  CLI::App* command =
+      app.add_subcommand("health", "The ranks of windtunnel health --fabric, which starts this")->group("");
   command->add_option("-o", a->output)->required();
   command->add_option("--storage", a->storage);
   command->add_option("--ranks", a->ranks);

@@ -51,7 +51,8 @@ class RankCheck {
   RankCheck(const HealthRankOptions& options, const RankEnvironment& environment, RankWatch& watch)
       : options_(options), environment_(environment), watch_(watch) {
     std::optional<at::Device> gpu;
-    if (!options.rank_is_node && visible_devices() > 0) device_works_ = noted([&] { gpu = open_device("cuda", environment.local_rank); });
+    if (!options.rank_is_node && visible_devices() > 0)
+      device_works_ = noted([&] { gpu = open_device("cuda", environment.local_rank); });
     clock_ = make_step_clock(gpu.value_or(at::kCPU));
     at::set_num_threads(1);
     world_ = make_gloo_communicators(environment, Mesh(environment.world, 1, 1), watch);
@@ -67,7 +68,9 @@ class RankCheck {
     const double begin_s = Clocks::now().wall_s;
     say("computing and copying on every core, writing and reading in " + options_.storage.string());
     if (first_of_node) {
-      noted([&] { node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {}); });
+      noted([&] {
+        node = collect_node({.quick = options_.quick, .storage = options_.storage}, [](const std::string&) {});
+      });
       for (const std::string& failure : node.failures) note(failure);
     }
     node.name = own_node().name;  // which may be another than the host's
@@ -113,8 +116,9 @@ class RankCheck {
   }
 
   const FabricNode& own_node() const {
-    return *std::find_if(nodes_.begin(), nodes_.end(),
-                         [&](const FabricNode& n) { return std::count(n.ranks.begin(), n.ranks.end(), environment_.rank) > 0; });
+    return *std::find_if(nodes_.begin(), nodes_.end(), [&](const FabricNode& n) {
+      return std::count(n.ranks.begin(), n.ranks.end(), environment_.rank) > 0;
+    });
   }
 
   std::string node_name() const {
@@ -170,7 +174,8 @@ class RankCheck {
     std::vector<OwnPair> out;
     for (std::size_t round = 0; round < rounds.size(); ++round)
       for (const FabricPair& pair : rounds[round])
-        if (const std::vector<std::int64_t> ranks(pair.ranks.begin(), pair.ranks.end()); std::count(ranks.begin(), ranks.end(), environment_.rank) > 0)
+        if (const std::vector<std::int64_t> ranks(pair.ranks.begin(), pair.ranks.end());
+            std::count(ranks.begin(), ranks.end(), environment_.rank) > 0)
           out.push_back({pair, round, make_communicators(environment_, kTwo, watch_, *clock_, kOrderCheck, ranks)});
     return out;
   }
@@ -196,7 +201,8 @@ class RankCheck {
     const std::vector<OwnPair> pairs = connect(rounds);
     for (std::size_t round = 0; round < rounds.size(); ++round) {
       world_->barrier();
-      say(fmt::format("all-reduces between neighbouring nodes, round {} of {}: {} at once", round + 1, rounds.size(), rounds[round].size()));
+      say(fmt::format("all-reduces between neighbouring nodes, round {} of {}: {} at once", round + 1, rounds.size(),
+                      rounds[round].size()));
       for (const OwnPair& pair : pairs)
         if (pair.round == round)
           for (std::int64_t bytes : kPayloads_bytes) own.links.push_back(all_reduces(pair, bytes));

@@ -24,8 +24,9 @@ class ItemRunner {
 
   /// prepare(), one call, and the comparison below.
   double check();
-  /// Largest error over the largest value, against fp64 on the CPU, or for inputs beyond 32 MiB where they are. Throws Error{runtime} beyond the case's limit,
-  /// naming case, output, error and limit: times of a kernel that computes something else are worth nothing.
+  /// Largest error over the largest value, against fp64 on the CPU, or for inputs beyond 32 MiB where they are. Throws
+  /// Error{runtime} beyond the case's limit, naming case, output, error and limit: times of a kernel that computes
+  /// something else are worth nothing.
   double compare(const Tensors& outputs, const Tensors& expected) const;
   /// What call() must give for the prepared inputs; they must not have been used yet.
   Tensors expected() const;

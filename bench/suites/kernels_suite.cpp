@@ -11,8 +11,8 @@
 #include "bench/suites/stopwatch.hpp"
 #include "configs/spec/support/error.hpp"
 #include "reports/render/progress.hpp"
-#include "trainer/launch/agent.hpp"
 #include "trainer/device/device.hpp"
+#include "trainer/launch/agent.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
 
@@ -21,11 +21,12 @@ namespace {
 
 // Inputs that take turns on a device hold this much together: more than four times 60 MB, which no L2 so far exceeds.
 constexpr std::int64_t kRotated_bytes = std::int64_t{256} << 20;
-/// Items whose samples are taken in one random order; on a device fewer, whose checks and samples take longer and whose time ends.
+/// Items whose samples are taken in one random order; on a device fewer, whose checks and samples take longer and whose
+/// time ends.
 constexpr std::size_t kHostBlock = 256, kDeviceBlock = 64;
 constexpr double kSaveEvery_s = 5;
-/// Inputs below 256 KiB are flushed from the L2 instead, and then calls are timed one by one, which adds some microseconds:
-/// a router's product of 256 rows, 1 MiB, is not to be among them.
+/// Inputs below 256 KiB are flushed from the L2 instead, and then calls are timed one by one, which adds some
+/// microseconds: a router's product of 256 rows, 1 MiB, is not to be among them.
 constexpr std::int64_t kMostSets = 1024;
 
 /// Sets of inputs that outgrow a device's L2; 0 where that would be too many.
@@ -53,7 +54,8 @@ struct Entry {
 
 class KernelSuite {
  public:
-  KernelSuite(const KernelWork& work, const SuiteOptions& options, const Profile& known, const std::function<void(const Profile&)>& save)
+  KernelSuite(const KernelWork& work, const SuiteOptions& options, const Profile& known,
+              const std::function<void(const Profile&)>& save)
       : options_(options),
         save_(save),
         device_(open_device(options.device)),
@@ -68,7 +70,9 @@ class KernelSuite {
     first_own_ = timed_.size();
     if (device_.is_cpu()) return;
     sampler_.most_calls = 200;  // a launch queue holds about 1000 launches
-    const auto own = std::stable_partition(timed_.begin(), timed_.end(), [](const BenchCase& c) { return c.row.kernel.find("_own") == std::string::npos; });
+    const auto own = std::stable_partition(timed_.begin(), timed_.end(), [](const BenchCase& c) {
+      return c.row.kernel.find("_own") == std::string::npos;
+    });
     first_own_ = static_cast<std::size_t>(own - timed_.begin());
   }
 
@@ -143,10 +147,11 @@ class KernelSuite {
     const int sets = device_.is_cpu() || in_loop_cold || !what.beyond_l2 ? 1 : sets_beyond_l2(runner);
     const bool cold = in_loop_cold || sets == 0;
     const bool from_caches = !cold && sets == 1 && (device_.is_cpu() || !what.beyond_l2);
-    entry.measurement.evidence = {entry.share == 1 ? Evidence::measured : Evidence::derived,
-                                  fmt::format("{} samples, {} caches{}{}", options_.samples, from_caches ? "warm" : "cold",
-                                              sets > 1 ? fmt::format(" by {} sets of inputs", sets) : "",
-                                              entry.share == 1 ? "" : ", half of a call that does both passes")};
+    entry.measurement.evidence = {
+        entry.share == 1 ? Evidence::measured : Evidence::derived,
+        fmt::format("{} samples, {} caches{}{}", options_.samples, from_caches ? "warm" : "cold",
+                    sets > 1 ? fmt::format(" by {} sets of inputs", sets) : "",
+                    entry.share == 1 ? "" : ", half of a call that does both passes")};
     TimedCase out{entry.measurement.name(),
                   [&runner, &entry, sets] {
                     runner.prepare(sets);
@@ -155,7 +160,8 @@ class KernelSuite {
                   [&runner] { runner.call(); },
                   [&runner, &entry] {
                     // none is open where preparing failed
-                    if (!entry.windows.empty() && entry.windows.back().end_s == 0) entry.windows.back().end_s = monotonic_s();
+                    if (!entry.windows.empty() && entry.windows.back().end_s == 0)
+                      entry.windows.back().end_s = monotonic_s();
                     runner.release();
                   },
                   {},
@@ -190,7 +196,8 @@ class KernelSuite {
   const std::function<void(const Profile&)>& save_;
   at::Device device_;
   std::vector<BenchCase> timed_;
-  /// Where our grouped kernels begin, on a device: last, as a kernel that traps or hangs there takes what comes after it along.
+  /// Where our grouped kernels begin, on a device: last, as a kernel that traps or hangs there takes what comes after
+  /// it along.
   std::size_t first_own_ = 0;
   NormalPool normal_;
   std::unique_ptr<Stopwatch> stopwatch_;

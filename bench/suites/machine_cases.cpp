@@ -35,7 +35,9 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
     Tensor from = normal.take({count}, at::kFloat);
     if (kind == Copy::host_to_device) from = host_memory(count).copy_(from);
     // Zeros, as memory that comes back from an allocator may still hold what is about to be copied.
-    const Tensor to = kind == Copy::device_to_host ? host_memory(count).zero_() : at::zeros({count}, at::TensorOptions().dtype(at::kFloat).device(device));
+    const Tensor to = kind == Copy::device_to_host
+                          ? host_memory(count).zero_()
+                          : at::zeros({count}, at::TensorOptions().dtype(at::kFloat).device(device));
     p.inputs = {from, to};
     if (device.is_cpu())  // LibTorch's copy_ never goes past the caches, memcpy of this size does
       p.run = [](const Tensors& in) {
@@ -56,7 +58,8 @@ BenchCase copy_case(Copy kind, std::int64_t bytes, at::Device device) {
 constexpr std::int64_t kRow = 16;  // floats that the kernel of a launch copies, by a single block
 constexpr int kIssued = 200;
 
-/// Seconds from one launch to the next where they wait ready on the device; counter issue_s: what issuing one takes the host.
+/// Seconds from one launch to the next where they wait ready on the device; counter issue_s: what issuing one takes the
+/// host.
 BenchCase launch_case(at::Device device) {
   BenchCase out;
   out.row.kernel = "launch";
@@ -66,9 +69,11 @@ BenchCase launch_case(at::Device device) {
   out.make = [device](NormalPool& normal) {
     KernelProblem p;
     const Tensor index = at::zeros({1}, at::TensorOptions().dtype(at::kLong).device(device));
-    p.inputs = {normal.take({1, kRow}, at::kFloat), at::zeros({1, kRow}, at::TensorOptions().dtype(at::kFloat).device(device))};
+    p.inputs = {normal.take({1, kRow}, at::kFloat),
+                at::zeros({1, kRow}, at::TensorOptions().dtype(at::kFloat).device(device))};
     p.run = [index](const Tensors& in) {
-      check_kernel(wt_gather_rows(stream_of(in[0]), WT_FP32, in[0].data_ptr(), index.data_ptr<std::int64_t>(), 1, 1, kRow, in[1].data_ptr()));
+      check_kernel(wt_gather_rows(stream_of(in[0]), WT_FP32, in[0].data_ptr(), index.data_ptr<std::int64_t>(), 1, 1,
+                                  kRow, in[1].data_ptr()));
       return Tensors{in[1]};
     };
     p.verify = [](const Tensors& in, const Tensors& results) { return at::equal(in[0], results[0]) ? 0.0 : 1.0; };

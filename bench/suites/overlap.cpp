@@ -1,5 +1,5 @@
-// Products beside a collective in flight, and each of the two alone: what communication takes from computation and the other
-// way round.
+// Products beside a collective in flight, and each of the two alone: what communication takes from computation and the
+// other way round.
 #include <algorithm>
 
 #include "bench/suites/collective_case.hpp"
@@ -14,7 +14,8 @@ namespace {
 
 using at::Tensor;
 
-constexpr std::int64_t kCpuWidth = 256, kDeviceWidth = 4096;  // a product takes some 0.4 ms on a core, 0.2 ms on an H100
+constexpr std::int64_t kCpuWidth = 256,
+                       kDeviceWidth = 4096;  // a product takes some 0.4 ms on a core, 0.2 ms on an H100
 /// Of the collective's time alone that the products take alone: it is in flight as long as they run, and longer.
 constexpr double kShare = 0.5;
 constexpr int kProbes = 3;
@@ -26,7 +27,8 @@ struct Products {
   explicit Products(at::Device device) {
     const std::int64_t width = device.is_cpu() ? kCpuWidth : kDeviceWidth;
     const auto options = at::TensorOptions(device).dtype(device.is_cpu() ? at::kFloat : at::kBFloat16);
-    a = at::randint(-2, 3, {width, width}, options), b = at::randint(-2, 3, {width, width}, options), out = at::zeros({width, width}, options);
+    a = at::randint(-2, 3, {width, width}, options), b = at::randint(-2, 3, {width, width}, options),
+    out = at::zeros({width, width}, options);
   }
   void run() {
     for (int i = 0; i < calls; ++i) at::mm_out(out, a, b);
@@ -82,7 +84,8 @@ int products_beside(const RankSuite& suite, Products& products, CollectiveCase& 
   std::sort(alone.begin(), alone.end());
   SharedStore& store = suite.communicators.store();
   if (suite.communicators.rank() == 0)
-    store.set(key, std::to_string(std::max(1, static_cast<int>(kShare * alone[kProbes / 2] / std::max(gemm[kProbes / 2], 1e-6)))));
+    store.set(key, std::to_string(
+                       std::max(1, static_cast<int>(kShare * alone[kProbes / 2] / std::max(gemm[kProbes / 2], 1e-6)))));
   return std::stoi(store.get(key));
 }
 
@@ -121,19 +124,26 @@ void bench_overlap(const RankSuite& suite, RankRows& rows) {
   }
   const auto seen = windows.conditions();
   for (std::size_t i = 0; i < cases.size(); ++i) gemm_beside[i].device = seen[i];
-  const double error = products.error(), allowed = largest_allowed_error(device.is_cpu() ? Precision::fp32 : Precision::bf16);
+  const double error = products.error(),
+               allowed = largest_allowed_error(device.is_cpu() ? Precision::fp32 : Precision::bf16);
   if (!(error <= allowed))
-    for (RankCase& c : gemm_beside) c.error = fmt::format("the product beside it is off by {:.2g} of its largest value, allowed {:.2g}", error, allowed);
-  const auto gathered = gather_cases(suite, "gemm_beside", gemm_beside), gemms = gather_cases(suite, "gemm_alone", gemm_alone),
-             besides = gather_cases(suite, "beside", beside), alones = gather_cases(suite, "alone", alone);
+    for (RankCase& c : gemm_beside)
+      c.error =
+          fmt::format("the product beside it is off by {:.2g} of its largest value, allowed {:.2g}", error, allowed);
+  const auto gathered = gather_cases(suite, "gemm_beside", gemm_beside),
+             gemms = gather_cases(suite, "gemm_alone", gemm_alone), besides = gather_cases(suite, "beside", beside),
+             alones = gather_cases(suite, "alone", alone);
   Profile out;
   for (std::size_t i = 0; i < gathered.size(); ++i) {
     const auto seconds = [&](const std::vector<RankCase>& by_rank) { return rank_measurement({}, by_rank).median(); };
     Measurement m = rank_measurement(row_of(suite, products, cases[i]), gathered[i]);
     const double width = static_cast<double>(products.a.size(0));
-    m.counters = {{"gemm_alone_s", seconds(gemms[i])},         {"gemm_beside_s", m.median()},
-                  {"collective_alone_s", seconds(alones[i])}, {"collective_beside_s", seconds(besides[i])},
-                  {"max_rel_error", error},                   {"flops", 2 * width * width * width}};
+    m.counters = {{"gemm_alone_s", seconds(gemms[i])},
+                  {"gemm_beside_s", m.median()},
+                  {"collective_alone_s", seconds(alones[i])},
+                  {"collective_beside_s", seconds(besides[i])},
+                  {"max_rel_error", error},
+                  {"flops", 2 * width * width * width}};
     m.counters["lost_share"] = 1 - m.counters["gemm_alone_s"] / m.counters["gemm_beside_s"];
     add_row(out, std::move(m), gathered[i]);
   }

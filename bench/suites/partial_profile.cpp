@@ -12,7 +12,8 @@ namespace {
 const char* const kDone = "run.done";  // suites, a blank behind each
 
 /// Run facts that must agree all the same: of one machine and one build, and of what is asked.
-constexpr const char* kSame[] = {"commit", "host", "gpu_uuid", "run.name", "run.models", "run.largest", "run.seed", "run.samples", "run.quick"};
+constexpr const char* kSame[] = {"commit",      "host",     "gpu_uuid",    "run.name", "run.models",
+                                 "run.largest", "run.seed", "run.samples", "run.quick"};
 
 std::vector<FingerprintDifference> what_differs(const Fingerprint& before, const Fingerprint& now) {
   std::vector<FingerprintDifference> out = differences(before, now);
@@ -29,7 +30,8 @@ bool of_ranks(const Measurement& m) { return m.shape.count("ranks") > 0; }
 
 }  // namespace
 
-PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std::string, std::string> facts) : profile_{std::move(facts), {}} {
+PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std::string, std::string> facts)
+    : profile_{std::move(facts), {}} {
   if (output.empty()) return;
   file_ = output.string() + ".partial";
   if (!std::filesystem::exists(file_)) return;
@@ -41,18 +43,22 @@ PartialProfile::PartialProfile(const std::filesystem::path& output, std::map<std
     return;
   }
   if (const auto found = what_differs(before.fingerprint, profile_.fingerprint); !found.empty()) {
-    fmt::print(stderr, "windtunnel bench: starts anew, as {} is not of this machine, build and command: {}\n", file_.string(), to_string(found));
+    fmt::print(stderr, "windtunnel bench: starts anew, as {} is not of this machine, build and command: {}\n",
+               file_.string(), to_string(found));
     return;
   }
   profile_.measurements = std::move(before.measurements);
-  kernels_ = static_cast<std::size_t>(std::count_if(profile_.measurements.begin(), profile_.measurements.end(), [](const Measurement& m) { return !of_ranks(m); }));
+  kernels_ = static_cast<std::size_t>(std::count_if(profile_.measurements.begin(), profile_.measurements.end(),
+                                                    [](const Measurement& m) { return !of_ranks(m); }));
   if (before.fingerprint.count(kDone)) profile_.fingerprint[kDone] = before.fingerprint.at(kDone);
-  fmt::print(stderr, "windtunnel bench: continues from {}, which has {} measurements\n", file_.string(), profile_.measurements.size());
+  fmt::print(stderr, "windtunnel bench: continues from {}, which has {} measurements\n", file_.string(),
+             profile_.measurements.size());
 }
 
 void PartialProfile::put_kernels(const Profile& kernels) {
   std::vector<Measurement> all = kernels.measurements;
-  std::copy(profile_.measurements.begin() + static_cast<std::ptrdiff_t>(kernels_), profile_.measurements.end(), std::back_inserter(all));
+  std::copy(profile_.measurements.begin() + static_cast<std::ptrdiff_t>(kernels_), profile_.measurements.end(),
+            std::back_inserter(all));
   kernels_ = kernels.measurements.size();
   profile_.measurements = std::move(all);
   profile_.failures = kernels.failures;  // theirs come first

@@ -1,5 +1,5 @@
-// What an interrupted bench has measured, in OUTPUT.partial (a profile like any other), and whether a later one may go on
-// from there.
+// What an interrupted bench has measured, in OUTPUT.partial (a profile like any other), and whether a later one may go
+// on from there.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -11,8 +11,9 @@ namespace wt {
 
 class PartialProfile {
  public:
-  /// `facts`: fingerprint of this bench as it starts. Takes what OUTPUT.partial has where its machine, software, commit, run,
-  /// seed and sizes are the same; else starts anew. Both are said on stderr. An empty `output`: nothing is kept.
+  /// `facts`: fingerprint of this bench as it starts. Takes what OUTPUT.partial has where its machine, software,
+  /// commit, run, seed and sizes are the same; else starts anew. Both are said on stderr. An empty `output`: nothing is
+  /// kept.
   PartialProfile(const std::filesystem::path& output, std::map<std::string, std::string> facts);
 
   const std::filesystem::path& file() const { return file_; }
@@ -34,7 +35,7 @@ class PartialProfile {
   void save() const;
 
   std::filesystem::path file_;
-  Profile profile_;       ///< kernels first
+  Profile profile_;  ///< kernels first
   std::size_t kernels_ = 0;
 };
 

@@ -59,7 +59,8 @@ KernelProblem grouped_gemm(const WorkItem& item, const RunSpec& run, NormalPool&
   if (as == GroupedAs::library) by = GroupedBy::library;
   if (as == GroupedAs::own) by = GroupedBy::own;
   p.run = [offsets, by](const Tensors& in) { return Tensors{grouped_product(in[0], in[1], offsets, true, by)}; };
-  if (as == GroupedAs::loop) p.run = [counts](const Tensors& in) { return Tensors{product_a_group(in[0], in[1], counts)}; };
+  if (as == GroupedAs::loop)
+    p.run = [counts](const Tensors& in) { return Tensors{product_a_group(in[0], in[1], counts)}; };
   p.reference = [counts](const Tensors& in) {
     Tensors parts;
     std::int64_t begin = 0;
@@ -144,7 +145,8 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
 /// Scores that choices are made by: those of the best groups, -infinity in the others.
 Tensor of_best_groups(const Tensor& judged, const RouterSpec& spec) {
   if (spec.groups == 1) return judged;
-  const std::int64_t each = judged.size(1) / spec.groups, best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, each);
+  const std::int64_t each = judged.size(1) / spec.groups,
+                     best = spec.group_worth == RouterSpec::GroupWorth::best ? 1 : std::min<std::int64_t>(2, each);
   const Tensor worth = std::get<0>(judged.view({-1, spec.groups, each}).topk(best, 2)).sum(2);
   const Tensor taken = at::zeros_like(worth, at::kBool).scatter_(1, std::get<1>(worth.topk(spec.top_groups, 1)), true);
   return judged.masked_fill(taken.logical_not().repeat_interleave(each, 1), -INFINITY);
@@ -173,7 +175,8 @@ KernelProblem router(const WorkItem& item, const RunSpec& run, NormalPool& norma
     const Tensor scores = sigmoid ? in[0].sigmoid() : in[0].softmax(1);
     const Tensor judged = bias.defined() ? scores.detach() + bias.to(in[0].device(), at::kDouble) : scores.detach();
     const Tensor index = std::get<1>(of_best_groups(judged, spec).topk(k, 1)), values = scores.gather(1, index);
-    const Tensor chosen = at::zeros_like(judged).scatter_(1, index, 1.0), shares = sigmoid ? scores / scores.sum(1, true) : scores;
+    const Tensor chosen = at::zeros_like(judged).scatter_(1, index, 1.0),
+                 shares = sigmoid ? scores / scores.sum(1, true) : scores;
     const Tensor counts = chosen.view({rows / scale.seq, scale.seq, experts}).sum(1, true);
     const Tensor aux = (shares.view({rows / scale.seq, scale.seq, experts}) * counts).sum() * scale.aux;
     const Tensor z = in[0].logsumexp(1).square().sum() * scale.z;

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/launch/agent.hpp"
 #include "trainer/device/device.hpp"
+#include "trainer/launch/agent.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -38,11 +38,15 @@ std::vector<std::size_t> sample_order(std::size_t cases, int samples, std::uint6
   return out;
 }
 
-std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key, const std::vector<RankCase>& own) {
+std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const std::string& key,
+                                                const std::vector<RankCase>& own) {
   using nlohmann::json;
   json mine = json::array();
   for (const RankCase& c : own) {
-    json row = {{"error", c.error}, {"samples", json::array()}, {"throttled", c.device.throttled}, {"min_clock_MHz", c.device.min_clock_MHz}};
+    json row = {{"error", c.error},
+                {"samples", json::array()},
+                {"throttled", c.device.throttled},
+                {"min_clock_MHz", c.device.min_clock_MHz}};
     for (const RankSample& s : c.samples) row["samples"].push_back({s.wall_s, s.process_cpu_s, s.thread_cpu_s});
     mine.push_back(row);
   }
@@ -56,7 +60,8 @@ std::vector<std::vector<RankCase>> gather_cases(const RankSuite& suite, const st
     for (std::size_t c = 0; c < own.size(); ++c) {
       RankCase& row = out[c].emplace_back();
       row.error = theirs.at(c).at("error");
-      row.device = {theirs.at(c).at("throttled").get<std::vector<std::string>>(), theirs.at(c).at("min_clock_MHz").get<double>()};
+      row.device = {theirs.at(c).at("throttled").get<std::vector<std::string>>(),
+                    theirs.at(c).at("min_clock_MHz").get<double>()};
       for (const json& s : theirs.at(c).at("samples")) row.samples.push_back({s[0], s[1], s[2]});
     }
   }
@@ -79,7 +84,8 @@ Measurement rank_measurement(Measurement m, const std::vector<RankCase>& by_rank
   double clock_MHz = 0;
   for (const RankCase& rank : by_rank) {
     throttled.insert(rank.device.throttled.begin(), rank.device.throttled.end());
-    if (rank.device.min_clock_MHz > 0) clock_MHz = clock_MHz > 0 ? std::min(clock_MHz, rank.device.min_clock_MHz) : rank.device.min_clock_MHz;
+    if (rank.device.min_clock_MHz > 0)
+      clock_MHz = clock_MHz > 0 ? std::min(clock_MHz, rank.device.min_clock_MHz) : rank.device.min_clock_MHz;
   }
   m.throttled.assign(throttled.begin(), throttled.end());
   for (std::size_t i = 0; i < by_rank.front().samples.size(); ++i) {
@@ -119,7 +125,10 @@ void bench_as_rank(const std::string& suite, const RankSuiteOptions& options, co
     const Mesh mesh(options.replicate, shard, shard);
     const auto communicators = make_communicators(environment, mesh, watch, *clock);
     const RankSuite ranks{*communicators, mesh, *clock, options};
-    const auto bench = suite == "storage" ? bench_storage : suite == "overlap" ? bench_overlap : suite == "crowding" ? bench_crowding : bench_collectives;
+    const auto bench = suite == "storage"    ? bench_storage
+                       : suite == "overlap"  ? bench_overlap
+                       : suite == "crowding" ? bench_crowding
+                                             : bench_collectives;
     bench(ranks, rows);
     communicators->barrier();
   });

@@ -104,8 +104,8 @@ std::string current_error() {
   }
 }
 
-std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options, Stopwatch& stopwatch,
-                                const SampleTaken& taken) {
+std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
+                                Stopwatch& stopwatch, const SampleTaken& taken) {
   initialize_once();
   benchmark::ClearRegisteredBenchmarks();
   std::vector<CaseSamples> out(cases.size());
@@ -166,7 +166,8 @@ std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const Sampl
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::ClearRegisteredBenchmarks();
   for (std::size_t i = 0; i < out.size(); ++i)
-    if (const int count = static_cast<int>(out[i].seconds.size()) + cases[i].already; !ended && out[i].error.empty() && count < options.samples)
+    if (const int count = static_cast<int>(out[i].seconds.size()) + cases[i].already;
+        !ended && out[i].error.empty() && count < options.samples)
       out[i].error = fmt::format("{} samples of {}; the benchmark library dropped some", count, options.samples);
   return out;
 }

@@ -39,10 +39,13 @@ std::vector<std::int64_t> row_counts(bool quick) {
 }
 
 /// The gradient of a product's rows, dy w, or of its weight, dy^T x, with dy (rows, n), x (rows, k) and w (n, k).
-KernelProblem gradient(bool of_weight, std::int64_t rows, std::int64_t n, std::int64_t k, at::ScalarType type, NormalPool& normal) {
+KernelProblem gradient(bool of_weight, std::int64_t rows, std::int64_t n, std::int64_t k, at::ScalarType type,
+                       NormalPool& normal) {
   KernelProblem p;
   p.inputs = {normal.take({rows, n}, type), normal.take({of_weight ? rows : n, k}, type)};
-  p.run = p.reference = [of_weight](const Tensors& in) { return Tensors{of_weight ? at::mm(in[0].t(), in[1]) : at::mm(in[0], in[1])}; };
+  p.run = p.reference = [of_weight](const Tensors& in) {
+    return Tensors{of_weight ? at::mm(in[0].t(), in[1]) : at::mm(in[0], in[1])};
+  };
   return p;
 }
 
@@ -53,7 +56,8 @@ BenchCase backward_product(const WorkItem& forward, bool of_weight, const RunSpe
   const auto type = forward.precision == Precision::fp32 ? at::kFloat : at::kBFloat16;
   const std::int64_t rows = std::llround(forward.rows.fixed), n = forward.dims[0], k = forward.dims[1];
   const auto shorter = [&](std::int64_t size) {  // fewer of the result's rows are compared, each as it is
-    return std::max<std::int64_t>(1, std::llround(static_cast<double>(size) * std::min(1.0, kMostReferenceFlops / forward.flops(0))));
+    return std::max<std::int64_t>(
+        1, std::llround(static_cast<double>(size) * std::min(1.0, kMostReferenceFlops / forward.flops(0))));
   };
   out.make = [=](NormalPool& normal) { return gradient(of_weight, rows, n, k, type, normal); };
   out.make_checked = [=, rows = of_weight ? rows : shorter(rows), n = of_weight ? shorter(n) : n](NormalPool& normal) {
@@ -73,7 +77,8 @@ Staircase gemm_staircase(const std::vector<ModelSpec>& models, at::Device device
   for (const auto& [n, k] : shapes) {
     const std::size_t before = out.forward.size();
     for (std::int64_t rows : row_counts(quick)) {
-      const WorkItem item = make_item(Kernel::gemm, Pass::forward, cpu ? Precision::fp32 : Precision::bf16, {static_cast<double>(rows), 0}, {n, k});
+      const WorkItem item = make_item(Kernel::gemm, Pass::forward, cpu ? Precision::fp32 : Precision::bf16,
+                                      {static_cast<double>(rows), 0}, {n, k});
       if (item.flops(0) > most_flops) break;
       out.forward.push_back(item);
     }

@@ -17,8 +17,8 @@ namespace {
 
 const std::size_t kPage_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-/// Asks the kernel to forget a file's pages, none of which is dirty after fsync. False where some stay: tmpfs keeps them,
-/// and what another process maps.
+/// Asks the kernel to forget a file's pages, none of which is dirty after fsync. False where some stay: tmpfs keeps
+/// them, and what another process maps.
 bool drop_from_cache(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw_error(Code::runtime, "{}: written a moment ago and cannot be opened", file.string());
@@ -72,7 +72,8 @@ void bench_storage(const RankSuite& suite, RankRows& rows) {
       read_values(read_safetensors(file).tensors.at("bench"), 0, count, back.data_ptr<float>());
     }));
     if (!at::equal(back, values))
-      own[sizes + i].error = fmt::format("{}: read back other values than were written; this storage loses data", file.string());
+      own[sizes + i].error =
+          fmt::format("{}: read back other values than were written; this storage loses data", file.string());
   }
   std::filesystem::remove(file);
   const auto all = gather_cases(suite, "storage", own), were_cold = gather_cases(suite, "cold", cold);

@@ -13,17 +13,20 @@ std::string bench_table(const Profile& profile) {
   std::size_t width = 4;
   for (const Measurement& m : profile.measurements) width = std::max(width, m.name().size());
   for (const FailedMeasurement& f : profile.failures) width = std::max(width, f.name.size());
-  std::string out = fmt::format("{:<{}}  {:>9}  {:>7}  {:>16}  {:>12}\n", "name", width, "median", "spread", "rate", "busbw");
+  std::string out =
+      fmt::format("{:<{}}  {:>9}  {:>7}  {:>16}  {:>12}\n", "name", width, "median", "spread", "rate", "busbw");
   for (const Measurement& m : profile.measurements) {
     const auto found = rate(m);
     const auto bus = m.counters.find("busbw_Bps");
-    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}  {:>12}  {}", m.name(), width, format_seconds(m.median()), spread(m) * 100,
-                       found ? to_string(*found) : "", bus == m.counters.end() ? "" : to_string(Rate{bus->second, "B/s"}),
+    out += fmt::format("{:<{}}  {:>9}  {:>5.1f} %  {:>16}  {:>12}  {}", m.name(), width, format_seconds(m.median()),
+                       spread(m) * 100, found ? to_string(*found) : "",
+                       bus == m.counters.end() ? "" : to_string(Rate{bus->second, "B/s"}),
                        m.backend.empty() ? "" : "by " + m.backend);
     out.resize(out.find_last_not_of(' ') + 1);
     out += "\n";
   }
-  for (const FailedMeasurement& f : profile.failures) out += fmt::format("{:<{}}  failed: {}\n", f.name, width, f.error);
+  for (const FailedMeasurement& f : profile.failures)
+    out += fmt::format("{:<{}}  failed: {}\n", f.name, width, f.error);
   return out;
 }
 
@@ -37,8 +40,9 @@ std::string throttling_note(const Profile& profile) {
   if (slowed == 0) return "";
   std::string names;
   for (const std::string& reason : reasons) names += (names.empty() ? "" : ", ") + reason;
-  return fmt::format("{} of {} measurements were taken on a throttled device ({}); they are marked so, and gate does not compare them", slowed,
-                     profile.measurements.size(), names);
+  return fmt::format(
+      "{} of {} measurements were taken on a throttled device ({}); they are marked so, and gate does not compare them",
+      slowed, profile.measurements.size(), names);
 }
 
 }  // namespace wt

@@ -13,7 +13,9 @@ using nlohmann::json;
 json to_json(const WorkList& list) {
   json items = json::array();
   for (const WorkItem& item : list.items)
-    items.push_back({{"kernel", to_string(item.kernel)}, {"pass", to_string(item.pass)}, {"dtype", to_string(item.precision)},
+    items.push_back({{"kernel", to_string(item.kernel)},
+                     {"pass", to_string(item.pass)},
+                     {"dtype", to_string(item.precision)},
                      {"shape", item.shape(0)}});
   return {{"schema", "windtunnel.work/1"}, {"study", list.study}, {"gpu", list.gpu}, {"items", items}};
 }
@@ -38,7 +40,8 @@ WorkList read_work_list(const std::filesystem::path& file) {
     const auto& names = dim_names(kernel);
     for (std::size_t i = 0; i < names.size(); ++i) dims[i] = shape.at(names[i]).integer();
     out.items.push_back(make_item(kernel, pass == "forward" ? Pass::forward : Pass::backward,
-                                  dtype == "fp32" ? Precision::fp32 : Precision::bf16, {static_cast<double>(rows), 0}, dims));
+                                  dtype == "fp32" ? Precision::fp32 : Precision::bf16, {static_cast<double>(rows), 0},
+                                  dims));
   }
   return out;
 }

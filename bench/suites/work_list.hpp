@@ -11,7 +11,7 @@ namespace wt {
 
 struct WorkList {
   std::string study;
-  std::string gpu;  ///< of the study's cluster, "H100-SXM-80GB"; "" = this machine's CPU
+  std::string gpu;              ///< of the study's cluster, "H100-SXM-80GB"; "" = this machine's CPU
   std::vector<WorkItem> items;  ///< rows.per_row = 0
 };
 
@@ -19,8 +19,8 @@ nlohmann::json to_json(const WorkList& list);
 /// Strict. Throws Error{usage} naming file, key, found and allowed.
 WorkList read_work_list(const std::filesystem::path& file);
 
-/// Whether a device is the one that a cluster names: its first word ("H100" of "H100-SXM-80GB") begins a word of the device's
-/// name, so that a GH200 is no H200.
+/// Whether a device is the one that a cluster names: its first word ("H100" of "H100-SXM-80GB") begins a word of the
+/// device's name, so that a GH200 is no H200.
 bool is_gpu(const std::string& device, const std::string& gpu);
 
 }  // namespace wt

@@ -4,8 +4,8 @@
 #include <limits>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -24,10 +24,13 @@ NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
   const std::int64_t dead = map.integer_or("dead_rails", 0, 0);
   const std::int64_t count = c.of_kind(c.kind_of(health.node)).nic_count;
   if (dead >= count)
-    map.fail("dead_rails", fmt::format("found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead, count - 1, count));
+    map.fail("dead_rails",
+             fmt::format("found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead,
+                         count - 1, count));
   health.nic *= static_cast<double>(count - dead) / static_cast<double>(count);
   for (const NodeHealth& other : c.degraded)
-    if (other.node == health.node) map.fail("node", fmt::format("found {} a second time; give all of a node's shares in one entry", health.node));
+    if (other.node == health.node)
+      map.fail("node", fmt::format("found {} a second time; give all of a node's shares in one entry", health.node));
   map.finish();
   return health;
 }
@@ -46,8 +49,10 @@ LeafHealth read_leaf_health(YamlMap& map, const ClusterSpec& c) {
 /// An entry is of a node or of a leaf.
 void read_degraded(YamlMap& map, ClusterSpec& c) {
   if (map.has("leaf") && map.has("node")) map.fail("leaf", "found beside node; needs an entry for each");
-  if (map.has("leaf")) c.degraded_leaves.push_back(read_leaf_health(map, c));
-  else c.degraded.push_back(read_health(map, c));
+  if (map.has("leaf"))
+    c.degraded_leaves.push_back(read_leaf_health(map, c));
+  else
+    c.degraded.push_back(read_health(map, c));
 }
 
 void read_gpu(YamlMap gpu, NodeSpec& node) {
@@ -80,8 +85,9 @@ void read_others(YamlMap& map, ClusterSpec& c) {
   other.count = map.integer("count", 1, c.nodes - other.first);
   for (const OtherNodes& known : c.others)
     if (other.first < known.first + known.count && known.first < other.first + other.count)
-      map.fail("first", fmt::format("found nodes {} to {}, of which some are among {} to {}; needs each node in one entry",
-                                    other.first, other.first + other.count - 1, known.first, known.first + known.count - 1));
+      map.fail("first",
+               fmt::format("found nodes {} to {}, of which some are among {} to {}; needs each node in one entry",
+                           other.first, other.first + other.count - 1, known.first, known.first + known.count - 1));
   const bool differs = map.has("gpu") || map.has("nvswitch") || map.has("nic");
   if (!differs) map.fail("count", "found nodes without gpu, nvswitch or nic; needs what differs");
   if (map.has("gpu")) read_gpu(map.map("gpu"), other);
@@ -176,8 +182,10 @@ std::string ClusterSpec::one_gpu(std::int64_t ranks) const {
 
 void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
   if (one_gpu(ranks).empty())
-    throw_error(Code::usage, "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose prices "
-                "are of any published GPU (--stack torchtitan, stack: torchtitan)", name, nodes_text(ranks));
+    throw_error(Code::usage,
+                "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose prices "
+                "are of any published GPU (--stack torchtitan, stack: torchtitan)",
+                name, nodes_text(ranks));
 }
 
 std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
@@ -185,14 +193,17 @@ std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
   for (std::int64_t node = 0; node * gpus_per_node < ranks; ++node) ++count[of_kind(kind_of(node)).gpu_name];
   std::string text;
   for (const auto& [gpu, nodes_of] : count)
-    text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", nodes_of, nodes_of == 1 ? "node" : "nodes", gpus_per_node, gpu);
+    text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", nodes_of, nodes_of == 1 ? "node" : "nodes",
+                        gpus_per_node, gpu);
   return text;
 }
 
 void ClusterSpec::set_nodes(std::int64_t count) {
   if (!others.empty() && count > nodes)
-    throw_error(Code::usage, "cluster {}: found {} nodes, of several kinds, for {}; say in its file of which kind the further ones are",
-                name, nodes, count);
+    throw_error(
+        Code::usage,
+        "cluster {}: found {} nodes, of several kinds, for {}; say in its file of which kind the further ones are",
+        name, nodes, count);
   nodes = count;
   std::erase_if(others, [&](const OtherNodes& other) {
     if (other.first >= count) sources.erase(source_of(other));

@@ -17,7 +17,7 @@ class YamlMap;
 struct NodeHealth {
   std::int64_t node = 0;
   double compute = 1;
-  double nic = 1;       ///< of its slowest rail: data is cut evenly over the rails, the slowest ends last
+  double nic = 1;  ///< of its slowest rail: data is cut evenly over the rails, the slowest ends last
   double nvswitch = 1;
 };
 
@@ -72,7 +72,9 @@ struct ClusterSpec : NodeSpec {
   bool shared_cores() const { return kind == Kind::shared_cores; }
   /// 0 of the cluster's own kind, 1 + i of others[i].
   std::size_t kind_of(std::int64_t node) const;
-  const NodeSpec& of_kind(std::size_t kind) const { return kind == 0 ? *this : static_cast<const NodeSpec&>(others[kind - 1]); }
+  const NodeSpec& of_kind(std::size_t kind) const {
+    return kind == 0 ? *this : static_cast<const NodeSpec&>(others[kind - 1]);
+  }
   /// The cluster as if all of its nodes were of that kind.
   ClusterSpec all_of(std::size_t kind) const;
   /// Kinds among the nodes of the first `ranks` ranks, ascending.
@@ -100,8 +102,8 @@ struct ClusterSpec : NodeSpec {
   bool uplinks_matter() const { return !shared_cores() && (oversubscription > 1 || !degraded_leaves.empty()); }
   /// Throws Error{usage} where ranks have several GPUs, which prices of one machine do not know.
   void check_one_gpu(std::int64_t ranks) const;
-  /// Other kinds keep their places: those beyond the last node leave. Throws Error{usage} where there are other kinds and
-  /// nodes come to be: nobody says of which.
+  /// Other kinds keep their places: those beyond the last node leave. Throws Error{usage} where there are other kinds
+  /// and nodes come to be: nobody says of which.
   void set_nodes(std::int64_t count);
   /// The same cluster with at least `ranks` ranks; throws Error{usage} when they do not fit.
   void check_ranks(std::int64_t ranks, const std::string& where) const;

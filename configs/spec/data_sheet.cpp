@@ -14,9 +14,9 @@ struct Known {
   DataSheet sheet;
 };
 
-// NVIDIA's data sheets, dense figures with fp32 accumulation: of SXM parts, of PCIe cards (a bridge joins two or four of
-// them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes and
-// processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
+// NVIDIA's data sheets, dense figures with fp32 accumulation: of SXM parts, of PCIe cards (a bridge joins two or four
+// of them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes
+// and processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
 // directions together. GB200's 152 processors are VeOmni's (PR 986); how many of Blackwell Ultra's
 // "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. H100-SXM-96G is the part
 // of torchtitan's benchmarks, which NVIDIA does not list: six stacks of HBM2e (6,144 bits at 3.2 Gb/s each), limited to

@@ -20,8 +20,8 @@ struct DataSheet {
   bool nvlink() const { return link_Bps > 64e9; }  ///< 16 lanes of PCIe Gen5 have that
 };
 
-/// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". A part is the SXM one unless its name says PCIe or
-/// NVL, and an H100 with 96 GB or HBM2e the 500 W one. Empty where none is known.
+/// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". A part is the SXM one unless its name says PCIe
+/// or NVL, and an H100 with 96 GB or HBM2e the 500 W one. Empty where none is known.
 std::optional<DataSheet> data_sheet(const std::string& gpu);
 
 /// Tensor-core rate of a data type over that of bf16 ("fp8" 2, "tf32" 0.5). Empty where this GPU has none.

@@ -6,6 +6,8 @@ namespace wt {
 
 std::string to_string(DeviceKind device) { return device == DeviceKind::cpu ? "cpu" : "cuda"; }
 
-DeviceKind device_from_yaml(YamlMap& map) { return map.choice("device", {"cpu", "cuda"}, "cpu") == "cpu" ? DeviceKind::cpu : DeviceKind::cuda; }
+DeviceKind device_from_yaml(YamlMap& map) {
+  return map.choice("device", {"cpu", "cuda"}, "cpu") == "cpu" ? DeviceKind::cpu : DeviceKind::cuda;
+}
 
 }  // namespace wt

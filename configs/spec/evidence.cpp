@@ -6,10 +6,14 @@ namespace wt {
 
 std::string to_string(Evidence kind) {
   switch (kind) {
-    case Evidence::measured: return "measured";
-    case Evidence::published: return "published";
-    case Evidence::derived: return "derived";
-    case Evidence::assumed: return "assumed";
+    case Evidence::measured:
+      return "measured";
+    case Evidence::published:
+      return "published";
+    case Evidence::derived:
+      return "derived";
+    case Evidence::assumed:
+      return "assumed";
   }
   return "assumed";
 }

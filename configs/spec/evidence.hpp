@@ -19,7 +19,7 @@ EvidenceShares only(Evidence kind, double amount = 1);
 
 struct Provenance {
   Evidence kind = Evidence::assumed;
-  std::string source;  ///< profile and sample count, citation, formula, or who assumed it and why
+  std::string source;                 ///< profile and sample count, citation, formula, or who assumed it and why
   std::optional<Evidence> root = {};  ///< of derived: what it follows from; none = kind
   Evidence root_kind() const { return root.value_or(kind); }
 };

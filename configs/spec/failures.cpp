@@ -1,7 +1,7 @@
 #include "configs/spec/failures.hpp"
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -78,8 +78,9 @@ std::optional<T> section(const std::string& name_or_file, std::optional<T> Failu
   if (name_or_file == "none") return std::nullopt;
   FailurePreset preset = read_failures(name_or_file);
   if (!(preset.*member))
-    throw_error(Code::usage, "{0}: found {1}, which {2}; needs a failure preset or file with a {0} section, such as {3}",
-                name, name_or_file, lacks, example);
+    throw_error(Code::usage,
+                "{0}: found {1}, which {2}; needs a failure preset or file with a {0} section, such as {3}", name,
+                name_or_file, lacks, example);
   return preset.*member;
 }
 

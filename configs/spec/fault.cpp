@@ -1,14 +1,14 @@
 #include "configs/spec/fault.hpp"
 
-#include <sstream>
-#include <stdexcept>
 #include <algorithm>
 #include <regex>
+#include <sstream>
+#include <stdexcept>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
-#include "configs/spec/support/nearest.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -105,14 +105,20 @@ FaultCase parse_inject(const std::string& text) {
     const std::string key = part.substr(0, equals), value = equals == std::string::npos ? "" : part.substr(equals + 1);
     std::size_t used = value.size();
     try {
-      if (key == "rank") fault.rank = std::stoll(value, &used);
-      else if (key == "step") fault.step = std::stoll(value, &used);
-      else if (key == "at") fault.op = value;
-      else if (key == "after") fault.after = std::stod(value, &used);
-      else throw std::invalid_argument(key);
+      if (key == "rank")
+        fault.rank = std::stoll(value, &used);
+      else if (key == "step")
+        fault.step = std::stoll(value, &used);
+      else if (key == "at")
+        fault.op = value;
+      else if (key == "after")
+        fault.after = std::stod(value, &used);
+      else
+        throw std::invalid_argument(key);
       if (used != value.size() || !(fault.after >= 0 && fault.after <= 1)) throw std::invalid_argument(value);
     } catch (const std::exception&) {
-      throw_error(Code::usage, "fault '{}': found '{}', needs rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]", text, part);
+      throw_error(Code::usage, "fault '{}': found '{}', needs rank=N,step=N,at=OP_ID|checkpoint[,after=SHARE]", text,
+                  part);
     }
   }
   if (fault.rank < 0 || fault.step < 1 || fault.op.empty())

@@ -1,4 +1,5 @@
-// Presets by name: "hgx-h100" means configs/clusters/hgx-h100.yaml of the source tree, unless a file of that name exists.
+// Presets by name: "hgx-h100" means configs/clusters/hgx-h100.yaml of the source tree, unless a file of that name
+// exists.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 
@@ -13,7 +13,8 @@ std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bub
 
 bool Layout::trainable() const {
   const auto& rules = recompute.rules();
-  const bool core = std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) { return rule.module == Module::core; });
+  const bool core =
+      std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) { return rule.module == Module::core; });
   return tensor == 1 && pipeline == 1 && !context_ring && !core;
 }
 
@@ -39,86 +40,107 @@ namespace {
 void check_tensor(const Layout& l, const ModelSpec& model, const std::string& where) {
   if (l.tensor < 1) throw_error(Code::usage, "{}: found tensor {}, needs to be >= 1", where, l.tensor);
   if (l.sequence_parallel && l.tensor == 1)
-    throw_error(Code::usage, "{}: found sequence_parallel with tensor 1; it cuts norms over the tensor ranks: needs tensor > 1", where);
+    throw_error(Code::usage,
+                "{}: found sequence_parallel with tensor 1; it cuts norms over the tensor ranks: needs tensor > 1",
+                where);
   if (l.tensor == 1) return;
   const auto divides = [&](const char* what, std::int64_t width) {
     if (width % l.tensor != 0)
-      throw_error(Code::usage, "{}: tensor {} does not divide the model's {} = {}; choose a divisor", where, l.tensor, what, width);
+      throw_error(Code::usage, "{}: tensor {} does not divide the model's {} = {}; choose a divisor", where, l.tensor,
+                  what, width);
   };
   divides("heads", model.heads), divides("FFN width", model.ffn), divides("dense FFN width", model.dense_ffn);
   divides("shared FFN width", model.shared_ffn);
   if (model.kv_heads % l.tensor != 0 && l.tensor % model.kv_heads != 0)
-    throw_error(Code::usage, "{}: tensor {} and the model's {} key and value heads; needs one to divide the other", where, l.tensor,
-                model.kv_heads);
+    throw_error(Code::usage, "{}: tensor {} and the model's {} key and value heads; needs one to divide the other",
+                where, l.tensor, model.kv_heads);
   if (model.attention.parallel != AttentionSpec::Parallel::none && l.sequence_parallel)
-    throw_error(Code::usage, "{}: sequence_parallel for model {}, whose attention and FFN are parallel; needs tensor alone", where, model.name);
-  if (model.experts > 0 && !l.sequence_parallel)
-    throw_error(Code::usage, "{}: tensor {} for model {} with experts; needs sequence_parallel, as Megatron-Core does", where, l.tensor,
+    throw_error(Code::usage,
+                "{}: sequence_parallel for model {}, whose attention and FFN are parallel; needs tensor alone", where,
                 model.name);
+  if (model.experts > 0 && !l.sequence_parallel)
+    throw_error(Code::usage, "{}: tensor {} for model {} with experts; needs sequence_parallel, as Megatron-Core does",
+                where, l.tensor, model.name);
 }
 
 void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& where) {
   if (l.pipeline < 1 || l.virtual_stages < 1)
-    throw_error(Code::usage, "{}: found pipeline {}, virtual stages {}; each needs to be >= 1", where, l.pipeline, l.virtual_stages);
+    throw_error(Code::usage, "{}: found pipeline {}, virtual stages {}; each needs to be >= 1", where, l.pipeline,
+                l.virtual_stages);
   if (l.pipeline == 1) {
     if (l.virtual_stages > 1 || l.schedule != Schedule::one_f_one_b)
-      throw_error(Code::usage, "{}: found virtual stages {}, schedule {} without a pipeline; needs pipeline > 1", where, l.virtual_stages,
-                  to_string(l.schedule));
+      throw_error(Code::usage, "{}: found virtual stages {}, schedule {} without a pipeline; needs pipeline > 1", where,
+                  l.virtual_stages, to_string(l.schedule));
     return;
   }
   if (model.layers % (l.pipeline * l.virtual_stages) != 0)
-    throw_error(Code::usage, "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
+    throw_error(Code::usage,
+                "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
                 l.pipeline, l.virtual_stages, model.layers);
   if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
     throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);
   if (l.reshard_after_forward || l.reduce_every_microbatch)
-    throw_error(Code::usage, "{}: a pipeline keeps its weights and sums gradients once a step: found reshard_after_forward {}, "
-                "gradient_reduction {}; needs false and step", where, l.reshard_after_forward, l.reduce_every_microbatch ? "microbatch" : "step");
+    throw_error(Code::usage,
+                "{}: a pipeline keeps its weights and sums gradients once a step: found reshard_after_forward {}, "
+                "gradient_reduction {}; needs false and step",
+                where, l.reshard_after_forward, l.reduce_every_microbatch ? "microbatch" : "step");
 }
 
 }  // namespace
 
 void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (replicate < 1 || shard < 1 || expert < 1 || microbatch < 1 || context < 1 || optimizer_shard < 1)
-    throw_error(Code::usage, "{}: found replicate {}, shard {}, expert {}, context {}, optimizer shard {}, microbatch {}; each needs to be >= 1",
+    throw_error(Code::usage,
+                "{}: found replicate {}, shard {}, expert {}, context {}, optimizer shard {}, microbatch {}; each "
+                "needs to be >= 1",
                 where, replicate, shard, expert, context, optimizer_shard, microbatch);
   if (shard % expert != 0)
-    throw_error(Code::usage, "{}: expert parallelism {} does not divide shard = {}; choose a divisor", where, expert, shard);
+    throw_error(Code::usage, "{}: expert parallelism {} does not divide shard = {}; choose a divisor", where, expert,
+                shard);
   if (shard % context != 0)
-    throw_error(Code::usage, "{}: context parallelism {} does not divide shard = {}; choose a divisor", where, context, shard);
+    throw_error(Code::usage, "{}: context parallelism {} does not divide shard = {}; choose a divisor", where, context,
+                shard);
   if (replicate % optimizer_shard != 0)
-    throw_error(Code::usage, "{}: optimizer_shard_degree {} needs to be shard = {} times a divisor of replicate = {}", where,
-                shard * optimizer_shard, shard, replicate);
+    throw_error(Code::usage, "{}: optimizer_shard_degree {} needs to be shard = {} times a divisor of replicate = {}",
+                where, shard * optimizer_shard, shard, replicate);
   if (slots(model) % expert != 0)
-    throw_error(Code::usage, "{}: expert parallelism {} does not divide the model's {} {}; choose a divisor", where, expert,
-                slots(model), placement.empty() ? "experts" : "expert slots");
+    throw_error(Code::usage, "{}: expert parallelism {} does not divide the model's {} {}; choose a divisor", where,
+                expert, slots(model), placement.empty() ? "experts" : "expert slots");
   if (model.experts == 0 && expert > 1)
-    throw_error(Code::usage, "{}: expert parallelism {} for model {}, which has no experts; needs 1", where, expert, model.name);
-  if (context_ring && context == 1) throw_error(Code::usage, "{}: found context_ring with context 1; needs context > 1", where);
+    throw_error(Code::usage, "{}: expert parallelism {} for model {}, which has no experts; needs 1", where, expert,
+                model.name);
+  if (context_ring && context == 1)
+    throw_error(Code::usage, "{}: found context_ring with context 1; needs context > 1", where);
   check_tensor(*this, model, where);
   check_pipeline(*this, model, where);
   recompute.check(model.layers, where);
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (recompute.of(layer, model.layers).norm && (model.norm != Norm::rmsnorm || model.attention.mla.on() || model.ffn_width(layer) > 0))
-      throw_error(Code::usage, "{}: recompute of norm in layer {} of model {}; allowed where RMSNorm feeds one product, which LayerNorm, latent attention, "
-                  "dense FFNs and shared experts rule out; choose block, attention or experts", where, layer, model.name);
+    if (recompute.of(layer, model.layers).norm &&
+        (model.norm != Norm::rmsnorm || model.attention.mla.on() || model.ffn_width(layer) > 0))
+      throw_error(Code::usage,
+                  "{}: recompute of norm in layer {} of model {}; allowed where RMSNorm feeds one product, which "
+                  "LayerNorm, latent attention, "
+                  "dense FFNs and shared experts rule out; choose block, attention or experts",
+                  where, layer, model.name);
   if (placement.empty()) return;
   if (static_cast<std::int64_t>(placement.size()) != model.layers)
     throw_error(Code::usage, "{}: placement: found {} layers, needs {}", where, placement.size(), model.layers);
   for (std::size_t layer = 0; layer < placement.size(); ++layer) {
     if (placement[layer].size() != placement.front().size())
-      throw_error(Code::usage, "{}: placement of layer {}: found {} slots, layer 0 has {}; every layer needs equally many", where,
+      throw_error(Code::usage,
+                  "{}: placement of layer {}: found {} slots, layer 0 has {}; every layer needs equally many", where,
                   layer, placement[layer].size(), placement.front().size());
     std::vector<bool> seen(static_cast<std::size_t>(model.experts), false);
     for (std::int64_t e : placement[layer]) {
       if (e < 0 || e >= model.experts)
-        throw_error(Code::usage, "{}: placement of layer {}: found expert {}, allowed 0..{}", where, layer, e, model.experts - 1);
+        throw_error(Code::usage, "{}: placement of layer {}: found expert {}, allowed 0..{}", where, layer, e,
+                    model.experts - 1);
       seen[static_cast<std::size_t>(e)] = true;
     }
     for (std::int64_t e = 0; e < model.experts; ++e)
       if (!seen[static_cast<std::size_t>(e)])
-        throw_error(Code::usage, "{}: placement of layer {}: expert {} has no slot; needs each of 0..{} at least once", where, layer,
-                    e, model.experts - 1);
+        throw_error(Code::usage, "{}: placement of layer {}: expert {} has no slot; needs each of 0..{} at least once",
+                    where, layer, e, model.experts - 1);
   }
 }
 

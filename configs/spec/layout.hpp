@@ -1,10 +1,11 @@
 // A layout: how the ranks of a run are arranged and what each of them holds. Mesh axes as in HSDP with experts inside:
-// world = pipeline x replicate x shard x tensor; `shard` ranks together hold one copy of a stage's tensor slice (the HSDP
-// replica size); `expert` and `context` divide shard; expert_shard = shard / expert. replicate x 1 is DDP, 1 x shard FSDP,
-// anything else HSDP; replicate x 1 with optimizer_shard = replicate is ZeRO-1 (Megatron's distributed optimizer).
+// world = pipeline x replicate x shard x tensor; `shard` ranks together hold one copy of a stage's tensor slice (the
+// HSDP replica size); `expert` and `context` divide shard; expert_shard = shard / expert. replicate x 1 is DDP, 1 x
+// shard FSDP, anything else HSDP; replicate x 1 with optimizer_shard = replicate is ZeRO-1 (Megatron's distributed
+// optimizer).
 //
-// The trainer runs replicate, shard, expert and context; tensor, pipeline, context_ring and recompute of attention cores are
-// simulated alone, so that runs of other stacks can be replayed.
+// The trainer runs replicate, shard, expert and context; tensor, pipeline, context_ring and recompute of attention
+// cores are simulated alone, so that runs of other stacks can be replayed.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,8 +22,9 @@ enum class Precision { fp32, bf16 };  ///< of compute and gathered weights; mast
 
 std::string to_string(Precision precision);
 
-/// Order of a pipeline stage's microbatches. one_f_one_b: Narayanan et al. 2021 (arXiv 2104.04473), interleaved where stages
-/// have several chunks; zero_bubble: ZB-H1 of Qi et al. 2023 (arXiv 2401.10241), gradients of inputs before those of weights.
+/// Order of a pipeline stage's microbatches. one_f_one_b: Narayanan et al. 2021 (arXiv 2104.04473), interleaved where
+/// stages have several chunks; zero_bubble: ZB-H1 of Qi et al. 2023 (arXiv 2401.10241), gradients of inputs before
+/// those of weights.
 enum class Schedule { one_f_one_b, zero_bubble };
 std::string to_string(Schedule schedule);
 
@@ -30,24 +32,26 @@ struct Layout {
   std::int64_t replicate = 1;
   std::int64_t shard = 1;
   std::int64_t expert = 1;
-  std::int64_t microbatch = 1;  ///< sequences a group of `context` ranks processes at once; the last ones of a step may be fewer
-  Recompute recompute;          ///< none
-  /// placement[layer][slot] = logical expert; expert rank e owns slots [e*n/expert, (e+1)*n/expert) of the n in a row. An
-  /// expert listed more than once has copies, which share its rows. Empty = identity.
+  std::int64_t microbatch =
+      1;  ///< sequences a group of `context` ranks processes at once; the last ones of a step may be fewer
+  Recompute recompute;  ///< none
+  /// placement[layer][slot] = logical expert; expert rank e owns slots [e*n/expert, (e+1)*n/expert) of the n in a row.
+  /// An expert listed more than once has copies, which share its rows. Empty = identity.
   std::vector<std::vector<std::int64_t>> placement;
-  std::int64_t context = 1;     ///< neighbouring ranks that share each sequence (context parallelism, keys and values gathered)
-  /// Replicas over which the optimizer state of a shard is cut further; divides replicate. 1: every replica keeps all of
-  /// it (HSDP); more: hybrid FSDP with a fully sharded optimizer (HFSDP), its weights gathered once a step.
+  std::int64_t context =
+      1;  ///< neighbouring ranks that share each sequence (context parallelism, keys and values gathered)
+  /// Replicas over which the optimizer state of a shard is cut further; divides replicate. 1: every replica keeps all
+  /// of it (HSDP); more: hybrid FSDP with a fully sharded optimizer (HFSDP), its weights gathered once a step.
   std::int64_t optimizer_shard = 1;
   bool reshard_after_forward = true;    ///< false: gathered weights stay from forward to backward (ZeRO-2)
   bool reduce_every_microbatch = true;  ///< false: gradients stay whole until the last microbatch of a step
-  std::int64_t tensor = 1;           ///< neighbouring ranks that share every product of a layer (Shoeybi et al. 2019)
-  bool sequence_parallel = false;    ///< norms and residuals cut over the tensor ranks, too (Korthikanti et al. 2022)
-  std::int64_t pipeline = 1;         ///< stages; each has layers / pipeline layers
-  std::int64_t virtual_stages = 1;   ///< chunks of neighbouring layers a stage has (interleaved schedule)
+  std::int64_t tensor = 1;          ///< neighbouring ranks that share every product of a layer (Shoeybi et al. 2019)
+  bool sequence_parallel = false;   ///< norms and residuals cut over the tensor ranks, too (Korthikanti et al. 2022)
+  std::int64_t pipeline = 1;        ///< stages; each has layers / pipeline layers
+  std::int64_t virtual_stages = 1;  ///< chunks of neighbouring layers a stage has (interleaved schedule)
   Schedule schedule = Schedule::one_f_one_b;
-  /// Keys and values go round the context ranks while attention works on those that are there (ring attention, Liu et al.
-  /// 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
+  /// Keys and values go round the context ranks while attention works on those that are there (ring attention, Liu et
+  /// al. 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
   bool context_ring = false;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
@@ -57,9 +61,11 @@ struct Layout {
   std::int64_t data_rank(std::int64_t rank) const { return rank % stage_ranks() / tensor; }
   /// Nothing that is simulated alone.
   bool trainable() const;
-  /// Weights are gathered once a step and gradients summed once, each in one buffer of the compute or gradient type that
-  /// holds them all: what Megatron does. shard is then ZeRO-1, too.
-  bool resident_weights() const { return (tensor > 1 || pipeline > 1) && !reshard_after_forward && !reduce_every_microbatch; }
+  /// Weights are gathered once a step and gradients summed once, each in one buffer of the compute or gradient type
+  /// that holds them all: what Megatron does. shard is then ZeRO-1, too.
+  bool resident_weights() const {
+    return (tensor > 1 || pipeline > 1) && !reshard_after_forward && !reduce_every_microbatch;
+  }
   std::int64_t expert_shard() const { return shard / expert; }
   /// Groups of ranks that read different sequences.
   std::int64_t data_ranks() const { return replicate * shard / context; }
@@ -72,9 +78,9 @@ struct Layout {
   }
   /// "2x2 expert 2": replicate x shard; what differs from the default follows.
   std::string name() const;
-  /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer; every
-  /// row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads; pipeline x
-  /// virtual_stages must divide the layers, and a pipeline gathers weights and sums gradients once a step.
+  /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer;
+  /// every row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads;
+  /// pipeline x virtual_stages must divide the layers, and a pipeline gathers weights and sums gradients once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };
 

@@ -1,5 +1,5 @@
-// How a rank's share of a batch is cut: into microbatches of one size, the last of which has what is left. In sequences,
-// or in tokens.
+// How a rank's share of a batch is cut: into microbatches of one size, the last of which has what is left. In
+// sequences, or in tokens.
 #pragma once
 #include <algorithm>
 #include <cstdint>

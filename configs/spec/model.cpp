@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -14,8 +14,8 @@ std::int64_t ModelSpec::attention_parameters() const {
   const MlaSpec& a = attention.mla;
   const std::int64_t queries = heads * head_dim;
   const std::int64_t q = a.q_lora_rank > 0 ? a.q_lora_rank * (d_model + queries) : d_model * queries;
-  const std::int64_t kv = d_model * (a.kv_lora_rank + a.qk_rope_head_dim) +
-                          a.kv_lora_rank * heads * (a.qk_nope_head_dim + a.v_head_dim);
+  const std::int64_t kv =
+      d_model * (a.kv_lora_rank + a.qk_rope_head_dim) + a.kv_lora_rank * heads * (a.qk_nope_head_dim + a.v_head_dim);
   return q + kv + output;
 }
 
@@ -41,7 +41,8 @@ std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
                                                            : 0;
   const std::int64_t latent_norms = attention.mla.kv_lora_rank + attention.mla.q_lora_rank;
   const std::int64_t router_weight = moe(layer) ? d_model * experts : 0, width = ffn_width(layer);
-  return attention_parameters() + attention_biases() + norms + qk_norm + latent_norms + router_weight + d_model * (ffn_rows(width) + width);
+  return attention_parameters() + attention_biases() + norms + qk_norm + latent_norms + router_weight +
+         d_model * (ffn_rows(width) + width);
 }
 std::int64_t ModelSpec::expert_parameters() const { return d_model * (ffn_rows(ffn) + ffn); }
 std::int64_t ModelSpec::embedding_parameters() const { return tied ? 0 : vocab * d_model; }
@@ -60,7 +61,8 @@ double ModelSpec::flops_per_token(std::int64_t seq) const {
   std::int64_t weights = vocab * d_model + moe_layers() * (d_model * experts + top_k * expert_parameters());
   for (std::int64_t layer = 0; layer < layers; ++layer)
     weights += attention_parameters() + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer));
-  return 6.0 * static_cast<double>(weights) + 3.0 * static_cast<double>(layers * heads * (head_dim + v_head_dim()) * seq);
+  return 6.0 * static_cast<double>(weights) +
+         3.0 * static_cast<double>(layers * heads * (head_dim + v_head_dim()) * seq);
 }
 
 void ModelSpec::check(const std::string& where) const {
@@ -76,41 +78,50 @@ void ModelSpec::check(const std::string& where) const {
     throw_error(Code::usage, "{}: head_dim: found {}, needs an even number (rotary pairs)", where, rope_dim());
   attention.rope_scaling.check(where);
   if (attention.rope_scaling.on() && (attention.alibi || attention.rope_theta <= 1))
-    throw_error(Code::usage, "{}: rope_scaling: found {} with {}, needs rotary positions of a rope_theta above 1", where,
-                to_string(attention.rope_scaling.kind), attention.alibi ? "alibi" : fmt::format("rope_theta {}", attention.rope_theta));
+    throw_error(Code::usage, "{}: rope_scaling: found {} with {}, needs rotary positions of a rope_theta above 1",
+                where, to_string(attention.rope_scaling.kind),
+                attention.alibi ? "alibi" : fmt::format("rope_theta {}", attention.rope_theta));
   if (norm_bias && norm == Norm::rmsnorm)
     throw_error(Code::usage, "{}: norm_bias: found true with rmsnorm, needs norm_type layernorm", where);
   if (attention.mla.on()) {
     positive("qk_nope_head_dim", attention.mla.qk_nope_head_dim), positive("v_head_dim", attention.mla.v_head_dim);
     positive("qk_rope_head_dim", attention.mla.qk_rope_head_dim);
-    if (kv_heads != heads || attention.qk_norm != AttentionSpec::QkNorm::none || attention.clip_qkv > 0 || attention.alibi)
+    if (kv_heads != heads || attention.qk_norm != AttentionSpec::QkNorm::none || attention.clip_qkv > 0 ||
+        attention.alibi)
       throw_error(Code::usage,
-                  "{}: kv_lora_rank: found {} (latent attention) with kv_n_heads, qk_ln, qk_gn, clip_qkv or alibi; leave these out",
+                  "{}: kv_lora_rank: found {} (latent attention) with kv_n_heads, qk_ln, qk_gn, clip_qkv or alibi; "
+                  "leave these out",
                   where, attention.mla.kv_lora_rank);
     if (attention.bias == AttentionSpec::Bias::qkv)
-      throw_error(Code::usage, "{}: attention_bias: found qkv with kv_lora_rank {} (latent attention), allowed none, all", where,
+      throw_error(Code::usage,
+                  "{}: attention_bias: found qkv with kv_lora_rank {} (latent attention), allowed none, all", where,
                   attention.mla.kv_lora_rank);
   }
   if (experts == 0) {
     if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)
-      throw_error(Code::usage, "{}: moe_num_experts: found 0 with moe_top_k, first_k_dense or shared experts; needs experts", where);
+      throw_error(Code::usage,
+                  "{}: moe_num_experts: found 0 with moe_top_k, first_k_dense or shared experts; needs experts", where);
     return;
   }
   if (attention.parallel != AttentionSpec::Parallel::none)
-    throw_error(Code::usage, "{}: parallel_attn: found true with {} experts, needs a model without experts", where, experts);
+    throw_error(Code::usage, "{}: parallel_attn: found true with {} experts, needs a model without experts", where,
+                experts);
   positive("moe_num_experts", experts), positive("moe_top_k", top_k);
   if (dense_layers < 0 || dense_layers >= layers)
-    throw_error(Code::usage, "{}: first_k_dense: found {}, needs 0 to n_layers - 1 = {}", where, dense_layers, layers - 1);
+    throw_error(Code::usage, "{}: first_k_dense: found {}, needs 0 to n_layers - 1 = {}", where, dense_layers,
+                layers - 1);
   if (dense_layers > 0) positive("dense_ffn_hidden_size", dense_ffn);
   const RouterSpec& r = router;
   positive("moe_n_group", r.groups), positive("moe_topk_group", r.top_groups);
   if (experts % r.groups != 0)
-    throw_error(Code::usage, "{}: moe_n_group: found {}, needs a divisor of moe_num_experts = {}", where, r.groups, experts);
+    throw_error(Code::usage, "{}: moe_n_group: found {}, needs a divisor of moe_num_experts = {}", where, r.groups,
+                experts);
   if (r.top_groups > r.groups)
-    throw_error(Code::usage, "{}: moe_topk_group: found {}, needs at most moe_n_group = {}", where, r.top_groups, r.groups);
+    throw_error(Code::usage, "{}: moe_topk_group: found {}, needs at most moe_n_group = {}", where, r.top_groups,
+                r.groups);
   if (const std::int64_t eligible = experts / r.groups * r.top_groups; top_k > eligible)
-    throw_error(Code::usage, "{}: moe_top_k: found {}, needs at most {} (moe_num_experts = {}, {} of {} groups)", where, top_k,
-                eligible, experts, r.top_groups, r.groups);
+    throw_error(Code::usage, "{}: moe_top_k: found {}, needs at most {} (moe_num_experts = {}, {} of {} groups)", where,
+                top_k, eligible, experts, r.top_groups, r.groups);
 }
 
 ModelSpec read_model(const std::string& name_or_file) {

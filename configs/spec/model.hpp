@@ -34,8 +34,8 @@ struct MlaSpec {
 struct AttentionSpec {
   enum class QkNorm { none, head, full };  ///< RMSNorm of q and k: over each head (Qwen3), over the projection (OLMoE)
   enum class Parallel { none, one_norm, two_norms };  ///< attention and FFN both read the block's input (Falcon)
-  /// Of the projections: none, of q, k and v (Qwen2), or of the output too (Llama's and Qwen3's attention_bias). With latent
-  /// attention `all` means the products that read or write the residual stream: q_a, kv_a and the output.
+  /// Of the projections: none, of q, k and v (Qwen2), or of the output too (Llama's and Qwen3's attention_bias). With
+  /// latent attention `all` means the products that read or write the residual stream: q_a, kv_a and the output.
   enum class Bias { none, qkv, all };
   QkNorm qk_norm = QkNorm::none;
   Parallel parallel = Parallel::none;
@@ -54,14 +54,14 @@ struct RouterSpec {
   /// What a group of experts is worth: the sum of its two best scores (DeepSeek-V3), or its best (DeepSeek-V2).
   enum class GroupWorth { two_best, best };
   Score score = Score::softmax;
-  bool normalize = true;         ///< divide the chosen weights by their sum
-  double scale = 1.0;            ///< of the weights, after that
-  std::int64_t groups = 1;       ///< experts in this many groups; only those of the best top_groups take part
+  bool normalize = true;    ///< divide the chosen weights by their sum
+  double scale = 1.0;       ///< of the weights, after that
+  std::int64_t groups = 1;  ///< experts in this many groups; only those of the best top_groups take part
   std::int64_t top_groups = 1;
   GroupWorth group_worth = GroupWorth::two_best;
   double aux_loss_weight = 0.01;
   double z_loss_weight = 0.0;
-  double bias_update_rate = 0;   ///< loss-free balancing: step of the bias that choosing adds to scores; 0 = no bias
+  double bias_update_rate = 0;  ///< loss-free balancing: step of the bias that choosing adds to scores; 0 = no bias
   /// Rows that an expert takes of one microbatch of one rank, in shares of the balanced number; more are dropped (their
   /// weight is 0, they are still moved and computed). 0 = dropless. Depends on the layout.
   double capacity_factor = 0;
@@ -75,19 +75,20 @@ struct ModelSpec {
   std::int64_t d_model = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;      ///< of queries and keys
-  std::int64_t ffn = 0;           ///< hidden width of one expert; of the FFN in a model without experts
-  std::int64_t experts = 0;       ///< routed experts a layer; 0 = dense model
+  std::int64_t head_dim = 0;  ///< of queries and keys
+  std::int64_t ffn = 0;       ///< hidden width of one expert; of the FFN in a model without experts
+  std::int64_t experts = 0;   ///< routed experts a layer; 0 = dense model
   std::int64_t top_k = 0;
-  std::int64_t dense_layers = 0;  ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
+  std::int64_t dense_layers =
+      0;  ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
   std::int64_t dense_ffn = 0;
-  std::int64_t shared_ffn = 0;    ///< hidden width of all shared experts of a layer together; 0 = none
+  std::int64_t shared_ffn = 0;  ///< hidden width of all shared experts of a layer together; 0 = none
   std::int64_t vocab = 0;
   Activation activation = Activation::swiglu;
   Norm norm = Norm::rmsnorm;
-  bool norm_bias = false;         ///< layernorm only
+  bool norm_bias = false;  ///< layernorm only
   double norm_eps = 1e-5;
-  bool tied = false;              ///< the output projection is the embedding
+  bool tied = false;  ///< the output projection is the embedding
   AttentionSpec attention;
   RouterSpec router;
   std::string source;  ///< file or citation
@@ -115,11 +116,11 @@ struct ModelSpec {
   std::int64_t embedding_parameters() const;  ///< 0 where tied: the head's group has it
   std::int64_t head_parameters() const;       ///< final norm + output projection
   std::int64_t total_parameters() const;
-  std::int64_t active_parameters() const;     ///< per token: all but the experts not chosen
+  std::int64_t active_parameters() const;  ///< per token: all but the experts not chosen
 
   /// Model FLOPs a token, forward and backward, causal attention counted as half, output projection in, input
-  /// embedding out, no recompute: 6 * (weights used) + 3 * layers * heads * (head_dim + v_head_dim) * seq. For DBRX this
-  /// is 215.1 GFLOP + 0.001475 GFLOP * seq.
+  /// embedding out, no recompute: 6 * (weights used) + 3 * layers * heads * (head_dim + v_head_dim) * seq. For DBRX
+  /// this is 215.1 GFLOP + 0.001475 GFLOP * seq.
   double flops_per_token(std::int64_t seq) const;
 
   /// Throws Error{usage} on impossible shapes, naming `where`.
@@ -131,8 +132,8 @@ ModelSpec model_from_yaml(YamlMap& map);
 void model_to_yaml(const ModelSpec& model, YAML::Emitter& out);
 /// Hugging Face config.json; throws Error{usage} naming the file, what it asks for and what is read.
 ModelSpec model_from_hugging_face(const std::filesystem::path& file);
-/// The family whose config.json can say exactly this model ("mixtral"), and that config.json. Throw Error{usage} where none
-/// can.
+/// The family whose config.json can say exactly this model ("mixtral"), and that config.json. Throw Error{usage} where
+/// none can.
 std::string family_of(const ModelSpec& model);
 nlohmann::json config_json(const ModelSpec& model);
 /// By extension: .json = Hugging Face, .yaml = ours; a folder is looked into for config.json; a bare name is looked up

@@ -7,9 +7,9 @@
 #include <set>
 #include <type_traits>
 
+#include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/model.hpp"
 
 namespace wt {
 namespace {
@@ -24,17 +24,23 @@ struct Config {
   bool has(const char* key) const { return object.contains(key) && !object[key].is_null(); }
   std::int64_t integer(const char* key) const {
     if (!has(key) || !object[key].is_number_integer())
-      throw_error(Code::usage, "{}: {}: found {}, needs a whole number", file, key, object.contains(key) ? object[key].dump() : "nothing");
+      throw_error(Code::usage, "{}: {}: found {}, needs a whole number", file, key,
+                  object.contains(key) ? object[key].dump() : "nothing");
     return object[key].get<std::int64_t>();
   }
   std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
   double number(const char* key) const {
     if (!has(key) || !object[key].is_number())
-      throw_error(Code::usage, "{}: {}: found {}, needs a number", file, key, has(key) ? object[key].dump() : "nothing");
+      throw_error(Code::usage, "{}: {}: found {}, needs a number", file, key,
+                  has(key) ? object[key].dump() : "nothing");
     return object[key].get<double>();
   }
-  double number_or(const char* key, double fallback) const { return has(key) && object[key].is_number() ? object[key].get<double>() : fallback; }
-  bool flag(const char* key, bool fallback) const { return has(key) && object[key].is_boolean() ? object[key].get<bool>() : fallback; }
+  double number_or(const char* key, double fallback) const {
+    return has(key) && object[key].is_number() ? object[key].get<double>() : fallback;
+  }
+  bool flag(const char* key, bool fallback) const {
+    return has(key) && object[key].is_boolean() ? object[key].get<bool>() : fallback;
+  }
   std::string text(const char* key, const std::string& fallback) const {
     return has(key) && object[key].is_string() ? object[key].get<std::string>() : fallback;
   }
@@ -42,9 +48,12 @@ struct Config {
     static const json kEmpty = json::object();
     return {has(key) ? object[key] : kEmpty, file};
   }
-  void must_be(const char* key, bool good, const char* reads) const { must_be(key, good, reads, has(key) ? object[key].dump() : "nothing"); }
+  void must_be(const char* key, bool good, const char* reads) const {
+    must_be(key, good, reads, has(key) ? object[key].dump() : "nothing");
+  }
   void must_be(const char* key, bool good, const char* reads, const std::string& found) const {
-    if (!good) throw_error(Code::usage, "{}: {}: found {}, reads {}; such a model is not supported", file, key, found, reads);
+    if (!good)
+      throw_error(Code::usage, "{}: {}: found {}, reads {}; such a model is not supported", file, key, found, reads);
   }
 };
 
@@ -52,19 +61,25 @@ struct Config {
 RopeScaling read_rope_scaling(const Config& c, const Config& model, const std::string& word) {
   RopeScaling out;
   c.must_be("rope_type", rope_kind_from_string(word, out.kind), kRopeKinds, word);
-  std::set<std::string> known{"rope_type", "type", "rope_theta", "partial_rotary_factor", "finetuned", "original_max_position_embeddings"};
+  std::set<std::string> known{
+      "rope_type", "type", "rope_theta", "partial_rotary_factor", "finetuned", "original_max_position_embeddings"};
   for_rope_fields(out.kind, [&](const char* key, auto member, bool required) {
     known.insert(key);
     auto& value = out.*member;
     using Value = std::remove_reference_t<decltype(value)>;
     if (!required && !c.has(key)) return;
-    if constexpr (std::is_same_v<Value, bool>) value = c.flag(key, true);
-    else if constexpr (std::is_same_v<Value, double>) value = c.number(key);
-    else value = out.kind == RopeScaling::Kind::yarn && !c.has(key) ? model.integer("max_position_embeddings") : c.integer(key);
+    if constexpr (std::is_same_v<Value, bool>)
+      value = c.flag(key, true);
+    else if constexpr (std::is_same_v<Value, double>)
+      value = c.number(key);
+    else
+      value = out.kind == RopeScaling::Kind::yarn && !c.has(key) ? model.integer("max_position_embeddings")
+                                                                 : c.integer(key);
   });
   for (const auto& [key, value] : c.object.items())
     if (out.on() && !known.contains(key))
-      throw_error(Code::usage, "{}: rope_scaling: found {} {}, which is not read for {}; such a model is not supported", c.file, key, value.dump(), word);
+      throw_error(Code::usage, "{}: rope_scaling: found {} {}, which is not read for {}; such a model is not supported",
+                  c.file, key, value.dump(), word);
   return out;
 }
 
@@ -73,7 +88,8 @@ void read_rope(const Config& c, AttentionSpec& a) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     c.must_be(key, !c.has(key) || c.object[key].is_object(), "an object or null");
     const Config scaling = c.map(key);
-    const std::string kind = scaling.text("type", scaling.text("rope_type", "default"));  // the older name first, as transformers does
+    const std::string kind =
+        scaling.text("type", scaling.text("rope_type", "default"));  // the older name first, as transformers does
     if (kind != "default") a.rope_scaling = read_rope_scaling(scaling, c, kind);
     a.rope_theta = scaling.number_or("rope_theta", a.rope_theta);
     scaling.must_be("partial_rotary_factor", scaling.number_or("partial_rotary_factor", 1) == 1, "1");
@@ -116,7 +132,8 @@ void read_dbrx(const Config& c, ModelSpec& m) {
   m.experts = ffn.integer("moe_num_experts");
   m.top_k = ffn.integer("moe_top_k");
   m.router.normalize = !ffn.object.contains("moe_normalize_expert_weights") || ffn.has("moe_normalize_expert_weights");
-  if (m.router.normalize) ffn.must_be("moe_normalize_expert_weights", ffn.number_or("moe_normalize_expert_weights", 1) == 1, "1 or null");
+  if (m.router.normalize)
+    ffn.must_be("moe_normalize_expert_weights", ffn.number_or("moe_normalize_expert_weights", 1) == 1, "1 or null");
   m.router.aux_loss_weight = ffn.number_or("moe_loss_weight", m.router.aux_loss_weight);
 }
 
@@ -179,9 +196,11 @@ void read_deepseek(const Config& c, ModelSpec& m) {
   c.must_be("rope_interleave", c.flag("rope_interleave", true), "true");
   RouterSpec& r = m.router;
   const bool v3 = c.text("model_type", "") == "deepseek_v3";
-  r.score = c.text("scoring_func", v3 ? "sigmoid" : "softmax") == "sigmoid" ? RouterSpec::Score::sigmoid : RouterSpec::Score::softmax;
+  r.score = c.text("scoring_func", v3 ? "sigmoid" : "softmax") == "sigmoid" ? RouterSpec::Score::sigmoid
+                                                                            : RouterSpec::Score::softmax;
   const std::string method = c.text("topk_method", v3 ? "noaux_tc" : "greedy");
-  c.must_be("topk_method", method == "greedy" || method == "group_limited_greedy" || method == "noaux_tc", "greedy, group_limited_greedy, noaux_tc");
+  c.must_be("topk_method", method == "greedy" || method == "group_limited_greedy" || method == "noaux_tc",
+            "greedy, group_limited_greedy, noaux_tc");
   if (method != "greedy") {
     r.groups = c.integer_or("n_group", 1);
     r.top_groups = c.integer_or("topk_group", r.groups);
@@ -231,7 +250,7 @@ void read_falcon(const Config& c, ModelSpec& m) {
   c.must_be("alibi", !c.flag("alibi", false), "false");
   c.must_be("activation", c.text("activation", "gelu") == "gelu", "gelu");
   m.attention.parallel = newer && c.integer_or("num_ln_in_parallel_attn", 2) == 2 ? AttentionSpec::Parallel::two_norms
-                                                                                 : AttentionSpec::Parallel::one_norm;
+                                                                                  : AttentionSpec::Parallel::one_norm;
 }
 
 void read_llama(const Config& c, ModelSpec& m) {
@@ -250,9 +269,16 @@ void read_qwen2(const Config& c, ModelSpec& m) {
 
 const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& families() {
   static const std::map<std::string, std::function<void(const Config&, ModelSpec&)>> table{
-      {"dbrx", read_dbrx},           {"mixtral", read_mixtral},         {"olmoe", read_olmoe}, {"qwen3_moe", read_qwen3_moe},
-      {"deepseek_v2", read_deepseek}, {"deepseek_v3", read_deepseek}, {"mpt", read_mpt},     {"falcon", read_falcon},
-      {"llama", read_llama},         {"qwen2", read_qwen2}};
+      {"dbrx", read_dbrx},
+      {"mixtral", read_mixtral},
+      {"olmoe", read_olmoe},
+      {"qwen3_moe", read_qwen3_moe},
+      {"deepseek_v2", read_deepseek},
+      {"deepseek_v3", read_deepseek},
+      {"mpt", read_mpt},
+      {"falcon", read_falcon},
+      {"llama", read_llama},
+      {"qwen2", read_qwen2}};
   return table;
 }
 

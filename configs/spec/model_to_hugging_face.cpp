@@ -2,8 +2,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {
@@ -23,20 +23,16 @@ void add_rope_scaling(const RopeScaling& s, json& out) {
     if (required || s.*member != usual.*member) scaling[key] = s.*member;
   });
   out["rope_scaling"] = scaling;
-  if (s.kind == RopeScaling::Kind::yarn) out["max_position_embeddings"] = std::llround(s.factor * static_cast<double>(s.original_max_position_embeddings));
+  if (s.kind == RopeScaling::Kind::yarn)
+    out["max_position_embeddings"] = std::llround(s.factor * static_cast<double>(s.original_max_position_embeddings));
 }
 
 json llama_keys(const ModelSpec& m) {
-  json out{{"hidden_size", m.d_model},
-           {"num_hidden_layers", m.layers},
-           {"num_attention_heads", m.heads},
-           {"num_key_value_heads", m.kv_heads},
-           {"head_dim", m.head_dim},
-           {"intermediate_size", m.ffn},
-           {"rms_norm_eps", m.norm_eps},
-           {"rope_theta", m.attention.rope_theta},
-           {"hidden_act", "silu"},
-           {"attention_bias", m.attention.bias != Bias::none},
+  json out{{"hidden_size", m.d_model},       {"num_hidden_layers", m.layers},
+           {"num_attention_heads", m.heads}, {"num_key_value_heads", m.kv_heads},
+           {"head_dim", m.head_dim},         {"intermediate_size", m.ffn},
+           {"rms_norm_eps", m.norm_eps},     {"rope_theta", m.attention.rope_theta},
+           {"hidden_act", "silu"},           {"attention_bias", m.attention.bias != Bias::none},
            {"tie_word_embeddings", m.tied}};
   add_rope_scaling(m.attention.rope_scaling, out);
   return out;
@@ -99,7 +95,9 @@ json deepseek(const ModelSpec& m) {
               {"norm_topk_prob", r.normalize},
               {"routed_scaling_factor", r.scale},
               {"scoring_func", v3 ? "sigmoid" : "softmax"},
-              {"topk_method", v3 ? "noaux_tc" : r.groups > 1 ? "group_limited_greedy" : "greedy"},
+              {"topk_method", v3             ? "noaux_tc"
+                              : r.groups > 1 ? "group_limited_greedy"
+                                             : "greedy"},
               {"n_group", r.groups},
               {"topk_group", r.top_groups},
               {"aux_loss_alpha", r.aux_loss_weight}});
@@ -112,7 +110,10 @@ json dbrx(const ModelSpec& m) {
           {"n_heads", m.heads},
           {"n_layers", m.layers},
           {"tie_word_embeddings", false},
-          {"attn_config", {{"kv_n_heads", m.kv_heads}, {"rope_theta", a.rope_theta}, {"clip_qkv", a.clip_qkv > 0 ? json(a.clip_qkv) : json()}}},
+          {"attn_config",
+           {{"kv_n_heads", m.kv_heads},
+            {"rope_theta", a.rope_theta},
+            {"clip_qkv", a.clip_qkv > 0 ? json(a.clip_qkv) : json()}}},
           {"ffn_config",
            {{"ffn_hidden_size", m.ffn},
             {"moe_num_experts", m.experts},
@@ -122,13 +123,14 @@ json dbrx(const ModelSpec& m) {
 }
 
 json mpt(const ModelSpec& m) {
-  return {{"d_model", m.d_model},
-          {"n_heads", m.heads},
-          {"n_layers", m.layers},
-          {"expansion_ratio", m.ffn / m.d_model},
-          {"no_bias", true},
-          {"layer_norm_epsilon", m.norm_eps},
-          {"attn_config", {{"alibi", true}, {"clip_qkv", m.attention.clip_qkv > 0 ? json(m.attention.clip_qkv) : json()}}}};
+  return {
+      {"d_model", m.d_model},
+      {"n_heads", m.heads},
+      {"n_layers", m.layers},
+      {"expansion_ratio", m.ffn / m.d_model},
+      {"no_bias", true},
+      {"layer_norm_epsilon", m.norm_eps},
+      {"attn_config", {{"alibi", true}, {"clip_qkv", m.attention.clip_qkv > 0 ? json(m.attention.clip_qkv) : json()}}}};
 }
 
 json falcon(const ModelSpec& m) {
@@ -162,14 +164,17 @@ Family family(const ModelSpec& m) {
   const AttentionSpec& a = m.attention;
   const RouterSpec& r = m.router;
   const bool softmax = r.score == RouterSpec::Score::softmax && r.bias_update_rate == 0;
-  const bool only_routed = m.experts > 0 && m.dense_layers == 0 && m.shared_ffn == 0 && softmax && r.scale == 1 && r.groups == 1;
-  const bool llama_like = m.norm == Norm::rmsnorm && m.activation == Activation::swiglu && !a.alibi && a.parallel == Parallel::none;
+  const bool only_routed =
+      m.experts > 0 && m.dense_layers == 0 && m.shared_ffn == 0 && softmax && r.scale == 1 && r.groups == 1;
+  const bool llama_like =
+      m.norm == Norm::rmsnorm && m.activation == Activation::swiglu && !a.alibi && a.parallel == Parallel::none;
   const bool bare = !a.mla.on() && a.qk_norm == QkNorm::none && a.clip_qkv == 0;
   if (llama_like && a.bias != Bias::qkv) {
     if (m.experts == 0 && bare) return {"llama", "LlamaForCausalLM", llama_keys};
     if (only_routed && bare && r.normalize && a.bias == Bias::none) return {"mixtral", "MixtralForCausalLM", mixtral};
     if (only_routed && a.qk_norm == QkNorm::full) return {"olmoe", "OlmoeForCausalLM", olmoe};
-    if (only_routed && a.qk_norm == QkNorm::head && a.clip_qkv == 0) return {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe};
+    if (only_routed && a.qk_norm == QkNorm::head && a.clip_qkv == 0)
+      return {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe};
     const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0;
     const bool two_best = r.group_worth == GroupWorth::two_best;
     if (latent && softmax && (r.groups == 1 || !two_best)) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
@@ -178,16 +183,19 @@ Family family(const ModelSpec& m) {
   }
   if (llama_like && m.experts == 0 && bare && a.bias == Bias::qkv) return {"qwen2", "Qwen2ForCausalLM", qwen2};
   const bool unbiased = a.bias == Bias::none;
-  if (unbiased && !a.rope_scaling.on() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none && a.parallel == Parallel::none && !m.norm_bias) {
+  if (unbiased && !a.rope_scaling.on() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none &&
+      a.parallel == Parallel::none && !m.norm_bias) {
     if (only_routed && !a.alibi && !m.tied && m.norm_eps == 1e-5) return {"dbrx", "DbrxForCausalLM", dbrx};
-    if (m.experts == 0 && m.activation == Activation::gelu && a.alibi && m.tied && m.kv_heads == m.heads && m.ffn % m.d_model == 0)
+    if (m.experts == 0 && m.activation == Activation::gelu && a.alibi && m.tied && m.kv_heads == m.heads &&
+        m.ffn % m.d_model == 0)
       return {"mpt", "MptForCausalLM", mpt};
   }
-  if (unbiased && m.norm_bias && m.activation == Activation::gelu && a.parallel != Parallel::none && a.clip_qkv == 0 && !a.alibi &&
-      a.qk_norm == QkNorm::none)
+  if (unbiased && m.norm_bias && m.activation == Activation::gelu && a.parallel != Parallel::none && a.clip_qkv == 0 &&
+      !a.alibi && a.qk_norm == QkNorm::none)
     return {"falcon", "FalconForCausalLM", falcon};
   throw_error(Code::usage,
-              "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, deepseek_v2, deepseek_v3, mpt, falcon, "
+              "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, "
+              "deepseek_v2, deepseek_v3, mpt, falcon, "
               "llama, qwen2); change the model or keep our own checkpoints",
               m.name);
 }

@@ -1,6 +1,6 @@
 // A model in our YAML: LLM Foundry's keys where it has them, Hugging Face's (DeepSeek, Falcon) where it has not.
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -42,13 +42,15 @@ void read_attention(YamlMap& map, ModelSpec& m) {
 }
 
 void read_router(YamlMap& map, RouterSpec& r) {
-  r.score = map.choice("moe_score_function", {"softmax", "sigmoid"}, "softmax") == "softmax" ? RouterSpec::Score::softmax
-                                                                                             : RouterSpec::Score::sigmoid;
+  r.score = map.choice("moe_score_function", {"softmax", "sigmoid"}, "softmax") == "softmax"
+                ? RouterSpec::Score::softmax
+                : RouterSpec::Score::sigmoid;
   r.normalize = map.boolean("moe_normalize_expert_weights", true);
   r.scale = map.number_or("moe_route_scale", r.scale, 0.0);
   r.groups = map.integer_or("moe_n_group", 1, 1);
   r.top_groups = map.integer_or("moe_topk_group", r.groups, 1);
-  r.group_worth = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupWorth::best : GroupWorth::two_best;
+  r.group_worth = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupWorth::best
+                                                                                            : GroupWorth::two_best;
   r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
   r.bias_update_rate = map.number_or("moe_bias_update_rate", 0, 0.0);
@@ -61,7 +63,8 @@ void read_router(YamlMap& map, RouterSpec& r) {
 }
 
 void read_ffn(YamlMap& map, ModelSpec& m) {
-  const std::string kind = map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
+  const std::string kind =
+      map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
   m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
   m.ffn = map.integer("ffn_hidden_size", 1);
   if (kind == "mb_dmoe") {

@@ -32,9 +32,8 @@ Provenance read_provenance(const JsonReader& in) {
 }
 
 Measurement read_measurement(const JsonReader& in) {
-  in.allow_only(
-      {"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters",
-       "throttled", "backend", "evidence"});
+  in.allow_only({"kernel", "pass", "dtype", "shape", "clock", "unit", "smaller_is_better", "samples", "counters",
+                 "throttled", "backend", "evidence"});
   Measurement m;
   m.kernel = in.at("kernel").string();
   if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
@@ -128,7 +127,8 @@ json to_json(const Profile& profile) {
   for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));
   json document = {
       {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
-  for (const FailedMeasurement& f : profile.failures) document["failures"].push_back({{"name", f.name}, {"error", f.error}});
+  for (const FailedMeasurement& f : profile.failures)
+    document["failures"].push_back({{"name", f.name}, {"error", f.error}});
   profile_from_json(document, "profile to be written");  // JSON would turn a NaN into null without a word
   return document;
 }

@@ -19,12 +19,12 @@ struct Measurement {
   std::string pass = "forward";  ///< forward | backward | "" where there is no such thing
   std::string dtype;             ///< fp32 | bf16 | ...
   std::map<std::string, std::int64_t> shape;
-  std::string clock = "wall";              ///< wall | thread_cpu | device
-  std::string unit = "s";                  ///< unit of the samples
-  bool smaller_is_better = true;           ///< direction, for the gate
-  std::vector<double> samples;             ///< every sample, never only the aggregate
-  /// Further values of the same runs, e.g. cpu_s; max_rel_error is the largest error of the result over the largest value of
-  /// a reference in fp64, which every kernel that we time must have.
+  std::string clock = "wall";     ///< wall | thread_cpu | device
+  std::string unit = "s";         ///< unit of the samples
+  bool smaller_is_better = true;  ///< direction, for the gate
+  std::vector<double> samples;    ///< every sample, never only the aggregate
+  /// Further values of the same runs, e.g. cpu_s; max_rel_error is the largest error of the result over the largest
+  /// value of a reference in fp64, which every kernel that we time must have.
   std::map<std::string, double> counters;
   /// Why the device was slowed down while samples were taken: hw_slowdown, sw_thermal, hw_thermal, hw_power_brake. Such
   /// times are kept but not those of the device as it should be: the gate does not compare them.
@@ -37,8 +37,8 @@ struct Measurement {
   std::string name() const;
   /// Of `samples`; the mean of the middle two for an even count. Throws Error{usage} when there is none.
   double median() const;
-  /// Takes over the samples of the same thing measured again, and what slowed the device meanwhile. Counters become means over
-  /// the samples, those named max_ or min_ the largest or least.
+  /// Takes over the samples of the same thing measured again, and what slowed the device meanwhile. Counters become
+  /// means over the samples, those named max_ or min_ the largest or least.
   void pool(const Measurement& again);
 };
 

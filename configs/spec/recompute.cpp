@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/recompute_mask.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -18,8 +18,10 @@ const char* const kBlockWords = "allowed first-n, last-n, middle-n, range-i-j wi
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> out{""};
   for (char c : text) {
-    if (c == separator) out.emplace_back();
-    else if (c != ' ') out.back() += c;
+    if (c == separator)
+      out.emplace_back();
+    else if (c != ' ')
+      out.back() += c;
   }
   return out;
 }
@@ -35,7 +37,8 @@ Recompute::Blocks blocks_from_string(const std::string& word) {
   using Which = Recompute::Blocks::Which;
   const std::vector<std::string> parts = split(word, '-');
   if (parts.size() == 2 && number(parts[1]) > 0)
-    for (const auto& [name, which] : {std::pair{"first", Which::first}, {"last", Which::last}, {"middle", Which::middle}})
+    for (const auto& [name, which] :
+         {std::pair{"first", Which::first}, {"last", Which::last}, {"middle", Which::middle}})
       if (parts[0] == name) return {which, number(parts[1]), 0};
   if (parts.size() == 3 && parts[0] == "range" && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
     return {Which::range, number(parts[1]), number(parts[2])};
@@ -45,7 +48,11 @@ Recompute::Blocks blocks_from_string(const std::string& word) {
 std::string to_string(const Recompute::Blocks& blocks) {
   using Which = Recompute::Blocks::Which;
   if (blocks.which == Which::range) return fmt::format("range-{}-{}", blocks.a, blocks.b);
-  return fmt::format("{}-{}", blocks.which == Which::first ? "first" : blocks.which == Which::last ? "last" : "middle", blocks.a);
+  return fmt::format("{}-{}",
+                     blocks.which == Which::first  ? "first"
+                     : blocks.which == Which::last ? "last"
+                                                   : "middle",
+                     blocks.a);
 }
 
 std::string joined(const std::vector<Recompute::Blocks>& blocks) {
@@ -58,13 +65,16 @@ std::string joined(const std::vector<Recompute::Blocks>& blocks) {
 std::pair<std::int64_t, std::int64_t> extent(const Recompute::Blocks& blocks, std::int64_t layers) {
   using Which = Recompute::Blocks::Which;
   switch (blocks.which) {
-    case Which::first: return {0, std::min(blocks.a, layers)};
-    case Which::last: return {std::max<std::int64_t>(layers - blocks.a, 0), layers};
+    case Which::first:
+      return {0, std::min(blocks.a, layers)};
+    case Which::last:
+      return {std::max<std::int64_t>(layers - blocks.a, 0), layers};
     case Which::middle: {
       const std::int64_t start = std::max<std::int64_t>((layers - 1) / 2 - blocks.a / 2, 0);
       return {start, std::min(start + blocks.a, layers)};
     }
-    case Which::range: break;
+    case Which::range:
+      break;
   }
   return {blocks.a, std::min(blocks.b, layers)};
 }
@@ -92,7 +102,8 @@ Module module_from_string(const std::string& word) {
   throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm, core", word);
 }
 
-/// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every block.
+/// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every
+/// block.
 std::vector<Recompute::Blocks> blocks_from_yaml(const YAML::Node& node) {
   using Which = Recompute::Blocks::Which;
   std::vector<Recompute::Blocks> out;
@@ -101,15 +112,20 @@ std::vector<Recompute::Blocks> blocks_from_yaml(const YAML::Node& node) {
     for (const std::string& word : split(text, ',')) out.push_back(blocks_from_string(word));
   };
   if (node.IsScalar()) {
-    if (const std::int64_t n = number(node.Scalar()); n > 0) out.push_back({Which::first, n, 0});
-    else words(node.Scalar());
+    if (const std::int64_t n = number(node.Scalar()); n > 0)
+      out.push_back({Which::first, n, 0});
+    else
+      words(node.Scalar());
   } else if (node.IsSequence() && node.size() > 0) {
     for (const YAML::Node& entry : node) {
-      if (const std::int64_t id = entry.IsScalar() ? number(entry.Scalar()) : -1; id >= 0) out.push_back({Which::range, id, id + 1});
-      else words(entry.IsScalar() ? entry.Scalar() : "a list or map");
+      if (const std::int64_t id = entry.IsScalar() ? number(entry.Scalar()) : -1; id >= 0)
+        out.push_back({Which::range, id, id + 1});
+      else
+        words(entry.IsScalar() ? entry.Scalar() : "a list or map");
     }
   } else {
-    throw_error(Code::usage, "recompute: blocks: found a map or an empty list, {}, a number, or a list of these", kBlockWords);
+    throw_error(Code::usage, "recompute: blocks: found a map or an empty list, {}, a number, or a list of these",
+                kBlockWords);
   }
   return out;
 }
@@ -120,9 +136,11 @@ void read_target(YAML::Node target, Recompute& out) {
   } else if (target.IsScalar()) {
     out.add({module_from_string(target.Scalar()), {}});
   } else if (target.IsSequence()) {
-    for (const YAML::Node& module : target) out.add({module_from_string(module.IsScalar() ? module.Scalar() : "a list or map"), {}});
+    for (const YAML::Node& module : target)
+      out.add({module_from_string(module.IsScalar() ? module.Scalar() : "a list or map"), {}});
   } else {
-    for (const auto& entry : target) out.add({module_from_string(entry.first.Scalar()), blocks_from_yaml(entry.second)});
+    for (const auto& entry : target)
+      out.add({module_from_string(entry.first.Scalar()), blocks_from_yaml(entry.second)});
   }
 }
 
@@ -147,9 +165,11 @@ std::string to_string(Compression compression) {
 }
 
 void Recompute::add(Rule rule) {
-  const auto at = std::lower_bound(rules_.begin(), rules_.end(), rule, [](const Rule& a, const Rule& b) { return a.module < b.module; });
+  const auto at = std::lower_bound(rules_.begin(), rules_.end(), rule,
+                                   [](const Rule& a, const Rule& b) { return a.module < b.module; });
   if (at != rules_.end() && at->module == rule.module)
-    throw_error(Code::usage, "recompute: found {} twice, allowed once; list all its blocks there", to_string(rule.module));
+    throw_error(Code::usage, "recompute: found {} twice, allowed once; list all its blocks there",
+                to_string(rule.module));
   rules_.insert(at, std::move(rule));
 }
 
@@ -170,22 +190,28 @@ void Recompute::check(std::int64_t layers, const std::string& where) const {
   for (const Rule& rule : rules_)
     for (const Blocks& blocks : rule.blocks)
       if (const auto [begin, end] = extent(blocks, layers); begin >= end)
-        throw_error(Code::usage, "{}: recompute of {}: {} holds none of the {} blocks; allowed are blocks 0 to {}", where,
-                    to_string(rule.module), to_string(blocks), layers, layers - 1);
+        throw_error(Code::usage, "{}: recompute of {}: {} holds none of the {} blocks; allowed are blocks 0 to {}",
+                    where, to_string(rule.module), to_string(blocks), layers, layers - 1);
   bool inputs = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const LayerRecompute again = of(layer, layers);
     if (again.attention && again.core)
-      throw_error(Code::usage, "{}: recompute: the attention of block {} is to be recomputed as a whole and its core; take it out of one of them", where, layer);
+      throw_error(Code::usage,
+                  "{}: recompute: the attention of block {} is to be recomputed as a whole and its core; take it out "
+                  "of one of them",
+                  where, layer);
     if (again.block && (again.attention || again.experts || again.norm || again.core))
-      throw_error(Code::usage, "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them", where, layer);
+      throw_error(Code::usage,
+                  "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them",
+                  where, layer);
     inputs = inputs || again.attention_again();
   }
   if (compression != Compression::none && !inputs)
-    throw_error(Code::usage,
-                "{}: activation_compression: found {}, but no block computes its attention again, and only the inputs of those "
-                "are kept compressed; add recompute of block or attention, or set none",
-                where, to_string(compression));
+    throw_error(
+        Code::usage,
+        "{}: activation_compression: found {}, but no block computes its attention again, and only the inputs of those "
+        "are kept compressed; add recompute of block or attention, or set none",
+        where, to_string(compression));
 }
 
 std::string to_string(const Recompute& recompute) {
@@ -197,7 +223,8 @@ std::string to_string(const Recompute& recompute) {
 }
 
 std::int64_t mask_of(const LayerRecompute& again) {
-  return (again.block ? 1 : 0) + (again.attention ? 2 : 0) + (again.experts ? 4 : 0) + (again.norm ? 8 : 0) + (again.core ? 16 : 0);
+  return (again.block ? 1 : 0) + (again.attention ? 2 : 0) + (again.experts ? 4 : 0) + (again.norm ? 8 : 0) +
+         (again.core ? 16 : 0);
 }
 
 Recompute recompute_of_mask(std::int64_t mask) {
@@ -211,7 +238,8 @@ Recompute recompute_from_string(const std::string& text) {
   Recompute out;
   const std::vector<std::string> halves = split(text, '/');
   if (halves.size() > 1) {
-    const auto known = std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == halves[1]; });
+    const auto known = std::find_if(kCompressions.begin(), kCompressions.end(),
+                                    [&](Compression c) { return to_string(c) == halves[1]; });
     if (halves.size() > 2 || known == kCompressions.end())
       throw_error(Code::usage, "recompute: found '{}', allowed behind / are none, int8, fp8", text);
     out.compression = *known;
@@ -237,9 +265,11 @@ Recompute read_recompute(YamlMap& map) {
     map.fail("activation_checkpointing_target", error.what());
   }
   if (target && !on && !map.node("activation_checkpointing_target").IsNull())
-    map.fail("activation_checkpointing_target", "found, but activation_checkpointing is false; set it to true or drop the target");
+    map.fail("activation_checkpointing_target",
+             "found, but activation_checkpointing is false; set it to true or drop the target");
   const std::string word = map.choice("activation_compression", {"none", "int8", "fp8"}, "none");
-  out.compression = *std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == word; });
+  out.compression =
+      *std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == word; });
   return out;
 }
 
@@ -251,8 +281,10 @@ void write_recompute(YAML::Emitter& out, const Recompute& recompute) {
     out << YAML::Key << "activation_checkpointing_target" << YAML::Value << YAML::BeginMap;
     for (const Recompute::Rule& rule : recompute.rules()) {
       out << YAML::Key << to_string(rule.module) << YAML::Value;
-      if (rule.blocks.empty()) out << YAML::Null;
-      else out << joined(rule.blocks);
+      if (rule.blocks.empty())
+        out << YAML::Null;
+      else
+        out << joined(rule.blocks);
     }
     out << YAML::EndMap;
   }

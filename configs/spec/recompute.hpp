@@ -19,7 +19,8 @@ enum class Module {
   attention,  ///< norm to router, from the block's input; the choice of experts stays
   experts,    ///< gate and up products and SwiGLU, from the experts' input rows; nothing is exchanged again
   norm,       ///< the normalised rows, from the norm's input and 1/rms
-  core,       ///< the attention kernel, from q, k and v: Megatron's selective recompute (Korthikanti et al. 2022); simulated alone
+  core,  ///< the attention kernel, from q, k and v: Megatron's selective recompute (Korthikanti et al. 2022); simulated
+         ///< alone
 };
 std::string to_string(Module module);
 
@@ -59,8 +60,8 @@ class Recompute {
   /// One rule a module; throws Error{usage} at a second one.
   void add(Rule rule);
   LayerRecompute of(std::int64_t layer, std::int64_t layers) const;
-  /// Throws Error{usage}: a rule without a block in this model, a block both whole and in parts, compression of inputs that
-  /// nothing is computed from again.
+  /// Throws Error{usage}: a rule without a block in this model, a block both whole and in parts, compression of inputs
+  /// that nothing is computed from again.
   void check(std::int64_t layers, const std::string& where) const;
   friend bool operator==(const Recompute&, const Recompute&) = default;
 
@@ -74,9 +75,9 @@ std::string to_string(const Recompute& recompute);
 /// Reads what to_string writes. Throws Error{usage}.
 Recompute recompute_from_string(const std::string& text);
 
-/// Keys of fsdp_config: activation_checkpointing (true or false), activation_checkpointing_target (none = the whole block;
-/// a module; a list of modules; a map from modules to blocks: a number n = the first n, a list of numbers and words, or
-/// words with commas between), activation_compression (none, int8, fp8).
+/// Keys of fsdp_config: activation_checkpointing (true or false), activation_checkpointing_target (none = the whole
+/// block; a module; a list of modules; a map from modules to blocks: a number n = the first n, a list of numbers and
+/// words, or words with commas between), activation_compression (none, int8, fp8).
 Recompute read_recompute(YamlMap& fsdp_config);
 /// The same keys, inside an open map.
 void write_recompute(YAML::Emitter& out, const Recompute& recompute);

@@ -42,7 +42,8 @@ void rehearsal_to_yaml(const RehearsalSpec& spec, YAML::Emitter& out) {
   out << YAML::BeginMap;
   key("rank") << spec.rank;
   key("steps") << spec.steps;
-  if (spec.width_divisor > 0) key("width") << (spec.width_divisor == 1 ? "full" : fmt::format("1/{}", spec.width_divisor));
+  if (spec.width_divisor > 0)
+    key("width") << (spec.width_divisor == 1 ? "full" : fmt::format("1/{}", spec.width_divisor));
   if (spec.layers > 0) key("layers") << spec.layers;
   if (spec.seq > 0) key("max_seq_len") << spec.seq;
   if (!spec.routing.empty()) key("routing") << spec.routing;

@@ -32,7 +32,8 @@ struct Ramp {
   double first, last;
   Ramp(const RopeScaling& s, double theta, double dim) {
     const auto pair_of = [&](double rotations) {  // that makes so many within the old length
-      return dim * std::log(static_cast<double>(s.original_max_position_embeddings) / (rotations * kTurn)) / (2 * std::log(theta));
+      return dim * std::log(static_cast<double>(s.original_max_position_embeddings) / (rotations * kTurn)) /
+             (2 * std::log(theta));
     };
     first = pair_of(s.beta_fast), last = pair_of(s.beta_slow);
     if (s.truncate) first = std::floor(first), last = std::ceil(last);
@@ -46,10 +47,14 @@ struct Ramp {
 
 std::string to_string(Kind kind) {
   switch (kind) {
-    case Kind::linear: return "linear";
-    case Kind::llama3: return "llama3";
-    case Kind::yarn: return "yarn";
-    case Kind::none: break;
+    case Kind::linear:
+      return "linear";
+    case Kind::llama3:
+      return "llama3";
+    case Kind::yarn:
+      return "yarn";
+    case Kind::none:
+      break;
   }
   return "default";
 }
@@ -62,13 +67,14 @@ bool rope_kind_from_string(const std::string& word, Kind& kind) {
 
 void RopeScaling::check(const std::string& where) const {
   const auto need = [&](bool good, const char* key, double found, const char* needs) {
-    if (!good) throw_error(Code::usage, "{}: rope_scaling.{}: found {}, {} needs {}", where, key, found, to_string(kind), needs);
+    if (!good)
+      throw_error(Code::usage, "{}: rope_scaling.{}: found {}, {} needs {}", where, key, found, to_string(kind), needs);
   };
   if (kind == Kind::none) return;
   need(factor >= 1 && std::isfinite(factor), "factor", factor, "a number >= 1");
   if (kind == Kind::linear) return;
-  need(original_max_position_embeddings >= 1, "original_max_position_embeddings", static_cast<double>(original_max_position_embeddings),
-       "a whole number >= 1");
+  need(original_max_position_embeddings >= 1, "original_max_position_embeddings",
+       static_cast<double>(original_max_position_embeddings), "a whole number >= 1");
   if (kind == Kind::llama3) {
     need(low_freq_factor > 0, "low_freq_factor", low_freq_factor, "a number > 0");
     need(high_freq_factor > low_freq_factor, "high_freq_factor", high_freq_factor, "more than low_freq_factor");
@@ -83,7 +89,8 @@ void RopeScaling::check(const std::string& where) const {
 
 std::vector<double> rope_frequencies(const RopeScaling& s, double theta, std::int64_t dim) {
   std::vector<double> out;
-  for (std::int64_t i = 0; i < dim / 2; ++i) out.push_back(std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
+  for (std::int64_t i = 0; i < dim / 2; ++i)
+    out.push_back(std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(dim)));
   if (s.kind == Kind::linear)
     for (double& frequency : out) frequency /= s.factor;
   if (s.kind == Kind::llama3)
@@ -101,7 +108,8 @@ std::vector<double> rope_frequencies(const RopeScaling& s, double theta, std::in
 double rope_amplitude(const RopeScaling& s) {
   if (s.kind != Kind::yarn) return 1;
   if (s.attention_factor > 0) return s.attention_factor;
-  if (s.mscale > 0 && s.mscale_all_dim > 0) return log_factor(s.factor, s.mscale) / log_factor(s.factor, s.mscale_all_dim);
+  if (s.mscale > 0 && s.mscale_all_dim > 0)
+    return log_factor(s.factor, s.mscale) / log_factor(s.factor, s.mscale_all_dim);
   return log_factor(s.factor, 1);
 }
 
@@ -113,13 +121,17 @@ double latent_softmax_factor(const RopeScaling& s) {
 RopeScaling rope_scaling_from_yaml(YamlMap& map) {
   RopeScaling out;
   const std::string word = map.text("rope_type");
-  if (!rope_kind_from_string(word, out.kind)) map.fail("rope_type", fmt::format("found '{}', allowed {}", word, kRopeKinds));
+  if (!rope_kind_from_string(word, out.kind))
+    map.fail("rope_type", fmt::format("found '{}', allowed {}", word, kRopeKinds));
   for_rope_fields(out.kind, [&](const char* key, auto member, bool required) {
     auto& value = out.*member;
     if (!required && !map.has(key)) return;
-    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, bool>) value = map.boolean(key, true);
-    else if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, double>) value = map.number(key);
-    else value = map.integer(key, 1);
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, bool>)
+      value = map.boolean(key, true);
+    else if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, double>)
+      value = map.number(key);
+    else
+      value = map.integer(key, 1);
   });
   map.finish();
   return out;

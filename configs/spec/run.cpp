@@ -68,7 +68,8 @@ void read_layout(YamlMap& map, Layout& layout) {
   layout.sequence_parallel = m.boolean("sequence_parallel", false);
   layout.pipeline = m.integer_or("pipeline_parallel_degree", 1, 1);
   layout.virtual_stages = m.integer_or("virtual_pipeline_degree", 1, 1);
-  layout.schedule = m.choice("pipeline_schedule", {"1f1b", "zero_bubble"}, "1f1b") == "1f1b" ? Schedule::one_f_one_b : Schedule::zero_bubble;
+  layout.schedule = m.choice("pipeline_schedule", {"1f1b", "zero_bubble"}, "1f1b") == "1f1b" ? Schedule::one_f_one_b
+                                                                                             : Schedule::zero_bubble;
   layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
@@ -90,17 +91,27 @@ void check_run(const RunSpec& run, const std::string& where) {
   run.model.check(where);
   run.layout.check(run.model, where);
   if (run.layout.context > 1 && run.seq % (2 * run.layout.context) != 0)
-    throw_error(Code::usage, "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
-                where, run.seq, run.layout.context, 2 * run.layout.context);
+    throw_error(
+        Code::usage,
+        "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
+        where, run.seq, run.layout.context, 2 * run.layout.context);
   const std::int64_t ranks = run.layout.data_ranks();
   if (run.global_batch < 1 || run.global_batch % ranks != 0)
-    throw_error(Code::usage, "{}: global_train_batch_size: found {}, needs a multiple of {} = {}, so that all ranks have as many sequences",
-                where, run.global_batch, run.layout.trainable() && run.layout.context == 1 ? "world" : "replicate x shard / context", ranks);
+    throw_error(
+        Code::usage,
+        "{}: global_train_batch_size: found {}, needs a multiple of {} = {}, so that all ranks have as many sequences",
+        where, run.global_batch,
+        run.layout.trainable() && run.layout.context == 1 ? "world" : "replicate x shard / context", ranks);
   if (run.layout.microbatch > run.global_batch / ranks)
-    throw_error(Code::usage, "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of global_train_batch_size = {}",
+    throw_error(Code::usage,
+                "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of "
+                "global_train_batch_size = {}",
                 where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
   if (run.keep_checkpoints == 0)
-    throw_error(Code::usage, "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none", where);
+    throw_error(
+        Code::usage,
+        "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none",
+        where);
 }
 
 RunSpec read_run(const std::filesystem::path& file) {
@@ -139,7 +150,9 @@ RunSpec read_run(const std::filesystem::path& file) {
     YamlMap callbacks = map.map("callbacks");
     YamlMap exporter = callbacks.map("hf_checkpointer");
     run.export_path = exporter.text("save_folder");
-    run.export_precision = exporter.choice("precision", {"float32", "bfloat16"}, "float32") == "float32" ? Precision::fp32 : Precision::bf16;
+    run.export_precision = exporter.choice("precision", {"float32", "bfloat16"}, "float32") == "float32"
+                               ? Precision::fp32
+                               : Precision::bf16;
     exporter.finish();
     callbacks.finish();
   }
@@ -148,7 +161,8 @@ RunSpec read_run(const std::filesystem::path& file) {
     YamlMap rehearsal = map.map("rehearsal");
     run.rehearsal = read_rehearsal(rehearsal);
     if (run.rehearsal.rank >= run.layout.world())
-      rehearsal.fail("rank", fmt::format("found {}, the layout {} has ranks 0 to {}", run.rehearsal.rank, run.layout.name(), run.layout.world() - 1));
+      rehearsal.fail("rank", fmt::format("found {}, the layout {} has ranks 0 to {}", run.rehearsal.rank,
+                                         run.layout.name(), run.layout.world() - 1));
   }
   map.finish();
   check_run(run, file.string());
@@ -175,14 +189,16 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "context_parallel_degree" << YAML::Value << run.layout.context;
   out << YAML::Key << "optimizer_shard_degree" << YAML::Value << run.layout.shard * run.layout.optimizer_shard;
   out << YAML::Key << "reshard_after_forward" << YAML::Value << run.layout.reshard_after_forward;
-  out << YAML::Key << "gradient_reduction" << YAML::Value << (run.layout.reduce_every_microbatch ? "microbatch" : "step");
+  out << YAML::Key << "gradient_reduction" << YAML::Value
+      << (run.layout.reduce_every_microbatch ? "microbatch" : "step");
   if (!run.layout.trainable()) {
     out << YAML::Key << "context_parallel_ring" << YAML::Value << run.layout.context_ring;
     out << YAML::Key << "tensor_parallel_degree" << YAML::Value << run.layout.tensor;
     out << YAML::Key << "sequence_parallel" << YAML::Value << run.layout.sequence_parallel;
     out << YAML::Key << "pipeline_parallel_degree" << YAML::Value << run.layout.pipeline;
     out << YAML::Key << "virtual_pipeline_degree" << YAML::Value << run.layout.virtual_stages;
-    out << YAML::Key << "pipeline_schedule" << YAML::Value << (run.layout.schedule == Schedule::one_f_one_b ? "1f1b" : "zero_bubble");
+    out << YAML::Key << "pipeline_schedule" << YAML::Value
+        << (run.layout.schedule == Schedule::one_f_one_b ? "1f1b" : "zero_bubble");
   }
   if (!run.layout.placement.empty()) {
     out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;
@@ -209,12 +225,14 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "save_num_checkpoints_to_keep" << YAML::Value << run.keep_checkpoints;
   if (!run.load_path.empty()) out << YAML::Key << "load_path" << YAML::Value << run.load_path.string();
   if (!run.export_path.empty())
-    out << YAML::Key << "callbacks" << YAML::Value << YAML::BeginMap << YAML::Key << "hf_checkpointer" << YAML::Value << YAML::BeginMap
-        << YAML::Key << "save_folder" << YAML::Value << run.export_path.string() << YAML::Key << "precision" << YAML::Value
-        << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16") << YAML::EndMap << YAML::EndMap;
+    out << YAML::Key << "callbacks" << YAML::Value << YAML::BeginMap << YAML::Key << "hf_checkpointer" << YAML::Value
+        << YAML::BeginMap << YAML::Key << "save_folder" << YAML::Value << run.export_path.string() << YAML::Key
+        << "precision" << YAML::Value << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16")
+        << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "save" << YAML::Value << run.save;
   out << YAML::Key << "dist_timeout" << YAML::Value << shortest(run.dist_timeout_s);
-  if (run.rehearsal != RehearsalSpec{}) rehearsal_to_yaml(run.rehearsal, out << YAML::Key << "rehearsal" << YAML::Value);
+  if (run.rehearsal != RehearsalSpec{})
+    rehearsal_to_yaml(run.rehearsal, out << YAML::Key << "rehearsal" << YAML::Value);
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

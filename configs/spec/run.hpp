@@ -1,4 +1,5 @@
-// A run file: what the trainer trains, on which data, in which layout. The vocabulary is LLM Foundry's where it has one.
+// A run file: what the trainer trains, on which data, in which layout. The vocabulary is LLM Foundry's where it has
+// one.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -29,20 +30,20 @@ struct RunSpec {
   Precision precision = Precision::fp32;
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;
-  std::int64_t steps = 0;           ///< max_duration in batches ("40ba")
-  std::int64_t seq = 0;             ///< max_seq_len
-  std::int64_t global_batch = 0;    ///< sequences a step over all ranks
+  std::int64_t steps = 0;         ///< max_duration in batches ("40ba")
+  std::int64_t seq = 0;           ///< max_seq_len
+  std::int64_t global_batch = 0;  ///< sequences a step over all ranks
   std::uint64_t seed = 17;
-  std::filesystem::path data;       ///< MDS directory
+  std::filesystem::path data;  ///< MDS directory
   std::uint64_t shuffle_seed = 9176;
-  std::int64_t save_interval = 0;   ///< steps between checkpoints, 0 = only at the end if save is on
+  std::int64_t save_interval = 0;  ///< steps between checkpoints, 0 = only at the end if save is on
   std::int64_t keep_checkpoints = 2;
   bool save = true;
-  std::filesystem::path load_path;    ///< Hugging Face folder whose weights a new run starts from; empty = drawn by seed
+  std::filesystem::path load_path;  ///< Hugging Face folder whose weights a new run starts from; empty = drawn by seed
   std::filesystem::path export_path;  ///< Hugging Face folder that the weights are written to at the end; empty = none
   Precision export_precision = Precision::fp32;
-  double dist_timeout_s = 600;      ///< a collective that takes longer ends the run and names who is missing
-  RehearsalSpec rehearsal;          ///< only read by windtunnel train --rehearse
+  double dist_timeout_s = 600;  ///< a collective that takes longer ends the run and names who is missing
+  RehearsalSpec rehearsal;      ///< only read by windtunnel train --rehearse
 
   /// Sequences of a rank in the microbatches of a step.
   Microbatches sequences() const { return Microbatches::cut(global_batch / layout.data_ranks(), layout.microbatch); }

@@ -1,6 +1,6 @@
 // A stack: the framework that a run trains with, as far as it changes what a step takes, in time and in memory. Facts
-// here come from its documentation and source code; the constants of the step-time model (sim/cost/stacks/step_model.hpp)
-// and of memory (sim/validate/memory.hpp) are fitted.
+// here come from its documentation and source code; the constants of the step-time model
+// (sim/cost/stacks/step_model.hpp) and of memory (sim/validate/memory.hpp) are fitted.
 #pragma once
 #include <array>
 #include <map>
@@ -29,9 +29,9 @@ struct MemoryFacts {
 };
 
 /// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_model.hpp says what each is.
-inline constexpr std::array<const char*, 12> kStackFactors = {
-    "products", "attention", "memory",   "item_s",    "call_s", "network",
-    "tensor",   "exchange",  "replicas", "optimizer", "step_s", "pipelined_tensor_s"};
+inline constexpr std::array<const char*, 12> kStackFactors = {"products", "attention", "memory", "item_s",
+                                                              "call_s",   "network",   "tensor", "exchange",
+                                                              "replicas", "optimizer", "step_s", "pipelined_tensor_s"};
 
 struct StackSpec {
   std::string name;
@@ -44,8 +44,8 @@ struct StackSpec {
   bool separate_reduce_group = false;
   FusedAttention attention = FusedAttention::flash2;
   MemoryFacts memory;
-  /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others are
-  /// fitted, or 1 where the stack has no published steps.
+  /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others
+  /// are fitted, or 1 where the stack has no published steps.
   std::map<std::string, double> step = {};
   std::string source = {};
 };

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -81,7 +81,8 @@ double positive_seconds(YamlMap& map, const std::string& key) {
 }
 
 void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
-  c.evidence = {Evidence::assumed, "Windtunnel: PCIe 5 x16 gives 50 GB/s at best, half of it while all GPUs of a node copy"};
+  c.evidence = {Evidence::assumed,
+                "Windtunnel: PCIe 5 x16 gives 50 GB/s at best, half of it while all GPUs of a node copy"};
   if (!study.has("checkpoint")) return;
   YamlMap map = study.map("checkpoint");
   c.bytes_per_parameter = map.number_or("bytes_per_parameter", c.bytes_per_parameter, 1.0, 64.0);
@@ -159,7 +160,9 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.profiles = words(map, "profiles", {});
   s.stack = map.text("stack", "");
   if (!s.stack.empty() && !s.profiles.empty())
-    map.fail("stack", "found beside profiles; needs one of them (profiles: [] drops them): a stack is priced by published measurements alone");
+    map.fail("stack",
+             "found beside profiles; needs one of them (profiles: [] drops them): a stack is priced by published "
+             "measurements alone");
   if (const std::string gpu = s.cluster.one_gpu(s.gpus); s.stack.empty() && s.profiles.empty() && !gpu.empty())
     s.profiles = profiles_for_gpu(gpu);
   if (s.stack.empty() && s.profiles.empty() && s.cluster.shared_cores())

@@ -21,9 +21,9 @@ struct CheckpointSpec {
   bool copy_given = false;          ///< by the study, and not to be taken from its profiles
   Provenance evidence;              ///< of the copy bandwidth
   /// Copies in host memory of the node and a peer, between the saves; they block as long as a save does.
-  double local_every_s = 0;    ///< work between them, 0 = none
-  double local_survival = 0;   ///< share of failures that leave them intact
-  Provenance local_evidence;   ///< of that share
+  double local_every_s = 0;   ///< work between them, 0 = none
+  double local_survival = 0;  ///< share of failures that leave them intact
+  Provenance local_evidence;  ///< of that share
 };
 
 /// What the search may choose from. An empty list = everything that divides.
@@ -39,7 +39,8 @@ struct SearchSpec {
 /// Factors on what was measured, 1 = as it is: the inputs of sensitivities and what-ifs.
 struct ScaleSpec {
   double compute_rate = 1;
-  double clock = 1;  ///< of computation that arithmetic limits (clock or power state); what moves memory keeps its times
+  double clock =
+      1;  ///< of computation that arithmetic limits (clock or power state); what moves memory keeps its times
   double network_bandwidth = 1;  ///< NICs
   double network_latency = 1;    ///< of every collective
   double imbalance = 1;          ///< of expert shares around their mean; 0 = balanced

@@ -4,8 +4,8 @@
 
 namespace {
 
-inline void adamw_run(float* __restrict p, float* __restrict m, float* __restrict v, const float* __restrict g, int64_t n,
-                      AdamwSettings s) {
+inline void adamw_run(float* __restrict p, float* __restrict m, float* __restrict v, const float* __restrict g,
+                      int64_t n, AdamwSettings s) {
   for (int64_t i = 0; i < n; ++i) {
     const float gradient = g[i] * s.grad_scale;
     const float first = m[i] + s.one_minus_beta1 * (gradient - m[i]);
@@ -17,7 +17,8 @@ inline void adamw_run(float* __restrict p, float* __restrict m, float* __restric
 }
 
 inline WtStatus adamw(void*, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings s) {
-  constexpr int64_t kRun = 4096;  // whole lines and registers; the same runs, and so the same tail, for any number of threads
+  constexpr int64_t kRun =
+      4096;  // whole lines and registers; the same runs, and so the same tail, for any number of threads
   for_each_row((n + kRun - 1) / kRun, kRun * 7 * static_cast<int64_t>(sizeof(float)), [=](int64_t run) {
     const int64_t at = run * kRun;
     adamw_run(p + at, m + at, v + at, g + at, n - at < kRun ? n - at : kRun, s);

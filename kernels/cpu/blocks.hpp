@@ -57,7 +57,7 @@ struct Fp8 {
     const VecU sign = ((VecU)v >> 24) & 0x80u, u = (VecU)magnitude(v);
     const VecU normal = ((u + 0x7ffffu + ((u >> 20) & 1u)) >> 20) - (120u << 3);
     const VecU small = (VecU)((Vec)u + 16384.0f) - 0x46800000u;  // at 2^14 fp32's own steps are 2^-9
-    return sign | (u < 0x3c800000u ? small : normal);             // 2^-6
+    return sign | (u < 0x3c800000u ? small : normal);            // 2^-6
   }
   static WT_INLINE Vec decode(VecU code) {  // never an fp32 subnormal: Intel takes a hundred cycles for one
     const VecU u = (code & 0x7fu) << 20;

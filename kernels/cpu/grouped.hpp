@@ -58,12 +58,13 @@ WtStatus grouped_gemm(void*, GroupedForm form, GroupedShape s, const void* a_row
   const E* b_all = static_cast<const E*>(b);
   E* c = static_cast<E*>(out);
   const bool weight = form == GroupedForm::backward_weight;
-  // A group's output in blocks of rows, and the work of each: for y and dx the same in every group; for dweight the sums'
-  // length, the group's rows, and one for the stores, which an empty group has too.
+  // A group's output in blocks of rows, and the work of each: for y and dx the same in every group; for dweight the
+  // sums' length, the group's rows, and one for the stores, which an empty group has too.
   const auto blocks = [=](int64_t rows) { return ((weight ? s.n : rows) + kBlockRows - 1) / kBlockRows; };
   const auto work = [=](int64_t rows) { return weight ? rows + 1 : 1; };
   int64_t all_work = 0;
-  for (int64_t g = 0, begin = 0; g < s.groups; begin = ends[g++]) all_work += blocks(ends[g] - begin) * work(ends[g] - begin);
+  for (int64_t g = 0, begin = 0; g < s.groups; begin = ends[g++])
+    all_work += blocks(ends[g] - begin) * work(ends[g] - begin);
   auto part = [=](int64_t from, int64_t to) {  // the blocks that begin in [from, to) of all work
     for (int64_t g = 0, begin = 0, before = 0; g < s.groups; begin = ends[g++]) {
       const int64_t rows = ends[g] - begin, count = blocks(rows), each = work(rows), last = weight ? s.n : rows;

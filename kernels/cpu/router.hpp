@@ -7,7 +7,8 @@
 
 namespace {
 
-constexpr int64_t kExpertBytes = 32;  // what a token's expert is worth to run_rows(): computing, not memory, takes the time
+constexpr int64_t kExpertBytes =
+    32;  // what a token's expert is worth to run_rows(): computing, not memory, takes the time
 
 /// Integers in the order of the numbers, -0 as 0, a NaN above all.
 WT_INLINE VecI order_key(Vec v) {
@@ -31,7 +32,8 @@ WT_INLINE VecI or_excluded(VecI key, Tail tail) {
   return lane < static_cast<int32_t>(tail.count) ? key : VecI{} + kRouterExcluded;
 }
 
-/// Position of the largest of n keys (padded to full registers with kRouterExcluded), the lowest of equals; excludes it.
+/// Position of the largest of n keys (padded to full registers with kRouterExcluded), the lowest of equals; excludes
+/// it.
 WT_INLINE int64_t take_best(int32_t* keys, int64_t n) {
   VecI at, best = VecI{} + kRouterExcluded, best_at = {};
   memcpy(&at, kLaneNumbers, sizeof at);
@@ -107,7 +109,8 @@ WT_INLINE float scores_of(const WtRouterSpec& spec, const float* logits, float* 
   if (spec.score == WT_SOFTMAX) {
     sum = exponentials(logits, spec.E, keep);
     const float inverse = 1.0f / sum.total;
-    for_blocks(spec.E, [&](int64_t i, auto part) WT_LAMBDA { store(scores + i, load(scores + i, part) * inverse, part); });
+    for_blocks(spec.E,
+               [&](int64_t i, auto part) WT_LAMBDA { store(scores + i, load(scores + i, part) * inverse, part); });
   } else {
     if (lse_square) sum = exponentials(logits, spec.E, [](int64_t, Vec, auto) WT_LAMBDA {});
     Vec total = {};
@@ -139,7 +142,8 @@ inline WtStatus router_forward(void*, WtRouterSpec spec, const float* logits_TE,
   const int64_t E = spec.E, k = spec.k, S = spec.T / spec.sequence, keys_of_one = padded(E) + padded(spec.groups);
   int32_t* const keys_S = new (std::nothrow) int32_t[static_cast<size_t>(spec.given ? 0 : S * keys_of_one)];
   if (!keys_S)
-    return fail(WT_INVALID_ARGUMENT, "wt_router_forward: no memory for %lld keys; lower E", static_cast<long long>(S * E));
+    return fail(WT_INVALID_ARGUMENT, "wt_router_forward: no memory for %lld keys; lower E",
+                static_cast<long long>(S * E));
   for_each_row(S, spec.sequence * E * kExpertBytes, [=](int64_t s) {  // the sums of a sequence stay in one thread
     int64_t* counts = counts_SE ? counts_SE + s * E : nullptr;
     double* share_sums = share_sums_SE ? share_sums_SE + s * E : nullptr;
@@ -192,7 +196,8 @@ inline WtStatus router_backward(void*, WtRouterSpec spec, const float* dweights_
     });
     if (dshares && spec.score == WT_SIGMOID) {
       const float divisor = sum_lanes(all) + kRouterTiny, mean = sum_lanes(dot) / divisor;
-      for_blocks(E, [&](int64_t i, auto part) WT_LAMBDA { store(out + i, (load(out + i, part) - mean) / divisor, part); });
+      for_blocks(E,
+                 [&](int64_t i, auto part) WT_LAMBDA { store(out + i, (load(out + i, part) - mean) / divisor, part); });
     }
     float mean = 0, divisor = 1;
     if (spec.normalize) {

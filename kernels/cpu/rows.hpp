@@ -54,7 +54,8 @@ WtStatus gather(void*, const void* x_TD, const int64_t* index, int64_t divisor, 
       for (int64_t c = 0; c < divisor; ++c) copy_row(y + inverse[t * divisor + c] * D, x + t * D, row_bytes, streamed);
     });
   else
-    for_each_row(n, 2 * row_bytes, [=](int64_t j) { copy_row(y + j * D, x + index[j] / divisor * D, row_bytes, streamed); });
+    for_each_row(n, 2 * row_bytes,
+                 [=](int64_t j) { copy_row(y + j * D, x + index[j] / divisor * D, row_bytes, streamed); });
   delete[] inverse;
   return WT_OK;
 }

@@ -14,10 +14,12 @@ namespace {
 
 template <class E>
 constexpr Backend backend_of() {
-  return {rmsnorm_forward<E>,  rmsnorm_backward<E>, rope_forward<E>,    rope_backward<E>,    router_forward,
-          router_backward,     sort_by_expert,      gather<E>,          permute_backward<E>, combine_forward<E>,
-          combine_backward<E>, swiglu_forward<E>,   swiglu_backward<E>, cross_entropy<E>,    quantize_blocks<E>,
-          dequantize_blocks<E>, grouped_gemm<E>,    adamw};
+  return {rmsnorm_forward<E>,   rmsnorm_backward<E>, rope_forward<E>,
+          rope_backward<E>,     router_forward,      router_backward,
+          sort_by_expert,       gather<E>,           permute_backward<E>,
+          combine_forward<E>,   combine_backward<E>, swiglu_forward<E>,
+          swiglu_backward<E>,   cross_entropy<E>,    quantize_blocks<E>,
+          dequantize_blocks<E>, grouped_gemm<E>,     adamw};
 }
 
 constexpr Backend kTable[] = {backend_of<float>(), backend_of<Bf16>()};

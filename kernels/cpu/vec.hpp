@@ -277,10 +277,10 @@ WT_INLINE Vec exp(Vec x) {
 /// 1 / (1 + e^-x).
 WT_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
 
-/// The same within a relative 2e-5, for what is stored in bf16 (half a unit: 2e-3) and would wait for the division; 0 below
-/// -87 and 1 above 17, so that x (1 - s) stays right however large x is. e^r by the polynomial of fourth degree whose largest
-/// relative error on |r| <= ln2/2 is least (2.6e-6); the inverse from a first guess by exponents, 5 % off, and two Newton
-/// steps, each of which squares the error.
+/// The same within a relative 2e-5, for what is stored in bf16 (half a unit: 2e-3) and would wait for the division; 0
+/// below -87 and 1 above 17, so that x (1 - s) stays right however large x is. e^r by the polynomial of fourth degree
+/// whose largest relative error on |r| <= ln2/2 is least (2.6e-6); the inverse from a first guess by exponents, 5 %
+/// off, and two Newton steps, each of which squares the error.
 WT_INLINE Vec quick_sigmoid(Vec x) {
   const Vec most = min(splat(105.0f), x);
   const Vec shifted = most * -1.44269504f + kRounder;

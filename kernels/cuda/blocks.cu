@@ -1,5 +1,5 @@
-// One byte a value and one fp32 scale for every 128 of a row. A warp takes a block, four neighbours a lane: one load of 8 or
-// 16 bytes and one store of 4 where rows and arrays allow it.
+// One byte a value and one fp32 scale for every 128 of a row. A warp takes a block, four neighbours a lane: one load of
+// 8 or 16 bytes and one store of 4 where rows and arrays allow it.
 #include <cuda_fp8.h>
 #include <float.h>
 
@@ -42,7 +42,8 @@ __device__ void write(E* x, int64_t n, int lane, const Four<E>& values) {
 template <class Body>
 __device__ void for_quantize_blocks(int64_t T, int64_t D, Body body) {
   const int64_t per_row = (D + kQuantizeBlock - 1) / kQuantizeBlock;
-  for (int64_t b = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; b < T * per_row; b += int64_t{gridDim.x} * kWarps) {
+  for (int64_t b = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; b < T * per_row;
+       b += int64_t{gridDim.x} * kWarps) {
     const int64_t at = b % per_row * kQuantizeBlock;
     body(b / per_row * D + at, D - at < kQuantizeBlock ? D - at : kQuantizeBlock, b);
   }
@@ -68,9 +69,12 @@ __global__ void quantize_kernel(const E* x, int64_t T, int64_t D, unsigned char*
     Four<unsigned char> codes = {};
     for (int j = 0; j < kPerLane; ++j) {
       const float v = to_float(values.of[j]) * inverse;
-      if (zero) codes.of[j] = 0;
-      else if constexpr (kFp8) codes.of[j] = __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);
-      else codes.of[j] = static_cast<unsigned char>(static_cast<signed char>(__float2int_rn(v)));
+      if (zero)
+        codes.of[j] = 0;
+      else if constexpr (kFp8)
+        codes.of[j] = __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);
+      else
+        codes.of[j] = static_cast<unsigned char>(static_cast<signed char>(__float2int_rn(v)));
     }
     write<kWide>(q + first, n, lane, codes);
     if (lane == 0) scale[block] = infinite ? __int_as_float(0x7fc00000) : zero ? 0.0f : largest / top_code;
@@ -85,8 +89,10 @@ __global__ void dequantize_kernel(const unsigned char* q, const float* scale, in
     Four<E> values;
     for (int j = 0; j < kPerLane; ++j) {
       float v;
-      if constexpr (kFp8) v = __half2float(__half(__nv_cvt_fp8_to_halfraw(codes.of[j], __NV_E4M3)));
-      else v = static_cast<float>(static_cast<signed char>(codes.of[j]));
+      if constexpr (kFp8)
+        v = __half2float(__half(__nv_cvt_fp8_to_halfraw(codes.of[j], __NV_E4M3)));
+      else
+        v = static_cast<float>(static_cast<signed char>(codes.of[j]));
       values.of[j] = from_float<E>(v * scale[block]);
     }
     write<kWide>(x + first, n, lane, values);
@@ -104,13 +110,17 @@ unsigned grid(int64_t T, int64_t D) { return blocks_for(T * ((D + kQuantizeBlock
 
 template <class E, bool kFp8>
 void quantize(cudaStream_t stream, const E* x, int64_t T, int64_t D, unsigned char* q, float* scale) {
-  if (wide<E>(x, q, D)) quantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
-  else quantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
+  if (wide<E>(x, q, D))
+    quantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
+  else
+    quantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(x, T, D, q, scale);
 }
 template <class E, bool kFp8>
 void dequantize(cudaStream_t stream, const unsigned char* q, const float* scale, int64_t T, int64_t D, E* x) {
-  if (wide<E>(x, q, D)) dequantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
-  else dequantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
+  if (wide<E>(x, q, D))
+    dequantize_kernel<E, kFp8, true><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
+  else
+    dequantize_kernel<E, kFp8, false><<<grid(T, D), kThreads, 0, stream>>>(q, scale, T, D, x);
 }
 
 }  // namespace
@@ -119,8 +129,10 @@ template <class E>
 WtStatus quantize_blocks(void* handle, const void* x, bool fp8, int64_t T, int64_t D, void* q, float* scale) {
   const E* from = static_cast<const E*>(x);
   unsigned char* to = static_cast<unsigned char*>(q);
-  if (fp8) quantize<E, true>(stream_of(handle), from, T, D, to, scale);
-  else quantize<E, false>(stream_of(handle), from, T, D, to, scale);
+  if (fp8)
+    quantize<E, true>(stream_of(handle), from, T, D, to, scale);
+  else
+    quantize<E, false>(stream_of(handle), from, T, D, to, scale);
   return launched("wt_quantize_blocks");
 }
 
@@ -128,8 +140,10 @@ template <class E>
 WtStatus dequantize_blocks(void* handle, const void* q, const float* scale, bool fp8, int64_t T, int64_t D, void* x) {
   const unsigned char* from = static_cast<const unsigned char*>(q);
   E* to = static_cast<E*>(x);
-  if (fp8) dequantize<E, true>(stream_of(handle), from, scale, T, D, to);
-  else dequantize<E, false>(stream_of(handle), from, scale, T, D, to);
+  if (fp8)
+    dequantize<E, true>(stream_of(handle), from, scale, T, D, to);
+  else
+    dequantize<E, false>(stream_of(handle), from, scale, T, D, to);
   return launched("wt_dequantize_blocks");
 }
 

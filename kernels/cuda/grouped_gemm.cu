@@ -70,8 +70,7 @@ __device__ inline uint32_t two_bf16(float low, float high) {
 }
 
 template <GroupedForm kForm, int kTileN>
-__device__ void store_tile(const float (&sums)[kTileN / 2], Sizes sizes, Tile tile, int first_row,
-                           __nv_bfloat16* out) {
+__device__ void store_tile(const float (&sums)[kTileN / 2], Sizes sizes, Tile tile, int first_row, __nv_bfloat16* out) {
   const int thread = threadIdx.x % kWarpgroup;
   const bool right = takes_right(thread);
 #pragma unroll
@@ -99,8 +98,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   extern __shared__ unsigned char dynamic[];
   __shared__ Schedule schedule;
   __shared__ uint64_t full[kStages], empty[kStages];
-  unsigned char* const ring =
-      dynamic + (kPatternBytes - shared_address(dynamic) % kPatternBytes) % kPatternBytes;
+  unsigned char* const ring = dynamic + (kPatternBytes - shared_address(dynamic) % kPatternBytes) % kPatternBytes;
 
   if (threadIdx.x < kWarp) make_schedule<kForm, kTileN>(schedule, ends, sizes);
   if (threadIdx.x == kWarp) {
@@ -184,7 +182,8 @@ WtStatus map_encoder(PFN_cuTensorMapEncodeTiled_v12000* encode) {
           cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result), kName))
     return bad;
   if (result != cudaDriverEntryPointSuccess || !found)
-    return fail(WT_CUDA_FAILURE, "%s: the driver has no cuTensorMapEncodeTiled; allowed drivers for CUDA 12.0 or newer; update it",
+    return fail(WT_CUDA_FAILURE,
+                "%s: the driver has no cuTensorMapEncodeTiled; allowed drivers for CUDA 12.0 or newer; update it",
                 kName);
   *encode = reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found);
   return WT_OK;
@@ -208,7 +207,8 @@ WtStatus make_map(CUtensorMap* map, const void* data, int inner, int outer, int 
              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);  // none: zeros
   if (result == CUDA_SUCCESS) return WT_OK;
-  return fail(WT_CUDA_FAILURE, "%s: no tensor map of (%d, %d, %d) bf16, driver error %d; allowed below 2^40 bytes; use the library",
+  return fail(WT_CUDA_FAILURE,
+              "%s: no tensor map of (%d, %d, %d) bf16, driver error %d; allowed below 2^40 bytes; use the library",
               kName, depth, outer, inner, static_cast<int>(result));
 }
 
@@ -218,8 +218,8 @@ WtStatus launch(void* handle, Sizes s, const void* a, const void* b, const int32
   const bool weight = kForm == GroupedForm::backward_weight;
   const int a_inner = kForm == GroupedForm::forward ? s.k : s.n;
   if (WtStatus bad = make_map(&map_a, a, a_inner, s.rows, 1, box_rows(a_transposed(kForm), kTileM))) return bad;
-  if (WtStatus bad = make_map(&map_b, b, s.k, weight ? s.rows : s.n, weight ? 1 : s.groups,
-                              box_rows(b_transposed(kForm), kTileN)))
+  if (WtStatus bad =
+          make_map(&map_b, b, s.k, weight ? s.rows : s.n, weight ? 1 : s.groups, box_rows(b_transposed(kForm), kTileN)))
     return bad;
   const auto kernel = grouped_gemm_kernel<kForm, kTileN>;
   constexpr int kShared = stages(kTileN) * stage_bytes(kTileN) + kPatternBytes;
@@ -273,10 +273,11 @@ WtStatus grouped_gemm<__nv_bfloat16>(void* handle, GroupedForm form, GroupedShap
     return fail(WT_UNSUPPORTED, "%s: N is %lld and K %lld; allowed multiples of 8 (rows of 16 bytes); use the library",
                 kName, static_cast<long long>(shape.n), static_cast<long long>(shape.k));
   if (!on_16_bytes(a) || !on_16_bytes(b) || !on_16_bytes(out))
-    return fail(WT_UNSUPPORTED, "%s: an array does not start on 16 bytes; allowed multiples of 16; use the library", kName);
+    return fail(WT_UNSUPPORTED, "%s: an array does not start on 16 bytes; allowed multiples of 16; use the library",
+                kName);
   if (shape.rows == 0)  // only the weight gradient comes so far
-    return status_of(cudaMemsetAsync(out, 0, static_cast<size_t>(shape.groups * shape.n * shape.k) * 2, stream_of(handle)),
-                     kName);
+    return status_of(
+        cudaMemsetAsync(out, 0, static_cast<size_t>(shape.groups * shape.n * shape.k) * 2, stream_of(handle)), kName);
   const Sizes s{static_cast<int>(shape.groups), static_cast<int>(shape.rows), static_cast<int>(shape.n),
                 static_cast<int>(shape.k)};
   switch (form) {

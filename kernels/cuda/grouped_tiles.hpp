@@ -1,6 +1,7 @@
 // Where everything lies in the grouped GEMM for sm_90a: which tile a block computes, which boxes of global memory the
-// copy engine brings to which bytes of shared memory, what the tensor cores are told of them, which output each register
-// holds. Plain arithmetic without CUDA, so that a test on the CPU runs through all of it (tests/unit/grouped_tiles.cpp).
+// copy engine brings to which bytes of shared memory, what the tensor cores are told of them, which output each
+// register holds. Plain arithmetic without CUDA, so that a test on the CPU runs through all of it
+// (tests/unit/grouped_tiles.cpp).
 //
 // Terms of one group's product C (M,N) = A (M,K) B (K,N), by form, from x (rows,k), weight (groups,n,k), y (rows,n):
 //   forward          C = y,       A = x,     B = weight[g]^T: M the group's rows, N = n, K = k
@@ -25,13 +26,16 @@ constexpr int kMmaM = 64, kMmaK = 16;
 constexpr int kConsumers = kTileM / kMmaM;
 constexpr int kRowBytes = 128, kUnitBytes = 16;  // the swizzle moves units of 16 bytes within a row
 constexpr int kSlabBytes = 64 * kRowBytes;       // 64 rows, on both sides 64 elements of M or N
-constexpr int kBand = 16;  // tiles of M that go together through all of N: 132 blocks then share 2048 rows and 2048 columns
+constexpr int kBand =
+    16;  // tiles of M that go together through all of N: 132 blocks then share 2048 rows and 2048 columns
 
 WT_HOST_DEVICE constexpr int ceil_div(int a, int b) { return a / b + (a % b != 0); }
 WT_HOST_DEVICE constexpr int smaller(int a, int b) { return a < b ? a : b; }
 
 WT_HOST_DEVICE constexpr int stage_bytes(int tile_n) { return (kTileM + tile_n) / 64 * kSlabBytes; }  // A first, then B
-WT_HOST_DEVICE constexpr int stages(int tile_n) { return 4 * stage_bytes(256) / stage_bytes(tile_n); }  // 192 KiB of the 227 of a block
+WT_HOST_DEVICE constexpr int stages(int tile_n) {
+  return 4 * stage_bytes(256) / stage_bytes(tile_n);
+}  // 192 KiB of the 227 of a block
 
 /// Sizes that fit 32 bits, for index arithmetic on the device.
 struct Sizes {
@@ -94,8 +98,8 @@ WT_HOST_DEVICE constexpr Tile tile_in_group(GroupedForm form, Sizes s, int tile_
           ceil_div(contraction(form, s, group_rows), kTileK)};
 }
 
-/// The stage that a role has come to, in a ring of them with two barriers each: full (one arrival and the stage's bytes) and
-/// empty (an arrival of each consuming warp). A barrier's phases have parity 0, 1, 0, 1 ...
+/// The stage that a role has come to, in a ring of them with two barriers each: full (one arrival and the stage's
+/// bytes) and empty (an arrival of each consuming warp). A barrier's phases have parity 0, 1, 0, 1 ...
 struct Ring {
   int stages, stage = 0;
   uint32_t round = 0;
@@ -112,8 +116,8 @@ struct Ring {
 // From global to shared memory. A box is 64 elements (128 bytes) wide; in shared memory its rows follow each other.
 // Beyond the tensor's end the copy engine writes zeros: the tails of n and k, and of a weight within its group.
 struct Box {
-  int offset;                ///< bytes from the start of the stage
-  int inner, outer, depth;   ///< first element: within a row, row, matrix
+  int offset;               ///< bytes from the start of the stage
+  int inner, outer, depth;  ///< first element: within a row, row, matrix
 };
 
 /// Is the operand's contiguous dimension M or N? Otherwise it is K.

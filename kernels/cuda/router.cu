@@ -18,8 +18,8 @@ __device__ inline int order_key(float x) {
 }
 __device__ inline float of_order_key(int key) { return __int_as_float(key ^ ((key >> 31) & INT_MAX)); }
 
-/// Expert (or group) kWarp * i + lane is in register i of the lane. Every lane gets the largest key's number, the lowest
-/// of equals, which is then excluded.
+/// Expert (or group) kWarp * i + lane is in register i of the lane. Every lane gets the largest key's number, the
+/// lowest of equals, which is then excluded.
 template <int kPer>
 __device__ inline int take_best(int (&key)[kPer], int lane) {
   int best = kRouterExcluded, at = INT_MAX;
@@ -180,8 +180,8 @@ __global__ void forward_kernel(WtRouterSpec spec, int64_t sequence_blocks, const
   if (partial.lse_squares && threadIdx.x == 0) partial.lse_squares[blockIdx.x] = block_lse;
 }
 
-/// sums[blockIdx.x] = the sum of this sequence's rows of partial, (blocks, columns); column kWarp * blockIdx.y + threadIdx.x,
-/// rows dealt to threadIdx.y.
+/// sums[blockIdx.x] = the sum of this sequence's rows of partial, (blocks, columns); column kWarp * blockIdx.y +
+/// threadIdx.x, rows dealt to threadIdx.y.
 template <class From, class To>
 __device__ inline void sum_blocks(const From* partial, int64_t sequence_blocks, int columns, To* sums) {
   __shared__ To parts[kWarps][kWarp];
@@ -224,7 +224,8 @@ __global__ void backward_kernel(WtRouterSpec spec, const float* dweights_Tk, con
     if (spec.normalize) {
       divisor = kRouterTiny;
       for (int64_t c = 0; c < spec.k; ++c) divisor += of_expert(score, static_cast<int>(index[c]));
-      for (int64_t c = 0; c < spec.k; ++c) mean += dweights[c] * (of_expert(score, static_cast<int>(index[c])) / divisor);
+      for (int64_t c = 0; c < spec.k; ++c)
+        mean += dweights[c] * (of_expert(score, static_cast<int>(index[c])) / divisor);
     }
     for (int64_t c = 0; c < spec.k; ++c) {
       const float added = spec.scale * ((dweights[c] - mean) / divisor);

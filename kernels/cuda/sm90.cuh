@@ -49,8 +49,8 @@ __device__ inline void barrier_wait(uint64_t* barrier, uint32_t parity) {
 __device__ inline void copy_box(const CUtensorMap* map, uint32_t target, uint64_t* barrier, int inner, int outer,
                                 int depth) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
-          target),
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
+          "r"(target),
       "l"(map), "r"(shared_address(barrier)), "r"(inner), "r"(outer), "r"(depth)
       : "memory");
 }
@@ -86,23 +86,24 @@ __device__ inline void products_wait() {
 #define WT_D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define WT_D16(i) WT_D4(i), WT_D4(i + 4), WT_D4(i + 8), WT_D4(i + 12)
 #define WT_D64(i) WT_D16(i), WT_D16(i + 16), WT_D16(i + 32), WT_D16(i + 48)
-#define WT_NAMES_0_63                                                                                             \
+#define WT_NAMES_0_63                                                                                              \
   "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
   "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,"   \
   "%57,%58,%59,%60,%61,%62,%63"
-#define WT_NAMES_64_127                                                                                             \
+#define WT_NAMES_64_127                                                                                              \
   "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91," \
   "%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115," \
   "%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
-/// d (64 x 128, fp32) += A (64 x 16, bf16) B (16 x 128, bf16) from shared memory, by the whole warpgroup. Transposed: the
-/// operand's contiguous dimension is M or N instead of K.
+/// d (64 x 128, fp32) += A (64 x 16, bf16) B (16 x 128, bf16) from shared memory, by the whole warpgroup. Transposed:
+/// the operand's contiguous dimension is M or N instead of K.
 template <bool kTransposedA, bool kTransposedB>
 __device__ inline void product(float (&d)[64], uint64_t a, uint64_t b) {
   asm volatile(
       "{ .reg .pred accumulate;\n"
       "setp.ne.b32 accumulate, 1, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" WT_NAMES_0_63 "}, %64, %65, accumulate, 1, 1, %66, %67; }"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" WT_NAMES_0_63
+      "}, %64, %65, accumulate, 1, 1, %66, %67; }"
       : WT_D64(0)
       : "l"(a), "l"(b), "n"(int{kTransposedA}), "n"(int{kTransposedB}));
 }

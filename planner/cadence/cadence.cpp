@@ -37,9 +37,9 @@ std::string cite(const char* what, const SourcedNumber& n) {
 }
 
 /// O3, and to first order what O7 and O8 add. With local saves: what a save costs beyond one of these, and only
-/// failures that they do not survive; silent errors are found by, and cost the work since, the last save of either level,
-/// and each of these is verified, so that they depend on the local interval alone. Without: a silent error loses all of
-/// an interval, where a failure loses half, and verification belongs to the save.
+/// failures that they do not survive; silent errors are found by, and cost the work since, the last save of either
+/// level, and each of these is verified, so that they depend on the local interval alone. Without: a silent error loses
+/// all of an interval, where a failure loses half, and verification belongs to the save.
 double optimal_interval(const CadenceInput& in) {
   const double mtbf = in.mtbf_s.value, blocking = in.blocking_s.value;
   if (in.local.interval_steps > 0)
@@ -79,7 +79,8 @@ CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePres
   plan.young_s = young_interval(in.blocking_s.value, mtbf);
   plan.daly_s = daly_interval(in.blocking_s.value, mtbf);
   const std::int64_t local = in.local.interval_steps;
-  plan.persist_bound = in.persist_s.value > std::max(optimum, static_cast<double>(std::max<std::int64_t>(1, local)) * step);
+  plan.persist_bound =
+      in.persist_s.value > std::max(optimum, static_cast<double>(std::max<std::int64_t>(1, local)) * step);
   const auto fewest = static_cast<std::int64_t>(std::ceil(floor_s / step * (1 - 1e-12)));
   const auto below = std::max(fewest, static_cast<std::int64_t>(std::floor(optimum / step)));
   const auto above = std::max(fewest, below + 1);
@@ -99,14 +100,15 @@ CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePres
       interval,
       {Evidence::derived,
        fmt::format("{}{}; from {}",
-                   plan.persist_bound            ? "the persist time, which is above the exact optimum"
-                   : local > 0                   ? "minimiser for failures that local saves do not survive"
-                   : in.silent.mean_s > 0        ? "minimiser for failures, and silent errors twice"
-                                                 : "exact minimiser for exponential failures",
-                   local > 0 ? fmt::format(", to the nearest multiple (no shorter than the persist time) of the {} steps "
-                                           "between local saves",
-                                           local)
-                             : " in whole steps",
+                   plan.persist_bound     ? "the persist time, which is above the exact optimum"
+                   : local > 0            ? "minimiser for failures that local saves do not survive"
+                   : in.silent.mean_s > 0 ? "minimiser for failures, and silent errors twice"
+                                          : "exact minimiser for exponential failures",
+                   local > 0
+                       ? fmt::format(", to the nearest multiple (no shorter than the persist time) of the {} steps "
+                                     "between local saves",
+                                     local)
+                       : " in whole steps",
                    inputs)}};
   const std::string recovery =
       fmt::format("{}; {}; {}; {}", cite("detect", in.recovery.detect_s), cite("reschedule", in.recovery.reschedule_s),

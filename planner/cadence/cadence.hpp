@@ -54,9 +54,9 @@ struct CadencePlan {
 /// saves it is the nearest multiple of theirs, at least one, and weighs what a save costs beyond a local one against
 /// failures that these do not survive; silent errors and verification go with the local interval and do not move it.
 /// Without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
-/// Tolerated losses of replicas change nothing. The presets give the low and high failure rates of the sensitivity table
-/// at the same interval. Throws Error{usage} unless step, MTBF > 0, all times are finite and >= 0, nodes >= 1, and local
-/// saves do not survive all failures.
+/// Tolerated losses of replicas change nothing. The presets give the low and high failure rates of the sensitivity
+/// table at the same interval. Throws Error{usage} unless step, MTBF > 0, all times are finite and >= 0, nodes >= 1,
+/// and local saves do not survive all failures.
 CadencePlan choose_cadence(const CadenceInput& input, const std::vector<FailurePreset>& sensitivity_presets = {});
 
 /// Long-run goodput of the input with this interval and MTBF (O6, exponential).

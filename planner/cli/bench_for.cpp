@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "planner/plan/bench_shapes.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/plan/bench_shapes.hpp"
 
 namespace wt {
 namespace {
@@ -37,7 +37,10 @@ Options parse(std::vector<std::string> arguments) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
-    throw_error(Code::usage, "bench --for: {}; allowed beside it are --device, --samples, --seed, --quick, --dry-run, --output and --json", e.what());
+    throw_error(
+        Code::usage,
+        "bench --for: {}; allowed beside it are --device, --samples, --seed, --quick, --dry-run, --output and --json",
+        e.what());
   }
   return o;
 }
@@ -45,11 +48,14 @@ Options parse(std::vector<std::string> arguments) {
 void check_device(const Options& o, const StudyShapes& shapes) {
   const bool cuda = o.device == "cuda";
   if (shapes.gpu.empty() && cuda)
-    throw_error(Code::usage, "{}: found --device cuda, the study's ranks share the cores of a host; leave --device out", o.study);
+    throw_error(Code::usage, "{}: found --device cuda, the study's ranks share the cores of a host; leave --device out",
+                o.study);
   if (!shapes.gpu.empty() && !cuda)
     throw_error(Code::usage,
-                "{}: found --device cpu, but {} of its shapes are wanted of {}, and a CPU's times say nothing of it; use --device cuda on a machine with one, "
-                "or --dry-run to see the list", o.study, shapes.missing.size(), shapes.gpu);
+                "{}: found --device cpu, but {} of its shapes are wanted of {}, and a CPU's times say nothing of it; "
+                "use --device cuda on a machine with one, "
+                "or --dry-run to see the list",
+                o.study, shapes.missing.size(), shapes.gpu);
 }
 
 std::string duration(const StudyShapes& shapes, int samples) {
@@ -60,8 +66,11 @@ std::string duration(const StudyShapes& shapes, int samples) {
 
 void list(const StudyShapes& shapes, int samples) {
   for (const MissingShape& shape : shapes.missing) {
-    std::string name = fmt::format("{}/{}/{}", to_string(shape.item.kernel), to_string(shape.item.pass), to_string(shape.item.precision)), sizes;
-    for (const auto& [key, value] : shape.item.shape(0)) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", key, value);
+    std::string name = fmt::format("{}/{}/{}", to_string(shape.item.kernel), to_string(shape.item.pass),
+                                   to_string(shape.item.precision)),
+                sizes;
+    for (const auto& [key, value] : shape.item.shape(0))
+      sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", key, value);
     fmt::print("{:<72}  {:>9}\n", name + "/" + sizes, format_seconds(estimated_s(shape, !shapes.gpu.empty(), samples)));
   }
 }
@@ -70,7 +79,9 @@ void list(const StudyShapes& shapes, int samples) {
 std::string memory_file(const std::string& name, const std::string& text) {
   const int descriptor = memfd_create(name.c_str(), 0);
   if (descriptor < 0 || write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw_error(Code::runtime, "bench --for: a list of {} bytes could not be handed over (memfd_create); free some memory", text.size());
+    throw_error(Code::runtime,
+                "bench --for: a list of {} bytes could not be handed over (memfd_create); free some memory",
+                text.size());
   return fmt::format("/proc/self/fd/{}", descriptor);
 }
 
@@ -78,16 +89,20 @@ std::string memory_file(const std::string& name, const std::string& text) {
 
 bool asks_for_study(const std::vector<std::string>& arguments) {
   const bool help = std::find(arguments.begin(), arguments.end(), "--help") != arguments.end();
-  return !help && std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) { return a == "--for" || a.starts_with("--for=") || a == "--dry-run"; });
+  return !help && std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
+    return a == "--for" || a.starts_with("--for=") || a == "--dry-run";
+  });
 }
 
 std::vector<std::string> bench_for(const std::vector<std::string>& arguments) {
   const Options o = parse(arguments);
   const PlanInputs inputs = read_plan_inputs(read_study(o.study), true);
   const StudyShapes shapes = study_shapes(inputs);
-  fmt::print(stderr, "windtunnel bench: {} layouts of {} need {} kernel shapes, {} of them are measured exactly; the other {} take about {}\n", shapes.layouts,
-             inputs.study.name, shapes.known + static_cast<std::int64_t>(shapes.missing.size()), shapes.known, shapes.missing.size(),
-             duration(shapes, o.samples));
+  fmt::print(stderr,
+             "windtunnel bench: {} layouts of {} need {} kernel shapes, {} of them are measured exactly; the other {} "
+             "take about {}\n",
+             shapes.layouts, inputs.study.name, shapes.known + static_cast<std::int64_t>(shapes.missing.size()),
+             shapes.known, shapes.missing.size(), duration(shapes, o.samples));
   if (o.dry_run) {
     list(shapes, o.samples);
     return {};
@@ -96,8 +111,17 @@ std::vector<std::string> bench_for(const std::vector<std::string>& arguments) {
   if (shapes.missing.empty()) return {};
   WorkList work{inputs.study.name, shapes.gpu, {}};
   for (const MissingShape& shape : shapes.missing) work.items.push_back(shape.item);
-  std::vector<std::string> out{"kernels", "--run", memory_file("run", run_to_yaml(shapes.run)), "--items", memory_file("items", to_json(work).dump()),
-                               "--device", o.device, "--samples", std::to_string(o.samples), "--seed", std::to_string(o.seed)};
+  std::vector<std::string> out{"kernels",
+                               "--run",
+                               memory_file("run", run_to_yaml(shapes.run)),
+                               "--items",
+                               memory_file("items", to_json(work).dump()),
+                               "--device",
+                               o.device,
+                               "--samples",
+                               std::to_string(o.samples),
+                               "--seed",
+                               std::to_string(o.seed)};
   if (o.quick) out.push_back("--quick");
   if (o.json) out.push_back("--json");
   if (!o.output.empty()) out.insert(out.end(), {"-o", o.output});

@@ -34,9 +34,16 @@ Table residual_table(const CalibrationResult& result) {
                    {"held out, median", "%", Align::right},
                    {"held out, 90th percentile", "%", Align::right}};
   for (const ClassResidual& r : result.residuals)
-    table.rows.push_back({r.name, r.how, {static_cast<double>(r.points), fmt::format("{}", r.points)}, percent(r.median_error),
-                          percent(r.p90_error), percent(r.bias, true), percent(r.held_out_median), percent(r.held_out_p90)});
-  table.note = "Held out: predicted from the other shapes or points only; '-' where too few are there to leave one out.";
+    table.rows.push_back({r.name,
+                          r.how,
+                          {static_cast<double>(r.points), fmt::format("{}", r.points)},
+                          percent(r.median_error),
+                          percent(r.p90_error),
+                          percent(r.bias, true),
+                          percent(r.held_out_median),
+                          percent(r.held_out_p90)});
+  table.note =
+      "Held out: predicted from the other shapes or points only; '-' where too few are there to leave one out.";
   return table;
 }
 
@@ -55,17 +62,24 @@ Report report_of(const CalibrationResult& result, const Options& o) {
   const std::string name = device == result.model.data().fingerprint.end() ? "this machine" : device->second;
   std::int64_t points = 0;
   for (const ClassResidual& r : result.residuals) points += r.points;
-  report.answer = fmt::format("{} measured points of {} give {} classes of op times.", points, name, result.residuals.size());
+  report.answer =
+      fmt::format("{} measured points of {} give {} classes of op times.", points, name, result.residuals.size());
   if (const ClassResidual* r = worst(result))
-    report.answer_range = fmt::format("hardest class held out: {}, median error {:.1f} %", r->name, r->held_out_median * 100);
+    report.answer_range =
+        fmt::format("hardest class held out: {}, median error {:.1f} %", r->name, r->held_out_median * 100);
   report.sections.push_back({"residuals", "What is left over", {}, {residual_table(result)}});
   if (!result.notes.empty()) report.sections.push_back({"notes", "What to know", result.notes, {}});
   nlohmann::json classes = nlohmann::json::array();
   for (const ClassResidual& r : result.residuals)
-    classes.push_back({{"class", r.name}, {"how", r.how}, {"points", r.points}, {"median_error", r.median_error},
-                       {"p90_error", r.p90_error}, {"bias", r.bias},
-                       {"held_out_median", r.held_out_median < 0 ? nlohmann::json() : nlohmann::json(r.held_out_median)},
-                       {"held_out_p90", r.held_out_p90 < 0 ? nlohmann::json() : nlohmann::json(r.held_out_p90)}});
+    classes.push_back(
+        {{"class", r.name},
+         {"how", r.how},
+         {"points", r.points},
+         {"median_error", r.median_error},
+         {"p90_error", r.p90_error},
+         {"bias", r.bias},
+         {"held_out_median", r.held_out_median < 0 ? nlohmann::json() : nlohmann::json(r.held_out_median)},
+         {"held_out_p90", r.held_out_p90 < 0 ? nlohmann::json() : nlohmann::json(r.held_out_p90)}});
   report.payload = {{"residuals", classes}, {"notes", result.notes}};
   std::string profiles;
   for (const std::string& profile : o.profiles) profiles += (profiles.empty() ? "" : ", ") + profile;
@@ -84,14 +98,15 @@ void run_calibrate(const Options& o) {
 }  // namespace
 
 void add_calibrate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "calibrate",
-      "Make a machine model out of profiles, and say how well it predicts them\n"
-      "Example: windtunnel calibrate h100-published -o machine.json");
+  CLI::App* command = app.add_subcommand("calibrate",
+                                         "Make a machine model out of profiles, and say how well it predicts them\n"
+                                         "Example: windtunnel calibrate h100-published -o machine.json");
   auto o = std::make_shared<Options>();
-  command->add_option("PROFILE", o->profiles, "Profiles (files, or presets of configs/profiles) of one machine")->required();
+  command->add_option("PROFILE", o->profiles, "Profiles (files, or presets of configs/profiles) of one machine")
+      ->required();
   command->add_option("-o,--output", o->output, "Machine model (JSON) to write");
-  command->add_flag("--allow-assumed", o->allow_assumed, "Let the model price what nobody measured by a roofline, marked as assumed");
+  command->add_flag("--allow-assumed", o->allow_assumed,
+                    "Let the model price what nobody measured by a roofline, marked as assumed");
   command->add_flag("--json", o->json, "Print one JSON document");
   command->callback([o] { run_calibrate(*o); });
 }

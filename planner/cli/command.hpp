@@ -28,8 +28,8 @@ void add_validate(CLI::App& app);
 bool asks_for_rehearsal(const std::vector<std::string>& arguments);
 void rehearse(std::vector<std::string> arguments);
 
-/// windtunnel bench --for: its words, and what windtunnel-train is to do, empty = nothing. Throws Error{usage} where this
-/// machine cannot measure for the study.
+/// windtunnel bench --for: its words, and what windtunnel-train is to do, empty = nothing. Throws Error{usage} where
+/// this machine cannot measure for the study.
 bool asks_for_study(const std::vector<std::string>& arguments);
 std::vector<std::string> bench_for(const std::vector<std::string>& arguments);
 

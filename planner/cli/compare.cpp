@@ -22,25 +22,30 @@ struct Options {
 
 void compare(const Options& o) {
   for (const std::string& seen : o.calibrated_on)
-    if (std::none_of(o.folders.begin(), o.folders.end(), [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
-      throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen, fmt::join(o.folders, ", "));
+    if (std::none_of(o.folders.begin(), o.folders.end(),
+                     [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
+      throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
+                  fmt::join(o.folders, ", "));
   const MachineModel machine(read_machine(o.machine));
   std::vector<RunComparison> comparisons;
   nlohmann::json rows = nlohmann::json::array();
   for (const std::string& folder : o.folders) {
     const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
     comparisons.push_back(compare_run(run, folder, this_machine(run.layout.world()), machine));
-    comparisons.back().calibrated_on = std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(), [&](const std::string& seen) {
-      return std::filesystem::equivalent(seen, folder);
-    });
+    comparisons.back().calibrated_on =
+        std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),
+                    [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
     rows.push_back(to_json(comparisons.back()));
   }
   Report report;
   report.title = "Predicted against measured";
   std::vector<RunComparison> unseen;
-  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen), [](const RunComparison& c) { return !c.calibrated_on; });
-  report.answer = unseen.empty() ? "Every run was calibrated on." : "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
-  report.sections = {comparison_section(comparisons), timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),
+  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen),
+               [](const RunComparison& c) { return !c.calibrated_on; });
+  report.answer = unseen.empty() ? "Every run was calibrated on."
+                                 : "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
+  report.sections = {comparison_section(comparisons),
+                     timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),
                      rank_memory_section(comparisons)};
   report.payload = {{"comparisons", rows}};
   report.provenance = provenance({{"prices", o.machine}});
@@ -52,13 +57,19 @@ void compare(const Options& o) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("compare",
-                                         "Lay runs that were trained on this machine beside their predictions\n"
-                                         "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
+  CLI::App* command =
+      app.add_subcommand("compare",
+                         "Lay runs that were trained on this machine beside their predictions\n"
+                         "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
   auto o = std::make_shared<Options>();
-  command->add_option("FOLDER", o->folders, "What windtunnel train wrote, one or more")->required()->check(CLI::ExistingDirectory);
+  command->add_option("FOLDER", o->folders, "What windtunnel train wrote, one or more")
+      ->required()
+      ->check(CLI::ExistingDirectory);
   command->add_option("--machine", o->machine, "Machine model (windtunnel calibrate)")->required();
-  command->add_option("--calibrated-on", o->calibrated_on, "A FOLDER whose profile the machine model has seen; may be repeated")->allow_extra_args(false)
+  command
+      ->add_option("--calibrated-on", o->calibrated_on,
+                   "A FOLDER whose profile the machine model has seen; may be repeated")
+      ->allow_extra_args(false)
       ->check(CLI::ExistingDirectory);
   command->add_option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
   command->add_flag("--json", o->json, "Print one JSON document");

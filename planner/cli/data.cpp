@@ -21,12 +21,20 @@ void pack(const Options& o) {
   Progress bar("packing");
   PackOptions options;
   options.seq_len = o.seq_len;
-  options.progress = [&](std::uint64_t done, std::uint64_t) { bar.update(static_cast<std::int64_t>(done), format_bytes(static_cast<double>(done))); };
+  options.progress = [&](std::uint64_t done, std::uint64_t) {
+    bar.update(static_cast<std::int64_t>(done), format_bytes(static_cast<double>(done)));
+  };
   const PackResult r = pack_text({o.text.begin(), o.text.end()}, o.output, options);
   bar.finish();
   if (o.json)
-    fmt::print("{}\n", nlohmann::json{{"files", r.files}, {"bytes", r.bytes}, {"tokens", r.tokens}, {"dropped_tokens", r.dropped_tokens},
-                                      {"samples", r.samples}, {"shards", r.shards}, {"folder", o.output}}.dump(1));
+    fmt::print("{}\n", nlohmann::json{{"files", r.files},
+                                      {"bytes", r.bytes},
+                                      {"tokens", r.tokens},
+                                      {"dropped_tokens", r.dropped_tokens},
+                                      {"samples", r.samples},
+                                      {"shards", r.shards},
+                                      {"folder", o.output}}
+                           .dump(1));
   else
     fmt::print("{} files, {} of text: {} tokens in {} samples of {} (+1), {} shards in {}\n", r.files,
                format_bytes(static_cast<double>(r.bytes)), r.tokens, r.samples, o.seq_len, r.shards, o.output);
@@ -37,12 +45,16 @@ void pack(const Options& o) {
 void add_data(CLI::App& app) {
   CLI::App* data = app.add_subcommand("data", "Training data: text to Mosaic's MDS shards");
   data->require_subcommand(1);
-  CLI::App* command = data->add_subcommand(
-      "pack", "Pack text byte by byte (256 + end of text) into MDS shards\nExample: windtunnel data pack --text /usr/share/common-licenses -o out/data --seq-len 128");
+  CLI::App* command =
+      data->add_subcommand("pack",
+                           "Pack text byte by byte (256 + end of text) into MDS shards\nExample: windtunnel data pack "
+                           "--text /usr/share/common-licenses -o out/data --seq-len 128");
   auto o = std::make_shared<Options>();
   command->add_option("--text", o->text, "Text files, .gz files or folders")->required();
   command->add_option("-o,--output", o->output, "Folder of the data set")->required();
-  command->add_option("--seq-len", o->seq_len, "Tokens a sample predicts")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--seq-len", o->seq_len, "Tokens a sample predicts")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", o->json, "Print one JSON document");
   command->callback([o] { pack(*o); });
 }

@@ -15,22 +15,25 @@ void demo(const DemoOptions& options) {
   const auto begin = last;
   const DemoResult result = run_demo(options, [&](int number, const std::string& name, const std::string& text) {
     const auto now = Clock::now();
-    fmt::print("[{}/9] {:<10} {:>8}  ", number, name, format_seconds(std::chrono::duration<double>(now - last).count()));
+    fmt::print("[{}/9] {:<10} {:>8}  ", number, name,
+               format_seconds(std::chrono::duration<double>(now - last).count()));
     std::string indented;
     for (const char c : text) indented += c == '\n' ? std::string("\n") + std::string(27, ' ') : std::string(1, c);
     fmt::print("{}\n", indented);
     std::fflush(stdout);
     last = now;
   });
-  fmt::print("\n{}\n(all of it in {})\n", result.summary, format_seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
+  fmt::print("\n{}\n(all of it in {})\n", result.summary,
+             format_seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
   if (!result.drill.passed()) set_status(static_cast<int>(Code::finding));
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "demo", "Run the whole loop on this machine: train, measure, calibrate, predict, compare, plan, recover, report\nExample: windtunnel demo");
+  CLI::App* command = app.add_subcommand("demo",
+                                         "Run the whole loop on this machine: train, measure, calibrate, predict, "
+                                         "compare, plan, recover, report\nExample: windtunnel demo");
   auto o = std::make_shared<DemoOptions>();
   command->add_option("-o,--output", o->folder, "Folder for everything the demo writes")->capture_default_str();
   command->callback([o] { demo(*o); });

@@ -1,12 +1,12 @@
 // windtunnel drill: real faults in real training, recovery proved bit by bit.
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/experiments/drill.hpp"
-#include "reports/build/proof_report.hpp"
 #include "planner/experiments/system_text.hpp"
+#include "reports/build/proof_report.hpp"
 #include "reports/render/text.hpp"
 
 namespace wt {
@@ -27,8 +27,10 @@ void drill(const Options& o) {
     fmt::print("{}\n", to_json(result).dump(1));
   } else {
     fmt::print("{}", text_table(drill_table(result)));
-    fmt::print("{}\n", result.passed() ? "Recovery was exact: losses, parameters, optimizer state and sample order are bitwise equal in every case."
-                                       : "Recovery was NOT exact; the differences stand above and in the folders of the cases.");
+    fmt::print("{}\n", result.passed()
+                           ? "Recovery was exact: losses, parameters, optimizer state and sample order are bitwise "
+                             "equal in every case."
+                           : "Recovery was NOT exact; the differences stand above and in the folders of the cases.");
   }
   if (!result.passed()) set_status(static_cast<int>(Code::finding));
 }
@@ -36,8 +38,9 @@ void drill(const Options& o) {
 }  // namespace
 
 void add_drill(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "drill", "Kill ranks of a real run and prove that recovery is exact\nExample: windtunnel drill configs/faults/kill-rank.yaml");
+  CLI::App* command = app.add_subcommand("drill",
+                                         "Kill ranks of a real run and prove that recovery is exact\nExample: "
+                                         "windtunnel drill configs/faults/kill-rank.yaml");
   auto o = std::make_shared<Options>();
   command->add_option("FAULTS", o->faults, "Fault scenario: a file or a preset of configs/faults")->required();
   command->add_option("-o,--output", o->output, "Folder for the runs of the drill")->capture_default_str();

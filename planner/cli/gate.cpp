@@ -24,23 +24,29 @@ std::vector<std::filesystem::path> profiles_in(const std::string& place) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(place))
     if (entry.path().extension() == ".json") files.push_back(entry.path());
-  if (files.empty()) throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
+  if (files.empty())
+    throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
   std::sort(files.begin(), files.end());
   return files;
 }
 
 void compare_profiles(const Options& o) {
   if (o.base.empty() || o.current.empty())
-    throw_error(Code::usage, "gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
+    throw_error(Code::usage,
+                "gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
                 o.base.empty() ? 0 : 1);
   GateOptions options;
   options.strict = o.strict;
   options.allow_missing = o.allow_missing;
   options.ignored_facts = o.ignore;
-  const GateResult result = compare(read_gate_input(profiles_in(o.base)), read_gate_input(profiles_in(o.current)), options);
+  const GateResult result =
+      compare(read_gate_input(profiles_in(o.base)), read_gate_input(profiles_in(o.current)), options);
   if (!o.junit.empty()) put_document(gate_junit(result), o.junit);
   if (o.junit != "-")
-    put_document(o.json ? json_text(gate_json(result)) : o.markdown ? gate_markdown(result) : gate_text(result, o.all), "");
+    put_document(o.json       ? json_text(gate_json(result))
+                 : o.markdown ? gate_markdown(result)
+                              : gate_text(result, o.all),
+                 "");
   set_status(result.exit_status());
 }
 
@@ -50,7 +56,8 @@ void add_selftest(CLI::App& gate) {
     bool json = false;
   };
   CLI::App* command = gate.add_subcommand(
-      "selftest", "How often the gate cries wolf and what it finds, on recorded H100 timings\nExample: windtunnel gate selftest");
+      "selftest",
+      "How often the gate cries wolf and what it finds, on recorded H100 timings\nExample: windtunnel gate selftest");
   auto o = std::make_shared<SelftestCommand>();
   command->add_option("--seed", o->seed, "Seed of the draws")->capture_default_str();
   command->add_flag("--json", o->json, "Print one JSON document");
@@ -65,10 +72,9 @@ void add_selftest(CLI::App& gate) {
 }  // namespace
 
 void add_gate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "gate",
-      "Block a merge on a real performance regression, and on nothing else\n"
-      "Example: windtunnel gate base.json new.json --junit gate.xml");
+  CLI::App* command = app.add_subcommand("gate",
+                                         "Block a merge on a real performance regression, and on nothing else\n"
+                                         "Example: windtunnel gate base.json new.json --junit gate.xml");
   auto o = std::make_shared<Options>();
   command->add_option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
   command->add_option("NEW", o->current, "The same after the change");

@@ -16,9 +16,9 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
 #include "planner/cli/command.hpp"
-#include "reports/build/health_report.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/experiments/trainer_process.hpp"
+#include "reports/build/health_report.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {
@@ -76,7 +76,8 @@ void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, boo
   if (fleet.nodes.size() == 1)
     if (Table measured = measured_table(fleet.nodes.front()); !measured.rows.empty())
       report.sections.push_back({"measured", "What was measured", {}, {measured}});
-  if (!fleet.links.empty()) report.sections.push_back({"links", "All-reduces between neighbouring nodes", {}, {links_table(fleet.links)}});
+  if (!fleet.links.empty())
+    report.sections.push_back({"links", "All-reduces between neighbouring nodes", {}, {links_table(fleet.links)}});
   report.provenance = provenance();
   put_report(report, json);
   const bool unwell = watched && verdict.training->ailment != Ailment::fine;
@@ -93,7 +94,8 @@ void check_node(const Options& o) {
   fleet.nodes = {collect_node(options, [&](const std::string& what) {
     if (terminal) fmt::print(stderr, "{}\n", what);
   })};
-  if (const auto& failures = fleet.nodes.front().failures; !failures.empty()) throw Error(Code::runtime, failures.front());
+  if (const auto& failures = fleet.nodes.front().failures; !failures.empty())
+    throw Error(Code::runtime, failures.front());
   add_told(fleet.nodes.front(), told, o);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);
@@ -177,18 +179,21 @@ void add_health(CLI::App& app) {
   command->add_option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
   command->add_flag("--quick", o->quick, "Fewer repetitions and a smaller file");
   command->add_option("--storage", o->storage, "Folder to write and read a file in")->capture_default_str();
-  CLI::Option* fabric = command->add_flag(
-      "--fabric", o->fabric,
-      "All nodes at once, their GPUs and all-reduces between neighbours: under Slurm, MPI or torchrun --no-python, one rank a "
-      "GPU; without a launcher one local rank a GPU");
+  CLI::Option* fabric = command->add_flag("--fabric", o->fabric,
+                                          "All nodes at once, their GPUs and all-reduces between neighbours: under "
+                                          "Slurm, MPI or torchrun --no-python, one rank a "
+                                          "GPU; without a launcher one local rank a GPU");
   command
-      ->add_option("--ranks", o->ranks,
-                   "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")
+      ->add_option(
+          "--ranks", o->ranks,
+          "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")
       ->needs(fabric)
       ->check(CLI::Range(2, 64));
-  CLI::Option* dcgm = command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
-  CLI::Option* log = command->add_option("--kernel-log", o->kernel_log,
-                      "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
+  CLI::Option* dcgm =
+      command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
+  CLI::Option* log =
+      command->add_option("--kernel-log", o->kernel_log,
+                          "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
   CLI::Option* run = command->add_option("--watch", o->run, "Follow a training run: its output folder");
   command
       ->add_option("--mfu-below", o->mfu_below,

@@ -33,8 +33,10 @@ std::string read_text(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::stringstream text;
   if (!in || !(text << in.rdbuf()))
-    throw_error(Code::usage,
-                "{}: found no readable text, needs the output of nccl-tests, nvbench's JSON or a trace of PyTorch's profiler", file);
+    throw_error(
+        Code::usage,
+        "{}: found no readable text, needs the output of nccl-tests, nvbench's JSON or a trace of PyTorch's profiler",
+        file);
   return text.str();
 }
 
@@ -119,15 +121,20 @@ Report benchmarks(const NvbenchResult& result) {
   Report report;
   const std::vector<Measurement>& all = result.profile.measurements;
   report.title = "Import of nvbench";
-  report.answer = fmt::format("{} {} of nvbench on {}.", all.size(), all.size() == 1 ? "measurement" : "measurements", result.profile.fingerprint.at("device"));
-  Table table{.title = "Cold runs",
-              .columns = {{"benchmark"}, {"samples", "", Align::right}, {"median", "us", Align::right}, {"spread", "%", Align::right}}};
+  report.answer = fmt::format("{} {} of nvbench on {}.", all.size(), all.size() == 1 ? "measurement" : "measurements",
+                              result.profile.fingerprint.at("device"));
+  Table table{
+      .title = "Cold runs",
+      .columns = {
+          {"benchmark"}, {"samples", "", Align::right}, {"median", "us", Align::right}, {"spread", "%", Align::right}}};
   std::size_t means = 0;
   for (const Measurement& m : all) {
-    table.rows.push_back({m.name(), count(m.samples.size()), number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)), percent(spread(m))});
+    table.rows.push_back({m.name(), count(m.samples.size()),
+                          number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)), percent(spread(m))});
     means += m.samples.size() == 1 ? 1 : 0;
   }
-  if (means > 0) table.note = fmt::format("{} of one sample: the mean that --json keeps; --jsonbin keeps every sample.", means);
+  if (means > 0)
+    table.note = fmt::format("{} of one sample: the mean that --json keeps; --jsonbin keeps every sample.", means);
   report.sections.push_back({"benchmarks", "What was measured", {}, {table}});
   Table skipped{.title = "Skipped", .columns = {{"benchmark"}, {"reason"}}};
   nlohmann::json list = nlohmann::json::array();
@@ -146,7 +153,8 @@ void add_cluster(Profile& profile, const std::string& name) {
   if (cluster.shared_cores())
     throw_error(Code::usage, "--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
   if (!cluster.others.empty())
-    throw_error(Code::usage, "--cluster {}: found nodes of several kinds, needs a cluster of those that were measured", name);
+    throw_error(Code::usage, "--cluster {}: found nodes of several kinds, needs a cluster of those that were measured",
+                name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
   const auto sheet = data_sheet(cluster.gpu_name);
@@ -167,14 +175,15 @@ void import_file(const Options& o) {
     // Profilers of many versions write these: laxer than our own files, where a key given twice is an error.
     const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
     if (!is_chrome_trace(document) && !is_nvbench(document))
-      throw_error(Code::usage,
-                  "{}: found {}, needs the text that nccl-tests print (with algbw and busbw), the JSON of nvbench (with "
-                  "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
-                  o.file,
-                  document.is_discarded()         ? "none of the three, or broken JSON"
-                  : is_google_benchmark(document) ? "Google Benchmark's JSON, which gate and calibrate read as it is"
-                  : document.contains("schema")   ? "a file of our own"
-                                                  : "other JSON");
+      throw_error(
+          Code::usage,
+          "{}: found {}, needs the text that nccl-tests print (with algbw and busbw), the JSON of nvbench (with "
+          "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
+          o.file,
+          document.is_discarded()         ? "none of the three, or broken JSON"
+          : is_google_benchmark(document) ? "Google Benchmark's JSON, which gate and calibrate read as it is"
+          : document.contains("schema")   ? "a file of our own"
+                                          : "other JSON");
     if (is_nvbench(document)) {
       NvbenchResult result = from_nvbench(document, o.file);
       report = benchmarks(result);
@@ -199,7 +208,9 @@ void add_import(CLI::App& app) {
                          "Make a profile of what other tools measured: nccl-tests, nvbench, PyTorch's profiler\n"
                          "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
+  command
+      ->add_option("FILE", o->file,
+                   "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
       ->required();
   command->add_option(
       "--cluster", o->cluster,

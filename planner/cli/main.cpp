@@ -24,7 +24,8 @@ constexpr const char* kFooter =
 std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return "";
   std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
   for (const auto& name : names)
     if (name == argv[1]) return "";
   const std::string near = nearest(argv[1], names);
@@ -39,8 +40,10 @@ std::string unknown_subcommand(const CLI::App& app, int argc, char** argv) {
 void set_status(int found) { status = found; }
 
 void put_document(const std::string& document, const std::string& file) {
-  if (file.empty() || file == "-") fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
-  else write_file_atomically(file, document);
+  if (file.empty() || file == "-")
+    fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
+  else
+    write_file_atomically(file, document);
 }
 
 int run_command_line(int argc, char** argv) {
@@ -48,11 +51,12 @@ int run_command_line(int argc, char** argv) {
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of every subcommand");
-  for (auto add : {add_demo, add_data, add_train, add_bench, add_import, add_profile, add_calibrate, add_compare, add_simulate, add_plan, add_whatif, add_drill, add_gate,
-                   add_health, add_report, add_validate})
+  for (auto add : {add_demo, add_data, add_train, add_bench, add_import, add_profile, add_calibrate, add_compare,
+                   add_simulate, add_plan, add_whatif, add_drill, add_gate, add_health, add_report, add_validate})
     add(app);
   try {
-    if (const std::string unknown = unknown_subcommand(app, argc, argv); !unknown.empty()) throw Error(Code::usage, unknown);
+    if (const std::string unknown = unknown_subcommand(app, argc, argv); !unknown.empty())
+      throw Error(Code::usage, unknown);
     app.parse(argc, argv);
     return status;
   } catch (const CLI::ParseError& e) {

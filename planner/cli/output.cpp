@@ -34,8 +34,10 @@ std::string command_line() {
 }  // namespace
 
 void put_report(const Report& report, bool json) {
-  if (json) fmt::print("{}", json_text(report_json(report)));
-  else fmt::print("{}", text_report(report, {.color = use_color(Color::automatic, STDOUT_FILENO)}));
+  if (json)
+    fmt::print("{}", json_text(report_json(report)));
+  else
+    fmt::print("{}", text_report(report, {.color = use_color(Color::automatic, STDOUT_FILENO)}));
 }
 
 void write_report_file(const Report& report, const std::string& file) {
@@ -45,7 +47,8 @@ void write_report_file(const Report& report, const std::string& file) {
   if (ending == ".md") return write_file_atomically(file, markdown_report(report));
   if (ending == ".json") return write_file_atomically(file, json_text(report_json(report)));
   if (ending == ".txt") return write_file_atomically(file, text_report(report));
-  throw_error(Code::usage, "-o {}: found the ending '{}', allowed .html, .md, .json and .txt; name the file so, or '-' for text",
+  throw_error(Code::usage,
+              "-o {}: found the ending '{}', allowed .html, .md, .json and .txt; name the file so, or '-' for text",
               file, ending);
 }
 
@@ -57,7 +60,8 @@ KeyValues provenance(std::vector<std::pair<std::string, Cell>> entries) {
     const auto it = facts.find(key);
     return it == facts.end() ? std::string("not known") : it->second;
   };
-  out.entries = {{"command", command_line()}, {"version", WT_VERSION}, {"commit", fact("commit")}, {"date", fact("date")}};
+  out.entries = {
+      {"command", command_line()}, {"version", WT_VERSION}, {"commit", fact("commit")}, {"date", fact("date")}};
   for (auto& entry : entries) out.entries.push_back(std::move(entry));
   return out;
 }
@@ -66,8 +70,8 @@ std::filesystem::path make_folder(const std::string& folder) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure || !std::filesystem::is_directory(folder))
-    throw_error(Code::runtime, "-o {}: cannot be created: {}; needs a folder that can be written, choose another", folder,
-                failure ? failure.message() : "a file is in the way");
+    throw_error(Code::runtime, "-o {}: cannot be created: {}; needs a folder that can be written, choose another",
+                folder, failure ? failure.message() : "a file is in the way");
   return folder;
 }
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gate/gate.hpp"
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "reports/build/profile_report.hpp"

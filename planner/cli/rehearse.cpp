@@ -1,19 +1,19 @@
-// windtunnel train --rehearse: chooses what of the plan fits here, has windtunnel-train run one rank of it, and lays what
-// was measured beside the predictions and the plan.
+// windtunnel train --rehearse: chooses what of the plan fits here, has windtunnel-train run one rank of it, and lays
+// what was measured beside the predictions and the plan.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "configs/spec/find.hpp"
+#include "configs/spec/study.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/find.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
-#include "configs/spec/study.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/experiments/reduced_run.hpp"
-#include "reports/build/rehearsal_report.hpp"
 #include "planner/experiments/trainer_process.hpp"
+#include "reports/build/rehearsal_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/kernels/machine_model.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -31,15 +31,21 @@ struct Options {
 fs::path run_file(const std::string& name) {
   const fs::path file = find_config("runs", name);
   if (file.extension() == ".json")
-    throw_error(Code::usage, "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan wrote beside it", file.string());
+    throw_error(Code::usage,
+                "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan "
+                "wrote beside it",
+                file.string());
   return file;
 }
 
 MachineModel prices(const std::string& file, DeviceKind device) {
   MachineModel model(read_machine(file));
   if (model.synchronous_host() != (device == DeviceKind::cpu))
-    throw_error(Code::usage, "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there", file,
-                model.synchronous_host() ? "a CPU" : "GPUs", device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
+    throw_error(
+        Code::usage,
+        "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
+        file, model.synchronous_host() ? "a CPU" : "GPUs",
+        device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
   return model;
 }
 
@@ -47,10 +53,12 @@ void price_all(const MachineModel& machine, const RunSpec& run, const fs::path& 
   const Program program = rank_program(run);
   try {
     for (const OpInstance& op : unroll(program))
-      if (!op.op->asynchronous() && !op.op->work.empty()) machine.segment(*op.op, static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
+      if (!op.op->asynchronous() && !op.op->work.empty())
+        machine.segment(*op.op, static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
   } catch (const Error& e) {
     if (!kept) throw;
-    throw_error(e.code(), "{}; the shapes of this rehearsal: windtunnel bench kernels --quick --run {}", e.what(), run_yaml.string());
+    throw_error(e.code(), "{}; the shapes of this rehearsal: windtunnel bench kernels --quick --run {}", e.what(),
+                run_yaml.string());
   }
 }
 
@@ -59,8 +67,8 @@ void rehearse(const Options& o) {
   const RunSpec plan = read_run(file);
   const auto figures = read_plan_figures(file, plan);
   const std::vector<std::string> names = !plan.rehearsal.routing.empty() ? std::vector{plan.rehearsal.routing}
-                                         : figures                      ? figures->routing
-                                                                        : routing_for_model(plan.model);
+                                         : figures                       ? figures->routing
+                                                                         : routing_for_model(plan.model);
   const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens()).source; };
   RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();
@@ -79,20 +87,25 @@ void rehearse(const Options& o) {
   if (!o.machine.empty()) machine = prices(o.machine, run.device), price_all(*machine, run, run_yaml, kept);
 
   const std::string reduced = reduction(plan, run);
-  fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(), reduced.empty() ? "" : " " + reduced);
+  fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(),
+             reduced.empty() ? "" : " " + reduced);
   run_trainer({"train", "--rehearse", run_yaml.string(), "-o", folder.string()}, folder / "log.txt");
 
   Rehearsal result = read_rehearsal_result(plan, run, folder, *source, *plan_source, machine ? &*machine : nullptr);
   result.figures = figures;
   Report report = rehearsal_report(result);
-  report.provenance = provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", machine ? o.machine : "none"}});
+  report.provenance =
+      provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", machine ? o.machine : "none"}});
   if (!machine)
-    report.sections[0].items.push_back(Callout{
-        Status::none, "For predicted times of these shapes",
-        fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel calibrate {0}/bench.json -o {0}/machine.json; then "
-                    "again with --machine {0}/machine.json", kept ? o.output : "out/rehearsal")});
+    report.sections[0].items.push_back(
+        Callout{Status::none, "For predicted times of these shapes",
+                fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel "
+                            "calibrate {0}/bench.json -o {0}/machine.json; then "
+                            "again with --machine {0}/machine.json",
+                            kept ? o.output : "out/rehearsal")});
   if (kept)
-    for (const fs::path& written : write_report(report, folder, "report")) fmt::print(stderr, "wrote {}\n", written.string());
+    for (const fs::path& written : write_report(report, folder, "report"))
+      fmt::print(stderr, "wrote {}\n", written.string());
   put_report(report, o.json);
   if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
 }

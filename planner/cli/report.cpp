@@ -12,10 +12,9 @@ void add_report(CLI::App& app) {
   struct Options {
     std::string result, output = "-";
   };
-  CLI::App* command = app.add_subcommand(
-      "report",
-      "Draw a kept report (JSON) as HTML, Markdown or text\n"
-      "Example: windtunnel report out/simulate/report.json -o report.html");
+  CLI::App* command = app.add_subcommand("report",
+                                         "Draw a kept report (JSON) as HTML, Markdown or text\n"
+                                         "Example: windtunnel report out/simulate/report.json -o report.html");
   auto o = std::make_shared<Options>();
   command->add_option("RESULT", o->result, "Report written with --json or -o by another subcommand")->required();
   command->add_option("-o,--output", o->output, "File; its ending says the format: .html, .md, .json, .txt; '-': text")

@@ -2,10 +2,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/atomic_file.hpp"
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/study.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "reports/build/simulate_report.hpp"
@@ -14,9 +14,9 @@
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
-#include "sim/cost/stacks/stack_cost.hpp"
 
 namespace wt {
 namespace {
@@ -30,11 +30,15 @@ struct Options {
 std::unique_ptr<OpCost> prices(const Options& o, const ClusterSpec& cluster, std::int64_t ranks) {
   const int given = !o.machine.empty() + !o.profiles.empty() + !o.stack.empty();
   if (given != 1)
-    throw_error(Code::usage, "simulate: found {}; needs one of --machine machine.json (see windtunnel calibrate), --profile PROFILE, for "
-                "instance --profile h100-published, and --stack STACK, for instance --stack torchtitan", given == 0 ? "no prices" : "several prices");
+    throw_error(
+        Code::usage,
+        "simulate: found {}; needs one of --machine machine.json (see windtunnel calibrate), --profile PROFILE, for "
+        "instance --profile h100-published, and --stack STACK, for instance --stack torchtitan",
+        given == 0 ? "no prices" : "several prices");
   if (o.stack.empty()) cluster.check_one_gpu(ranks);
   if (!o.stack.empty())
-    return std::make_unique<StackCost>(cluster, read_stack(o.stack), run_reference(configs_folder() / "measurements", read_stacks()));
+    return std::make_unique<StackCost>(cluster, read_stack(o.stack),
+                                       run_reference(configs_folder() / "measurements", read_stacks()));
   if (!o.machine.empty()) {
     auto model = std::make_unique<MachineModel>(read_machine(o.machine));
     if (o.allow_assumed) model->allow_assumed(true);
@@ -60,7 +64,10 @@ void simulate(const Options& o) {
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
   if (!o.stack.empty() && step.run.precision != Precision::bf16)
-    throw_error(Code::usage, "simulate: found precision fp32 with --stack {}; published runs are of bf16: needs amp_bf16, or a profile", o.stack);
+    throw_error(
+        Code::usage,
+        "simulate: found precision fp32 with --stack {}; published runs are of bf16: needs amp_bf16, or a profile",
+        o.stack);
   const std::unique_ptr<OpCost> model = prices(o, step.cluster, step.run.layout.world());
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
@@ -68,7 +75,8 @@ void simulate(const Options& o) {
   step.routing = routing->description();
   if (o.routing.empty() && loads.front() != "balanced") {
     step.routing_evidence = Evidence::assumed;  // of another model of this shape, or of this one on other text
-    step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts, step.run.model.top_k);
+    step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts,
+                                step.run.model.top_k);
   }
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
@@ -78,7 +86,8 @@ void simulate(const Options& o) {
   Report report = simulate_report(step);
   std::string sources = o.stack.empty() ? o.machine : o.stack + ", published runs";
   for (const std::string& profile : o.profiles) sources += (sources.empty() ? "" : ", ") + profile;
-  report.provenance = provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", sources}, {"routing", step.routing}});
+  report.provenance =
+      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", sources}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
   put_report(report, o.json);
@@ -96,10 +105,15 @@ void add_simulate(CLI::App& app) {
   command->add_option("RUN", o->run, "Run file (YAML), or a preset of configs/runs")->required();
   command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
   command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate");
-  command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")->allow_extra_args(false);
-  command->add_option("--stack", o->stack, "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
-  command->add_option("--routing", o->routing, "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
-                      "'balanced'; default: recorded with as many experts and choices, else stretched-olmoe")->allow_extra_args(false);
+  command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")
+      ->allow_extra_args(false);
+  command->add_option("--stack", o->stack,
+                      "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
+  command
+      ->add_option("--routing", o->routing,
+                   "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
+                   "'balanced'; default: recorded with as many experts and choices, else stretched-olmoe")
+      ->allow_extra_args(false);
   command->add_option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
   command->add_flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
   command->add_flag("--json", o->json, "Print one JSON document");

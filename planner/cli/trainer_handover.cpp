@@ -40,7 +40,11 @@ void add_handover(CLI::App& app, const std::string& name, const std::string& des
 
 }  // namespace
 
-void add_train(CLI::App& app) { add_handover(app, "train", "Train a MoE model on local ranks; records a profile, routing and a trace"); }
-void add_bench(CLI::App& app) { add_handover(app, "bench", "Measure kernels and collectives on this machine; records a profile"); }
+void add_train(CLI::App& app) {
+  add_handover(app, "train", "Train a MoE model on local ranks; records a profile, routing and a trace");
+}
+void add_bench(CLI::App& app) {
+  add_handover(app, "bench", "Measure kernels and collectives on this machine; records a profile");
+}
 
 }  // namespace wt

@@ -43,8 +43,9 @@ Validation validate_kernels(const Options& o) {
   const std::string& file = o.file;
   return {.subject = "kernels",
           .file = file,
-          .method = "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
-                    "its source where it is attention.",
+          .method =
+              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
+              "its source where it is attention.",
           .baseline = "MFU is constant",
           .rows = judge_kernels(read_kernel_rows(file), kernel_reference())};
 }

@@ -46,16 +46,19 @@ std::int64_t first_recorded(const RunSpec& run, std::int64_t measured_steps) {
 }
 
 /// Highest memory replay of a rank over the steps whose peak was measured: routing moves it from step to step.
-double highest_peak(const ProgramSet& programs, const RunSpec& run, const RoutingSource& routing, std::int64_t rank, std::int64_t steps) {
+double highest_peak(const ProgramSet& programs, const RunSpec& run, const RoutingSource& routing, std::int64_t rank,
+                    std::int64_t steps) {
   const Mesh mesh(run.layout);
   const auto sources = mesh.members(Axis::expert, mesh.group_index(Axis::expert, rank));
   const std::size_t own = static_cast<std::size_t>(mesh.coordinate(Axis::expert, rank));
-  const Program& program = programs.programs[static_cast<std::size_t>(programs.class_of_rank[static_cast<std::size_t>(rank)])];
+  const Program& program =
+      programs.programs[static_cast<std::size_t>(programs.class_of_rank[static_cast<std::size_t>(rank)])];
   double peak = 0;
   for (std::int64_t step = first_recorded(run, steps); step <= run.steps; ++step)
     peak = std::max(peak, replay_memory(program, [&](int microbatch, int layer) {
                             std::vector<std::vector<double>> counts;
-                            for (std::int64_t source : sources) counts.push_back(routing.counts(step, microbatch, layer, source));
+                            for (std::int64_t source : sources)
+                              counts.push_back(routing.counts(step, microbatch, layer, source));
                             return rows_received(counts, run.layout, layer)[own];
                           }).peak_bytes);
   return peak;
@@ -81,11 +84,14 @@ ClusterSpec this_machine(std::int64_t ranks) {
 double RunComparison::predicted_step_s() const { return slowest(predicted); }
 double RunComparison::measured_step_s() const { return slowest(measured); }
 double RunComparison::step_error() const { return predicted_step_s() / measured_step_s() - 1; }
-double RunComparison::exposed_error() const { return (mean_exposed(predicted) - mean_exposed(measured)) / measured_step_s(); }
+double RunComparison::exposed_error() const {
+  return (mean_exposed(predicted) - mean_exposed(measured)) / measured_step_s();
+}
 double RunComparison::peak_error() const {
   double worst = 0;
   for (std::size_t r = 0; r < measured.size(); ++r)
-    if (const double error = predicted[r].peak_bytes / measured[r].peak_bytes - 1; std::abs(error) > std::abs(worst)) worst = error;
+    if (const double error = predicted[r].peak_bytes / measured[r].peak_bytes - 1; std::abs(error) > std::abs(worst))
+      worst = error;
   return worst;
 }
 
@@ -139,10 +145,21 @@ json to_json(const RunComparison& c) {
   json predicted = json::array(), measured = json::array();
   for (const RankFigures& f : c.predicted) predicted.push_back(to_json(f));
   for (const RankFigures& f : c.measured) measured.push_back(to_json(f));
-  return {{"run", c.name}, {"layout", c.layout}, {"calibrated_on", c.calibrated_on}, {"measured_steps", c.measured_steps}, {"cores_used_by_others", c.cores_used_by_others},
-          {"predicted_step_s", c.predicted_step_s()}, {"predicted_low_s", c.predicted_low_s}, {"predicted_high_s", c.predicted_high_s},
-          {"measured_step_s", c.measured_step_s()}, {"step_error", c.step_error()}, {"exposed_error", c.exposed_error()},
-          {"peak_error", c.peak_error()}, {"same_op_ids", c.same_ops}, {"predicted", predicted}, {"measured", measured}};
+  return {{"run", c.name},
+          {"layout", c.layout},
+          {"calibrated_on", c.calibrated_on},
+          {"measured_steps", c.measured_steps},
+          {"cores_used_by_others", c.cores_used_by_others},
+          {"predicted_step_s", c.predicted_step_s()},
+          {"predicted_low_s", c.predicted_low_s},
+          {"predicted_high_s", c.predicted_high_s},
+          {"measured_step_s", c.measured_step_s()},
+          {"step_error", c.step_error()},
+          {"exposed_error", c.exposed_error()},
+          {"peak_error", c.peak_error()},
+          {"same_op_ids", c.same_ops},
+          {"predicted", predicted},
+          {"measured", measured}};
 }
 
 }  // namespace wt

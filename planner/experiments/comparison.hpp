@@ -25,12 +25,13 @@ struct RunComparison {
   std::string layout;
   bool calibrated_on = false;  ///< the machine model has seen this run
   std::int64_t measured_steps = 0;
-  double cores_used_by_others = 0;  ///< by other programs of the machine while the run was measured
-  std::vector<RankFigures> predicted, measured;  ///< by rank: medians over the measured steps (predicted: of the last kRecordedSteps), and their highest peak
+  double cores_used_by_others = 0;               ///< by other programs of the machine while the run was measured
+  std::vector<RankFigures> predicted, measured;  ///< by rank: medians over the measured steps (predicted: of the last
+                                                 ///< kRecordedSteps), and their highest peak
   double predicted_low_s = 0, predicted_high_s = 0;
   std::vector<StepTimeline> predicted_timelines, measured_timelines;  ///< of one step, the same of both
-  std::array<double, 4> evidence_s{};  ///< of the predicted step, by Evidence
-  bool same_ops = false;               ///< both timelines carry the same op ids in the same order, on every rank
+  std::array<double, 4> evidence_s{};                                 ///< of the predicted step, by Evidence
+  bool same_ops = false;  ///< both timelines carry the same op ids in the same order, on every rank
 
   double predicted_step_s() const;  ///< slowest rank
   double measured_step_s() const;

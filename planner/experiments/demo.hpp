@@ -1,4 +1,5 @@
-// The demonstration: the whole loop on this machine, measured -> calibrated -> predicted -> compared -> planned -> proved.
+// The demonstration: the whole loop on this machine, measured -> calibrated -> predicted -> compared -> planned ->
+// proved.
 #pragma once
 #include <filesystem>
 #include <functional>

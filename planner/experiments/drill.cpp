@@ -21,7 +21,8 @@ using nlohmann::json;
 std::vector<json> read_metrics(const fs::path& folder) {
   std::ifstream in(folder / "metrics.jsonl");
   std::vector<json> steps;
-  for (std::string line; std::getline(in, line);) steps.push_back(parse_json(line, (folder / "metrics.jsonl").string()));
+  for (std::string line; std::getline(in, line);)
+    steps.push_back(parse_json(line, (folder / "metrics.jsonl").string()));
   return steps;
 }
 
@@ -38,17 +39,21 @@ std::map<std::string, std::vector<float>> read_state(const fs::path& folder) {
 
 /// Bitwise: NaNs with the same bits are equal, 0 and -0 are not.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::equal(reinterpret_cast<const char*>(a.data()), reinterpret_cast<const char*>(a.data() + a.size()),
-                                            reinterpret_cast<const char*>(b.data()));
+  return a.size() == b.size() &&
+         std::equal(reinterpret_cast<const char*>(a.data()), reinterpret_cast<const char*>(a.data() + a.size()),
+                    reinterpret_cast<const char*>(b.data()));
 }
 
 void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, DrillCase& out) {
   out.losses_equal = out.samples_equal = expected.size() == found.size();
-  if (!out.losses_equal) out.differences.push_back(fmt::format("{} steps instead of {}", found.size(), expected.size()));
+  if (!out.losses_equal)
+    out.differences.push_back(fmt::format("{} steps instead of {}", found.size(), expected.size()));
   for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
     for (const char* key : {"loss", "aux_loss", "z_loss", "grad_norm", "lr"})
       if (expected[i].at(key) != found[i].at(key)) {
-        if (out.losses_equal) out.differences.push_back(fmt::format("step {}: {} is {}, not {}", i + 1, key, found[i].at(key).dump(), expected[i].at(key).dump()));
+        if (out.losses_equal)
+          out.differences.push_back(fmt::format("step {}: {} is {}, not {}", i + 1, key, found[i].at(key).dump(),
+                                                expected[i].at(key).dump()));
         out.losses_equal = false;
       }
     if (expected[i].at("samples") != found[i].at("samples")) {
@@ -58,8 +63,8 @@ void compare_metrics(const std::vector<json>& expected, const std::vector<json>&
   }
 }
 
-void compare_state(const std::map<std::string, std::vector<float>>& expected, const std::map<std::string, std::vector<float>>& found,
-                   DrillCase& out) {
+void compare_state(const std::map<std::string, std::vector<float>>& expected,
+                   const std::map<std::string, std::vector<float>>& found, DrillCase& out) {
   out.parameters_equal = out.optimizer_equal = expected.size() == found.size() && !expected.empty();
   for (const auto& [key, values] : expected) {
     const auto it = found.find(key);
@@ -76,7 +81,8 @@ void read_recovery(const fs::path& folder, DrillCase& out) {
   out.restarts = static_cast<std::int64_t>(agent.at("restarts").size());
   if (out.restarts == 0) return;
   const json& first = agent["restarts"][0];
-  out.cause = fmt::format("rank {} ended with {}", first.at("rank").get<std::int64_t>(), first.at("cause").get<std::string>());
+  out.cause =
+      fmt::format("rank {} ended with {}", first.at("rank").get<std::int64_t>(), first.at("cause").get<std::string>());
   out.resumed_after = first.at("resumed_after").get<std::int64_t>();
   out.replayed = first.at("steps_done").get<std::int64_t>() - out.resumed_after;
   for (const json& step : read_metrics(folder))
@@ -124,8 +130,8 @@ DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const fs::pat
     if (out.cause.empty()) out.differences.push_back("the fault never struck");
     compare_metrics(expected_metrics, read_metrics(place), out);
     compare_state(expected_state, read_state(place), out);
-    said(fmt::format("{}: {}; recovered from step {} in {:.1f} s, {}", out.name, out.cause, out.resumed_after, out.recovery_s,
-                     out.passed() ? "bitwise equal" : "NOT EQUAL: " + out.differences.front()));
+    said(fmt::format("{}: {}; recovered from step {} in {:.1f} s, {}", out.name, out.cause, out.resumed_after,
+                     out.recovery_s, out.passed() ? "bitwise equal" : "NOT EQUAL: " + out.differences.front()));
     result.cases.push_back(std::move(out));
   }
   return result;
@@ -134,12 +140,21 @@ DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const fs::pat
 json to_json(const DrillResult& result) {
   json cases = json::array();
   for (const DrillCase& c : result.cases)
-    cases.push_back({{"name", c.name}, {"fault", c.fault}, {"cause", c.cause}, {"restarts", c.restarts}, {"resumed_after", c.resumed_after},
-                     {"steps_replayed", c.replayed}, {"recovery_s", c.recovery_s}, {"losses_equal", c.losses_equal},
-                     {"samples_equal", c.samples_equal}, {"parameters_equal", c.parameters_equal},
-                     {"optimizer_equal", c.optimizer_equal}, {"differences", c.differences}, {"passed", c.passed()}});
-  return {{"schema", "windtunnel.drill/1"}, {"name", result.name}, {"run", result.run}, {"steps", result.steps},
-          {"passed", result.passed()}, {"cases", cases}};
+    cases.push_back({{"name", c.name},
+                     {"fault", c.fault},
+                     {"cause", c.cause},
+                     {"restarts", c.restarts},
+                     {"resumed_after", c.resumed_after},
+                     {"steps_replayed", c.replayed},
+                     {"recovery_s", c.recovery_s},
+                     {"losses_equal", c.losses_equal},
+                     {"samples_equal", c.samples_equal},
+                     {"parameters_equal", c.parameters_equal},
+                     {"optimizer_equal", c.optimizer_equal},
+                     {"differences", c.differences},
+                     {"passed", c.passed()}});
+  return {{"schema", "windtunnel.drill/1"}, {"name", result.name},       {"run", result.run},
+          {"steps", result.steps},          {"passed", result.passed()}, {"cases", cases}};
 }
 
 }  // namespace wt

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "bench/profile/nvml.hpp"
+#include "configs/spec/recompute_mask.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "configs/spec/recompute_mask.hpp"
 
 namespace wt {
 namespace {
@@ -22,22 +22,27 @@ constexpr double kMemoryShare = 0.75;
 /// One core gives 20 to 100 GFLOP/s, a GPU of today 200 to 1,000 TFLOP/s, so a step is one to five seconds.
 constexpr double kCoreFlops = 1e11, kDeviceFlops = 1e15;
 
-std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& model, const char* what, std::int64_t unit) {
+std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& model, const char* what,
+                  std::int64_t unit) {
   if (value % divisor != 0 || (value / divisor) % unit != 0)
-    throw_error(Code::usage, "rehearsal.width: {} of {} is {}, over {} it is no multiple of {}, which kernels need; take a wider fraction",
-                what, model.name, value, divisor, unit);
+    throw_error(
+        Code::usage,
+        "rehearsal.width: {} of {} is {}, over {} it is no multiple of {}, which kernels need; take a wider fraction",
+        what, model.name, value, divisor, unit);
   return value / divisor;
 }
 
 /// The run at one point of the reductions; plan.rehearsal.width_divisor says which width it has.
-RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, std::int64_t seq, std::int64_t microbatches) {
+RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, std::int64_t seq,
+               std::int64_t microbatches) {
   RunSpec run = plan;
   run.device = plan.rehearsal.device;
   run.model = scaled_model(plan.model, divisor, plan.precision);
   run.model.layers = layers;
   if (!run.layout.placement.empty()) run.layout.placement.resize(static_cast<std::size_t>(layers));
   run.seq = seq;
-  if (microbatches < plan.microbatches()) run.global_batch = plan.layout.data_ranks() * plan.layout.microbatch * microbatches;
+  if (microbatches < plan.microbatches())
+    run.global_batch = plan.layout.data_ranks() * plan.layout.microbatch * microbatches;
   run.rehearsal.width_divisor = divisor;
   run.rehearsal.layers = layers;
   run.rehearsal.seq = seq;
@@ -46,7 +51,9 @@ RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, s
 
 struct Need {
   double memory_bytes = 0, flops = 0;
-  bool within(const RehearsalLimits& limits) const { return memory_bytes <= limits.memory_bytes && flops <= limits.step_flops; }
+  bool within(const RehearsalLimits& limits) const {
+    return memory_bytes <= limits.memory_bytes && flops <= limits.step_flops;
+  }
 };
 
 Need need_of(const RunSpec& run, const RoutingOfRun& routing) {
@@ -59,7 +66,9 @@ Need need_of(const RunSpec& run, const RoutingOfRun& routing) {
 /// Nothing is recomputed in some layers only: the first ones stand for the rest.
 bool alike(const RunSpec& plan) {
   for (std::int64_t layer = 1; layer < plan.model.layers; ++layer)
-    if (mask_of(plan.layout.recompute.of(layer, plan.model.layers)) != mask_of(plan.layout.recompute.of(0, plan.model.layers))) return false;
+    if (mask_of(plan.layout.recompute.of(layer, plan.model.layers)) !=
+        mask_of(plan.layout.recompute.of(0, plan.model.layers)))
+      return false;
   return true;
 }
 
@@ -78,7 +87,9 @@ double free_bytes() {
   std::ifstream in("/proc/meminfo");
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("MemAvailable:")) return 1024 * std::stod(line.substr(line.find(':') + 1));
-  throw_error(Code::runtime, "/proc/meminfo: no MemAvailable; needs Linux 3.14 or newer to choose a size, or all of rehearsal.width, layers and max_seq_len");
+  throw_error(Code::runtime,
+              "/proc/meminfo: no MemAvailable; needs Linux 3.14 or newer to choose a size, or all of rehearsal.width, "
+              "layers and max_seq_len");
 }
 
 }  // namespace
@@ -87,7 +98,9 @@ ModelSpec scaled_model(const ModelSpec& model, std::int64_t divisor, Precision p
   ModelSpec out = model;
   if (divisor == 1) return out;
   const std::int64_t unit = precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
-  for (auto& [width, what] : {std::pair{&out.d_model, "d_model"}, {&out.ffn, "ffn_hidden_size"}, {&out.dense_ffn, "the dense layers' FFN"},
+  for (auto& [width, what] : {std::pair{&out.d_model, "d_model"},
+                              {&out.ffn, "ffn_hidden_size"},
+                              {&out.dense_ffn, "the dense layers' FFN"},
                               {&out.shared_ffn, "the shared experts' width"}})
     *width = over(*width, divisor, model, what, unit);
   out.vocab = (model.vocab + divisor - 1) / divisor;
@@ -95,13 +108,17 @@ ModelSpec scaled_model(const ModelSpec& model, std::int64_t divisor, Precision p
   for (; left % 2 == 0 && out.heads % 2 == 0 && out.kv_heads % 2 == 0; left /= 2) out.heads /= 2, out.kv_heads /= 2;
   out.head_dim = over(out.head_dim, left, model, "the head's width", 2);  // rotary positions turn pairs
   MlaSpec& mla = out.attention.mla;
-  for (auto& [width, factor] : {std::pair{&mla.kv_lora_rank, divisor}, {&mla.q_lora_rank, divisor}, {&mla.qk_nope_head_dim, left},
-                                {&mla.qk_rope_head_dim, left}, {&mla.v_head_dim, left}})
+  for (auto& [width, factor] : {std::pair{&mla.kv_lora_rank, divisor},
+                                {&mla.q_lora_rank, divisor},
+                                {&mla.qk_nope_head_dim, left},
+                                {&mla.qk_rope_head_dim, left},
+                                {&mla.v_head_dim, left}})
     *width = over(*width, factor, model, "a width of its latent attention", 2);
   return out;
 }
 
-std::vector<std::int64_t> RankRouting::sent(std::int64_t step, std::int64_t microbatch, std::int64_t layer, std::int64_t source) const {
+std::vector<std::int64_t> RankRouting::sent(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
+                                            std::int64_t source) const {
   return whole_rows(source_.counts(step, microbatch, layer, source), run_.tokens().of(microbatch));
 }
 
@@ -126,7 +143,8 @@ std::string RankRouting::recording(std::int64_t steps) const {
   for (std::int64_t step = 1; step <= steps; ++step)
     for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch)
       for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
-        for (const std::int64_t source : mesh_.members(Axis::expert, mesh_.group_index(Axis::expert, run_.rehearsal.rank))) {
+        for (const std::int64_t source :
+             mesh_.members(Axis::expert, mesh_.group_index(Axis::expert, run_.rehearsal.rank))) {
           out += fmt::format("\n{},{},{},{}", step, microbatch, layer, source);
           for (const std::int64_t rows : sent(step, microbatch, layer, source)) out += fmt::format(",{}", rows);
         }
@@ -135,7 +153,8 @@ std::string RankRouting::recording(std::int64_t steps) const {
 
 Program rank_program(const RunSpec& run) {
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
-  return std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(run.rehearsal.rank)])]);
+  return std::move(
+      set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(run.rehearsal.rank)])]);
 }
 
 double step_flops(const Program& program, const RowsBound& rows) {
@@ -154,15 +173,19 @@ RehearsalLimits limits_of(DeviceKind device) {
 RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const RehearsalLimits& limits) {
   const RehearsalSpec& asked = plan.rehearsal;
   if (asked.layers > plan.model.layers || asked.seq > plan.seq)
-    throw_error(Code::usage, "rehearsal: found {} layers and max_seq_len {}, the plan has {} and {}; ask for as many or fewer",
+    throw_error(Code::usage,
+                "rehearsal: found {} layers and max_seq_len {}, the plan has {} and {}; ask for as many or fewer",
                 std::max(asked.layers, plan.model.layers), std::max(asked.seq, plan.seq), plan.model.layers, plan.seq);
-  const std::int64_t layers = asked.layers > 0 ? asked.layers : plan.model.layers, seq = asked.seq > 0 ? asked.seq : plan.seq;
+  const std::int64_t layers = asked.layers > 0 ? asked.layers : plan.model.layers,
+                     seq = asked.seq > 0 ? asked.seq : plan.seq;
   const std::int64_t first_divisor = std::max<std::int64_t>(asked.width_divisor, 1);
   RunSpec run = shaped(plan, first_divisor, layers, seq, plan.microbatches());
   Need need = need_of(run, routing);
   if (need.within(limits)) return run;
 
-  const std::int64_t few_layers = asked.layers > 0 ? asked.layers : alike(plan) ? std::min(plan.model.layers, plan.model.dense_layers + kLayers) : plan.model.layers;
+  const std::int64_t few_layers = asked.layers > 0 ? asked.layers
+                                  : alike(plan)    ? std::min(plan.model.layers, plan.model.dense_layers + kLayers)
+                                                   : plan.model.layers;
   const std::int64_t few_microbatches = std::min(plan.microbatches(), kMicrobatches);
   const std::int64_t shortest = asked.seq > 0 ? asked.seq : std::min(plan.seq, kShortestSeq);
   const std::int64_t last_divisor = asked.width_divisor > 0 ? asked.width_divisor : kSmallestWidth;
@@ -174,9 +197,11 @@ RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const Rehe
     }
   if (need.memory_bytes <= limits.memory_bytes) return run;  // the smallest there is: it takes its time
   throw_error(Code::finding,
-              "rehearsal of {}: found a need of {} of tensors at width 1/{}, {} layers and {} tokens a sequence, this machine allows {}; "
+              "rehearsal of {}: found a need of {} of tensors at width 1/{}, {} layers and {} tokens a sequence, this "
+              "machine allows {}; "
               "set rehearsal.width, layers or max_seq_len in the run file smaller, or leave them out",
-              plan.name, format_bytes(need.memory_bytes), run.rehearsal.width_divisor, run.model.layers, run.seq, format_bytes(limits.memory_bytes));
+              plan.name, format_bytes(need.memory_bytes), run.rehearsal.width_divisor, run.model.layers, run.seq,
+              format_bytes(limits.memory_bytes));
 }
 
 }  // namespace wt

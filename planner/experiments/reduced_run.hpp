@@ -13,7 +13,8 @@
 namespace wt {
 
 /// d_model, FFN widths and heads over `divisor`, the vocabulary too (rounded up). Heads are halved while queries' and
-/// keys' both are even, then the head's width is. Throws Error{usage} where a width does not scale to what kernels take.
+/// keys' both are even, then the head's width is. Throws Error{usage} where a width does not scale to what kernels
+/// take.
 ModelSpec scaled_model(const ModelSpec& model, std::int64_t divisor, Precision precision);
 
 /// Steps `first` .. `first + steps - 1` of a routing source as one rank of the run meets them, in whole rows.
@@ -21,7 +22,8 @@ class RankRouting {
  public:
   RankRouting(const RunSpec& run, const RoutingSource& source) : run_(run), source_(source), mesh_(run.layout) {}
   /// Rows that a source rank sends to each logical expert.
-  std::vector<std::int64_t> sent(std::int64_t step, std::int64_t microbatch, std::int64_t layer, std::int64_t source) const;
+  std::vector<std::int64_t> sent(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
+                                 std::int64_t source) const;
   /// Rows that run.rehearsal.rank receives; 0 where experts are not exchanged.
   double received(std::int64_t step, std::int64_t microbatch, std::int64_t layer) const;
   RowsBound rows(std::int64_t step) const;
@@ -43,8 +45,8 @@ struct RehearsalLimits {
   double memory_bytes = 0;  ///< tensors of the rank
   double step_flops = 0;
 };
-/// What the device has free, less what the process itself takes; and a step of a second or two. Throws Error{runtime} where
-/// there is no such device.
+/// What the device has free, less what the process itself takes; and a step of a second or two. Throws Error{runtime}
+/// where there is no such device.
 RehearsalLimits limits_of(DeviceKind device);
 
 /// The routing of a run of this shape (tokens differ with the sequence).
@@ -52,7 +54,8 @@ using RoutingOfRun = std::function<std::unique_ptr<RoutingSource>(const RunSpec&
 
 /// The largest run within the limits that plan.rehearsal allows: as it is where that fits; else the first layers and at
 /// most two microbatches, at the largest width, with the longest sequences that still fit. Throws Error{finding} where
-/// nothing fits, with what the smallest needs, and Error{usage} where plan.rehearsal asks for a width that does not scale.
+/// nothing fits, with what the smallest needs, and Error{usage} where plan.rehearsal asks for a width that does not
+/// scale.
 RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const RehearsalLimits& limits);
 
 }  // namespace wt

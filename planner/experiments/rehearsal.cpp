@@ -27,13 +27,18 @@ std::map<OpKey, std::int64_t> counts_of(const Program& program) {
   return out;
 }
 
-std::vector<StepTimeline> timelines_in(const json& steps, const std::string& origin, const std::vector<OpInstance>& ops) {
+std::vector<StepTimeline> timelines_in(const json& steps, const std::string& origin,
+                                       const std::vector<OpInstance>& ops) {
   std::vector<StepTimeline> out;
   for (const json& step : steps) {
     out.push_back(timeline_from_json(step.at("timeline"), origin));
     const auto& records = out.back().ops;
-    if (!std::equal(records.begin(), records.end(), ops.begin(), ops.end(), [](const OpRecord& a, const OpInstance& b) { return a.id == b.id(); }))
-      throw_error(Code::runtime, "{}: holds other ops than the step program of this run; rehearse again with both programs of one build", origin);
+    if (!std::equal(records.begin(), records.end(), ops.begin(), ops.end(),
+                    [](const OpRecord& a, const OpInstance& b) { return a.id == b.id(); }))
+      throw_error(
+          Code::runtime,
+          "{}: holds other ops than the step program of this run; rehearse again with both programs of one build",
+          origin);
   }
   if (out.empty()) throw_error(Code::usage, "{}: holds no steps, needs at least one; rehearse again", origin);
   return out;
@@ -46,11 +51,13 @@ std::optional<PlanFigures> read_plan_figures(const std::filesystem::path& run_fi
   if (!std::filesystem::exists(file)) return {};
   const json document = read_json(file);
   const JsonReader root(document, file.string());
-  if (root.at("schema").string() != "windtunnel.plan/1") root.at("schema").fail("'" + root.at("schema").string() + "'", "windtunnel.plan/1");
+  if (root.at("schema").string() != "windtunnel.plan/1")
+    root.at("schema").fail("'" + root.at("schema").string() + "'", "windtunnel.plan/1");
   const JsonReader layout = root.at("layout");
   const Layout& l = run.layout;
-  if (layout.at("replicate").integer() != l.replicate || layout.at("shard").integer() != l.shard || layout.at("expert").integer() != l.expert ||
-      layout.at("microbatch").integer() != l.microbatch || layout.at("recompute").string() != to_string(l.recompute))
+  if (layout.at("replicate").integer() != l.replicate || layout.at("shard").integer() != l.shard ||
+      layout.at("expert").integer() != l.expert || layout.at("microbatch").integer() != l.microbatch ||
+      layout.at("recompute").string() != to_string(l.recompute))
     return {};
   PlanFigures out;
   out.cluster = root.at("study").at("cluster").string();
@@ -60,12 +67,14 @@ std::optional<PlanFigures> read_plan_figures(const std::filesystem::path& run_fi
   for (const JsonReader& name : root.at("study").at("routing").elements()) out.routing.push_back(name.string());
   if (root.has("ops"))
     for (const JsonReader& op : root.at("ops").elements())
-      out.op_s[op.at("op").string()] = op.at("busy_s").non_negative() / static_cast<double>(std::max<std::int64_t>(1, op.at("count").integer()));
+      out.op_s[op.at("op").string()] =
+          op.at("busy_s").non_negative() / static_cast<double>(std::max<std::int64_t>(1, op.at("count").integer()));
   return out;
 }
 
 bool Rehearsal::reduced() const {
-  return run.model.d_model != plan.model.d_model || run.model.layers != plan.model.layers || run.seq != plan.seq || run.microbatches() != plan.microbatches();
+  return run.model.d_model != plan.model.d_model || run.model.layers != plan.model.layers || run.seq != plan.seq ||
+         run.microbatches() != plan.microbatches();
 }
 
 double Rehearsal::measured_s() const {
@@ -94,8 +103,8 @@ bool Rehearsal::peak_holds() const {
   return std::abs(replayed_peak_bytes - measured_peak_bytes) <= std::max(0.02 * measured_peak_bytes, 4 * kMiB);
 }
 
-Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder, const RoutingSource& source,
-                                const RoutingSource& plan_source, const OpCost* prices) {
+Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder,
+                                const RoutingSource& source, const RoutingSource& plan_source, const OpCost* prices) {
   Rehearsal out;
   out.plan = plan, out.run = run;
   const std::string origin = (folder / "rehearsal.json").string();
@@ -111,8 +120,10 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
   const RankRouting rows(run, source), plan_rows(plan, plan_source);
   for (const StepTimeline& t : steps) {
     for (const OpRecord& op : t.ops)
-      if (op.peak_bytes > out.measured_peak_bytes) out.measured_peak_bytes = op.peak_bytes, out.measured_peak_op = op.id;
-    if (const MemoryReplay replay = replay_memory(program, rows.rows(t.step)); replay.peak_bytes > out.replayed_peak_bytes)
+      if (op.peak_bytes > out.measured_peak_bytes)
+        out.measured_peak_bytes = op.peak_bytes, out.measured_peak_op = op.id;
+    if (const MemoryReplay replay = replay_memory(program, rows.rows(t.step));
+        replay.peak_bytes > out.replayed_peak_bytes)
       out.replayed_peak_bytes = replay.peak_bytes, out.replayed_peak_op = replay.peak_id;
   }
   RunSpec on_gpus = plan;
@@ -131,7 +142,8 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
     }
     if (!computes(op)) continue;
     auto& sums = measured.try_emplace(key_of(op), steps.size(), 0.0).first->second;
-    for (std::size_t s = 0; s < steps.size(); ++s) sums[s] += cpu ? steps[s].ops[i].thread_cpu_s : steps[s].ops[i].done_s - steps[s].ops[i].issued_s;
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      sums[s] += cpu ? steps[s].ops[i].thread_cpu_s : steps[s].ops[i].done_s - steps[s].ops[i].issued_s;
     if (!prices) continue;
     const Price price = prices->segment(op, steps.back().ops[i].rows);
     if (const auto [at, fresh] = predicted.try_emplace(key_of(op), price); !fresh) at->second += price;
@@ -155,7 +167,8 @@ json to_json(const Rehearsal& r) {
     one["plan_s"] = r.figures && r.figures->op_s.contains(name) ? json(r.figures->op_s.at(name)) : json(nullptr);
     ops.push_back(std::move(one));
   }
-  for (const auto& [kind, sum] : r.collectives) collectives[to_string(kind)] = {{"count", sum.first}, {"bytes", sum.second}};
+  for (const auto& [kind, sum] : r.collectives)
+    collectives[to_string(kind)] = {{"count", sum.first}, {"bytes", sum.second}};
   json out{{"run", r.plan.name},
            {"layout", r.plan.layout.name()},
            {"rank", r.run.rehearsal.rank},
@@ -172,12 +185,18 @@ json to_json(const Rehearsal& r) {
            {"ops", ops},
            {"collectives", collectives},
            {"compute", {{"measured_s", r.measured_s()}, {"extrapolated_s", r.extrapolated_s()}}},
-           {"memory", {{"measured_peak_bytes", r.measured_peak_bytes}, {"measured_peak_op", r.measured_peak_op},
-                       {"replayed_peak_bytes", r.replayed_peak_bytes}, {"replayed_peak_op", r.replayed_peak_op},
-                       {"plan_replay_bytes", r.plan_replay_bytes}, {"holds", r.peak_holds()}}}};
+           {"memory",
+            {{"measured_peak_bytes", r.measured_peak_bytes},
+             {"measured_peak_op", r.measured_peak_op},
+             {"replayed_peak_bytes", r.replayed_peak_bytes},
+             {"replayed_peak_op", r.replayed_peak_op},
+             {"plan_replay_bytes", r.plan_replay_bytes},
+             {"holds", r.peak_holds()}}}};
   out["compute"]["predicted_s"] = r.predicted_s() ? json(*r.predicted_s()) : json(nullptr);
   if (r.figures)
-    out["plan"] = {{"cluster", r.figures->cluster}, {"step_s", r.figures->step_s}, {"peak_bytes", r.figures->peak_bytes},
+    out["plan"] = {{"cluster", r.figures->cluster},
+                   {"step_s", r.figures->step_s},
+                   {"peak_bytes", r.figures->peak_bytes},
                    {"limit_bytes", r.figures->limit_bytes}};
   return out;
 }

@@ -16,7 +16,9 @@ std::vector<fs::path> system_texts(std::uint64_t bytes) {
   std::vector<fs::path> documents, chosen;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator("/usr/share/doc", none))
-    if (const fs::path file = entry.path() / "copyright"; fs::is_regular_file(file, none) && !fs::is_symlink(file, none)) documents.push_back(file);
+    if (const fs::path file = entry.path() / "copyright";
+        fs::is_regular_file(file, none) && !fs::is_symlink(file, none))
+      documents.push_back(file);
   std::sort(documents.begin(), documents.end());
   std::uint64_t total = 0;
   if (fs::is_directory("/usr/share/common-licenses", none)) chosen.emplace_back("/usr/share/common-licenses");
@@ -40,8 +42,8 @@ std::string ensure_system_text(const fs::path& folder, std::int64_t seq_len, std
   PackOptions options;
   options.seq_len = seq_len;
   const PackResult r = pack_text(system_texts(bytes), folder, options);
-  return fmt::format("{} files, {} of text: {} samples of {} tokens in {}", r.files, format_bytes(static_cast<double>(r.bytes)),
-                     r.samples, seq_len, folder.string());
+  return fmt::format("{} files, {} of text: {} samples of {} tokens in {}", r.files,
+                     format_bytes(static_cast<double>(r.bytes)), r.samples, seq_len, folder.string());
 }
 
 }  // namespace wt

@@ -10,6 +10,7 @@ namespace wt {
 
 /// Packs about `bytes` of it (licences, then copyright files in the order of their names) at `folder` unless a data set
 /// is there already. Says in one line what there is. Throws Error{usage} where the machine has too little of it.
-std::string ensure_system_text(const std::filesystem::path& folder, std::int64_t seq_len, std::uint64_t bytes = 6'000'000);
+std::string ensure_system_text(const std::filesystem::path& folder, std::int64_t seq_len,
+                               std::uint64_t bytes = 6'000'000);
 
 }  // namespace wt

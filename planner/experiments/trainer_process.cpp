@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -40,7 +40,8 @@ int run_to_end(const std::vector<std::string>& arguments, const posix_spawn_file
     throw_error(Code::runtime, "{} could not be started: {}", program, std::strerror(failed));
   int status = 0;
   while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw_error(Code::runtime, "{}: how it ended could not be seen: {}", program, std::strerror(errno));
+    if (errno != EINTR)
+      throw_error(Code::runtime, "{}: how it ended could not be seen: {}", program, std::strerror(errno));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -49,10 +50,13 @@ int run_to_end(const std::vector<std::string>& arguments, const posix_spawn_file
 std::filesystem::path trainer_program() {
   const char* chosen = std::getenv("WINDTUNNEL_TRAIN");
   const std::filesystem::path program =
-      chosen ? std::filesystem::path(chosen) : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
+      chosen ? std::filesystem::path(chosen)
+             : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
   if (!std::filesystem::exists(program))
-    throw_error(Code::usage, "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs both and builds it",
-                program.string());
+    throw_error(
+        Code::usage,
+        "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs both and builds it",
+        program.string());
   return program;
 }
 
@@ -66,8 +70,8 @@ void run_trainer(const std::vector<std::string>& arguments, const std::filesyste
   if (status == 0) return;
   std::string command;
   for (const std::string& word : arguments) command += " " + word;
-  throw_error(status == static_cast<int>(Code::usage) ? Code::usage : Code::runtime, "windtunnel-train{} failed; its output ({}) ends with:\n{}",
-              command, log.string(), tail_of(log));
+  throw_error(status == static_cast<int>(Code::usage) ? Code::usage : Code::runtime,
+              "windtunnel-train{} failed; its output ({}) ends with:\n{}", command, log.string(), tail_of(log));
 }
 
 int run_trainer_here(const std::vector<std::string>& arguments) {

@@ -12,8 +12,8 @@ std::filesystem::path trainer_program();
 /// Runs it to its end, output into `log`. Throws an Error with the child's own status and the end of its output.
 void run_trainer(const std::vector<std::string>& arguments, const std::filesystem::path& log);
 
-/// Runs it to its end with this process's own output; it is killed when this process dies, if it asks to be (end_with_agent).
-/// Its exit status, 128 + signal.
+/// Runs it to its end with this process's own output; it is killed when this process dies, if it asks to be
+/// (end_with_agent). Its exit status, 128 + signal.
 int run_trainer_here(const std::vector<std::string>& arguments);
 
 }  // namespace wt

@@ -38,8 +38,8 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
   const SearchProblem problem = search_problem(inputs, *inputs.prices);
   StudyShapes out;
   if (inputs.study.cluster.one_gpu(inputs.study.gpus).empty())
-    throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind", inputs.study.name,
-                inputs.study.cluster.nodes_text(inputs.study.gpus));
+    throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
+                inputs.study.name, inputs.study.cluster.nodes_text(inputs.study.gpus));
   out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.one_gpu(inputs.study.gpus);
   StepItems items;
   for (const Candidate& c : enumerate_layouts(problem)) {
@@ -50,7 +50,9 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
               static_cast<double>(sequences.each * problem.seq * problem.model.top_k));
   }
   if (out.layouts == 0)
-    throw_error(Code::finding, "study {}: no layout fits, so that there is nothing to measure; windtunnel plan names the nearest miss", inputs.study.name);
+    throw_error(Code::finding,
+                "study {}: no layout fits, so that there is nothing to measure; windtunnel plan names the nearest miss",
+                inputs.study.name);
   for (const WorkItem& item : items.list()) {
     const Price price = price_of(*inputs.prices, item);
     if (price.lookup == Lookup::exact && price.seconds > 0)
@@ -62,12 +64,14 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
 }
 
 double estimated_s(const MissingShape& shape, bool on_gpu, int samples) {
-  // Orders of magnitude: fp64 products on one core, random inputs and comparisons of a host, inputs of a GPU; a sample of 10 ms.
+  // Orders of magnitude: fp64 products on one core, random inputs and comparisons of a host, inputs of a GPU; a sample
+  // of 10 ms.
   constexpr double kCheck_s = 0.05, kReferenceFlopsPerS = 1e10, kHost_Bps = 2e9, kDevice_Bps = 5e11, kSample_s = 0.01;
   const double flops = std::max(1.0, shape.item.flops(0)), bytes = shape.item.bytes(0);
   const double checked = std::min(1.0, kMostReferenceFlops / flops);  // larger ones are checked on fewer rows
   const bool on_device = on_gpu && bytes > static_cast<double>(kHostReference_bytes);
-  return kCheck_s + (on_device ? 20 * bytes / kDevice_Bps : checked * (flops / kReferenceFlopsPerS + bytes / kHost_Bps)) +
+  return kCheck_s +
+         (on_device ? 20 * bytes / kDevice_Bps : checked * (flops / kReferenceFlopsPerS + bytes / kHost_Bps)) +
          samples * (bytes / (on_gpu ? kDevice_Bps : kHost_Bps) + std::max(kSample_s, shape.seconds) + shape.seconds);
 }
 

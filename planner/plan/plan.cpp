@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
@@ -70,8 +70,8 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
   }
 }
 
-/// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands for
-/// all.
+/// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands
+/// for all.
 SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
   std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> alike;  // first node and number
   const std::int64_t nodes = (problem.gpus + problem.cluster.gpus_per_node - 1) / problem.cluster.gpus_per_node;
@@ -89,9 +89,9 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
               std::max(1.0, simulate_layout(slow, plan.layout).step_s / plan.step.step_s);
   }
   return {factor,
-          {Evidence::derived, fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}",
-                                          node_compute.value, to_string(node_compute.evidence.kind),
-                                          node_compute.evidence.source)}};
+          {Evidence::derived,
+           fmt::format("this step simulated with a node that computes at {:g} of its rate; {}: {}", node_compute.value,
+                       to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
 }
 
 /// Days at one end of the step's interval: `quantile` of simulated runs with that step time.
@@ -130,9 +130,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   const ScaledCost cost(*inputs.prices, s.scale);
   const std::int64_t copies = Mesh(layout).size(state_copies_axis(layout));
   const double broadcast_s =
-      copies > 1
-          ? restore_broadcast_s(search_problem(inputs, cost), layout, s.checkpoint.bytes_per_parameter)
-          : 0;
+      copies > 1 ? restore_broadcast_s(search_problem(inputs, cost), layout, s.checkpoint.bytes_per_parameter) : 0;
   std::string reload = fmt::format("one replica reads {} at {}", format_bytes(t.total_bytes), at(read));
   if (copies > 1)
     reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", copies - 1,
@@ -141,7 +139,9 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   return t;
 }
 
-double RunSchedule::days() const { return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay; }
+double RunSchedule::days() const {
+  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay;
+}
 
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
   const StudySpec& s = inputs.study;

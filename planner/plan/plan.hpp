@@ -1,10 +1,10 @@
 // A plan: the layout, the checkpoint cadence and the spare nodes of a study, when the run will be done, and what all of
-// it rests on. plan.yaml is a run file that the trainer reads once it names data; plan.json has everything for machines; the
-// report is for the person who signs.
+// it rests on. plan.yaml is a run file that the trainer reads once it names data; plan.json has everything for
+// machines; the report is for the person who signs.
 #pragma once
 #include <filesystem>
-#include <memory>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -23,10 +23,10 @@ namespace wt {
 struct PlanInputs {
   StudySpec study;
   std::shared_ptr<const OpCost> prices;  ///< a MachineModel, or a stack's
-  std::vector<LoadScenario> scenarios;  ///< empty = balanced (assumed)
+  std::vector<LoadScenario> scenarios;   ///< empty = balanced (assumed)
   FailurePreset failures;
   std::vector<std::string> profile_names;
-  std::optional<StragglerRates> stragglers;  ///< of the study's preset; empty = none
+  std::optional<StragglerRates> stragglers;   ///< of the study's preset; empty = none
   std::optional<FailureClass> silent_errors;  ///< likewise
   double peak_flops = 0;  ///< fingerprint's peak_bf16_flops or peak_fp32_flops; 0 = unknown, then there is no MFU
 };
@@ -113,7 +113,8 @@ struct EvidenceSource {
 };
 /// The largest first. A backward pass counts with the class that it was derived from.
 std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan);
-/// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each; none where the study names none.
+/// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each;
+/// none where the study names none.
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
 /// What the answer rests on that nobody measured, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);

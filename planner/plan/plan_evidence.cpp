@@ -35,7 +35,8 @@ std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Pla
   std::map<ClassKey, double> seconds;
   double sum = 0;
   for (const OpInstance& instance : unroll(set.programs[0])) {
-    const double received = static_cast<double>(sequences.of(instance.microbatch) * problem.seq * problem.model.top_k) * plan.imbalance;
+    const double received =
+        static_cast<double>(sequences.of(instance.microbatch) * problem.seq * problem.model.top_k) * plan.imbalance;
     for (const WorkItem& item : instance.op->work) {
       const auto [found, fresh] = seconds_of.try_emplace(&item, 0.0);
       if (fresh) found->second = machine->item(item, instance.layer >= 0 ? received : 0).seconds;

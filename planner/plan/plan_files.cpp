@@ -40,7 +40,10 @@ json step_json(const Simulated& s) {
 json ops_json(const std::vector<OpClassTotal>& totals) {
   json out = json::array();
   for (const OpClassTotal& t : totals)
-    out.push_back({{"op", to_string(OpKey{t.action, t.direction, t.group})}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    out.push_back({{"op", to_string(OpKey{t.action, t.direction, t.group})},
+                   {"count", t.count},
+                   {"busy_s", t.busy_s},
+                   {"exposed_s", t.exposed_s}});
   return out;
 }
 

@@ -3,14 +3,14 @@
 #include <numeric>
 
 #include "configs/spec/data_sheet.hpp"
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/cost/fit/calibrate.hpp"
-#include "sim/program/routing/named_routing.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
 namespace {
@@ -48,12 +48,16 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
   std::int64_t largest = 0;
   for (const Profile& profile : profiles)
     for (const Measurement& m : profile.measurements) {
-      if (m.kernel != "device_to_host" || m.unit != "s" || m.shape.count("bytes") == 0 || m.shape.at("bytes") <= largest || !(m.median() > 0)) continue;
+      if (m.kernel != "device_to_host" || m.unit != "s" || m.shape.count("bytes") == 0 ||
+          m.shape.at("bytes") <= largest || !(m.median() > 0))
+        continue;
       largest = m.shape.at("bytes");
       const double alone_Bps = static_cast<double>(largest) / m.median();
       checkpoint.copy_Bps = kOfOneAlone * alone_Bps;
-      checkpoint.evidence = {Evidence::assumed, fmt::format("half of the {:.1f} GB/s at which one GPU alone copied {} ({}), as all of a node copy at once",
-                                                            alone_Bps / 1e9, format_bytes(static_cast<double>(largest)), to_string(m.evidence.kind))};
+      checkpoint.evidence = {
+          Evidence::assumed,
+          fmt::format("half of the {:.1f} GB/s at which one GPU alone copied {} ({}), as all of a node copy at once",
+                      alone_Bps / 1e9, format_bytes(static_cast<double>(largest)), to_string(m.evidence.kind))};
     }
 }
 
@@ -61,7 +65,10 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) {
     if (study.precision != Precision::bf16)
-      throw_error(Code::usage, "study {}: found precision fp32 with stack {}; published runs are of bf16: needs amp_bf16, or profiles", study.name, study.stack);
+      throw_error(
+          Code::usage,
+          "study {}: found precision fp32 with stack {}; published runs are of bf16: needs amp_bf16, or profiles",
+          study.name, study.stack);
     const RunReference reference = run_reference(configs_folder() / "measurements", read_stacks());
     inputs.prices = std::make_shared<StackCost>(study.cluster, read_stack(study.stack), reference);
     inputs.profile_names = {study.stack + ", published runs"};
@@ -89,10 +96,11 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   inputs.silent_errors = read_silent_errors(inputs.study.silent_errors.rate);
   const std::int64_t nodes = inputs.study.cluster.nodes;
   if (const auto& errors = inputs.silent_errors; errors && !(errors->job_mean_s(nodes) < kLongest_s))
-    throw_error(Code::usage,
-                "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
-                "between two, or rate: none",
-                inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);
+    throw_error(
+        Code::usage,
+        "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
+        "between two, or rate: none",
+        inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);
   return inputs;
 }
 

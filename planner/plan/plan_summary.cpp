@@ -106,16 +106,18 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
                               format_seconds(m.every_s), runs.planned_stops));
   const StudySpec& s = inputs.study;
   if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
-    out.push_back(fmt::format(
-        "Local saves to host memory every {}{}, blocking {}; {:g} % of failures leave them intact, and cost a reload of "
-        "{} ({}).",
-        counted(local.interval_steps, "step"),
-        local.interval_steps == plan.schedule.cadence.interval_steps ? ", each also to storage" : "",
-        format_seconds(local.blocking_s), 100 * local.survival,
-        format_seconds(local.reload_s), cite({local.survival, s.checkpoint.local_evidence})));
+    out.push_back(
+        fmt::format("Local saves to host memory every {}{}, blocking {}; {:g} % of failures leave them intact, and "
+                    "cost a reload of "
+                    "{} ({}).",
+                    counted(local.interval_steps, "step"),
+                    local.interval_steps == plan.schedule.cadence.interval_steps ? ", each also to storage" : "",
+                    format_seconds(local.blocking_s), 100 * local.survival, format_seconds(local.reload_s),
+                    cite({local.survival, s.checkpoint.local_evidence})));
   else if (s.checkpoint.local_every_s > 0)
     out.push_back(fmt::format(
-        "checkpoint.local does nothing here and is left out: every {} is, in whole steps, not shorter than the {} between saves to "
+        "checkpoint.local does nothing here and is left out: every {} is, in whole steps, not shorter than the {} "
+        "between saves to "
         "storage.",
         format_seconds(s.checkpoint.local_every_s), format_seconds(plan.schedule.cadence.interval_s.value)));
   if (inputs.silent_errors)
@@ -139,14 +141,14 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
 
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
-  std::vector<std::string> out{
-      fmt::format("Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
-                  "one layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the "
-                  "step time.",
-                  inputs.prices->separate_reduce_group() ? "" : ", and go one after the other through one communicator",
-                  slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
-                                                   100 * slowdown.share, to_string(slowdown.evidence))
-                                     : "what communication takes from computation is in the prices of computation")};
+  std::vector<std::string> out{fmt::format(
+      "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
+      "one layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the "
+      "step time.",
+      inputs.prices->separate_reduce_group() ? "" : ", and go one after the other through one communicator",
+      slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
+                                       100 * slowdown.share, to_string(slowdown.evidence))
+                         : "what communication takes from computation is in the prices of computation")};
   out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
   if (inputs.scenarios.empty())
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
@@ -164,11 +166,11 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
         derived ? "These are a proxy, not recordings of this model, and recorded at inference."
                 : "Recorded at inference of a trained model; training is more skewed."));
   if (!inputs.study.stack.empty())
-    out.push_back(
-        fmt::format("Prices: published kernel, collective and training-run times of the kind of {}, as {} uses them; "
-                    "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
-                    "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
-                    inputs.study.cluster.nodes_text(inputs.study.gpus), inputs.study.stack));
+    out.push_back(fmt::format(
+        "Prices: published kernel, collective and training-run times of the kind of {}, as {} uses them; "
+        "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
+        "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
+        inputs.study.cluster.nodes_text(inputs.study.gpus), inputs.study.stack));
   else if (!inputs.study.cluster.shared_cores())
     out.push_back(
         fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
@@ -179,7 +181,8 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
       out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
   if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
     out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
-  out.push_back("Checkpoints: saves are asynchronous, as the trainer's are: the copy to host memory blocks, writing does not.");
+  out.push_back(
+      "Checkpoints: saves are asynchronous, as the trainer's are: the copy to host memory blocks, writing does not.");
   out.push_back(
       fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
                   "not validated.",

@@ -9,7 +9,8 @@
 namespace wt {
 
 /// Computation at scale.compute_rate times the speed, products and attention that arithmetic limits also at scale.clock
-/// times, latencies of collectives times scale.network_latency. Bandwidths are the cluster's: search_problem scales them.
+/// times, latencies of collectives times scale.network_latency. Bandwidths are the cluster's: search_problem scales
+/// them.
 class ScaledCost : public OpCost {
  public:
   /// `cost` must outlive it.
@@ -30,7 +31,8 @@ class ScaledCost : public OpCost {
   }
   const OpCost& on(std::size_t kind) const override {
     const OpCost& theirs = cost_.on(kind);
-    return &theirs == &cost_ ? *this : *others_.try_emplace(kind, std::make_unique<ScaledCost>(theirs, scale_)).first->second;
+    return &theirs == &cost_ ? *this
+                             : *others_.try_emplace(kind, std::make_unique<ScaledCost>(theirs, scale_)).first->second;
   }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }

@@ -31,7 +31,8 @@ std::vector<std::int64_t> choices(std::vector<std::int64_t> wanted, std::int64_t
 std::string indivisible(const SearchProblem& p, const Layout& layout) {
   if (p.gpus % layout.shard != 0) return "shard size does not divide the GPUs";
   if (layout.shard % layout.expert != 0) return "expert degree does not divide the shard size";
-  if (p.model.experts % layout.expert != 0 || (p.model.experts == 0 && layout.expert > 1)) return "expert degree does not divide the experts";
+  if (p.model.experts % layout.expert != 0 || (p.model.experts == 0 && layout.expert > 1))
+    return "expert degree does not divide the experts";
   if (layout.microbatch * p.gpus > p.global_batch) return "microbatch is larger than a rank's batch";
   return "";
 }
@@ -118,7 +119,8 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
   std::vector<Candidate> out;
   std::vector<Recompute> recompute = p.space.recompute;
   if (recompute.empty())  // from the most memory to the least; ranges of blocks in between are a study's to ask for
-    recompute = {Recompute::none, recompute_from_string("experts"), recompute_from_string("attention+experts"), Recompute::block};
+    recompute = {Recompute::none, recompute_from_string("experts"), recompute_from_string("attention+experts"),
+                 Recompute::block};
   for (std::int64_t shard : choices(p.space.shard_sizes, p.gpus))
     for (std::int64_t expert : choices(p.space.expert_degrees, std::max<std::int64_t>(1, p.model.experts)))
       for (std::int64_t microbatch : choices(p.space.microbatches, std::max<std::int64_t>(1, p.global_batch / p.gpus)))

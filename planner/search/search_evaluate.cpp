@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/estimate/bounds.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/cost/memory/memory.hpp"
-#include "sim/program/routing/named_routing.hpp"
+#include "sim/estimate/bounds.hpp"
 #include "sim/program/build/restore.hpp"
+#include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
 namespace {
@@ -35,7 +35,8 @@ MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
 }
 
 /// The first rank on nodes of each kind that is the busiest of its expert group.
-std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout,
+                                         const RoutingSource& routing) {
   const std::int64_t busiest = busiest_rank(problem, layout, routing), expert = layout.expert;
   std::vector<std::int64_t> ranks;
   for (const std::size_t kind : problem.cluster.kinds(layout.world())) {
@@ -151,7 +152,8 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
   const ProgramSet set = restore_programs(problem.model, layout, bytes_per_parameter);
   const ReplayOptions options{0, true, false, {}};
-  return replay(set, layout, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options).step_s;
+  return replay(set, layout, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options)
+      .step_s;
 }
 
 }  // namespace wt

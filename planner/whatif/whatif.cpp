@@ -71,7 +71,8 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
   std::optional<PlanInputs> inputs;
   for (std::size_t i = 0; i < studies.size(); ++i) {
     // Calibrating again is only needed for other profiles, or other published prices; everything else is quick to read.
-    if (inputs && studies[i].stack.empty() && inputs->study.profiles == studies[i].profiles && inputs->study.precision == studies[i].precision) {
+    if (inputs && studies[i].stack.empty() && inputs->study.profiles == studies[i].profiles &&
+        inputs->study.precision == studies[i].precision) {
       studies[i].cluster.check_one_gpu(studies[i].gpus);
       inputs->study = studies[i];
       inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model);

@@ -67,7 +67,8 @@ std::string gate_junit(const GateResult& result) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"windtunnel gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n  "
       "<properties>\n",
-      result.rows.size(), result.count(Verdict::slower) + missing - allowed, result.count(Verdict::incomparable) + result.count(Verdict::failed),
+      result.rows.size(), result.count(Verdict::slower) + missing - allowed,
+      result.count(Verdict::incomparable) + result.count(Verdict::failed),
       result.count(Verdict::inconclusive) + allowed);
   const auto property = [&](const std::string& name, const std::string& value) {
     text += fmt::format("    <property name=\"{}\" value=\"{}\"/>\n", xml(name), xml(value));

@@ -71,8 +71,8 @@ std::string gate_text(const GateResult& result, bool all) {
 json gate_json(const GateResult& result) {
   const GateOptions& o = result.options;
   json counts, rows = json::array(), differing = json::array();
-  for (Verdict v : {Verdict::slower, Verdict::failed, Verdict::missing, Verdict::incomparable, Verdict::inconclusive, Verdict::faster,
-                    Verdict::fresh, Verdict::same})
+  for (Verdict v : {Verdict::slower, Verdict::failed, Verdict::missing, Verdict::incomparable, Verdict::inconclusive,
+                    Verdict::faster, Verdict::fresh, Verdict::same})
     counts[to_string(v)] = result.count(v);
   for (const GateRow& row : result.rows) rows.push_back(row_json(row));
   for (const FingerprintDifference& d : result.differences)
@@ -115,9 +115,8 @@ std::string gate_markdown(const GateResult& result) {
   };
   std::vector<const GateRow*> shown, folded;
   for (const GateRow& row : result.rows) {
-    const bool finding =
-        row.verdict == Verdict::slower || row.verdict == Verdict::failed || row.verdict == Verdict::missing ||
-        row.verdict == Verdict::faster;
+    const bool finding = row.verdict == Verdict::slower || row.verdict == Verdict::failed ||
+                         row.verdict == Verdict::missing || row.verdict == Verdict::faster;
     (finding ? shown : folded).push_back(&row);
   }
   std::string text = "### " + cell(result.sentence()) + "\n\n";

@@ -15,8 +15,8 @@ std::string gate_text(const GateResult& result, bool all = false);
 nlohmann::json gate_json(const GateResult& result);
 /// For a pull request: the sentence, findings worst first, everything else in a fold. No row is left out.
 std::string gate_markdown(const GateResult& result);
-/// One testcase a benchmark. failure: slower ("regression") and missing; error: incomparable and failed; skipped: inconclusive,
-/// and missing where allowed.
+/// One testcase a benchmark. failure: slower ("regression") and missing; error: incomparable and failed; skipped:
+/// inconclusive, and missing where allowed.
 std::string gate_junit(const GateResult& result);
 
 std::string selftest_text(const SelftestResult& result);

@@ -132,10 +132,11 @@ namespace {
 
 /// "measured", with the middle and the ends of what each row has.
 Table spread_table() {
-  return {.title = "",
-          .columns = {{"measured"}, {"median", "", Align::right}, {"least", "", Align::right}, {"most", "", Align::right}},
-          .rows = {},
-          .note = ""};
+  return {
+      .title = "",
+      .columns = {{"measured"}, {"median", "", Align::right}, {"least", "", Align::right}, {"most", "", Align::right}},
+      .rows = {},
+      .note = ""};
 }
 
 template <typename Text>
@@ -157,7 +158,8 @@ Table measured_table(const NodeObservation& node) {
   add_spread(out, "storage, written", node.storage.write_Bps, rate);
   add_spread(out, "storage, read", node.storage.read_Bps, rate);
   for (const NicObservation& nic : node.nics)
-    if (nic.seconds > 0) add_spread(out, nic.name + ", traffic", {(nic.received_bytes + nic.sent_bytes) / nic.seconds}, rate);
+    if (nic.seconds > 0)
+      add_spread(out, nic.name + ", traffic", {(nic.received_bytes + nic.sent_bytes) / nic.seconds}, rate);
   return out;
 }
 
@@ -167,7 +169,8 @@ Table links_table(const std::vector<LinkObservation>& links) {
     if (!link.seconds.empty()) payloads[link.bytes].push_back(median(link.seconds));
   Table out = spread_table();
   for (const auto& [bytes, times] : payloads)
-    add_spread(out, fmt::format("{}, {} pairs and rails", format_bytes(static_cast<double>(bytes)), times.size()), times, format_seconds);
+    add_spread(out, fmt::format("{}, {} pairs and rails", format_bytes(static_cast<double>(bytes)), times.size()),
+               times, format_seconds);
   return out;
 }
 

@@ -6,9 +6,9 @@
 #include "bench/gate/statistics.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/rate.hpp"
+#include "reports/build/gate_format.hpp"
 #include "reports/build/profile_parts.hpp"
 #include "reports/build/profile_report.hpp"
-#include "reports/build/gate_format.hpp"
 
 namespace wt {
 namespace {
@@ -63,7 +63,8 @@ Table kernels_table(const std::vector<Pair>& pairs) {
   for (const Pair& pair : pairs)
     if (pair.ratio) {
       Group& group = groups[group_of(*pair.a)];
-      group.ratios.push_back(*pair.ratio), group.apart += pair.apart() ? 1 : 0, group.within += pair.within_spreads() ? 1 : 0;
+      group.ratios.push_back(*pair.ratio), group.apart += pair.apart() ? 1 : 0,
+          group.within += pair.within_spreads() ? 1 : 0;
     }
   for (const auto& [kernel, group] : groups) {
     const auto [low, high] = std::minmax_element(group.ratios.begin(), group.ratios.end());
@@ -155,12 +156,10 @@ Report difference_report(const Profile& a, const Profile& b) {
   if (!facts.rows.empty()) report.sections.push_back({"facts", "Where they were measured", {}, {facts}});
   if (!ratios.empty()) report.sections.push_back({"kernels", "How they compare", {}, {kernels_table(pairs)}});
   if (apart > 0) report.sections.back().items.push_back(pairs_table(pairs));
-  report.payload = {{"facts", differing},
-                    {"pairs", list},
-                    {"only_a", only_a},
-                    {"only_b", only_b},
-                    {"within_spreads", within},
-                    {"geometric_mean_ratio", ratios.empty() ? json() : json(geometric_mean(ratios))}};
+  report.payload = {
+      {"facts", differing},       {"pairs", list},
+      {"only_a", only_a},         {"only_b", only_b},
+      {"within_spreads", within}, {"geometric_mean_ratio", ratios.empty() ? json() : json(geometric_mean(ratios))}};
   return report;
 }
 

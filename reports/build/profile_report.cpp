@@ -10,8 +10,8 @@
 #include "bench/profile/rate.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
-#include "reports/build/profile_parts.hpp"
 #include "reports/build/gate_format.hpp"
+#include "reports/build/profile_parts.hpp"
 
 namespace wt {
 namespace {

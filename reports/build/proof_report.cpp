@@ -36,19 +36,27 @@ Cell equal(bool same) { return same ? Cell("equal", Status::good) : Cell("differ
 Table comparison_table(const std::vector<RunComparison>& comparisons) {
   Table t;
   t.title = "Run by run";
-  t.columns = {{"run", "", Align::left}, {"step predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"", "", Align::right},
-               {"exposed predicted", "ms", Align::right}, {"measured", "ms", Align::right}, {"", "of step", Align::right},
-               {"peak predicted", "MiB", Align::right}, {"measured", "MiB", Align::right}, {"", "", Align::right}};
+  t.columns = {
+      {"run", "", Align::left},      {"step predicted", "ms", Align::right},    {"measured", "ms", Align::right},
+      {"", "", Align::right},        {"exposed predicted", "ms", Align::right}, {"measured", "ms", Align::right},
+      {"", "of step", Align::right}, {"peak predicted", "MiB", Align::right},   {"measured", "MiB", Align::right},
+      {"", "", Align::right}};
   const auto number = [](double value) { return Cell(value, fmt::format("{:.1f}", value)); };
   for (const RunComparison& c : comparisons)
-    t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""), number(1e3 * c.predicted_step_s()),
-                      number(1e3 * c.measured_step_s()), judged_percent(c.step_error(), kStepErrorBar), number(1e3 * mean_exposed(c.predicted)),
+    t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""),
+                      number(1e3 * c.predicted_step_s()), number(1e3 * c.measured_step_s()),
+                      judged_percent(c.step_error(), kStepErrorBar), number(1e3 * mean_exposed(c.predicted)),
                       number(1e3 * mean_exposed(c.measured)), judged_percent(c.exposed_error(), kExposedErrorBar),
-                      number(highest_peak(c.predicted) / kMiB), number(highest_peak(c.measured) / kMiB), judged_percent(c.peak_error(), kPeakErrorBar)});
-  t.note = fmt::format("Measured: medians over the steps after 3 of warm-up ({} steps). Exposed communication: mean over ranks of the time the "
-                       "compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not calibrated on: step {:.0f} %, "
-                       "exposed {:.0f} % of the step, peak {:.0f} %.",
-                       comparisons.empty() ? 0 : comparisons.front().measured_steps, 100 * kStepErrorBar, 100 * kExposedErrorBar, 100 * kPeakErrorBar);
+                      number(highest_peak(c.predicted) / kMiB), number(highest_peak(c.measured) / kMiB),
+                      judged_percent(c.peak_error(), kPeakErrorBar)});
+  t.note = fmt::format(
+      "Measured: medians over the steps after 3 of warm-up ({} steps). Exposed communication: mean over ranks of the "
+      "time the "
+      "compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not calibrated on: "
+      "step {:.0f} %, "
+      "exposed {:.0f} % of the step, peak {:.0f} %.",
+      comparisons.empty() ? 0 : comparisons.front().measured_steps, 100 * kStepErrorBar, 100 * kExposedErrorBar,
+      100 * kPeakErrorBar);
   return t;
 }
 
@@ -56,7 +64,8 @@ std::string disturbance(const std::vector<RunComparison>& comparisons) {
   double worst = 0;
   for (const RunComparison& c : comparisons) worst = std::max(worst, c.cores_used_by_others);
   if (worst < 0.1) return "";
-  return fmt::format(" (other programs kept up to {:.1f} cores busy meanwhile, which the prediction does not know)", worst);
+  return fmt::format(" (other programs kept up to {:.1f} cores busy meanwhile, which the prediction does not know)",
+                     worst);
 }
 
 std::string error_sentence(const std::vector<RunComparison>& unseen) {
@@ -66,18 +75,25 @@ std::string error_sentence(const std::vector<RunComparison>& unseen) {
     exposed = std::max(exposed, std::abs(c.exposed_error()));
     peak = std::max(peak, std::abs(c.peak_error()));
   }
-  return fmt::format("on {} runs it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the step, "
-                     "peak tensor memory by {:.2f} %", unseen.size(), 100 * step, 100 * exposed, 100 * peak);
+  return fmt::format(
+      "on {} runs it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the "
+      "step, "
+      "peak tensor memory by {:.2f} %",
+      unseen.size(), 100 * step, 100 * exposed, 100 * peak);
 }
 
 Section comparison_section(const std::vector<RunComparison>& comparisons) {
   Section s{"predicted-measured", "Predicted against measured", {}, {}};
   std::vector<RunComparison> unseen;
-  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen), [](const auto& c) { return !c.calibrated_on; });
-  s.paragraphs.push_back("The machine model was calibrated on one run of the real trainer and on kernel and collective benchmarks of this machine; routing is each run's own recording (an input); " +
-                         error_sentence(unseen) + disturbance(comparisons) + ".");
+  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen),
+               [](const auto& c) { return !c.calibrated_on; });
+  s.paragraphs.push_back(
+      "The machine model was calibrated on one run of the real trainer and on kernel and collective benchmarks of this "
+      "machine; routing is each run's own recording (an input); " +
+      error_sentence(unseen) + disturbance(comparisons) + ".");
   Chart chart{.kind = ChartKind::grouped_bar, .title = "Step time", .unit = "ms", .value_axis = "step time"};
-  Series predicted{.name = "predicted", .evidence = Evidence::derived}, measured{.name = "measured", .evidence = Evidence::measured};
+  Series predicted{.name = "predicted", .evidence = Evidence::derived},
+      measured{.name = "measured", .evidence = Evidence::measured};
   for (const RunComparison& c : comparisons) {
     chart.labels.push_back(c.name + (c.calibrated_on ? " (calibrated on)" : ""));
     predicted.values.push_back(1e3 * c.predicted_step_s());
@@ -96,18 +112,23 @@ Section timeline_section(const RunComparison& c) {
     return all;
   };
   Section s{"timeline", "Timeline of a step", {}, {}};
-  s.paragraphs.push_back(fmt::format("One step of {} ({}), ranks 0 and 1, predicted above measured. {}", c.name, c.layout,
-                                     c.same_ops ? "Both timelines carry the same op ids in the same order on every rank."
-                                                : "The op ids differ: the simulator and the trainer did not run the same program."));
-  s.items.push_back(timeline_chart("Lanes of ranks 0 and 1", {{"predicted", first_ranks(c.predicted_timelines)}, {"measured", first_ranks(c.measured_timelines)}}));
+  s.paragraphs.push_back(
+      fmt::format("One step of {} ({}), ranks 0 and 1, predicted above measured. {}", c.name, c.layout,
+                  c.same_ops ? "Both timelines carry the same op ids in the same order on every rank."
+                             : "The op ids differ: the simulator and the trainer did not run the same program."));
+  s.items.push_back(timeline_chart("Lanes of ranks 0 and 1", {{"predicted", first_ranks(c.predicted_timelines)},
+                                                              {"measured", first_ranks(c.measured_timelines)}}));
   return s;
 }
 
 Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
   Section s{"rank-memory", "Memory per rank, predicted against measured", {}, {}};
-  s.paragraphs.push_back("Peak tensor memory: predicted by replaying the step program's allocations, measured by counting in the trainer's allocator.");
+  s.paragraphs.push_back(
+      "Peak tensor memory: predicted by replaying the step program's allocations, measured by counting in the "
+      "trainer's allocator.");
   Chart chart{.kind = ChartKind::grouped_bar, .title = "Peak tensor memory", .unit = "MiB", .value_axis = "peak"};
-  Series predicted{.name = "predicted", .evidence = Evidence::derived}, measured{.name = "measured", .evidence = Evidence::measured};
+  Series predicted{.name = "predicted", .evidence = Evidence::derived},
+      measured{.name = "measured", .evidence = Evidence::measured};
   for (const RunComparison& c : comparisons)
     for (std::size_t r = 0; r < c.measured.size(); ++r) {
       chart.labels.push_back(fmt::format("{} rank {}", c.name, r));
@@ -122,24 +143,36 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
 Table drill_table(const DrillResult& result) {
   Table t;
   t.title = "Recovery drill: " + result.name;
-  t.columns = {{"case", "", Align::left}, {"what struck", "", Align::left}, {"resumed after", "", Align::right}, {"replayed", "steps", Align::right},
-               {"recovery", "s", Align::right}, {"losses", "", Align::left}, {"parameters", "", Align::left}, {"optimizer", "", Align::left},
-               {"samples", "", Align::left}};
+  t.columns = {
+      {"case", "", Align::left},           {"what struck", "", Align::left}, {"resumed after", "", Align::right},
+      {"replayed", "steps", Align::right}, {"recovery", "s", Align::right},  {"losses", "", Align::left},
+      {"parameters", "", Align::left},     {"optimizer", "", Align::left},   {"samples", "", Align::left}};
   for (const DrillCase& c : result.cases)
-    t.rows.push_back({c.name, c.cause.empty() ? Cell("never struck", Status::bad) : Cell(c.cause),
+    t.rows.push_back({c.name,
+                      c.cause.empty() ? Cell("never struck", Status::bad) : Cell(c.cause),
                       {static_cast<double>(c.resumed_after), fmt::format("step {}", c.resumed_after)},
-                      {static_cast<double>(c.replayed), fmt::format("{}", c.replayed)}, {c.recovery_s, fmt::format("{:.1f}", c.recovery_s)},
-                      equal(c.losses_equal), equal(c.parameters_equal), equal(c.optimizer_equal), equal(c.samples_equal)});
-  t.note = fmt::format("{} steps of {}; compared bit by bit with the undisturbed run at the same world size. Recovery, measured: from the agent's "
-                       "notice of the death to the end of the first step done again, process start and data included.", result.steps, result.run);
+                      {static_cast<double>(c.replayed), fmt::format("{}", c.replayed)},
+                      {c.recovery_s, fmt::format("{:.1f}", c.recovery_s)},
+                      equal(c.losses_equal),
+                      equal(c.parameters_equal),
+                      equal(c.optimizer_equal),
+                      equal(c.samples_equal)});
+  t.note = fmt::format(
+      "{} steps of {}; compared bit by bit with the undisturbed run at the same world size. Recovery, measured: from "
+      "the agent's "
+      "notice of the death to the end of the first step done again, process start and data included.",
+      result.steps, result.run);
   return t;
 }
 
 Section drill_section(const DrillResult& result) {
   Section s{"recovery", "Faults and recovery", {}, {}};
-  s.paragraphs.push_back("Real ranks were killed with SIGKILL; the agent restarted all ranks from the newest complete checkpoint.");
+  s.paragraphs.push_back(
+      "Real ranks were killed with SIGKILL; the agent restarted all ranks from the newest complete checkpoint.");
   if (result.passed())
-    s.items.push_back(Callout{Status::good, "Recovery was exact", "Losses, parameters, optimizer state and sample order are bitwise equal to the undisturbed run in every case."});
+    s.items.push_back(Callout{Status::good, "Recovery was exact",
+                              "Losses, parameters, optimizer state and sample order are bitwise equal to the "
+                              "undisturbed run in every case."});
   else
     s.items.push_back(Callout{Status::bad, "Recovery was not exact", "See the differing columns."});
   s.items.push_back(drill_table(result));

@@ -1,5 +1,5 @@
-// What the real trainer proved, as report sections: predictions against measurements, the timeline of a step, memory per
-// rank, recovery.
+// What the real trainer proved, as report sections: predictions against measurements, the timeline of a step, memory
+// per rank, recovery.
 #pragma once
 #include <vector>
 

@@ -75,7 +75,9 @@ std::map<int, ClassPeak> class_peaks(const SimulatedStep& step) {
 
 Table memory_table(const SimulatedStep& step) {
   Table table{.title = "Peak memory by rank class"};
-  table.columns = {{"class", "", Align::right}, {"ranks", "", Align::right}, {"highest at rank", "", Align::right},
+  table.columns = {{"class", "", Align::right},
+                   {"ranks", "", Align::right},
+                   {"highest at rank", "", Align::right},
                    {"peak", "GiB", Align::right}};
   for (const auto& [index, peak] : class_peaks(step)) {
     const double GiB = peak.bytes / (1 << 30);
@@ -85,11 +87,12 @@ Table memory_table(const SimulatedStep& step) {
                           {GiB, fmt::format("{:.3f}", GiB)}});
   }
   const MemoryUse fullest = fullest_memory(step);
-  table.note = fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may allocate.", step.cluster.name)
-               : step.cluster.kinds(step.run.layout.world()).size() > 1
-                   ? fmt::format("The fullest rank for its GPU has {} of {} that it may allocate.", format_bytes(fullest.peak_bytes),
-                                 format_bytes(fullest.usable_bytes))
-                   : fmt::format("A rank may allocate {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
+  table.note =
+      fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may allocate.", step.cluster.name)
+      : step.cluster.kinds(step.run.layout.world()).size() > 1
+          ? fmt::format("The fullest rank for its GPU has {} of {} that it may allocate.",
+                        format_bytes(fullest.peak_bytes), format_bytes(fullest.usable_bytes))
+          : fmt::format("A rank may allocate {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
   return table;
 }
 
@@ -102,13 +105,24 @@ nlohmann::json payload(const SimulatedStep& step) {
     if (t.algorithm) ops.back()["algorithm"] = to_string(*t.algorithm);
   }
   for (const auto& [index, peak] : class_peaks(step))
-    memory.push_back({{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
+    memory.push_back(
+        {{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   const MemoryUse fullest = fullest_memory(step);
-  return {{"step_s", r.step_s}, {"low_s", r.low_s}, {"high_s", r.high_s}, {"exposed_s", r.exposed_s},
+  return {{"step_s", r.step_s},
+          {"low_s", r.low_s},
+          {"high_s", r.high_s},
+          {"exposed_s", r.exposed_s},
           {"slowed_s", r.slowed_s},
-          {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s}, {"world", step.run.layout.world()},
-          {"simulated_ranks", r.simulated_ranks}, {"critical_rank", r.critical_rank}, {"evidence_s", evidence},
-          {"peak_bytes", peak_bytes(step)}, {"fullest_bytes", fullest.peak_bytes}, {"usable_bytes", fullest.usable_bytes}, {"ops", ops}, {"memory", memory}};
+          {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
+          {"world", step.run.layout.world()},
+          {"simulated_ranks", r.simulated_ranks},
+          {"critical_rank", r.critical_rank},
+          {"evidence_s", evidence},
+          {"peak_bytes", peak_bytes(step)},
+          {"fullest_bytes", fullest.peak_bytes},
+          {"usable_bytes", fullest.usable_bytes},
+          {"ops", ops},
+          {"memory", memory}};
 }
 
 }  // namespace
@@ -120,7 +134,9 @@ double peak_bytes(const SimulatedStep& step) {
 }
 
 MemoryUse fullest_memory(const SimulatedStep& step) {
-  const auto share = [](const MemoryUse& m) { return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes; };
+  const auto share = [](const MemoryUse& m) {
+    return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes;
+  };
   MemoryUse fullest;
   for (const StepTimeline& t : step.replay.timelines) {
     const NodeSpec& node = step.cluster.of_kind(step.cluster.kind_of(step.cluster.node_of(t.rank)));
@@ -136,23 +152,32 @@ Report simulate_report(const SimulatedStep& step) {
   const bool fits = fullest.usable_bytes <= 0 || fullest.peak_bytes <= fullest.usable_bytes;
   Report report;
   report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
-  report.answer = fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s),
-                              step.run.layout.world(), step.run.layout.name(),
-                              format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
-                              fits ? "" : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(fullest.peak_bytes),
-                                                      format_bytes(fullest.usable_bytes)));
+  report.answer =
+      fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
+                  step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
+                  fits ? ""
+                       : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(fullest.peak_bytes),
+                                     format_bytes(fullest.usable_bytes)));
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;
 
   KeyValues facts{.title = "The step"};
   facts.entries = {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
-      {"exposed communication", {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
-      {"slowed by communication", {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
-      {"peak memory of a rank", {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
-      {"routing", {step.routing + (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
-      {"simulated", {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
-                                 r.uplink_shares ? ", shared uplinks approximated" : r.folded ? "; the others are their twins" : "")}}};
+      {"exposed communication",
+       {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
+      {"slowed by communication",
+       {r.slowed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.slowed_s), r.slowed_s / r.step_s * 100)}},
+      {"peak memory of a rank",
+       {peak_bytes(step), format_bytes(peak_bytes(step)), {}, fits ? Status::none : Status::bad}},
+      {"routing",
+       {step.routing +
+        (step.routing_evidence == Evidence::assumed ? "" : fmt::format(" ({})", to_string(step.routing_evidence)))}},
+      {"simulated",
+       {fmt::format("{} of {} ranks{}", r.simulated_ranks, step.run.layout.world(),
+                    r.uplink_shares ? ", shared uplinks approximated"
+                    : r.folded      ? "; the others are their twins"
+                                    : "")}}};
   report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
   report.sections.push_back({"time", "Where the time goes", {}, {time_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});

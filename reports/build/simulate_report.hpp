@@ -15,9 +15,8 @@ struct SimulatedStep {
   ClusterSpec cluster;
   ProgramSet programs;
   ReplayResult replay;
-  std::string routing;                          ///< RoutingSource::description()
+  std::string routing;  ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
-
 };
 
 /// Highest memory of any simulated rank, from the step's timelines; bytes.

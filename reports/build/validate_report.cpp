@@ -301,16 +301,18 @@ Report validation_report(const Validation& v) {
                                {},
                                {accuracy_table(v.whole_sources, v.baseline)}});
   if (!v.replayed.empty())
-    report.sections.push_back({"replayed",
-                               "The same steps on the simulator",
-                               {"Every row's step program, replayed with prices by the same constants: what overlaps with what is "
-                                "the replay's, as it is in plans."},
-                               {accuracy_table(v.replayed, v.baseline), reasons(v.replayed)}});
+    report.sections.push_back(
+        {"replayed",
+         "The same steps on the simulator",
+         {"Every row's step program, replayed with prices by the same constants: what overlaps with what is "
+          "the replay's, as it is in plans."},
+         {accuracy_table(v.replayed, v.baseline), reasons(v.replayed)}});
   if (v.steps)
-    report.sections.push_back({"stacks",
-                               "What stacks take, over the typical one",
-                               {"Factors fitted to the runs of configs/measurements; configs/stacks/NAME.yaml may say others (step)."},
-                               {stack_table(*v.steps)}});
+    report.sections.push_back(
+        {"stacks",
+         "What stacks take, over the typical one",
+         {"Factors fitted to the runs of configs/measurements; configs/stacks/NAME.yaml may say others (step)."},
+         {stack_table(*v.steps)}});
   if (!v.ratios.empty())
     report.sections.push_back(
         {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});

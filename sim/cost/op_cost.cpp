@@ -34,15 +34,18 @@ Price& Price::operator+=(const Price& other) {
 }
 
 double Clock::factor(const WorkItem& item, double rows) const {
-  const bool multiplies = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm || item.kernel == Kernel::attention;
+  const bool multiplies =
+      item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm || item.kernel == Kernel::attention;
   const double judged = speed > 1 ? 1e9 : rows;
   return multiplies && item.flops(judged) > kComputeBoundIntensity * item.bytes(judged) ? 1 / speed : 1;
 }
 
 CommunicationSlowdown published_slowdown() {
-  return {0.189 / 1.189, 16.0 / 132, 0.4 / 1.4, Evidence::published,
-          "arXiv 2507.03114: beside communication computation takes 18.9 % longer in the mean, 40 % at most (training steps "
-          "on 4 A100, H100, MI250, MI210); github.com/NVIDIA/nccl/issues/689: 16 multiprocessors of their own with 8 NICs"};
+  return {
+      0.189 / 1.189, 16.0 / 132, 0.4 / 1.4, Evidence::published,
+      "arXiv 2507.03114: beside communication computation takes 18.9 % longer in the mean, 40 % at most (training "
+      "steps "
+      "on 4 A100, H100, MI250, MI210); github.com/NVIDIA/nccl/issues/689: 16 multiprocessors of their own with 8 NICs"};
 }
 
 }  // namespace wt

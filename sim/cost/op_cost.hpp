@@ -39,12 +39,12 @@ struct CollectivePrice {
   double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches, <= 1
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
   Evidence evidence = Evidence::assumed;
-  std::optional<Evidence> root = {};  ///< evidence of what it follows from; none = `evidence`
+  std::optional<Evidence> root = {};      ///< evidence of what it follows from; none = `evidence`
   AllReduce algorithm = AllReduce::ring;  ///< of an all-reduce: what its load on the pools follows
 };
 
-/// What collectives in flight take from the computation beside them on a GPU: their kernels hold multiprocessors and move
-/// bytes through its memory.
+/// What collectives in flight take from the computation beside them on a GPU: their kernels hold multiprocessors and
+/// move bytes through its memory.
 struct CommunicationSlowdown {
   double share = 0;          ///< of the compute rate, in [0, 1), however many are in flight
   double low = 0, high = 0;  ///< 80 % interval
@@ -52,8 +52,8 @@ struct CommunicationSlowdown {
   std::string source;
 };
 
-/// Of every GPU whose profiles have no measured one. Computation that takes 1 + x times its seconds has lost x / (1 + x) of
-/// its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
+/// Of every GPU whose profiles have no measured one. Computation that takes 1 + x times its seconds has lost x / (1 +
+/// x) of its rate; low end: 16 of an H100's 132 multiprocessors and nothing of its memory.
 CommunicationSlowdown published_slowdown();
 
 /// What an op's sizes are bound to on a rank.
@@ -67,38 +67,38 @@ struct BoundRows {
   }
 };
 
-/// FLOP a byte from which arithmetic limits a product or attention, between the ridges of A100 (153), H200 (206) and H100
-/// (295): peak over memory bandwidth of their data sheets.
+/// FLOP a byte from which arithmetic limits a product or attention, between the ridges of A100 (153), H200 (206) and
+/// H100 (295): peak over memory bandwidth of their data sheets.
 inline constexpr double kComputeBoundIntensity = 200;
 
 /// A clock or power state, over the one that prices are of.
 struct Clock {
   double speed = 1;
-  /// Time of an item over its time at speed 1: 1 / speed where arithmetic limits it, else 1. Faster clocks take routed rows
-  /// for many: else the row with which arithmetic begins to limit would make the item faster.
+  /// Time of an item over its time at speed 1: 1 / speed where arithmetic limits it, else 1. Faster clocks take routed
+  /// rows for many: else the row with which arithmetic begins to limit would make the item faster.
   double factor(const WorkItem& item, double rows) const;
 };
 
 class OpCost {
  public:
   virtual ~OpCost() = default;
-  /// One work item, rows bound; with rows by expert it takes as long as without, or longer. Throws Error{usage} naming the
-  /// benchmark to run when nothing is known and assumptions are not allowed.
+  /// One work item, rows bound; with rows by expert it takes as long as without, or longer. Throws Error{usage} naming
+  /// the benchmark to run when nothing is known and assumptions are not allowed.
   virtual Price item(const WorkItem& item, const BoundRows& rows) const = 0;
   /// A whole segment or copy: its items, and what the op takes beyond them (from traces).
   Price segment(const Op& op, const BoundRows& rows) const { return segment(op, rows, Clock{}); }
   virtual Price segment(const Op& op, const BoundRows& rows, Clock clock) const = 0;
   /// `bytes` by the convention of Collective::bytes; ranks of the group over `nodes` nodes.
   virtual CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const = 0;
-  /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs or adapters differ.
-  /// Who computes and what communication takes from it are the same on all kinds.
+  /// Prices on nodes of that kind of the cluster (ClusterSpec::of_kind); these, unless the kinds' GPUs or adapters
+  /// differ. Who computes and what communication takes from it are the same on all kinds.
   virtual const OpCost& on(std::size_t /*kind*/) const { return *this; }
   /// True where the issuing thread computes itself (CPU): ops issued after a segment start after it.
   virtual bool synchronous_host() const = 0;
   /// Zero where ranks communicate by CPU: transport threads and computation share the cores there.
   virtual CommunicationSlowdown communication_slowdown() const = 0;
-  /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are refilled
-  /// after every slice of the scheduler. 1 on GPUs.
+  /// What a rank's computation takes where that many share a host's cores, over what it takes alone: caches are
+  /// refilled after every slice of the scheduler. 1 on GPUs.
   virtual double crowding(std::int64_t /*ranks*/) const { return 1; }
   /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
   /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.

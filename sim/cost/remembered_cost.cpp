@@ -28,7 +28,8 @@ std::int64_t packed(int a, int b, int c) { return (a * 256 + b) * 256 + c; }
 
 Price RememberedCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
   Hash hash;
-  hash << packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)) << rows.sum << clock.speed;
+  hash << packed(static_cast<int>(op.action), static_cast<int>(op.direction), static_cast<int>(op.group)) << rows.sum
+       << clock.speed;
   for (const double each : rows.by_expert) hash << each;
   for (const WorkItem& w : op.work) {  // one sum of products: they do not wait for each other
     const auto word = [](std::int64_t value, std::uint64_t factor) {
@@ -44,13 +45,19 @@ Price RememberedCost::segment(const Op& op, const BoundRows& rows, Clock clock) 
   const auto [first, last] = segments_.equal_range(hash.value());
   for (auto it = first; it != last; ++it) {
     const Segment& s = it->second;
-    if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows.sum && s.clock == clock.speed &&
-        std::ranges::equal(s.by_expert, rows.by_expert) && s.work == op.work)
+    if (s.action == op.action && s.direction == op.direction && s.group == op.group && s.rows == rows.sum &&
+        s.clock == clock.speed && std::ranges::equal(s.by_expert, rows.by_expert) && s.work == op.work)
       return s.price;
   }
   return segments_
-      .emplace(hash.value(), Segment{op.action, op.direction, op.group, op.work, rows.sum, clock.speed,
-                                     {rows.by_expert.begin(), rows.by_expert.end()}, cost_.segment(op, rows, clock)})
+      .emplace(hash.value(), Segment{op.action,
+                                     op.direction,
+                                     op.group,
+                                     op.work,
+                                     rows.sum,
+                                     clock.speed,
+                                     {rows.by_expert.begin(), rows.by_expert.end()},
+                                     cost_.segment(op, rows, clock)})
       ->second.price;
 }
 

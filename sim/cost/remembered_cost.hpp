@@ -23,7 +23,8 @@ class RememberedCost : public OpCost {
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   const OpCost& on(std::size_t kind) const override {
     const OpCost& theirs = cost_.on(kind);
-    return &theirs == &cost_ ? *this : *others_.try_emplace(kind, std::make_unique<RememberedCost>(theirs)).first->second;
+    return &theirs == &cost_ ? *this
+                             : *others_.try_emplace(kind, std::make_unique<RememberedCost>(theirs)).first->second;
   }
   bool synchronous_host() const override { return cost_.synchronous_host(); }
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }

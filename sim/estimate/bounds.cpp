@@ -41,15 +41,16 @@ RoutingFloor lower(const RoutingFloor& a, const RoutingFloor& b) {
 /// Of microbatches first to last.
 RoutingFloor lowest(const std::vector<RoutingFloor>& floors, int first, int last) {
   RoutingFloor out = kHighestFloor;
-  for (int microbatch = first; microbatch <= last; ++microbatch) out = lower(out, floors.at(static_cast<std::size_t>(microbatch)));
+  for (int microbatch = first; microbatch <= last; ++microbatch)
+    out = lower(out, floors.at(static_cast<std::size_t>(microbatch)));
   return out;
 }
 
 class LaneSums {
  public:
   /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds.
-  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost, const std::vector<RoutingFloor>& floors,
-           std::int64_t rank, const ClusterSpec* mixed)
+  LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
+           const std::vector<RoutingFloor>& floors, std::int64_t rank, const ClusterSpec* mixed)
       : cluster_(cluster),
         mixed_(mixed),
         cost_(cost),
@@ -148,7 +149,8 @@ class LaneSums {
     for (const std::int64_t nodes : {1, 2}) {
       const CollectivePrice price = cost_.collective(OpKind::send, bytes, 2, nodes);
       const double Bps = nodes == 1 ? cluster_.nvswitch_Bps : cluster_.nic_per_gpu_Bps();
-      least = std::min(least, price.latency_s + (cluster_.shared_cores() ? price.cpu_s : bytes / (Bps * price.efficiency)));
+      least =
+          std::min(least, price.latency_s + (cluster_.shared_cores() ? price.cpu_s : bytes / (Bps * price.efficiency)));
     }
     return least;
   }
@@ -178,7 +180,7 @@ class LaneSums {
   std::array<std::optional<GroupShape>, kAxes> groups_;
   LaneSeconds lane_s_{};
   double blocking_s_ = 0;  ///< of the compute lane, a tensor group's collectives
-  double cpu_s_ = 0;  ///< of all ranks of the stage, on shared cores
+  double cpu_s_ = 0;       ///< of all ranks of the stage, on shared cores
 };
 
 }  // namespace

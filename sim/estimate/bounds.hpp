@@ -1,11 +1,11 @@
 // Lower bounds on the step time of one rank, for a search that must not simulate everything.
 //   bound 0: the fullest lane's sum, from the program's tree and its repeat counts, with the smallest routing load;
 //   bound 1: the critical path of the unrolled program with its own routing load.
-// Where communication slows a GPU's computation, both are also no less than its computation, what it surely stands still
-// for, and the slowdown times what is surely in flight beyond that.
-// For DBRX on 3,072 GPUs bound 0 costs about 10 microseconds and bound 1 a millisecond (docs/simulator.md).
-// Both let every collective have the cluster to itself and never wait for another rank, so
-// bound 0 <= bound 1 <= simulated, provided that prices do not fall when rows or bytes grow.
+// Where communication slows a GPU's computation, both are also no less than its computation, what it surely stands
+// still for, and the slowdown times what is surely in flight beyond that. For DBRX on 3,072 GPUs bound 0 costs about 10
+// microseconds and bound 1 a millisecond (docs/simulator.md). Both let every collective have the cluster to itself and
+// never wait for another rank, so bound 0 <= bound 1 <= simulated, provided that prices do not fall when rows or bytes
+// grow.
 #pragma once
 #include <cstdint>
 #include <vector>

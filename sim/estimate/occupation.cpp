@@ -64,8 +64,8 @@ double Occupation::bound_s(const StepTasks& step, const RankTasks& rank) const {
   double after_s = 0;  // what the compute lane's last op lets begin
   for (const Reach& each : reach_)
     if (each.op == last_) after_s = std::max(after_s, each.seconds);
-  return slowed_step_s(lane_s_[kCompute], still_s_ + after_s, std::max(fullest_link_s(step, rank), fullest_transfers(lane_s_)),
-                       slowdown_);
+  return slowed_step_s(lane_s_[kCompute], still_s_ + after_s,
+                       std::max(fullest_link_s(step, rank), fullest_transfers(lane_s_)), slowdown_);
 }
 
 }  // namespace wt

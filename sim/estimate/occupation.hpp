@@ -33,7 +33,8 @@ class Occupation {
   double bound_s(const StepTasks& step, const RankTasks& rank) const;
 
  private:
-  /// The latest op of the compute lane that an op needs, and when it is done at the earliest, counted from that one's end.
+  /// The latest op of the compute lane that an op needs, and when it is done at the earliest, counted from that one's
+  /// end.
   struct Reach {
     int op = -1;
     double seconds = 0;

@@ -66,7 +66,8 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   const auto size = number(table, cells, table.at("bytes"), 1);
   row.bytes = size.value_or(kPlateauBytes);
   row.bytes_assumed = !size;
-  const double by_time = real("time_us") * 1e-6, by_buffer = real("algbw_GBps") * 1e9, by_bus = real("busbw_GBps") * 1e9;
+  const double by_time = real("time_us") * 1e-6, by_buffer = real("algbw_GBps") * 1e9,
+               by_bus = real("busbw_GBps") * 1e9;
   if (by_time > 0)
     row.seconds = by_time;
   else if (by_bus > 0)

@@ -13,16 +13,17 @@ struct CollectiveRow {
   std::int64_t line = 0;
   std::string source, gpu, fabric, collective, note;
   std::int64_t nodes = 1, gpus = 1;
-  std::int64_t gpus_per_node = 8;  ///< that share a node's adapters
+  std::int64_t gpus_per_node = 8;   ///< that share a node's adapters
   std::int64_t fewest_on_node = 0;  ///< ranks of the node with fewest; 0 = as many on each
-  double bytes = 0;                ///< kPlateauBytes where the file gives a plateau and no size
+  double bytes = 0;                 ///< kPlateauBytes where the file gives a plateau and no size
   bool bytes_assumed = false;
-  double seconds = 0;  ///< from the bandwidth where the file gives no time; 0 where it gives neither
+  double seconds = 0;         ///< from the bandwidth where the file gives no time; 0 where it gives neither
   std::string unusable = {};  ///< why nothing can be predicted of this row
 
   /// Ranks of the node that has fewest of them, at least 1.
   double fewest() const {
-    return fewest_on_node > 0 ? static_cast<double>(fewest_on_node) : static_cast<double>(gpus) / static_cast<double>(nodes);
+    return fewest_on_node > 0 ? static_cast<double>(fewest_on_node)
+                              : static_cast<double>(gpus) / static_cast<double>(nodes);
   }
 };
 constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end

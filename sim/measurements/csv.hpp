@@ -28,8 +28,8 @@ struct CsvTable {
 };
 
 /// Reads these columns, in any order; those that a file need not have follow the others and are empty where it has not.
-/// Throws Error{usage} naming file and line: no such file, an empty one, a header without one of the columns, with one of
-/// them twice or (unless allowed) with another one, a table without rows.
+/// Throws Error{usage} naming file and line: no such file, an empty one, a header without one of the columns, with one
+/// of them twice or (unless allowed) with another one, a table without rows.
 enum class OtherColumns { refused, ignored };
 CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::string>& columns,
                   OtherColumns others = OtherColumns::refused, const std::vector<std::string>& optional = {});
@@ -42,7 +42,8 @@ constexpr const char* kBrokenLine =
     "too few or too many cells, one of more than 2000 characters, or a quote out of place; quote cells with commas";
 
 /// A Row (with `line` and `unusable`) of every line, in order. Tables are written by hand: a line that is broken or of
-/// which `fill` (table, cells, row) throws Error{usage} says why in `unusable`, and does not take the others' value away.
+/// which `fill` (table, cells, row) throws Error{usage} says why in `unusable`, and does not take the others' value
+/// away.
 template <typename Row, typename Fill>
 std::vector<Row> rows_of(const CsvTable& table, Fill fill) {
   std::vector<Row> rows;

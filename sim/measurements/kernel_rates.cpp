@@ -39,8 +39,10 @@ struct Shape {
 };
 
 Shape shape_of(const std::string& text) {
-  static const std::regex pair(R"(([A-Za-z][A-Za-z_/]{0,15})\s{0,2}[=:]\s{0,2}(\d{1,9}(?:\.\d{1,3})?)([kK](?![A-Za-z]))?)"),
-      compact(R"(\b([MNKmnk])(\d{1,9})(?![\d.]))"), sizes(R"(\b(\d{1,9})\s?[x*,]\s?(\d{1,9})(?:\s?[x*,]\s?(\d{1,9}))?(?![\d.]))"),
+  static const std::regex pair(
+      R"(([A-Za-z][A-Za-z_/]{0,15})\s{0,2}[=:]\s{0,2}(\d{1,9}(?:\.\d{1,3})?)([kK](?![A-Za-z]))?)"),
+      compact(R"(\b([MNKmnk])(\d{1,9})(?![\d.]))"),
+      sizes(R"(\b(\d{1,9})\s?[x*,]\s?(\d{1,9})(?:\s?[x*,]\s?(\d{1,9}))?(?![\d.]))"),
       rows(R"(\b(\d{1,9}) rows x [a-z]{1,8} (\d{1,9})\b)");
   Shape out;
   for (std::sregex_iterator it(text.begin(), text.end(), pair), end; it != end; ++it)
@@ -65,10 +67,10 @@ std::optional<Unit> unit_of(const std::string& text) {
   const std::string remark = unit.size() < text.size() ? lower(text.substr(unit.size())) : "";
   if (!remark.empty() && !has(remark, "byte count") && !has(remark, "close to")) return std::nullopt;
   static const std::map<std::string, Unit> units = {
-      {"s", {Unit::Of::seconds, 1}},         {"ms", {Unit::Of::seconds, 1e-3}},   {"us", {Unit::Of::seconds, 1e-6}},
-      {"tflop/s", {Unit::Of::flops, 1e12}},  {"tflops", {Unit::Of::flops, 1e12}}, {"tflops/s", {Unit::Of::flops, 1e12}},
-      {"gflop/s", {Unit::Of::flops, 1e9}},   {"gflops", {Unit::Of::flops, 1e9}},  {"pflop/s", {Unit::Of::flops, 1e15}},
-      {"pflops", {Unit::Of::flops, 1e15}},   {"gb/s", {Unit::Of::bytes, 1e9}},    {"tb/s", {Unit::Of::bytes, 1e12}}};
+      {"s", {Unit::Of::seconds, 1}},        {"ms", {Unit::Of::seconds, 1e-3}},   {"us", {Unit::Of::seconds, 1e-6}},
+      {"tflop/s", {Unit::Of::flops, 1e12}}, {"tflops", {Unit::Of::flops, 1e12}}, {"tflops/s", {Unit::Of::flops, 1e12}},
+      {"gflop/s", {Unit::Of::flops, 1e9}},  {"gflops", {Unit::Of::flops, 1e9}},  {"pflop/s", {Unit::Of::flops, 1e15}},
+      {"pflops", {Unit::Of::flops, 1e15}},  {"gb/s", {Unit::Of::bytes, 1e9}},    {"tb/s", {Unit::Of::bytes, 1e12}}};
   const auto found = units.find(unit);
   return found == units.end() ? std::nullopt : std::optional<Unit>(found->second);
 }
@@ -88,7 +90,8 @@ bool both_ways(const std::string& kernel) {
 
 std::string in_brackets(const std::string& kernel) {
   const auto from = kernel.find('('), to = kernel.rfind(')');
-  return from == std::string::npos || to == std::string::npos || to < from ? "" : kernel.substr(from + 1, to - from - 1);
+  return from == std::string::npos || to == std::string::npos || to < from ? ""
+                                                                           : kernel.substr(from + 1, to - from - 1);
 }
 
 std::string without_brackets(const std::string& kernel) {
@@ -112,11 +115,14 @@ std::string attention_library(const std::string& kernel) {
 }
 
 bool sizes_are_sane(const KernelRow& row) {
-  const auto whole = [](double x) { return x >= 1 && x <= kMostThings && x == static_cast<double>(static_cast<long>(x)); };
+  const auto whole = [](double x) {
+    return x >= 1 && x <= kMostThings && x == static_cast<double>(static_cast<long>(x));
+  };
   return whole(row.m) && whole(row.n) && (row.k == 0 || whole(row.k)) && whole(row.groups);
 }
 
-void read_attention(const Shape& shape, const std::string& kernel, const std::string& text, bool timed, KernelRow& row) {
+void read_attention(const Shape& shape, const std::string& kernel, const std::string& text, bool timed,
+                    KernelRow& row) {
   row.op = backward(kernel) ? "attention_backward" : "attention_forward";
   row.implementation = attention_library(kernel);
   static const std::regex causal(R"(causal\s*[=:]?\s*(true|yes|1)\b|\bcausal\b(?!\s*[=:]))", std::regex::icase),
@@ -142,7 +148,8 @@ void read_experts(const Shape& shape, const std::string& kernel, const std::stri
   row.implementation = library.empty() ? without_brackets(said) : library;
   for (const char* word : {" forward", " backward"})
     if (const auto at = row.implementation.find(word); at != std::string::npos) row.implementation.erase(at);
-  const double tokens = shape({"T", "tokens"}), experts = shape({"E", "experts"}), choices = shape({"K", "k", "topk", "top_k"});
+  const double tokens = shape({"T", "tokens"}), experts = shape({"E", "experts"}),
+               choices = shape({"K", "k", "topk", "top_k"});
   row.groups = experts;
   row.m = experts > 0 && tokens * choices > 0 ? std::max(1.0, std::round(tokens * choices / experts)) : 0;
   row.n = shape({"n", "I", "ffn"});
@@ -167,7 +174,8 @@ void read_groups(const Shape& shape, const std::string& said, KernelRow& row) {
 void read_product(const Shape& shape, KernelRow& row) {
   row.op = "gemm";
   row.m = shape({"M", "m"}), row.n = shape({"N", "n"}), row.k = shape({"K", "k"});
-  if (shape.named.empty() && shape.bare.size() == 3) row.m = shape.bare[0], row.n = shape.bare[1], row.k = shape.bare[2];
+  if (shape.named.empty() && shape.bare.size() == 3)
+    row.m = shape.bare[0], row.n = shape.bare[1], row.k = shape.bare[2];
   if (row.m == 0 || row.n == 0 || row.k == 0) row.unusable = "shape does not say m, n and k of at most 1e7";
 }
 
@@ -196,7 +204,8 @@ double published_flops(const KernelRow& row) {
 
 double least_bytes(const KernelRow& row, double element_bytes) {
   if (row.op.ends_with("gemm"))  // of fp8 they write 16 bits
-    return row.groups * (element_bytes * (row.m * row.k + row.n * row.k) + std::max(2.0, element_bytes) * row.m * row.n);
+    return row.groups *
+           (element_bytes * (row.m * row.k + row.n * row.k) + std::max(2.0, element_bytes) * row.m * row.n);
   return row_op(row.op).value_or(RowOp{}).streams * row.m * row.n * element_bytes;
 }
 
@@ -234,7 +243,8 @@ void read_rate(const KernelRate& rate, KernelRow& row) {
     row.unusable = "no model of '" + without_brackets(rate.kernel) + "'";
   }
   if (row.unusable.empty() && !sizes_are_sane(row))
-    row.unusable = row.op == "gemm" ? "shape does not say m, n and k of at most 1e7" : "a size of the shape is not within 1 to 1e7";
+    row.unusable = row.op == "gemm" ? "shape does not say m, n and k of at most 1e7"
+                                    : "a size of the shape is not within 1 to 1e7";
   if (!row.unusable.empty()) return;
   if (!(rate.value > 0)) throw_error(Code::usage, "column 'value': found 0, needs a rate above 0");
   const auto element = element_bytes(row.dtype);

@@ -56,12 +56,12 @@ bool has_throughputs(const std::filesystem::path& file) {
 
 std::vector<KernelRow> read_kernel_rows(const std::filesystem::path& file) {
   if (has_throughputs(file))
-    return rows_of<KernelRow>(read_csv(file, {"kernel", "gpu", "shape", "precision", "value", "unit"},
-                                       OtherColumns::ignored, {"source"}),
-                              fill_throughput);
-  return rows_of<KernelRow>(read_csv(file, {"gpu", "op", "m", "n", "dtype", "median_us"}, OtherColumns::ignored,
-                                     {"k", "std_us", "source"}),
-                            fill_time);
+    return rows_of<KernelRow>(
+        read_csv(file, {"kernel", "gpu", "shape", "precision", "value", "unit"}, OtherColumns::ignored, {"source"}),
+        fill_throughput);
+  return rows_of<KernelRow>(
+      read_csv(file, {"gpu", "op", "m", "n", "dtype", "median_us"}, OtherColumns::ignored, {"k", "std_us", "source"}),
+      fill_time);
 }
 
 }  // namespace wt

@@ -2,7 +2,8 @@
 //   times        gpu, op, m, n, k, dtype, median_us, std_us, source; op is gemm (m x k times k x n) or a memory-bound
 //                kernel over m rows of width n: one known to be (row_ops.hpp), or any without k whose name speaks of no
 //                product, attention or communication
-//   throughputs  source, kernel, gpu, shape, precision, value, unit, read_or_recalled; what of these words is understood
+//   throughputs  source, kernel, gpu, shape, precision, value, unit, read_or_recalled; what of these words is
+//   understood
 //                stands in kernel_rates.hpp, other kernels say why not
 #pragma once
 #include <cstdint>
@@ -17,15 +18,15 @@ struct KernelRow {
   std::string gpu, op, dtype, source;
   double m = 0, n = 0, k = 0;
   double seconds = 0;
-  std::string unusable = {};  ///< why nothing can be predicted of this row, where the file does not say enough
+  std::string unusable = {};        ///< why nothing can be predicted of this row, where the file does not say enough
   std::string implementation = {};  ///< the library, where rates name one
-  double groups = 1;                ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
-  bool causal = false;              ///< attention over m queries, k keys and values and a head dimension of n
-  bool assumed = false;             ///< that groups are equal, or attention is not causal, where the shape does not say
+  double groups = 1;     ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
+  bool causal = false;   ///< attention over m queries, k keys and values and a head dimension of n
+  bool assumed = false;  ///< that groups are equal, or attention is not causal, where the shape does not say
 };
 
-/// Every row of the table, in order; one with a shape below 1, a time that is not above 0 or an op without a name says so
-/// in `unusable`. Throws Error{usage} as read_csv does.
+/// Every row of the table, in order; one with a shape below 1, a time that is not above 0 or an op without a name says
+/// so in `unusable`. Throws Error{usage} as read_csv does.
 std::vector<KernelRow> read_kernel_rows(const std::filesystem::path& file);
 
 }  // namespace wt

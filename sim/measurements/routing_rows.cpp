@@ -7,8 +7,8 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/measurements/csv.hpp"
 #include "sim/cost/stacks/step_work.hpp"
+#include "sim/measurements/csv.hpp"
 
 namespace wt {
 namespace {
@@ -222,11 +222,12 @@ std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file, std:
     std::string unusable = {};
   };
   std::map<std::string, RoutedSetup> setups;
-  for (Line& line : rows_of<Line>(
-           table, [](const CsvTable& from, const CsvRow& row, Line& out) { out.setup = setup_of(from, row); })) {
+  for (Line& line :
+       rows_of<Line>(table, [](const CsvTable&from, const CsvRow&row, Line&out) { out.setup = setup_of(from, row); })) {
     const std::string name = line.setup.run.model.name;
     if (line.unusable.empty() && !setups.emplace(name, std::move(line.setup)).second)
-      line.unusable = fmt::format("{}: line {}: found the model '{}' twice, needs it once", file.string(), line.line, name);
+      line.unusable =
+          fmt::format("{}: line {}: found the model '{}' twice, needs it once", file.string(), line.line, name);
     if (!line.unusable.empty()) refused.push_back(line.unusable);
   }
   return setups;

@@ -18,8 +18,8 @@ namespace wt {
 struct PlacedStep {
   std::int64_t line = 0;  ///< in the file
   std::string dataset, method, model;
-  double aux_loss = 0;  ///< weight of the balancing loss
-  double seconds = 0;   ///< mean over the iterations
+  double aux_loss = 0;        ///< weight of the balancing loss
+  double seconds = 0;         ///< mean over the iterations
   std::string unusable = {};  ///< why nothing can be predicted of this row
 };
 
@@ -42,22 +42,22 @@ struct RoutedContext {
   std::map<std::string, RoutedSetup> setups;
   std::map<std::pair<std::string, std::string>, FullestShares> loads;
   std::vector<ModelSpec> models = {};  ///< shapes alone, for names that no setup has
-  std::vector<std::string> refused;  ///< what is wrong with lines of these tables that were not taken
+  std::vector<std::string> refused;    ///< what is wrong with lines of these tables that were not taken
 };
 
 /// Every row, in order; one without a time above 0 says so in `unusable`. Throws Error{usage} as read_csv does.
 std::vector<PlacedStep> read_placed_steps(const std::filesystem::path& file);
 
 /// Of the last kSettled iterations of each recording. A recording with a line that cannot be read, a layer or iteration
-/// twice or missing, or one without rows is left out, and `refused` says why. Throws Error{usage} as read_csv does, and for
-/// rank columns that are not r0 to r(n-1).
+/// twice or missing, or one without rows is left out, and `refused` says why. Throws Error{usage} as read_csv does, and
+/// for rank columns that are not r0 to r(n-1).
 std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(const std::filesystem::path& file,
                                                                              std::vector<std::string>& refused);
 /// As many as the artifact's own figure of the fullest rank takes; a re-planner still follows its first loads before.
 constexpr std::size_t kSettled = 5;
 
-/// Impossible shapes and layouts, a batch that ranks and microbatches do not divide and a model named twice are left out,
-/// and `refused` says why. Throws Error{usage} as read_csv does.
+/// Impossible shapes and layouts, a batch that ranks and microbatches do not divide and a model named twice are left
+/// out, and `refused` says why. Throws Error{usage} as read_csv does.
 std::map<std::string, RoutedSetup> read_routed_setups(const std::filesystem::path& file,
                                                       std::vector<std::string>& refused);
 

@@ -42,8 +42,8 @@ constexpr std::array<Known, 6> kWhole = {{{"add", "residual_add", 3},
                                           {"copy", "copy", 2},
                                           {"transpose", "transpose", 2}}};
 constexpr std::array<std::string_view, 18> kOthers = {
-    "gemm", "matmul", "linear", "conv", "attention", "attn", "sdpa", "flash", "moe", "expert", "router",
-    "dispatch", "combine", "allreduce", "allgather", "alltoall", "scatter", "entropy"};
+    "gemm",   "matmul", "linear",   "conv",    "attention", "attn",      "sdpa",     "flash",   "moe",
+    "expert", "router", "dispatch", "combine", "allreduce", "allgather", "alltoall", "scatter", "entropy"};
 
 std::string letters(const std::string& text) {
   std::string out;

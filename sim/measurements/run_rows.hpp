@@ -1,6 +1,7 @@
 // Measured training steps: one row a run. Two schemas of CSV, told apart by their headers:
-//   training runs      columns by name (docs/validate.md), an empty cell = unknown; configs/measurements/training_runs.csv
-//   simulator tables   source, model, gpu, n_gpus, parallelism, batch/seq, precision, measured_metric, measured_value,
+//   training runs      columns by name (docs/validate.md), an empty cell = unknown;
+//   configs/measurements/training_runs.csv simulator tables   source, model, gpu, n_gpus, parallelism, batch/seq,
+//   precision, measured_metric, measured_value,
 //                      predicted_value: "gpt h1024 l12 a16", "TP2 DP1 PP2 full-recompute 1F1B", "batch 16 mbs 8 seq
 //                      1024"; configs/measurements/simulator_tables.csv
 #pragma once
@@ -62,9 +63,10 @@ struct RunRow {
   std::int64_t tokens() const { return global_batch * seq; }  ///< a step
 };
 
-/// Whether layers do not go evenly over the pipeline's chunks. Frameworks then want embedding and output projection to be
-/// counted as layers (Megatron-Core: account_for_embedding_in_pipeline_split, pipeline_model_parallel_layout), for which
-/// Llama 3.1's 126 and BLOOM's 70 layers were chosen: these stand in place of layers, not beside a full share of them.
+/// Whether layers do not go evenly over the pipeline's chunks. Frameworks then want embedding and output projection to
+/// be counted as layers (Megatron-Core: account_for_embedding_in_pipeline_split, pipeline_model_parallel_layout), for
+/// which Llama 3.1's 126 and BLOOM's 70 layers were chosen: these stand in place of layers, not beside a full share of
+/// them.
 bool ends_count_as_layers(const RunRow& row);
 
 /// Whether the framework is NeMo, whose AutoModel is another stack.

@@ -11,13 +11,41 @@ namespace wt {
 namespace {
 
 const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
-const std::vector<std::string> kOptional = {
-    "source_id",      "framework",  "gpus_per_node",    "interconnect", "arch_type",   "arch_evidence",
-    "heads",          "kv_heads",   "ffn_hidden",       "expert_ffn",   "gated",       "vocab",
-    "experts",        "top_k",      "shared_experts",   "params_total", "fsdp_mode",   "fsdp_shard_group",
-    "dp",             "ep",         "etp",              "tp",           "pp",          "vp",
-    "cp",             "micro_batch", "grad_accum",      "act_ckpt",     "precision",   "moe_routing",
-    "global_batch_seqs", "step_time_s", "mem_gb",       "tokens_per_s_per_gpu", "notes"};
+const std::vector<std::string> kOptional = {"source_id",
+                                            "framework",
+                                            "gpus_per_node",
+                                            "interconnect",
+                                            "arch_type",
+                                            "arch_evidence",
+                                            "heads",
+                                            "kv_heads",
+                                            "ffn_hidden",
+                                            "expert_ffn",
+                                            "gated",
+                                            "vocab",
+                                            "experts",
+                                            "top_k",
+                                            "shared_experts",
+                                            "params_total",
+                                            "fsdp_mode",
+                                            "fsdp_shard_group",
+                                            "dp",
+                                            "ep",
+                                            "etp",
+                                            "tp",
+                                            "pp",
+                                            "vp",
+                                            "cp",
+                                            "micro_batch",
+                                            "grad_accum",
+                                            "act_ckpt",
+                                            "precision",
+                                            "moe_routing",
+                                            "global_batch_seqs",
+                                            "step_time_s",
+                                            "mem_gb",
+                                            "tokens_per_s_per_gpu",
+                                            "notes"};
 
 /// One line, its cells by column.
 class Line {
@@ -56,7 +84,8 @@ bool tied(const ModelSpec& model, double parameters) {
 
 bool gated(const std::string& said) {
   if (said == "1" || said == "1.0" || said == "True" || said == "true" || said == "TRUE") return true;
-  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false" || said == "FALSE") return false;
+  if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false" || said == "FALSE")
+    return false;
   throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
 }
 
@@ -112,7 +141,8 @@ bool found(const std::string& text, const char* words) {
 
 /// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
 bool on_megatron_core(const Line& line) {
-  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") || trained_by_nemo(line.text("framework"));
+  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") ||
+         trained_by_nemo(line.text("framework"));
 }
 
 void fill_sharding(const Line& line, RunRow& row) {
@@ -125,7 +155,8 @@ void fill_sharding(const Line& line, RunRow& row) {
     row.zero_stage = 3;
   } else if (!mode.empty()) {
     throw_error(Code::usage,
-                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies", mode);
+                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies",
+                mode);
   } else if (on_megatron_core(line)) {
     row.zero_stage = 1;
     row.assumed.emplace_back("distributed optimizer");
@@ -170,8 +201,9 @@ void fill_mesh(const Line& line, RunRow& row) {
   // rank has experts of its own (Megatron-Core's folding).
   const std::int64_t etp = line.count("etp", 1e4).value_or(row.dp * row.cp % row.ep == 0 ? row.tp : 1);
   if (etp != 1 && etp != row.tp)
-    throw_error(Code::usage, "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none",
-                etp, row.tp);
+    throw_error(Code::usage,
+                "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none", etp,
+                row.tp);
   row.whole_experts = etp < row.tp;
   // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
   // 2021, its fork Megatron-DeepSpeed and InternEvo's table do not.

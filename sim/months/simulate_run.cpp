@@ -53,17 +53,19 @@ void check(const RunScenario& s) {
     throw_error(Code::usage, "run scenario: tolerance.replicas: found {}, needs at least 2, or 0 for none",
                 s.tolerance.replicas);
   if (s.failures.nodes < 0 || (tolerant && s.failures.nodes > 0))
-    throw_error(Code::usage,
-                "run scenario: failures.nodes: found {} with {} replicas that may be lost, needs a number of nodes without "
-                "such replicas, or 0 for failures of the job",
-                s.failures.nodes, s.tolerance.replicas);
+    throw_error(
+        Code::usage,
+        "run scenario: failures.nodes: found {} with {} replicas that may be lost, needs a number of nodes without "
+        "such replicas, or 0 for failures of the job",
+        s.failures.nodes, s.tolerance.replicas);
   time("tolerance.recover_s", s.tolerance.recover_s);
   time("tolerance.stall_s", s.tolerance.stall_s);
   if (tolerant && s.failures.mean_s > 0 && !(s.failures.mean_s > s.tolerance.stall_s && s.failures.mean_s >= s.step_s))
-    throw_error(Code::usage,
-                "run scenario: tolerance: found a stall of {} s and {} s between failures, needs failures further apart "
-                "than a stall and a step ({} s)",
-                s.tolerance.stall_s, s.failures.mean_s, s.step_s);
+    throw_error(
+        Code::usage,
+        "run scenario: tolerance: found a stall of {} s and {} s between failures, needs failures further apart "
+        "than a stall and a step ({} s)",
+        s.tolerance.stall_s, s.failures.mean_s, s.step_s);
   time("blocking_s", s.blocking_s);
   time("persist_s", s.persist_s);
   time("detect_s", s.detect_s);
@@ -115,8 +117,8 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, const RunExecution& exe
   const std::uint64_t seed2 = mix(seed), seed3 = mix(seed2), seed4 = mix(seed3), seed5 = mix(seed4);
   const bool tolerant = s.tolerance.replicas > 0;
   NodeFailures nodes(s.failures, seed);
-  Draw failure(tolerant || nodes.any() ? 0 : s.failures.mean_s, s.failures.shape, seed), planned(s.planned_mean_s, 1.0, seed2),
-      silent(s.silent.mean_s, 1.0, seed4);
+  Draw failure(tolerant || nodes.any() ? 0 : s.failures.mean_s, s.failures.shape, seed),
+      planned(s.planned_mean_s, 1.0, seed2), silent(s.silent.mean_s, 1.0, seed4);
   Stragglers stragglers(s.stragglers, seed3);
   Chance survives(s.local.interval_steps > 0 ? s.local.survival : 0, seed5);
   Spares spares(s.spares, ns(s.repair_s));
@@ -148,7 +150,8 @@ RunOutcome run(const RunScenario& s, std::uint64_t seed, const RunExecution& exe
   for (bool first = true;; first = false) {
     const std::int64_t stop = planned(), to_window = window < kNever ? window - out.wall_ns : kNever;
     const std::int64_t to_found = stragglers.found() < kNever ? stragglers.found() - ran : kNever;
-    const Events events{nodes.any() ? nodes.next() - ran : failure(), std::min({stop, to_window, to_found}), silent(), !survives()};
+    const Events events{nodes.any() ? nodes.next() - ran : failure(), std::min({stop, to_window, to_found}), silent(),
+                        !survives()};
     replicas.restart(out.wall_ns);
     const Uptime up = execution.uptime(clock, saved, first, events, health);
     for (std::size_t b = 0; b < kBuckets; ++b) out.buckets_ns[b] += up.spent[b];

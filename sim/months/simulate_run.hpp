@@ -1,7 +1,7 @@
 // A training run of weeks or months with failures, slow nodes and planned stops: jumps from event to event, so that a
 // thousand runs of 90 days take well under a second. Failures are of the job, independent of each other, and the clock
-// of the failure law starts anew at each restart; or every node has a clock of its own (FailureLaw::nodes). Nothing fails
-// while a failure is detected and nodes are exchanged.
+// of the failure law starts anew at each restart; or every node has a clock of its own (FailureLaw::nodes). Nothing
+// fails while a failure is detected and nodes are exchanged.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,9 +14,10 @@ namespace wt {
 struct FailureLaw {
   double mean_s = 0;   ///< 0 = never
   double shape = 1.0;  ///< of a Weibull law; 1 = exponential, below 1 = failures cluster after a restart
-  /// 0: the law is of the job, all of which starts anew. Else it is of each of so many nodes, new when the run begins, of
-  /// which a failure renews one alone; a node's mean is nodes * mean_s, so that mean_s is what the job comes to in the
-  /// end. It begins with a Weibull law of mean_s * nodes^(1 - 1/shape), and ends nearly exponential where nodes are many.
+  /// 0: the law is of the job, all of which starts anew. Else it is of each of so many nodes, new when the run begins,
+  /// of which a failure renews one alone; a node's mean is nodes * mean_s, so that mean_s is what the job comes to in
+  /// the end. It begins with a Weibull law of mean_s * nodes^(1 - 1/shape), and ends nearly exponential where nodes are
+  /// many.
   std::int64_t nodes = 0;
 };
 
@@ -98,8 +99,8 @@ RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed);
 /// The same run through every step and save: slow, for checking simulate_run. Equal in every digit.
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed);
 /// The same steps and saves as work of a SimGrid host that fails and comes back, which decides what the failures cut
-/// short: equal but for the rounding of a clock of seconds in a double (0.2 microseconds in weeks), unless a failure falls
-/// into that much of the end of a step or persist.
+/// short: equal but for the rounding of a clock of seconds in a double (0.2 microseconds in weeks), unless a failure
+/// falls into that much of the end of a step or persist.
 RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed);
 
 struct RunDistribution {

@@ -74,8 +74,8 @@ struct Stretch {
     const std::int64_t first = std::min(clock.interval - since_save, clock.steps - begin.done.steps);
     const std::int64_t trained = begin.now + pieces(1).starts(piece_of(1, first)) + last_steps(1, first) * step;
     return {first, clock.interval, std::max(trained + clock.verify, begin.persist_ends) + clock.blocking - begin.now,
-            clock.blocking + std::max(clock.interval * step + (pieces_in_chunk - 1) * local_save + clock.verify,
-                                      clock.persist)};
+            clock.blocking +
+                std::max(clock.interval * step + (pieces_in_chunk - 1) * local_save + clock.verify, clock.persist)};
   }
   std::int64_t starts(std::int64_t j) const { return begin.now + chunks.starts(j); }
   std::int64_t at(std::int64_t time) const { return chunks.at(time - begin.now); }
@@ -220,7 +220,8 @@ void jump(const RunClock& clock, const Saved& from, bool first, const Events& ev
       if (failure >= done) {
         const Work all = stretch.after(todo);
         const std::int64_t verified = (at_last.checks + 1) * clock.verify;
-        if (corrupted) return finish(UptimeEnd::corrupted, done, {at_last.local, at_last.saved}, time_of(all), verified);
+        if (corrupted)
+          return finish(UptimeEnd::corrupted, done, {at_last.local, at_last.saved}, time_of(all), verified);
         return finish(target == clock.steps ? UptimeEnd::finished : UptimeEnd::planned, done, {all, all}, time_of(all),
                       verified);
       }

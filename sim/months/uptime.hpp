@@ -8,10 +8,10 @@
 // while a node of the job is slow takes longer, to its end.
 //
 // Local saves lie between these, every `local_interval` steps; they block for `local_blocking` and persist nothing. The
-// copy that a save of either level leaves in host memory is what a failure leaves where that memory survives (not the copy
-// of the run's last save: with that the run would have no step left, but is only done when it has persisted). Before a
-// save of either level its state is verified: after a silent error the uptime ends there, once the persist in flight is
-// done, and the last save is loaded again.
+// copy that a save of either level leaves in host memory is what a failure leaves where that memory survives (not the
+// copy of the run's last save: with that the run would have no step left, but is only done when it has persisted).
+// Before a save of either level its state is verified: after a silent error the uptime ends there, once the persist in
+// flight is done, and the last save is loaded again.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -112,7 +112,9 @@ Uptime step_uptime(const RunClock& clock, const Saved& from, bool first, const E
 
 /// How a run passes its time.
 struct RunExecution {
-  std::function<Uptime(const RunClock& clock, const Saved& from, bool first, const Events& events, const HealthAt& health)> uptime;
+  std::function<Uptime(const RunClock& clock, const Saved& from, bool first, const Events& events,
+                       const HealthAt& health)>
+      uptime;
   std::function<void(std::int64_t span)> down = [](std::int64_t) {};  ///< between uptimes, ns
 };
 /// Every step by step_uptime, in time that is counted.

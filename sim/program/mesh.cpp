@@ -3,24 +3,35 @@
 namespace wt {
 
 std::string to_string(Axis axis) {
-  static const char* names[] = {"replicate",       "shard",               "expert", "expert_shard", "context",
-                                "optimizer_shard", "optimizer_replicate", "state",  "tensor",       "pipeline", "world"};
+  static const char* names[] = {"replicate",           "shard", "expert", "expert_shard", "context", "optimizer_shard",
+                                "optimizer_replicate", "state", "tensor", "pipeline",     "world"};
   return names[static_cast<int>(axis)];
 }
 
 std::int64_t Mesh::size(Axis axis) const {
   switch (axis) {
-    case Axis::replicate: return replicate_;
-    case Axis::shard: return shard_;
-    case Axis::expert: return expert_;
-    case Axis::expert_shard: return shard_ / expert_;
-    case Axis::context: return context_;
-    case Axis::optimizer_shard: return optimizer_shard_;
-    case Axis::optimizer_replicate: return replicate_ / optimizer_shard_;
-    case Axis::state: return shard_ * optimizer_shard_ * tensor_;
-    case Axis::tensor: return tensor_;
-    case Axis::pipeline: return pipeline_;
-    case Axis::world: return world();
+    case Axis::replicate:
+      return replicate_;
+    case Axis::shard:
+      return shard_;
+    case Axis::expert:
+      return expert_;
+    case Axis::expert_shard:
+      return shard_ / expert_;
+    case Axis::context:
+      return context_;
+    case Axis::optimizer_shard:
+      return optimizer_shard_;
+    case Axis::optimizer_replicate:
+      return replicate_ / optimizer_shard_;
+    case Axis::state:
+      return shard_ * optimizer_shard_ * tensor_;
+    case Axis::tensor:
+      return tensor_;
+    case Axis::pipeline:
+      return pipeline_;
+    case Axis::world:
+      return world();
   }
   return 1;
 }
@@ -28,14 +39,20 @@ std::int64_t Mesh::size(Axis axis) const {
 std::int64_t Mesh::stride(Axis axis) const {
   switch (axis) {
     case Axis::replicate:
-    case Axis::optimizer_shard: return shard_ * tensor_;
-    case Axis::optimizer_replicate: return shard_ * optimizer_shard_ * tensor_;
-    case Axis::expert_shard: return expert_ * tensor_;
-    case Axis::pipeline: return replicate_ * shard_ * tensor_;
+    case Axis::optimizer_shard:
+      return shard_ * tensor_;
+    case Axis::optimizer_replicate:
+      return shard_ * optimizer_shard_ * tensor_;
+    case Axis::expert_shard:
+      return expert_ * tensor_;
+    case Axis::pipeline:
+      return replicate_ * shard_ * tensor_;
     case Axis::state:
     case Axis::tensor:
-    case Axis::world: return 1;
-    default: return tensor_;
+    case Axis::world:
+      return 1;
+    default:
+      return tensor_;
   }
 }
 

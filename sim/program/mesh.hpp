@@ -1,7 +1,8 @@
 // Mesh algebra: which ranks form a group on which axis. rank = ((p * replicate + r) * shard + s) * tensor + t, and
-// s = es * expert + e = d * context + c: `expert` and `context` are two innermost views of the same shard ranks, so that
-// their groups are neighbours (inside a node where they fit), with the ranks of a tensor group closer still: Megatron's
-// order tp-cp-ep-dp-pp. Replicas are cut alike: r = copy * optimizer_shard + o; `state` is the (o, shard, t) block.
+// s = es * expert + e = d * context + c: `expert` and `context` are two innermost views of the same shard ranks, so
+// that their groups are neighbours (inside a node where they fit), with the ranks of a tensor group closer still:
+// Megatron's order tp-cp-ep-dp-pp. Replicas are cut alike: r = copy * optimizer_shard + o; `state` is the (o, shard, t)
+// block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +33,16 @@ class Mesh {
  public:
   Mesh(std::int64_t replicate, std::int64_t shard, std::int64_t expert, std::int64_t context = 1,
        std::int64_t optimizer_shard = 1, std::int64_t tensor = 1, std::int64_t pipeline = 1)
-      : replicate_(replicate), shard_(shard), expert_(expert), context_(context), optimizer_shard_(optimizer_shard), tensor_(tensor), pipeline_(pipeline) {}
+      : replicate_(replicate),
+        shard_(shard),
+        expert_(expert),
+        context_(context),
+        optimizer_shard_(optimizer_shard),
+        tensor_(tensor),
+        pipeline_(pipeline) {}
   explicit Mesh(const Layout& layout)
-      : Mesh(layout.replicate, layout.shard, layout.expert, layout.context, layout.optimizer_shard, layout.tensor, layout.pipeline) {}
+      : Mesh(layout.replicate, layout.shard, layout.expert, layout.context, layout.optimizer_shard, layout.tensor,
+             layout.pipeline) {}
 
   std::int64_t world() const { return pipeline_ * replicate_ * shard_ * tensor_; }
   std::int64_t size(Axis axis) const;

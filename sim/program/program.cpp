@@ -9,35 +9,44 @@
 namespace wt {
 
 std::string to_string(OpKind kind) {
-  static const char* names[] = {"segment", "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "copy", "host", "send", "receive"};
+  static const char* names[] = {"segment",   "all_gather", "reduce_scatter", "all_reduce", "all_to_all",
+                                "broadcast", "copy",       "host",           "send",       "receive"};
   return names[static_cast<int>(kind)];
 }
 
 std::string to_string(Lane lane) {
-  static const char* names[] = {"compute", "all_gather", "reduce_scatter",   "all_reduce",          "all_to_all",     "copy",
-                                "host",    "tensor",     "send_activations", "receive_activations", "send_gradients", "receive_gradients"};
+  static const char* names[] = {
+      "compute", "all_gather", "reduce_scatter",   "all_reduce",          "all_to_all",     "copy",
+      "host",    "tensor",     "send_activations", "receive_activations", "send_gradients", "receive_gradients"};
   static_assert(std::size(names) == kLanes);
   return names[static_cast<int>(lane)];
 }
 
 Lane lane_of(OpKind collective, Axis axis) {
   if (axis == Axis::tensor) return Lane::compute;
-  if (axis == Axis::replicate || axis == Axis::optimizer_shard || axis == Axis::optimizer_replicate) return Lane::all_reduce;
+  if (axis == Axis::replicate || axis == Axis::optimizer_shard || axis == Axis::optimizer_replicate)
+    return Lane::all_reduce;
   switch (collective) {
-    case OpKind::all_gather: return Lane::all_gather;
-    case OpKind::reduce_scatter: return Lane::reduce_scatter;
+    case OpKind::all_gather:
+      return Lane::all_gather;
+    case OpKind::reduce_scatter:
+      return Lane::reduce_scatter;
     case OpKind::all_reduce:
-    case OpKind::broadcast: return Lane::all_reduce;
-    default: return Lane::all_to_all;
+    case OpKind::broadcast:
+      return Lane::all_reduce;
+    default:
+      return Lane::all_to_all;
   }
 }
 
 std::string to_string(Action action) {
-  static const char* names[] = {"load_batch", "unshard", "embed", "project", "gather_kv", "attention", "ffn",
-                                "reduce_balance", "exchange_counts", "dispatch", "experts", "collect", "combine",
-                                "head_loss", "reduce_gradients", "exchange_copies", "add_copies", "accumulate",
-                                "reduce_replicas", "refresh", "reduce_loads", "update_bias", "gradient_norm",
-                                "reduce_norm", "optimizer", "reduce_loss", "share_tensor", "exchange_stages", "restore"};
+  static const char* names[] = {
+      "load_batch",      "unshard",      "embed",           "project",         "gather_kv",
+      "attention",       "ffn",          "reduce_balance",  "exchange_counts", "dispatch",
+      "experts",         "collect",      "combine",         "head_loss",       "reduce_gradients",
+      "exchange_copies", "add_copies",   "accumulate",      "reduce_replicas", "refresh",
+      "reduce_loads",    "update_bias",  "gradient_norm",   "reduce_norm",     "optimizer",
+      "reduce_loss",     "share_tensor", "exchange_stages", "restore"};
   static_assert(std::size(names) == static_cast<std::size_t>(Action::restore) + 1);
   return names[static_cast<int>(action)];
 }
@@ -109,7 +118,8 @@ class Unroller {
     if (layered && (own_layer < 0 || own_layer >= program_.layers)) return;  // a neighbour that is not there
     OpInstance instance{&op, microbatch, own_layer, {}};
     if (microbatch >= program_.microbatches)
-      throw_error(Code::usage, "step program: op {} is of microbatch {} of {}; fix the builder", op.name, microbatch, program_.microbatches);
+      throw_error(Code::usage, "step program: op {} is of microbatch {} of {}; fix the builder", op.name, microbatch,
+                  program_.microbatches);
     const Names& names = names_.find(&op)->second;
     instance.waits.reserve(op.waits.size());
     for (std::size_t i = 0; i < op.waits.size(); ++i) {
@@ -119,7 +129,8 @@ class Unroller {
       if (microbatch + ref.microbatch_delta < 0 && ref.microbatch_delta != 0) continue;
       const int found = find(names.waits[i], microbatch + ref.microbatch_delta, target);
       if (found < 0)
-        throw_error(Code::usage, "step program: op {} waits for {} of layer {}, which no earlier op is called; fix the builder",
+        throw_error(Code::usage,
+                    "step program: op {} waits for {} of layer {}, which no earlier op is called; fix the builder",
                     instance.id(), ref.name, target);
       instance.waits.push_back(found);
     }
@@ -138,8 +149,10 @@ class Unroller {
   }
 
   std::size_t at(int number, int microbatch, int layer) const {
-    const std::size_t microbatches = static_cast<std::size_t>(program_.microbatches) + 1, layers = static_cast<std::size_t>(program_.layers) + 1;
-    return (static_cast<std::size_t>(number) * microbatches + static_cast<std::size_t>(microbatch + 1)) * layers + static_cast<std::size_t>(layer + 1);
+    const std::size_t microbatches = static_cast<std::size_t>(program_.microbatches) + 1,
+                      layers = static_cast<std::size_t>(program_.layers) + 1;
+    return (static_cast<std::size_t>(number) * microbatches + static_cast<std::size_t>(microbatch + 1)) * layers +
+           static_cast<std::size_t>(layer + 1);
   }
 
   const Program& program_;

@@ -24,8 +24,8 @@ enum class Lane {
   copy,
   host,
   tensor,  ///< gathers beside a product of the same tensor group
-  // Between pipeline stages: activations towards the head, gradients back. Each in its own order, so that none waits for
-  // another's.
+  // Between pipeline stages: activations towards the head, gradients back. Each in its own order, so that none waits
+  // for another's.
   send_activations,
   receive_activations,
   send_gradients,
@@ -34,41 +34,41 @@ enum class Lane {
 constexpr std::size_t kLanes = static_cast<std::size_t>(Lane::receive_gradients) + 1;
 std::string to_string(OpKind kind);
 std::string to_string(Lane lane);
-/// Collectives between replicas have a lane of their own, `all_reduce`, whatever their kind; those of a tensor group are the
-/// compute lane's, because the next product needs their result; others that of their kind.
+/// Collectives between replicas have a lane of their own, `all_reduce`, whatever their kind; those of a tensor group
+/// are the compute lane's, because the next product needs their result; others that of their kind.
 Lane lane_of(OpKind collective, Axis axis);
 
 /// What an op does: the trainer dispatches on it. With a direction and a parameter group it is complete.
 enum class Action {
-  load_batch,       ///< host: the microbatch's tokens from the data set
-  unshard,          ///< gather the group's compute weights from its shards (copy where the shard axis is 1)
-  embed,            ///< token embedding
-  project,          ///< context parallelism: norm, q/k/v, rope; attention then has the rest
-  gather_kv,        ///< keys and values of all ranks of the context group; backward sums their gradients
-  attention,        ///< norm, q/k/v, rope, attention, output projection, residual, norm; with experts router and permute
-  ffn,              ///< dense FFN or shared experts, on the normed activations that attention hands on, plus the residual
-  reduce_balance,   ///< rows of each sequence per expert, over the context group
-  exchange_counts,  ///< rows each expert rank will receive, over the expert axis
-  dispatch,         ///< permuted rows to the experts' ranks, over the expert axis
-  experts,          ///< sort by expert, grouped gate/up, SwiGLU, grouped down, sort back
-  collect,          ///< expert outputs back to the tokens' ranks, over the expert axis
-  combine,          ///< weighted sum over the top k, residual
-  head_loss,        ///< final norm, output projection, cross-entropy, and their backward
-  reduce_gradients, ///< sum the group's gradients over its shard axis; no op where that is 1
-  exchange_copies,  ///< gradients of experts that other ranks hold copies of, over the expert axis
-  add_copies,       ///< their sum, the same on every rank that holds the expert
-  accumulate,       ///< reduced gradients into the step's gradient shards
-  reduce_replicas,  ///< sum gradient shards over replicas: all of it, or each replica the part whose state it keeps
-  refresh,          ///< weight shards from the replicas that updated them
-  reduce_loads,     ///< rows that went to each expert in this step, over the world
-  update_bias,      ///< router biases by those loads
-  gradient_norm,    ///< local sum of squares over all gradient shards
-  reduce_norm,      ///< its sum over the ranks of one optimizer state
-  optimizer,        ///< clip and AdamW on the shards
-  reduce_loss,      ///< loss terms over the world
-  share_tensor,     ///< parts of a product's result, or of its input, between the ranks of a tensor group
-  exchange_stages,  ///< activations or their gradients between pipeline stages
-  restore,          ///< optimizer state that one replica has read from a checkpoint, to the others
+  load_batch,  ///< host: the microbatch's tokens from the data set
+  unshard,     ///< gather the group's compute weights from its shards (copy where the shard axis is 1)
+  embed,       ///< token embedding
+  project,     ///< context parallelism: norm, q/k/v, rope; attention then has the rest
+  gather_kv,   ///< keys and values of all ranks of the context group; backward sums their gradients
+  attention,   ///< norm, q/k/v, rope, attention, output projection, residual, norm; with experts router and permute
+  ffn,         ///< dense FFN or shared experts, on the normed activations that attention hands on, plus the residual
+  reduce_balance,    ///< rows of each sequence per expert, over the context group
+  exchange_counts,   ///< rows each expert rank will receive, over the expert axis
+  dispatch,          ///< permuted rows to the experts' ranks, over the expert axis
+  experts,           ///< sort by expert, grouped gate/up, SwiGLU, grouped down, sort back
+  collect,           ///< expert outputs back to the tokens' ranks, over the expert axis
+  combine,           ///< weighted sum over the top k, residual
+  head_loss,         ///< final norm, output projection, cross-entropy, and their backward
+  reduce_gradients,  ///< sum the group's gradients over its shard axis; no op where that is 1
+  exchange_copies,   ///< gradients of experts that other ranks hold copies of, over the expert axis
+  add_copies,        ///< their sum, the same on every rank that holds the expert
+  accumulate,        ///< reduced gradients into the step's gradient shards
+  reduce_replicas,   ///< sum gradient shards over replicas: all of it, or each replica the part whose state it keeps
+  refresh,           ///< weight shards from the replicas that updated them
+  reduce_loads,      ///< rows that went to each expert in this step, over the world
+  update_bias,       ///< router biases by those loads
+  gradient_norm,     ///< local sum of squares over all gradient shards
+  reduce_norm,       ///< its sum over the ranks of one optimizer state
+  optimizer,         ///< clip and AdamW on the shards
+  reduce_loss,       ///< loss terms over the world
+  share_tensor,      ///< parts of a product's result, or of its input, between the ranks of a tensor group
+  exchange_stages,   ///< activations or their gradients between pipeline stages
+  restore,           ///< optimizer state that one replica has read from a checkpoint, to the others
 };
 enum class Direction { forward, recompute, backward };
 enum class Group { none, embedding, dense, expert, head, router_bias };
@@ -79,8 +79,8 @@ std::string to_string(Group group);
 /// issue order, so that every rank agrees on what is what.
 struct Collective {
   Axis axis = Axis::world;
-  Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank sends;
-                 ///< broadcast: what the group's first rank has; send, receive: the message
+  Amount bytes;  ///< all_gather, reduce_scatter: the full buffer; all_reduce: the buffer; all_to_all: what this rank
+                 ///< sends; broadcast: what the group's first rank has; send, receive: the message
   std::vector<double> sent = {};  ///< all_to_all with splits known beforehand: bytes to each member
   int stages = 0;  ///< send, receive: from this rank's coordinate on `axis` to the other's, around the ends
 };
@@ -107,13 +107,13 @@ struct Op {
   Action action = Action::load_batch;
   Direction direction = Direction::forward;
   Group group = Group::none;
-  int layer_delta = 0;          ///< acts on layer (loop layer + delta): prefetch of a neighbour
-  std::vector<WorkItem> work;   ///< of segments and copies
-  Collective collective;        ///< of collectives
-  std::vector<Ref> waits;       ///< must be done before this op starts; a Ref to a layer outside the model is void
+  int layer_delta = 0;         ///< acts on layer (loop layer + delta): prefetch of a neighbour
+  std::vector<WorkItem> work;  ///< of segments and copies
+  Collective collective;       ///< of collectives
+  std::vector<Ref> waits;      ///< must be done before this op starts; a Ref to a layer outside the model is void
   std::vector<Buffer> allocates;
-  std::vector<Ref> frees;       ///< buffers given back when this op is done
-  std::vector<Amount> transient; ///< bytes beyond what is held, at each moment of the op that may be its peak
+  std::vector<Ref> frees;         ///< buffers given back when this op is done
+  std::vector<Amount> transient;  ///< bytes beyond what is held, at each moment of the op that may be its peak
   /// Several ranks do it together.
   bool collective_kind() const { return kind != OpKind::segment && kind != OpKind::copy && kind != OpKind::host; }
   bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
@@ -141,14 +141,15 @@ struct Program {
 /// One op of one step of one rank, in issue order.
 struct OpInstance {
   const Op* op = nullptr;
-  int microbatch = -1;  ///< -1 outside the microbatch loop
-  int layer = -1;       ///< -1 outside the layer loop
+  int microbatch = -1;     ///< -1 outside the microbatch loop
+  int layer = -1;          ///< -1 outside the layer loop
   std::vector<int> waits;  ///< indices of earlier instances
   /// "mb0.L3.experts.fwd", "mb0.head", "optimizer".
   std::string id() const;
 };
 
-/// Throws Error{usage} when a Ref names no earlier op, or an op is of a microbatch beyond the program's. The program must outlive the result.
+/// Throws Error{usage} when a Ref names no earlier op, or an op is of a microbatch beyond the program's. The program
+/// must outlive the result.
 std::vector<OpInstance> unroll(const Program& program);
 
 }  // namespace wt

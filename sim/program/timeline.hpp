@@ -13,9 +13,9 @@ namespace wt {
 struct OpRecord {
   std::string id;  ///< OpInstance::id()
   Lane lane = Lane::compute;
-  double issued_s = 0;  ///< handed to its lane
-  double done_s = 0;    ///< finished; of an asynchronous op, when it was seen to be finished
-  double waited_s = 0;  ///< how long the compute lane stood still for it (exposed time)
+  double issued_s = 0;       ///< handed to its lane
+  double done_s = 0;         ///< finished; of an asynchronous op, when it was seen to be finished
+  double waited_s = 0;       ///< how long the compute lane stood still for it (exposed time)
   double thread_cpu_s = 0;   ///< CPU seconds of the issuing thread (measured only)
   double process_cpu_s = 0;  ///< CPU seconds of the whole process meanwhile (measured only)
   double rows = 0;           ///< expert rows bound, where the op depends on them

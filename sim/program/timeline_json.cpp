@@ -11,11 +11,22 @@ using nlohmann::json;
 json to_json(const StepTimeline& t) {
   json ops = json::array();
   for (const OpRecord& r : t.ops)
-    ops.push_back({{"id", r.id}, {"lane", to_string(r.lane)}, {"issued_s", r.issued_s}, {"done_s", r.done_s},
-                   {"waited_s", r.waited_s}, {"thread_cpu_s", r.thread_cpu_s}, {"process_cpu_s", r.process_cpu_s},
-                   {"rows", r.rows}, {"live_bytes", r.live_bytes}, {"peak_bytes", r.peak_bytes}});
-  return {{"step", t.step}, {"rank", t.rank}, {"step_s", t.step_s}, {"exposed_s", t.exposed_s},
-          {"peak_bytes", t.peak_bytes}, {"ops", ops}};
+    ops.push_back({{"id", r.id},
+                   {"lane", to_string(r.lane)},
+                   {"issued_s", r.issued_s},
+                   {"done_s", r.done_s},
+                   {"waited_s", r.waited_s},
+                   {"thread_cpu_s", r.thread_cpu_s},
+                   {"process_cpu_s", r.process_cpu_s},
+                   {"rows", r.rows},
+                   {"live_bytes", r.live_bytes},
+                   {"peak_bytes", r.peak_bytes}});
+  return {{"step", t.step},
+          {"rank", t.rank},
+          {"step_s", t.step_s},
+          {"exposed_s", t.exposed_s},
+          {"peak_bytes", t.peak_bytes},
+          {"ops", ops}};
 }
 
 StepTimeline timeline_from_json(const json& document, const std::string& origin) {

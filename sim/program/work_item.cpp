@@ -65,13 +65,18 @@ double WorkItem::flops(double bound_rows) const {
   const double passes = pass == Pass::forward ? 1.0 : 2.0;
   switch (kernel) {
     case Kernel::gemm:
-    case Kernel::grouped_gemm: return passes * 2.0 * m * d(0) * d(1);
+    case Kernel::grouped_gemm:
+      return passes * 2.0 * m * d(0) * d(1);
     case Kernel::attention:  // two products, half of them masked away; backward recomputes one and does four
       return (pass == Pass::forward ? 1.0 : 2.5) * 2.0 * m * d(0) * d(0) * d(1) * d(3);
-    case Kernel::cross_entropy: return passes * 4.0 * m * d(0);
-    case Kernel::router: return passes * 10.0 * m * d(0);
-    case Kernel::adamw: return 15.0 * m;
-    default: return passes * 4.0 * m * std::max(1.0, d(0));
+    case Kernel::cross_entropy:
+      return passes * 4.0 * m * d(0);
+    case Kernel::router:
+      return passes * 10.0 * m * d(0);
+    case Kernel::adamw:
+      return 15.0 * m;
+    default:
+      return passes * 4.0 * m * std::max(1.0, d(0));
   }
 }
 
@@ -80,22 +85,36 @@ double WorkItem::bytes(double bound_rows) const {
   const auto d = [&](std::size_t i) { return static_cast<double>(dims[i]); };
   const bool back = pass == Pass::backward;
   switch (kernel) {
-    case Kernel::gemm: return word * (m * d(1) + m * d(0) + d(0) * d(1)) * (back ? 2.0 : 1.0);
-    case Kernel::grouped_gemm: return word * (m * d(1) + m * d(0) + d(2) * d(0) * d(1)) * (back ? 2.0 : 1.0);
-    case Kernel::attention: return word * m * d(0) * d(3) * (2.0 * d(1) + 2.0 * d(2)) * (back ? 2.0 : 1.0);
+    case Kernel::gemm:
+      return word * (m * d(1) + m * d(0) + d(0) * d(1)) * (back ? 2.0 : 1.0);
+    case Kernel::grouped_gemm:
+      return word * (m * d(1) + m * d(0) + d(2) * d(0) * d(1)) * (back ? 2.0 : 1.0);
+    case Kernel::attention:
+      return word * m * d(0) * d(3) * (2.0 * d(1) + 2.0 * d(2)) * (back ? 2.0 : 1.0);
     case Kernel::rmsnorm:
     case Kernel::layernorm:
-    case Kernel::gelu: return word * m * d(0) * (back ? 3.0 : 2.0);
-    case Kernel::rope: return word * m * d(0) * 2.0;
-    case Kernel::router: return 4.0 * m * d(0) * (back ? 3.0 : 2.0) + 12.0 * m * d(1);
-    case Kernel::permute: return word * m * d(0) * 2.0;
-    case Kernel::swiglu: return word * m * d(0) * (back ? 5.0 : 3.0);
-    case Kernel::add: return word * m * d(0) * 3.0;
-    case Kernel::embedding: return word * m * d(0) * 2.0;
-    case Kernel::cross_entropy: return 4.0 * m * d(0) * (back ? 2.0 : 2.0);
-    case Kernel::adamw: return 28.0 * m;  // read p, m, v, g; write p, m, v; all fp32
-    case Kernel::copy: return 2.0 * word * m;
-    case Kernel::bias: return word * m * d(0) * (back ? 1.0 : 2.0);
+    case Kernel::gelu:
+      return word * m * d(0) * (back ? 3.0 : 2.0);
+    case Kernel::rope:
+      return word * m * d(0) * 2.0;
+    case Kernel::router:
+      return 4.0 * m * d(0) * (back ? 3.0 : 2.0) + 12.0 * m * d(1);
+    case Kernel::permute:
+      return word * m * d(0) * 2.0;
+    case Kernel::swiglu:
+      return word * m * d(0) * (back ? 5.0 : 3.0);
+    case Kernel::add:
+      return word * m * d(0) * 3.0;
+    case Kernel::embedding:
+      return word * m * d(0) * 2.0;
+    case Kernel::cross_entropy:
+      return 4.0 * m * d(0) * (back ? 2.0 : 2.0);
+    case Kernel::adamw:
+      return 28.0 * m;  // read p, m, v, g; write p, m, v; all fp32
+    case Kernel::copy:
+      return 2.0 * word * m;
+    case Kernel::bias:
+      return word * m * d(0) * (back ? 1.0 : 2.0);
   }
   return 0;
 }

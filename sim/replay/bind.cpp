@@ -141,14 +141,15 @@ class Binder {
     }
   }
 
-  /// Of the experts' products; a split backward pass computes the weights' gradients elsewhere, where no rows are rounded up.
+  /// Of the experts' products; a split backward pass computes the weights' gradients elsewhere, where no rows are
+  /// rounded up.
   std::span<const double> groups_of(const OpInstance& instance, std::int64_t rank) const {
     if (instance.op->action != Action::experts) return {};
     const auto groups = bound_->routing->by_expert(instance.microbatch, instance.layer, rank);
     for (const WorkItem& item : instance.op->work)
       if (item.kernel == Kernel::grouped_gemm && item.dims[2] != static_cast<std::int64_t>(groups.size()))
-        throw_error(Code::runtime, "simulation: {} has {} experts on rank {}, its routing {}", instance.id(), item.dims[2], rank,
-                    groups.size());
+        throw_error(Code::runtime, "simulation: {} has {} experts on rank {}, its routing {}", instance.id(),
+                    item.dims[2], rank, groups.size());
     return groups;
   }
 
@@ -195,7 +196,8 @@ class Binder {
     }
     const OpKind kind = between_two(op) ? OpKind::send : op.kind;
     if (cluster_.shared_cores()) {
-      const CollectivePrice& price = prices_[0].collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
+      const CollectivePrice& price =
+          prices_[0].collective(kind, *std::ranges::max_element(bytes), group.size, group.nodes);
       const double preparation_s = preparation(op, 0);
       task.latency_s = price.latency_s;
       for (double b : bytes)
@@ -231,14 +233,17 @@ class Binder {
       std::vector<double> over_slowest(cluster_.others.size() + 1, 1.0);
       for (const std::size_t each : kinds) over_slowest[each] = price.efficiency / price_on(each).efficiency;
       PoolLoad& load = bound_->tasks.loads[static_cast<std::size_t>(task.load)];
-      if (op.kind == OpKind::all_to_all) load = traffic_.by_kind(std::move(load), over_slowest);
-      else task.load = by_kind(task.load, over_slowest);
+      if (op.kind == OpKind::all_to_all)
+        load = traffic_.by_kind(std::move(load), over_slowest);
+      else
+        task.load = by_kind(task.load, over_slowest);
     }
     set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
   /// At nominal rates, on nodes of that kind; of an all-reduce by the algorithm that they take.
-  double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectivePrice& price, const GroupInstance& group) const {
+  double wire_s_per_byte(std::size_t kind, OpKind op_kind, const CollectivePrice& price,
+                         const GroupInstance& group) const {
     const NodeSpec& node = cluster_.of_kind(kind);
     const double nic_Bps = cluster_.nic_per_gpu_Bps(node);
     if (op_kind == OpKind::all_reduce)
@@ -249,7 +254,8 @@ class Binder {
   int group_load(int group, OpKind kind, AllReduce algorithm) {
     const GroupInstance& instance = groups_[static_cast<std::size_t>(group)];
     const bool reduces = kind == OpKind::all_reduce;
-    int& load = loads_[static_cast<std::size_t>(group)][reduces ? static_cast<std::size_t>(algorithm) : kAllReduces.size()];
+    int& load =
+        loads_[static_cast<std::size_t>(group)][reduces ? static_cast<std::size_t>(algorithm) : kAllReduces.size()];
     if (load < 0) {
       load = static_cast<int>(bound_->tasks.loads.size());
       bound_->tasks.loads.push_back(reduces ? traffic_.all_reduce(instance, algorithm) : instance.ring);
@@ -261,11 +267,13 @@ class Binder {
   int by_kind(int load, const std::vector<double>& factors) {
     if (std::ranges::all_of(factors, [](double factor) { return factor == 1; })) return load;
     const auto [it, fresh] = loads_by_kind_.try_emplace({load, factors}, static_cast<int>(bound_->tasks.loads.size()));
-    if (fresh) bound_->tasks.loads.push_back(traffic_.by_kind(bound_->tasks.loads[static_cast<std::size_t>(load)], factors));
+    if (fresh)
+      bound_->tasks.loads.push_back(traffic_.by_kind(bound_->tasks.loads[static_cast<std::size_t>(load)], factors));
     return it->second;
   }
 
-  PoolLoad exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) const {
+  PoolLoad exchange_load(const Pending& pending, const std::vector<const Op*>& ops,
+                         const std::vector<double>& bytes) const {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     if (static_cast<std::int64_t>(bytes.size()) != group.size)
       throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off",
@@ -310,10 +318,10 @@ class Binder {
   std::vector<GroupInstance> groups_;
   std::vector<std::array<int, kAllReduces.size() + 1>> loads_;  ///< group -> all-reduces by algorithm, and the gather
   std::map<std::pair<int, std::vector<double>>, int> loads_by_kind_;
-  std::vector<std::int64_t> present_;        ///< simulated members of each group
-  std::vector<std::vector<std::size_t>> kinds_;  ///< group -> kinds of its members' nodes
-  std::vector<std::vector<int>> instances_;  ///< group -> call number -> collective
-  std::vector<Pending> pending_;             ///< by collective
+  std::vector<std::int64_t> present_;                                ///< simulated members of each group
+  std::vector<std::vector<std::size_t>> kinds_;                      ///< group -> kinds of its members' nodes
+  std::vector<std::vector<int>> instances_;                          ///< group -> call number -> collective
+  std::vector<Pending> pending_;                                     ///< by collective
   std::map<std::pair<const WorkItem*, std::size_t>, double> items_;  ///< on a kind of node
   std::vector<double> bytes_;  ///< of the members of the collective being priced, and their ops
   std::vector<const Op*> ops_;

@@ -16,7 +16,7 @@ namespace wt {
 
 /// What an op's seconds rest on.
 struct OpEvidence {
-  double low = 1, high = 1;  ///< the 80 % interval, relative to the price
+  double low = 1, high = 1;                         ///< the 80 % interval, relative to the price
   EvidenceShares shares = only(Evidence::derived);  ///< by root
   std::optional<AllReduce> algorithm = {};          ///< of an all-reduce over GPUs
 };

@@ -119,9 +119,9 @@ class Executor {
     return true;
   }
 
-  /// A collective of GPUs is in flight from the moment all have issued it, latency included: its kernels then hold their
-  /// multiprocessors. Those that wait for others are left out: receives that are posted long before their message hold
-  /// one or two.
+  /// A collective of GPUs is in flight from the moment all have issued it, latency included: its kernels then hold
+  /// their multiprocessors. Those that wait for others are left out: receives that are posted long before their message
+  /// hold one or two.
   void fly(const CollectiveTask& task, int change) {
     if (tasks_.slowdown <= 0 || (task.latency_s <= 0 && (task.load < 0 || task.scale <= 0))) return;
     for (const auto& [rank, op] : task.members) {
@@ -238,7 +238,7 @@ class Executor {
   std::vector<std::size_t> next_wait_;
   std::vector<int> in_flight_;                     ///< collectives of each rank
   std::vector<std::vector<Computing>> computing_;  ///< by rank: its compute lane's op, and a copy beside it
-  std::vector<char> entered_;  ///< synchronous hosts: the asynchronous op has been handed over
+  std::vector<char> entered_;                      ///< synchronous hosts: the asynchronous op has been handed over
   std::vector<OpTimes> times_;
 };
 

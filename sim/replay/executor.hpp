@@ -33,7 +33,7 @@ struct StepTasks {
   std::vector<RankTasks> ranks;
   bool synchronous_host = false;  ///< ops of a rank are issued by a host that computes and waits itself
   bool compute_on_pool = false;   ///< seconds are CPU seconds on pool 0, shared by the ranks; else a GPU's own
-  double slowdown = 0;            ///< share of its rate that a GPU computes less by while collectives of its rank are in flight
+  double slowdown = 0;  ///< share of its rate that a GPU computes less by while collectives of its rank are in flight
 };
 
 struct OpTimes {

@@ -19,9 +19,7 @@ bool of_shard_group(const Op& op) {
 
 }  // namespace
 
-bool RankProgram::collective(int i) const {
-  return ops[static_cast<std::size_t>(i)].op->collective_kind();
-}
+bool RankProgram::collective(int i) const { return ops[static_cast<std::size_t>(i)].op->collective_kind(); }
 
 RankProgram::RankProgram(const Program& program, const Mesh* shared) : source(&program), ops(unroll(program)) {
   const std::size_t n = ops.size();
@@ -33,7 +31,7 @@ RankProgram::RankProgram(const Program& program, const Mesh* shared) : source(&p
   std::array<int, kLanes> last;
   last.fill(-1);
   std::map<std::pair<std::int64_t, std::int64_t>, int> last_of_ranks;  // by size and stride of the group
-  std::vector<std::pair<int, int>> edges;  // (before, after)
+  std::vector<std::pair<int, int>> edges;                              // (before, after)
   std::vector<int> before;
   for (std::size_t i = 0; i < n; ++i) {
     const int index = static_cast<int>(i);

@@ -8,8 +8,9 @@
 namespace wt {
 
 struct RankProgram {
-  /// `shared`: the mesh whose shard groups have one communicator for gathers and reductions (OpCost::separate_reduce_group);
-  /// none = every lane its own. The program must outlive it. Throws what unroll() throws.
+  /// `shared`: the mesh whose shard groups have one communicator for gathers and reductions
+  /// (OpCost::separate_reduce_group); none = every lane its own. The program must outlive it. Throws what unroll()
+  /// throws.
   explicit RankProgram(const Program& program, const Mesh* shared = nullptr);
 
   int size() const { return static_cast<int>(ops.size()); }

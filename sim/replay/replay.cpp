@@ -104,7 +104,8 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     total.busy_s += busy;
     total.exposed_s += exposure.waited[i];
     const bool stood_still = op.asynchronous() || op.collective_kind();
-    result.lane_busy_s[static_cast<std::size_t>(stood_still && op.lane == Lane::compute ? Lane::tensor : op.lane)] += busy;
+    result.lane_busy_s[static_cast<std::size_t>(stood_still && op.lane == Lane::compute ? Lane::tensor : op.lane)] +=
+        busy;
     // Time on the critical rank is what its compute lane did, and what it stood still for; of what it did, part is what
     // communication in flight took.
     const CommunicationSlowdown& slowdown = bound.slowdown;
@@ -176,17 +177,17 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
                     const ReplayOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   if (options.vary && options.fold)
-    throw_error(Code::usage,
-                "replay: found vary with fold, allowed is one of them: ranks that are simulated once for all vary alike, and "
-                "none waits");
+    throw_error(
+        Code::usage,
+        "replay: found vary with fold, allowed is one of them: ranks that are simulated once for all vary alike, and "
+        "none waits");
   layout.check(model, "layout " + layout.name());
   cluster.check_ranks(layout.world(), "layout " + layout.name());
   check_same_machine(cluster, cost);
   std::vector<NodeHealth> health = cluster.degraded;
   health.insert(health.end(), options.health.begin(), options.health.end());
-  const Representatives ranks = options.fold
-                                    ? representatives(programs, layout, cluster, routing, options.step, health)
-                                    : every_rank(layout);
+  const Representatives ranks =
+      options.fold ? representatives(programs, layout, cluster, routing, options.step, health) : every_rank(layout);
   const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, health);
   if (options.vary) vary(*bound, cost.variation(), options.step);
   const std::vector<OpTimes> times = execute_in_child(bound->tasks);
@@ -201,7 +202,8 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   for (std::size_t r = 0; r < bound->ranks.size(); ++r) {
     const RankProgram& program = *bound->tasks.ranks[r].program;
     Exposure exposure = expose(program, times.data() + first, bound->tasks.synchronous_host);
-    if (options.timelines) result.timelines.push_back(timeline(*bound, r, times.data() + first, exposure, options.step));
+    if (options.timelines)
+      result.timelines.push_back(timeline(*bound, r, times.data() + first, exposure, options.step));
     if (r == 0 || exposure.end > result.step_s) {
       result.step_s = exposure.end;
       critical = r;

@@ -23,8 +23,8 @@ struct ReplayOptions {
   bool fold = true;                ///< simulate twins once
   bool timelines = true;           ///< give op records; without them only the sums
   std::vector<NodeHealth> health;  ///< further ones than ClusterSpec::degraded
-  /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for whoever is slow by chance. By step,
-  /// rank and op: the same step gives the same draws. Error{usage} with fold.
+  /// Draw every op's seconds around its price by OpCost::variation, so that ranks wait for whoever is slow by chance.
+  /// By step, rank and op: the same step gives the same draws. Error{usage} with fold.
   bool vary = false;
 };
 
@@ -35,8 +35,8 @@ struct OpClassTotal {
   Group group = Group::none;
   Lane lane = Lane::compute;
   std::int64_t count = 0;
-  double busy_s = 0;     ///< from start to end
-  double exposed_s = 0;  ///< that the compute lane stood still for them
+  double busy_s = 0;                        ///< from start to end
+  double exposed_s = 0;                     ///< that the compute lane stood still for them
   std::optional<AllReduce> algorithm = {};  ///< of all-reduces over GPUs: the last one's
 };
 
@@ -51,20 +51,21 @@ struct ReplayResult {
   std::int64_t simulated_ranks = 0;
   std::vector<StepTimeline> timelines;  ///< of the simulated ranks, ascending
   std::vector<OpClassTotal> totals;     ///< of the critical rank, in order of first issue
-  std::array<double, kLanes> lane_busy_s{};  ///< of the critical rank, by Lane; a tensor group's collectives all as `tensor`
+  std::array<double, kLanes>
+      lane_busy_s{};  ///< of the critical rank, by Lane; a tensor group's collectives all as `tensor`
   /// Seconds of the critical rank's step by the root of their evidence: what follows from a published figure counts as
   /// published; derived is only what has no root. They sum to step_s.
   std::array<double, 4> evidence_s{};
-  std::uint64_t digest = 0;             ///< of all simulated times, bit by bit
-  double wall_s = 0;                    ///< what the replay took
+  std::uint64_t digest = 0;  ///< of all simulated times, bit by bit
+  double wall_s = 0;         ///< what the replay took
 };
 
 /// Throws Error{usage} where the prices are of a host whose ranks share cores and the cluster is of GPUs, or the other
 /// way round.
 void check_same_machine(const ClusterSpec& cluster, const OpCost& cost);
 
-/// Throws Error{usage}: prices of another kind of machine than the cluster, the layout does not fit the cluster, ranks disagree on collectives, prices that are missing;
-/// Error{runtime}: the simulation failed.
+/// Throws Error{usage}: prices of another kind of machine than the cluster, the layout does not fit the cluster, ranks
+/// disagree on collectives, prices that are missing; Error{runtime}: the simulation failed.
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
                     const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                     const ReplayOptions& options = {});

@@ -35,14 +35,15 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
     for (int layer = 0; layer < program.layers; ++layer)
       for (std::int64_t first = 0; first < block / layout.tensor; ++first) {  // data ranks
         const auto counts = routing.counts(step, microbatch, layer, first);
-        for (std::int64_t rank = first + block / layout.tensor; rank < stage / layout.tensor; rank += block / layout.tensor)
+        for (std::int64_t rank = first + block / layout.tensor; rank < stage / layout.tensor;
+             rank += block / layout.tensor)
           if (routing.counts(step, microbatch, layer, rank) != counts) return false;
       }
   return true;
 }
 
-/// What tells a node from others: its kind, its compute, NIC and NVSwitch health, and itself behind slow uplinks (else -1),
-/// which take the traffic of each node apart.
+/// What tells a node from others: its kind, its compute, NIC and NVSwitch health, and itself behind slow uplinks (else
+/// -1), which take the traffic of each node apart.
 using Colour = std::tuple<std::size_t, double, double, double, std::int64_t>;
 
 std::vector<Colour> colours(const ClusterSpec& cluster, const std::vector<NodeHealth>& health, std::int64_t nodes) {

@@ -3,9 +3,9 @@
 // expert axis are twins. The representative set is one such block: max(1, expert x tensor / gpus_per_node) nodes,
 // of every pipeline stage the same.
 //
-// A node of another kind than the others, slower, or behind slow uplinks is no twin of theirs. Then of the shard groups with
-// the same sequence of nodes one is simulated, in full: groups of healthy nodes run ahead of one with a slow node, and
-// their traffic meets it where replicas exchange gradients.
+// A node of another kind than the others, slower, or behind slow uplinks is no twin of theirs. Then of the shard groups
+// with the same sequence of nodes one is simulated, in full: groups of healthy nodes run ahead of one with a slow node,
+// and their traffic meets it where replicas exchange gradients.
 #pragma once
 #include <cstdint>
 #include <vector>

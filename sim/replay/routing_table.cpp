@@ -16,7 +16,8 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
       for (std::int64_t group : groups_) {
         std::vector<double> sends(n * n), received;
         for (std::int64_t source = 0; source < expert_; ++source) {
-          const auto slots = rows_per_slot(layout, layer, routing.counts(step, microbatch, layer, group * expert_ + source));
+          const auto slots =
+              rows_per_slot(layout, layer, routing.counts(step, microbatch, layer, group * expert_ + source));
           received.resize(slots.size());
           for (std::size_t slot = 0; slot < slots.size(); ++slot) {
             sends[static_cast<std::size_t>(source) * n + slot / (slots.size() / n)] += slots[slot];
@@ -29,7 +30,8 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
 }
 
 std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const {
-  const auto group = std::lower_bound(groups_.begin(), groups_.end(), layout_.data_rank(rank) / expert_) - groups_.begin();
+  const auto group =
+      std::lower_bound(groups_.begin(), groups_.end(), layout_.data_rank(rank) / expert_) - groups_.begin();
   return static_cast<std::size_t>((microbatch * layers_ + layer)) * groups_.size() + static_cast<std::size_t>(group);
 }
 

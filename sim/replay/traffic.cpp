@@ -36,10 +36,7 @@ double ring_bytes(OpKind kind, double bytes, std::int64_t ranks) {
 
 Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Representatives& ranks,
                  const std::vector<NodeHealth>& health)
-    : cluster_(cluster),
-      mesh_(layout),
-      shares_(ranks.uplink_shares),
-      uplinks_(cluster.uplinks_matter()) {
+    : cluster_(cluster), mesh_(layout), shares_(ranks.uplink_shares), uplinks_(cluster.uplinks_matter()) {
   if (cluster_.shared_cores()) {
     capacity_ = {cluster_.cores};
     return;
@@ -166,7 +163,8 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
   for (const bool sends : {true, false}) {
     const std::int64_t rank = sends ? from : to;
     if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-    amounts[static_cast<std::size_t>(port(rank, a == b ? (sends ? nvlink_out : nvlink_in) : (sends ? nic_out : nic_in)))] += 1;
+    amounts[static_cast<std::size_t>(
+        port(rank, a == b ? (sends ? nvlink_out : nvlink_in) : (sends ? nic_out : nic_in)))] += 1;
     if (crosses) amounts[static_cast<std::size_t>(uplink(rank, sends))] += 1;
   }
   g.ring = gather(amounts);
@@ -178,7 +176,7 @@ void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports, std::vect
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return cluster_.leaf_of(node); };
   const std::size_t nodes = g.on_nodes.size();
-  std::map<std::int64_t, double> out, in, here;  // by leaf: crossings of this ring, nodes of this ring
+  std::map<std::int64_t, double> out, in, here;                // by leaf: crossings of this ring, nodes of this ring
   std::vector<double> leaves_node(nodes), enters_node(nodes);  // crossings
   for (std::size_t i = 0; i < nodes; ++i) {
     const std::size_t next = (i + 1) % nodes;
@@ -238,7 +236,8 @@ double Traffic::alone_s(const PoolLoad& load, std::optional<std::size_t> kind) c
   double seconds = 0;
   for (std::size_t i = 0; i < load.pools.size(); ++i) {
     const std::size_t pool = static_cast<std::size_t>(load.pools[i]), rank = pool / kPorts;
-    if (!kind || rank >= kinds_.size() || kinds_[rank] == *kind) seconds = std::max(seconds, load.amounts[i] / capacity_[pool]);
+    if (!kind || rank >= kinds_.size() || kinds_[rank] == *kind)
+      seconds = std::max(seconds, load.amounts[i] / capacity_[pool]);
   }
   return seconds;
 }

@@ -86,9 +86,9 @@ class Traffic {
 
   const ClusterSpec cluster_;
   Mesh mesh_;
-  bool shares_, uplinks_;    ///< of the uplinks a share for each simulated rank; there are uplink pools
-  std::vector<int> local_;   ///< world rank -> index among the simulated, -1
-  std::vector<int> uplink_;  ///< simulated rank -> its pool upwards; the one downwards follows
+  bool shares_, uplinks_;           ///< of the uplinks a share for each simulated rank; there are uplink pools
+  std::vector<int> local_;          ///< world rank -> index among the simulated, -1
+  std::vector<int> uplink_;         ///< simulated rank -> its pool upwards; the one downwards follows
   std::vector<std::size_t> kinds_;  ///< simulated rank -> its node's
   std::vector<double> capacity_;
 };

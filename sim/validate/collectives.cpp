@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/collectives/collective_fit.hpp"
+#include "sim/cost/fit/fit.hpp"
 #include "sim/measurements/fabric.hpp"
 
 namespace wt {
@@ -51,7 +51,8 @@ class CollectivePredictor {
     else if (s.many() && s.link == kSharedFabric)
       j.regime = "fabric shared with other jobs";
     else
-      j.regime = (s.send() ? "sendrecv" + s.problem().substr(s.kind.size()) : s.problem()) + (s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB");
+      j.regime = (s.send() ? "sendrecv" + s.problem().substr(s.kind.size()) : s.problem()) +
+                 (s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB");
     if (s.reason.empty())
       j.forecast.reason = blind(s);
     else
@@ -64,7 +65,8 @@ class CollectivePredictor {
     if (!known) j.regime += ", link never measured";
     j.forecast.value = left.fit->seconds(s);
     j.baseline.value = s.transfer_s / left.typical_share;
-    EvidenceShares evidence = only(known && s.row->collective != "broadcast" && !s.send() ? Evidence::published : Evidence::derived);
+    EvidenceShares evidence =
+        only(known && s.row->collective != "broadcast" && !s.send() ? Evidence::published : Evidence::derived);
     if (s.row->bytes_assumed) evidence = only(Evidence::assumed);
     j.forecast.evidence = j.baseline.evidence = evidence;
     return j;

@@ -149,9 +149,9 @@ class KernelPredictor {
     const auto row = library_row(s);
     const auto factor = row ? libraries_->factor(*row, as_unknown) : std::nullopt;
     if (!factor) {
-      j.forecast.reason = j.baseline.reason =
-          fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too different",
-                      s.row->op, s.row->implementation);
+      j.forecast.reason = j.baseline.reason = fmt::format(
+          "{} of '{}' not measured at other shapes or sources, and other libraries too few or too different", s.row->op,
+          s.row->implementation);
       return j;
     }
     const std::string kind = s.is_composed() ? s.row->op : kStreaming;
@@ -159,11 +159,12 @@ class KernelPredictor {
                        : factor->known == Libraries::Known::on_this_generation ? ", library measured on another GPU"
                                                                                : ", library never measured");
     j.forecast.value = *shape_s(s) * std::exp(factor->log_factor);
-    j.forecast.evidence = only(s.row->assumed                                       ? Evidence::assumed
+    j.forecast.evidence = only(s.row->assumed                                   ? Evidence::assumed
                                : factor->known == Libraries::Known::on_this_gpu ? Evidence::published
                                                                                 : Evidence::derived);
     if (s.row->assumed)
-      j.assumed.emplace_back(s.row->op.starts_with("attention_") ? "attention without a mask" : "groups of equally many rows");
+      j.assumed.emplace_back(s.row->op.starts_with("attention_") ? "attention without a mask"
+                                                                 : "groups of equally many rows");
     j.baseline.value = s.share_of_peak() * s.row->seconds / typical_library_share_.at(kind);
     j.baseline.evidence = j.forecast.evidence;
     return j;
@@ -228,7 +229,7 @@ class KernelPredictor {
   std::map<std::string, ProductModel> models_;
   std::optional<Libraries> libraries_;
   std::map<std::string, double> typical_library_share_;  ///< by kind
-  mutable std::map<std::string, WidthFit> widths_;  ///< by group, once asked for
+  mutable std::map<std::string, WidthFit> widths_;       ///< by group, once asked for
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/least_squares.hpp"
 
 namespace wt {

@@ -14,12 +14,10 @@ std::vector<Ratio> ratios(const std::vector<Judged>& rows) {
     for (std::size_t j = i + 1; j < rows.size(); ++j) {
       const Judged *slow = &rows[i], *fast = &rows[j];
       if (slow->choice.empty() || slow->choice != fast->choice) continue;
-      if (!slow->forecast.value || !fast->forecast.value || !slow->baseline.value || !fast->baseline.value)
-        continue;
+      if (!slow->forecast.value || !fast->forecast.value || !slow->baseline.value || !fast->baseline.value) continue;
       if (slow->measured < fast->measured) std::swap(slow, fast);
       out.push_back({slow->choice, slow->alternative, fast->alternative, slow->measured / fast->measured,
-                     *slow->forecast.value / *fast->forecast.value,
-                     *slow->baseline.value / *fast->baseline.value});
+                     *slow->forecast.value / *fast->forecast.value, *slow->baseline.value / *fast->baseline.value});
     }
   return out;
 }

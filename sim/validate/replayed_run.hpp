@@ -17,10 +17,11 @@ class ReplayedRuns {
  public:
   /// `every_microbatch`: no step is continued from its first microbatches; what that is worth is a test's question.
   explicit ReplayedRuns(const RunReference& reference, bool every_microbatch = false);
-  /// Seconds of the run's step. Of more than kReplayed microbatches, of a pipeline twice its stages, the further ones take
-  /// as long as the last of these; stages have equally many layers. Throws Error{usage} for what is not replayed here: more
-  /// than kMostGpus, stages of unlike numbers of layers, interleaved ones without whole rounds of microbatches, tensor ranks
-  /// with experts of their own, rows that travel beside another microbatch, and what step_work() refuses.
+  /// Seconds of the run's step. Of more than kReplayed microbatches, of a pipeline twice its stages, the further ones
+  /// take as long as the last of these; stages have equally many layers. Throws Error{usage} for what is not replayed
+  /// here: more than kMostGpus, stages of unlike numbers of layers, interleaved ones without whole rounds of
+  /// microbatches, tensor ranks with experts of their own, rows that travel beside another microbatch, and what
+  /// step_work() refuses.
   double seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const;
   static constexpr std::int64_t kReplayed = 3, kMostGpus = 16384;
 

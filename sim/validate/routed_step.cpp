@@ -46,8 +46,10 @@ RoutedStep::RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric&
       const int layer = instance.layer + op.layer_delta;
       auto& ops = routed_.at(static_cast<std::size_t>(layer));
       const auto found = std::ranges::find(ops, &op, [](const auto& each) { return each.first; });
-      if (found == ops.end()) ops.emplace_back(&op, 1);
-      else ++found->second;
+      if (found == ops.end())
+        ops.emplace_back(&op, 1);
+      else
+        ++found->second;
       continue;
     }
     const auto [price, fresh] = known.try_emplace(&op, 0.0);

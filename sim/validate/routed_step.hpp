@@ -8,10 +8,10 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/layout.hpp"
-#include "sim/program/build/build.hpp"
+#include "sim/cost/collectives/run_fabric.hpp"
 #include "sim/cost/kernels/gpu_times.hpp"
 #include "sim/measurements/routing_rows.hpp"
-#include "sim/cost/collectives/run_fabric.hpp"
+#include "sim/program/build/build.hpp"
 
 namespace wt {
 

@@ -5,9 +5,9 @@
 #pragma once
 #include <vector>
 
+#include "sim/cost/collectives/run_fabric.hpp"
 #include "sim/cost/kernels/gpu_times.hpp"
 #include "sim/measurements/routing_rows.hpp"
-#include "sim/cost/collectives/run_fabric.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {

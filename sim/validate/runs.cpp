@@ -12,8 +12,8 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 
 namespace wt {
@@ -266,7 +266,8 @@ class RunPredictor {
       stackless_;  ///< by stack or GPU, and group, left out
 };
 
-/// Stacks (or GPUs) never measured are off by as much as those are whose measurements are left out, whatever the layout.
+/// Stacks (or GPUs) never measured are off by as much as those are whose measurements are left out, whatever the
+/// layout.
 void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<const Sample*>& samples,
                               const std::vector<const Sample*>& training, RunPredictor& predictor, Unknown what,
                               const char* regime) {
@@ -302,8 +303,12 @@ RunReference run_reference(const std::filesystem::path& measurements, std::vecto
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
   const auto sheet = data_sheet(gpu);
   const bool later = sheet && sheet->generation >= 9;
-  return {stack.name, gpu_key(gpu), stack.balanced_stages, later && stack.attention == FusedAttention::flash2,
-          stack.step, stack.separate_reduce_group};
+  return {stack.name,
+          gpu_key(gpu),
+          stack.balanced_stages,
+          later && stack.attention == FusedAttention::flash2,
+          stack.step,
+          stack.separate_reduce_group};
 }
 
 StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric) {
@@ -347,8 +352,8 @@ struct Samples {
 
 }  // namespace
 
-std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
-                               const std::string& stack, RunsLeftOut left_out) {
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference, const std::string& stack,
+                               RunsLeftOut left_out) {
   const Samples samples(rows, reference, stack);
   RunPredictor predictor(samples.training, left_out);
   std::vector<Judged> judged;

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "configs/spec/stack.hpp"
+#include "sim/cost/stacks/step_model.hpp"
 #include "sim/measurements/collective_rows.hpp"
 #include "sim/measurements/kernel_rows.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "sim/validate/statistics.hpp"
-#include "sim/cost/stacks/step_model.hpp"
 
 namespace wt {
 

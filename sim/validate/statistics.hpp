@@ -20,13 +20,13 @@ struct Forecast {
 
 /// One measurement beside the model's prediction of it and a naive one.
 struct Judged {
-  std::int64_t line = 0;    ///< in the file
-  std::string name;         ///< of the measurement, for people
-  std::string group;        ///< what is left out of the fit together
-  std::string regime;       ///< rows whose errors are alike; intervals come from them
-  std::string choice = {};  ///< rows that are alternatives to each other; empty = it is no choice
-  std::string alternative = {};  ///< which of them this is
-  double measured = 0;           ///< seconds or bytes, the same of all rows
+  std::int64_t line = 0;                  ///< in the file
+  std::string name;                       ///< of the measurement, for people
+  std::string group;                      ///< what is left out of the fit together
+  std::string regime;                     ///< rows whose errors are alike; intervals come from them
+  std::string choice = {};                ///< rows that are alternatives to each other; empty = it is no choice
+  std::string alternative = {};           ///< which of them this is
+  double measured = 0;                    ///< seconds or bytes, the same of all rows
   std::vector<std::string> assumed = {};  ///< what nobody said of the measurement and the forecast takes for granted
   Forecast forecast, baseline;
 };

@@ -1,5 +1,5 @@
-// Every door of `windtunnel-train train`, knocked on with the wrong thing: status 2, what was found, what is allowed, and
-// nothing trained.
+// Every door of `windtunnel-train train`, knocked on with the wrong thing: status 2, what was found, what is allowed,
+// and nothing trained.
 #include <catch2/catch.hpp>
 
 #include "tests/support/temp_directory.hpp"
@@ -45,14 +45,17 @@ std::string refused(const std::string& yaml, const Launch& launch = {}, const st
   return ended.said;
 }
 
-std::string edited(const std::string& from, const std::string& to) { return replaced(run_to_yaml(run_of_two()), from, to); }
+std::string edited(const std::string& from, const std::string& to) {
+  return replaced(run_to_yaml(run_of_two()), from, to);
+}
 
 using Catch::Contains;
 
 }  // namespace
 
 TEST_CASE("an unknown key: the nearest one is suggested") {
-  CHECK_THAT(refused(edited("save_interval", "save_intervall")), Contains("save_intervall") && Contains("did you mean 'save_interval'"));
+  CHECK_THAT(refused(edited("save_interval", "save_intervall")),
+             Contains("save_intervall") && Contains("did you mean 'save_interval'"));
   CHECK_THAT(refused(edited("moe_top_k", "moe_topk")), Contains("moe_topk") && Contains("moe_top_k"));
 }
 
@@ -60,7 +63,8 @@ TEST_CASE("a wrong unit or value") {
   CHECK_THAT(refused(edited("2ba", "40ep")), Contains("max_duration") && Contains("40ep") && Contains("40ba"));
   CHECK_THAT(refused(edited("precision: fp32", "precision: fp8")), Contains("fp8") && Contains("amp_bf16"));
   CHECK_THAT(refused(edited("max_seq_len: 48", "max_seq_len: 0")), Contains("max_seq_len") && Contains("0"));
-  CHECK_THAT(refused(edited("ffn_hidden_size: 104", "ffn_hidden_size: 102")), Contains("found 102") && Contains("multiple of 4"));
+  CHECK_THAT(refused(edited("ffn_hidden_size: 104", "ffn_hidden_size: 102")),
+             Contains("found 102") && Contains("multiple of 4"));
   CHECK_THAT(refused(edited("max_duration: 2ba", "max_duration: 0ba")), Contains("max_duration"));
 }
 
@@ -72,14 +76,18 @@ TEST_CASE("a batch that the ranks cannot share") {
 }
 
 TEST_CASE("experts that the ranks cannot share") {
-  CHECK_THAT(refused(edited("moe_num_experts: 8", "moe_num_experts: 7")), Contains("expert parallelism 2") && Contains("7 experts"));
-  CHECK_THAT(refused(edited("expert_parallel_degree: 2", "expert_parallel_degree: 3")), Contains("expert parallelism 3") && Contains("shard = 2"));
+  CHECK_THAT(refused(edited("moe_num_experts: 8", "moe_num_experts: 7")),
+             Contains("expert parallelism 2") && Contains("7 experts"));
+  CHECK_THAT(refused(edited("expert_parallel_degree: 2", "expert_parallel_degree: 3")),
+             Contains("expert parallelism 3") && Contains("shard = 2"));
 }
 
 TEST_CASE("a placement that leaves an expert out") {
-  CHECK_THAT(refused(edited("  activation_checkpointing", "  tensor_parallel_degree: 2\n  sequence_parallel: true\n  activation_checkpointing")),
+  CHECK_THAT(refused(edited("  activation_checkpointing",
+                            "  tensor_parallel_degree: 2\n  sequence_parallel: true\n  activation_checkpointing")),
              Contains("tensor 2+sequence") && Contains("simulated alone"));
-  CHECK_THAT(refused(edited("  activation_checkpointing", "  expert_placement: [[0,1,2,3,4,5,6,6],[0],[0]]\n  activation_checkpointing")),
+  CHECK_THAT(refused(edited("  activation_checkpointing",
+                            "  expert_placement: [[0,1,2,3,4,5,6,6],[0],[0]]\n  activation_checkpointing")),
              Contains("layer 0") && Contains("expert 7 has no slot"));
 }
 
@@ -105,7 +113,8 @@ TEST_CASE("data that does not fit the model: found by the ranks, before the firs
   CHECK_THAT(refused(run_to_yaml(run), {}, begun), Contains("token 1") && Contains("vocab_size is 100"));
   run = run_of_two();
   run.seq = 64;
-  CHECK_THAT(refused(run_to_yaml(run), {}, begun), Contains("has 49 tokens, max_seq_len 64 needs 65") && Contains("--seq-len 64"));
+  CHECK_THAT(refused(run_to_yaml(run), {}, begun),
+             Contains("has 49 tokens, max_seq_len 64 needs 65") && Contains("--seq-len 64"));
 }
 
 TEST_CASE("a launcher's environment that contradicts the layout or itself") {
@@ -117,7 +126,8 @@ TEST_CASE("a launcher's environment that contradicts the layout or itself") {
   CHECK_THAT(said({{"RANK", "0"}, {"WORLD_SIZE", "3"}}), Contains("launched with 3 ranks") && Contains("= 2"));
   CHECK_THAT(said({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), Contains("RANK") && Contains("found 2") && Contains("0..1"));
   CHECK_THAT(said({{"RANK", "one"}, {"WORLD_SIZE", "2"}}), Contains("RANK") && Contains("'one'"));
-  CHECK_THAT(said({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "http"}}), Contains("MASTER_PORT") && Contains("'http'"));
+  CHECK_THAT(said({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "http"}}),
+             Contains("MASTER_PORT") && Contains("'http'"));
 }
 
 TEST_CASE("a fault that cannot be") {
@@ -128,13 +138,17 @@ TEST_CASE("a fault that cannot be") {
   };
   CHECK_THAT(said("tomorrow"), Contains("'tomorrow'") && Contains("rank=N,step=N"));
   CHECK_THAT(said("rank=1,step=2x,at=optimizer"), Contains("step=2x"));
-  CHECK_THAT(said("rank=1,step=2,at=mb0.L1.expert.bwd"), Contains("mb0.L1.expert.bwd") && Contains("mb0.L1.experts.bwd"));
+  CHECK_THAT(said("rank=1,step=2,at=mb0.L1.expert.bwd"),
+             Contains("mb0.L1.expert.bwd") && Contains("mb0.L1.experts.bwd"));
   CHECK_THAT(said("rank=2,step=2,at=optimizer"), Contains("found 2") && Contains("ranks 0..1"));
   CHECK_THAT(said("rank=0,step=9,at=optimizer"), Contains("found 9") && Contains("steps 1..2"));
 }
 
 TEST_CASE("arguments that are missing or unknown") {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{}, {"train"}, {"train", "run.yaml"}, {"train", "run.yaml", "-o", "x", "--no-such"}, {"fly"}})
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{},
+                                                    {"train"},
+                                                    {"train", "run.yaml"},
+                                                    {"train", "run.yaml", "-o", "x", "--no-such"},
+                                                    {"fly"}})
     CHECK(wait_for(start_trainer(arguments)).status == 2);
 }

@@ -28,13 +28,15 @@ std::string edited(const std::string& from, const std::string& to) {
 
 std::size_t messages(const std::string& said) {
   std::size_t found = 0;
-  for (std::size_t at = said.find("windtunnel: "); at != std::string::npos; at = said.find("windtunnel: ", at + 1)) ++found;
+  for (std::size_t at = said.find("windtunnel: "); at != std::string::npos; at = said.find("windtunnel: ", at + 1))
+    ++found;
   return found;
 }
 
-/// A run on which the ranks begin with the weights of a folder that it has exported, spoilt: all occurrences of `from` in the
-/// file are `to`, as long as it, so that the tensors stay where they are.
-std::string with_spoilt_weights(const std::string& file, const std::string& from, const std::string& to, RunSpec run = run_of_two()) {
+/// A run on which the ranks begin with the weights of a folder that it has exported, spoilt: all occurrences of `from`
+/// in the file are `to`, as long as it, so that the tensors stay where they are.
+std::string with_spoilt_weights(const std::string& file, const std::string& from, const std::string& to,
+                                RunSpec run = run_of_two()) {
   static int count = 0;
   RunSpec exporter = run_of_two();
   exporter.save = false, exporter.export_path = scratch("exported");
@@ -43,7 +45,8 @@ std::string with_spoilt_weights(const std::string& file, const std::string& from
   fs::copy(exporter.export_path, run.load_path, fs::copy_options::recursive);
   std::string bytes = read_bytes(run.load_path / file);
   REQUIRE((from.size() == to.size() && bytes.find(from) != std::string::npos));
-  for (std::size_t at = 0; (at = bytes.find(from, at)) != std::string::npos; at += to.size()) bytes.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = bytes.find(from, at)) != std::string::npos; at += to.size())
+    bytes.replace(at, from.size(), to);
   write_bytes(run.load_path / file, bytes);
   return run_to_yaml(run);
 }
@@ -71,7 +74,8 @@ std::string refused(const std::string& yaml, int ranks = 2, const fs::path& fold
 TEST_CASE("a run file that is wrong: said once, by rank 0") {
   CHECK_THAT(refused(edited("save_interval", "save_intervall")), Contains("did you mean 'save_interval'"));
   CHECK_THAT(refused(edited("moe_num_experts: 8", "moe_num_experts: 7")), Contains("7 experts"));
-  CHECK_THAT(refused(edited("expert_parallel_degree: 2", "expert_parallel_degree: 3")), Contains("expert parallelism 3"));
+  CHECK_THAT(refused(edited("expert_parallel_degree: 2", "expert_parallel_degree: 3")),
+             Contains("expert parallelism 3"));
 }
 
 TEST_CASE("a world that does not factor into the layout: said once, by rank 0") {
@@ -89,13 +93,18 @@ TEST_CASE("data that is missing or of another vocabulary: said once, by rank 0")
 
 TEST_CASE("weights to begin with that are not the model's: said once, by rank 0") {
   const std::string weights = "model.safetensors", config = "config.json";
-  CHECK_THAT(refused(with_spoilt_weights(weights, "layers.1.input_layernorm", "layers.1.inputtlayernorm")),
-             Contains("spoilt-1: found no tensor model.layers.1.input_layernorm.weight, the model small needs it with shape (88)"));
-  CHECK_THAT(refused(with_spoilt_weights(weights, "[257,88]", "[88,257]")), Contains("shape (88, 257), the model small needs (257, 88)"));
-  CHECK_THAT(refused(with_spoilt_weights(weights, "layers.2.", "layers.3.")), Contains("found no tensor model.layers.2."));
+  CHECK_THAT(
+      refused(with_spoilt_weights(weights, "layers.1.input_layernorm", "layers.1.inputtlayernorm")),
+      Contains(
+          "spoilt-1: found no tensor model.layers.1.input_layernorm.weight, the model small needs it with shape (88)"));
+  CHECK_THAT(refused(with_spoilt_weights(weights, "[257,88]", "[88,257]")),
+             Contains("shape (88, 257), the model small needs (257, 88)"));
+  CHECK_THAT(refused(with_spoilt_weights(weights, "layers.2.", "layers.3.")),
+             Contains("found no tensor model.layers.2."));
   RunSpec shorter = run_of_two();  // all that it needs is there, and more
   shorter.model.layers = 2;
-  CHECK_THAT(refused(with_spoilt_weights(config, "mixtral", "mixtral", shorter)), Contains("tensor model.layers.2.") && Contains("is not known in family mixtral"));
+  CHECK_THAT(refused(with_spoilt_weights(config, "mixtral", "mixtral", shorter)),
+             Contains("tensor model.layers.2.") && Contains("is not known in family mixtral"));
   CHECK_THAT(refused(with_spoilt_weights(config, "mixtral", "gptneox")), Contains("gptneox"));
   fs::path cut = scratch("cut-off");
   RunSpec run = run_of_two();
@@ -110,7 +119,9 @@ TEST_CASE("weights of another family: said once, by rank 0 of two and of four, a
     INFO(run.layout.name());
     run.model.attention.qk_norm = AttentionSpec::QkNorm::full;
     const std::string yaml = with_spoilt_weights("config.json", "mixtral", "mixtral", run);
-    const std::string message = "config.json is of family mixtral, the run's model small is of family olmoe; give the run this folder as its model";
+    const std::string message =
+        "config.json is of family mixtral, the run's model small is of family olmoe; give the run this folder as its "
+        "model";
     CHECK_THAT(refused(yaml, static_cast<int>(run.layout.world())), Contains(message));
     const fs::path folder = scratch("agent-" + run.layout.name());
     write_bytes(folder.string() + ".yaml", yaml);
@@ -126,7 +137,8 @@ TEST_CASE("weights of another family: said once, by rank 0 of two and of four, a
 TEST_CASE("weights that one rank alone finds wrong: every rank ends, and it is said once, by whom") {
   RunSpec run = run_of_two();
   run.model.attention.qk_norm = AttentionSpec::QkNorm::full;
-  const fs::path folder = scratch("one-rank"), wrong = folder.string() + "-wrong.yaml", right = folder.string() + "-right.yaml";
+  const fs::path folder = scratch("one-rank"), wrong = folder.string() + "-wrong.yaml",
+                 right = folder.string() + "-right.yaml";
   write_bytes(wrong, with_spoilt_weights("config.json", "mixtral", "mixtral", run));
   run.load_path.clear();
   write_bytes(right, run_to_yaml(run));

@@ -42,9 +42,11 @@ const char* const kModel =
     "ffn_config: {ffn_hidden_size: 96, moe_num_experts: 4, moe_top_k: 2}\n";
 
 std::string study(const fs::path& folder, const std::string& profiles, const std::string& cluster = "local-2core") {
-  return "name: small\nmodel: " + (folder / "model.yaml").string() + "\ncluster: " + cluster + "\ngpus: " + (cluster == "local-2core" ? "4" : "8") +
-         "\n" + profiles + "tokens: 1M\nmax_seq_len: 32\nglobal_train_batch_size: 16\nrouting: [balanced]\nfailures: llama3\n" +
-         "precision: " + (cluster == "local-2core" ? "fp32" : "amp_bf16") + "\nsearch: {microbatch: [1, 2], recompute: [none]}\n";
+  return "name: small\nmodel: " + (folder / "model.yaml").string() + "\ncluster: " + cluster +
+         "\ngpus: " + (cluster == "local-2core" ? "4" : "8") + "\n" + profiles +
+         "tokens: 1M\nmax_seq_len: 32\nglobal_train_batch_size: 16\nrouting: [balanced]\nfailures: llama3\n" +
+         "precision: " + (cluster == "local-2core" ? "fp32" : "amp_bf16") +
+         "\nsearch: {microbatch: [1, 2], recompute: [none]}\n";
 }
 
 }  // namespace
@@ -54,7 +56,9 @@ TEST_CASE("an interrupted bench keeps what it has measured, and the same command
   const TempDirectory folder;
   const RunSpec run = small_run();
   const fs::path out = folder / "out.json", partial = out.string() + ".partial";
-  const std::vector<std::string> command{"kernels", "--run", run_file(run, folder.path()).string(), "--samples", std::to_string(kSamples), "-o", out.string()};
+  const std::vector<std::string> command{
+      "kernels", "--run",     run_file(run, folder.path()).string(), "--samples", std::to_string(kSamples),
+      "-o",      out.string()};
   std::vector<std::string> words = command;
   words.insert(words.begin(), "bench");
   const Started started = start_trainer(words);
@@ -73,7 +77,7 @@ TEST_CASE("an interrupted bench keeps what it has measured, and the same command
   CHECK(continued.status == 0);
   CHECK_THAT(continued.said, Contains("continues from"));
   CHECK_FALSE(fs::exists(partial));
-  const auto after = samples_of(out);  // a name that is there twice cannot be read
+  const auto after = samples_of(out);                          // a name that is there twice cannot be read
   CHECK(after.size() == kernel_cases(run, false).size() + 2);  // and copies of two sizes
   for (const auto& [name, samples] : after) CHECK(samples.size() == kSamples);
   std::size_t missing = 0;
@@ -87,15 +91,24 @@ TEST_CASE("an interrupted bench keeps what it has measured, and the same command
 
 TEST_CASE("of an interrupted suite of several processes its blocks stay, and what failed is measured again") {
   constexpr std::size_t kSamples = 3, kCollectiveSamples = 2 * kSamples + 1;
-  constexpr std::size_t kKinds = 7, kKindsAcross = 4, kSizes = 11, kFewSizes = 3;  // 1 KiB to 1 MiB, of them 4, 32 and 256 KiB
+  constexpr std::size_t kKinds = 7, kKindsAcross = 4, kSizes = 11,
+                        kFewSizes = 3;  // 1 KiB to 1 MiB, of them 4, 32 and 256 KiB
   const TempDirectory folder;
   const fs::path out = folder / "out.json", partial = out.string() + ".partial";
-  const std::vector<std::string> command{"collectives", "--largest", "1MiB", "--run", run_file(small_run(), folder.path()).string(),
-                                         "--samples", std::to_string(kSamples), "-o", out.string()};
+  const std::vector<std::string> command{"collectives",
+                                         "--largest",
+                                         "1MiB",
+                                         "--run",
+                                         run_file(small_run(), folder.path()).string(),
+                                         "--samples",
+                                         std::to_string(kSamples),
+                                         "-o",
+                                         out.string()};
   std::vector<std::string> words = command;
   words.insert(words.begin(), "bench");
   const Started started = start_trainer(words);
-  for (int waited_ms = 0; (!fs::exists(partial) || samples_of(partial).empty()) && waited_ms < 100'000; waited_ms += 5) usleep(5000);
+  for (int waited_ms = 0; (!fs::exists(partial) || samples_of(partial).empty()) && waited_ms < 100'000; waited_ms += 5)
+    usleep(5000);
   REQUIRE(kill(started.pid, SIGINT) == 0);
   const Ended interrupted = wait_for(started);
   INFO(interrupted.said);
@@ -117,7 +130,8 @@ TEST_CASE("of an interrupted suite of several processes its blocks stay, and wha
   CHECK(continued.status == 0);
   CHECK_THAT(continued.said, Contains("continues from"));
   const auto after = samples_of(out);  // a name that is there twice cannot be read
-  CHECK(after.size() == 2 * (kKinds * kSizes + 1 + 2 * kKinds) + (kKinds + kKindsAcross) * kFewSizes);  // crowding, overlap; axes
+  CHECK(after.size() ==
+        2 * (kKinds * kSizes + 1 + 2 * kKinds) + (kKinds + kKindsAcross) * kFewSizes);  // crowding, overlap; axes
   for (const auto& [name, samples] : before) CHECK(after.at(name) == samples);
   CHECK(after.at(failed.name()).size() == kCollectiveSamples);
   CHECK(after.at(failed.name()) != failed.samples);
@@ -131,7 +145,8 @@ TEST_CASE("what another command left behind is not taken over") {
   Measurement& m = other.measurements.emplace_back();
   m.kernel = "gemm", m.shape = {{"rows", 1}}, m.samples = {1.0}, m.evidence = {Evidence::measured, "test"};
   write_profile(other, out.string() + ".partial");
-  const Ended ended = bench({"kernels", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string(), "-o", out.string()});
+  const Ended ended = bench({"kernels", "--quick", "--samples", "3", "--run",
+                             run_file(small_run(), folder.path()).string(), "-o", out.string()});
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said, Contains("starts anew") && Contains("of another machine"));
   CHECK(samples_of(out).count(m.name()) == 0);
@@ -145,7 +160,8 @@ TEST_CASE("a benchmark that fails keeps its row, stops no other, and is the exit
                 make_item(Kernel::swiglu, Pass::forward, Precision::fp32, {64, 0}, {104})};
   write_bytes(folder / "items.json", to_json(list).dump());
   const fs::path out = folder / "out.json";
-  const Ended ended = bench({"--run", run_file(small_run(), folder.path()).string(), "--items", (folder / "items.json").string(), "--samples", "3", "-o", out.string()});
+  const Ended ended = bench({"--run", run_file(small_run(), folder.path()).string(), "--items",
+                             (folder / "items.json").string(), "--samples", "3", "-o", out.string()});
   INFO(ended.said);
   CHECK(ended.status == 4);
   CHECK_THAT(ended.said, Contains("1 of 3 benchmarks failed") && Contains("failed: rope of width 1234"));
@@ -160,15 +176,18 @@ TEST_CASE("bench aims ends with a verdict on every aim") {
   const Ended ended = bench({"aims", "--samples", "3", "-o", (folder / "aims.json").string()});
   INFO(ended.said);
   CHECK(ended.status == 0);
-  CHECK_THAT(ended.said, Contains("\naim ") && Contains("permute forward, of the copy's rate") && Contains("not judged, the aims are of an H200"));
-  CHECK(samples_of(folder / "aims.json").count("router_softmax/forward/fp32/experts=64,rows=512,top_k=8/thread_cpu") == 1);
+  CHECK_THAT(ended.said, Contains("\naim ") && Contains("permute forward, of the copy's rate") &&
+                             Contains("not judged, the aims are of an H200"));
+  CHECK(samples_of(folder / "aims.json").count("router_softmax/forward/fp32/experts=64,rows=512,top_k=8/thread_cpu") ==
+        1);
 }
 
 TEST_CASE("bench staircase measures the products of a list of models, and calibrate takes all of them") {
   const TempDirectory folder;
   write_bytes(folder / "model.yaml", kModel);
   const fs::path out = folder / "stairs.json";
-  const Ended ended = bench({"staircase", "--models", (folder / "model.yaml").string(), "--quick", "--samples", "3", "-o", out.string()});
+  const Ended ended = bench(
+      {"staircase", "--models", (folder / "model.yaml").string(), "--quick", "--samples", "3", "-o", out.string()});
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const Profile profile = read_profile(out);
@@ -184,7 +203,8 @@ TEST_CASE("bench staircase measures the products of a list of models, and calibr
 
 TEST_CASE("bench without a file to write prints its table, and measures storage where it is") {
   const TempDirectory folder;
-  const Ended ended = bench({"storage", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string()});
+  const Ended ended =
+      bench({"storage", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string()});
   INFO(ended.said);
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said, Contains("checkpoint_write") && Contains("checkpoint_read"));
@@ -194,7 +214,9 @@ TEST_CASE("bench --for measures what a study lacks, and nothing once it is there
   const TempDirectory folder;
   write_bytes(folder / "model.yaml", kModel);
   const fs::path first = folder / "first.json", second = folder / "second.json", file = folder / "study.yaml";
-  REQUIRE(bench({"kernels", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string(), "-o", first.string()}).status == 0);
+  REQUIRE(bench({"kernels", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string(), "-o",
+                 first.string()})
+              .status == 0);
   write_bytes(file, study(folder.path(), "profiles: [" + first.string() + "]\n"));
   const Ended listed = windtunnel("bench --for " + file.string() + " --dry-run");
   INFO(listed.said);

@@ -1,4 +1,5 @@
-// A run that was interrupted goes on as if nothing had happened, from the newest checkpoint that is whole, on any layout.
+// A run that was interrupted goes on as if nothing had happened, from the newest checkpoint that is whole, on any
+// layout.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -34,7 +35,8 @@ fs::path copy_of_straight_run(const std::string& name) {
 
 fs::path shard(const fs::path& checkpoint, int index) {
   for (const auto& entry : fs::directory_iterator(checkpoint))
-    if (entry.path().filename().string().starts_with(fmt::format("shard-{:05}-model-00001-of-", index))) return entry.path();
+    if (entry.path().filename().string().starts_with(fmt::format("shard-{:05}-model-00001-of-", index)))
+      return entry.path();
   throw_error(Code::runtime, "{}: no file of rank {}", checkpoint.string(), index - 1);
 }
 
@@ -59,7 +61,8 @@ TEST_CASE("eight steps and four more are twelve steps, bit for bit") {
   continue_run(folder, saved_run(12), "continuing after step 8");
   CHECK(steps_of(folder) == steps_of(straight));
   const State expected = state_of(latest_checkpoint(straight));
-  CHECK(expected.size() == 4 * (3 + 3 * (5 + 2 * 8)));  // weight, two moments and the step each of embedding, norm, output and the layers'
+  CHECK(expected.size() ==
+        4 * (3 + 3 * (5 + 2 * 8)));  // weight, two moments and the step each of embedding, norm, output and the layers'
   CHECK((state_of(latest_checkpoint(folder)) == expected));
 }
 
@@ -84,8 +87,11 @@ TEST_CASE("so they are with state in other places, and with biases that balance 
 
 TEST_CASE("so they are in bf16, and where block inputs are kept compressed") {
   int count = 0;
-  for (const auto& [precision, recompute] : {std::pair{Precision::bf16, "none"}, {Precision::bf16, "block/int8"}, {Precision::fp32, "block/int8"},
-                                             {Precision::bf16, "attention+experts/int8"}, {Precision::fp32, "block/fp8"}}) {
+  for (const auto& [precision, recompute] : {std::pair{Precision::bf16, "none"},
+                                             {Precision::bf16, "block/int8"},
+                                             {Precision::fp32, "block/int8"},
+                                             {Precision::bf16, "attention+experts/int8"},
+                                             {Precision::fp32, "block/fp8"}}) {
     RunSpec run = saved_run(6), begun = saved_run(2);
     run.precision = precision, run.layout.recompute = recompute_from_string(recompute);
     begun.precision = run.precision, begun.layout = run.layout;
@@ -124,9 +130,9 @@ TEST_CASE("damaged checkpoints are named and passed over, whatever is wrong with
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const std::string damaged = shard(checkpoint_of(trained(saved_run(12)), 12), 2).filename().string();
-  for (const std::string& said : {"step-00000012 is damaged and passed over: " + damaged + ": tensor ", " has another checksum"s,
-                                  "step-00000010 is damaged and passed over: shard-00001"s, " has another size"s,
-                                  "step-00000008 is damaged and passed over"s, "manifest.json"s,
+  for (const std::string& said : {"step-00000012 is damaged and passed over: " + damaged + ": tensor ",
+                                  " has another checksum"s, "step-00000010 is damaged and passed over: shard-00001"s,
+                                  " has another size"s, "step-00000008 is damaged and passed over"s, "manifest.json"s,
                                   "step-00000006 is damaged and passed over: " + damaged + " is missing",
                                   "step-00000004 is damaged and passed over"s, "continuing after step 2 "s})
     CHECK_THAT(ended.said, Catch::Contains(said));
@@ -144,7 +150,9 @@ TEST_CASE("damaged checkpoints do not push out the good one that is written next
   continue_run(folder, saved_run(4), "continuing after step 2 ");
 }
 
-TEST_CASE("a checkpoint is continued on any other layout and world size, larger or smaller: the same samples, losses within 1e-4 over 20 steps") {
+TEST_CASE(
+    "a checkpoint is continued on any other layout and world size, larger or smaller: the same samples, losses within "
+    "1e-4 over 20 steps") {
   using Ranks = std::array<std::int64_t, 3>;  // replicate, shard, expert
   const std::vector<std::pair<Ranks, std::vector<Ranks>>> cases{
       {{2, 2, 2}, {{1, 4, 4}, {4, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 1, 1}, {1, 1, 1}}},
@@ -176,7 +184,8 @@ TEST_CASE("a checkpoint is continued on any other layout and world size, larger 
 }
 
 TEST_CASE("a rank killed anywhere in a save leaves the checkpoint before it, and the run goes on from there") {
-  for (const std::string fault : {"rank=0,step=6,at=checkpoint,after=0", "rank=0,step=6,at=checkpoint,after=1", "rank=1,step=6,at=checkpoint,after=0.5"}) {
+  for (const std::string fault : {"rank=0,step=6,at=checkpoint,after=0", "rank=0,step=6,at=checkpoint,after=1",
+                                  "rank=1,step=6,at=checkpoint,after=0.5"}) {
     INFO(fault);
     const fs::path folder = scratch(fault);
     Launch launch;
@@ -190,7 +199,9 @@ TEST_CASE("a rank killed anywhere in a save leaves the checkpoint before it, and
   }
 }
 
-TEST_CASE("a run that died between the last steps of a save goes on: before the folder's name from the one before, after it from the new one") {
+TEST_CASE(
+    "a run that died between the last steps of a save goes on: before the folder's name from the one before, after it "
+    "from the new one") {
   const fs::path unnamed = copy_of_straight_run("unnamed"), unlinked = copy_of_straight_run("unlinked");
   fs::rename(checkpoint_of(unnamed, 12), checkpoint_of(unnamed, 12).string() + ".partial");
   for (const fs::path& folder : {unnamed, unlinked}) write_bytes(folder / "checkpoints" / "latest", "step-00000010\n");
@@ -211,15 +222,18 @@ TEST_CASE("a save says how long training stood still and how long it took") {
   }
   CHECK(steps == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
   const auto ranks = read_json(folder / "summary.json").at("ranks");
-  CHECK((ranks[0].at("checkpoint_total_s") > ranks[0].at("checkpoint_blocking_s") && ranks[3].at("checkpoint_bytes") == 0));
+  CHECK((ranks[0].at("checkpoint_total_s") > ranks[0].at("checkpoint_blocking_s") &&
+         ranks[3].at("checkpoint_bytes") == 0));
 }
 
 TEST_CASE("parameters survive a change of layout bit for bit, to fewer ranks, as many and more") {
-  for (const auto& [from, to] : {std::pair{saved_run(12), with_layout(saved_run(13), 1, 4, 4)}, {saved_run(12), with_layout(saved_run(13), 1, 3, 1)},
+  for (const auto& [from, to] : {std::pair{saved_run(12), with_layout(saved_run(13), 1, 4, 4)},
+                                 {saved_run(12), with_layout(saved_run(13), 1, 3, 1)},
                                  {with_layout(saved_run(12), 1, 1, 1), with_layout(saved_run(13), 2, 2, 2)},
                                  {with_layout(saved_run(12), 1, 2, 2), with_layout(saved_run(13), 1, 3, 1)}}) {
     INFO(from.layout.name() << " to " << to.layout.name());
-    const fs::path folder = scratch(fmt::format("no-learning-{}x{}-to-{}x{}", from.layout.replicate, from.layout.shard, to.layout.replicate, to.layout.shard));
+    const fs::path folder = scratch(fmt::format("no-learning-{}x{}-to-{}x{}", from.layout.replicate, from.layout.shard,
+                                                to.layout.replicate, to.layout.shard));
     fs::copy(trained(from), folder, fs::copy_options::recursive);
     RunSpec run = to;
     run.optimizer.lr = 0, run.optimizer.weight_decay = 0;
@@ -237,6 +251,7 @@ TEST_CASE("a checkpoint of another model is refused") {
   run.model.ffn = 96;
   const Ended ended = train(run, folder);
   CHECK(ended.status == 2);
-  CHECK_THAT(ended.said, Catch::Contains("checkpoint of another model") && Catch::Contains("\"ffn\":104") && Catch::Contains("\"ffn\":96"));
+  CHECK_THAT(ended.said, Catch::Contains("checkpoint of another model") && Catch::Contains("\"ffn\":104") &&
+                             Catch::Contains("\"ffn\":96"));
   CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
 }

@@ -74,11 +74,14 @@ using Catch::Contains;
 
 }  // namespace
 
-TEST_CASE("ranks with one program pass the check") { CHECK_THAT(said_by([](RunSpec&) {}, 0), !Contains("windtunnel:")); }
+TEST_CASE("ranks with one program pass the check") {
+  CHECK_THAT(said_by([](RunSpec&) {}, 0), !Contains("windtunnel:"));
+}
 
 TEST_CASE("a rank whose program differs is found: op, group, ranks and both calls are named") {
   const std::string said = said_by([](RunSpec& run) { run.layout.recompute = Recompute::block; }, 4);
-  CHECK_THAT(said, Contains("order of collectives over axis expert (group 0 of 2 ranks)") && Contains("issues mb0.L1.collect.bwd of step 1: all_to_all") &&
+  CHECK_THAT(said, Contains("order of collectives over axis expert (group 0 of 2 ranks)") &&
+                       Contains("issues mb0.L1.collect.bwd of step 1: all_to_all") &&
                        Contains("issues mb0.L1.dispatch.rec of step 1: all_to_all"));
 }
 

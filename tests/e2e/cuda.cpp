@@ -1,5 +1,6 @@
-// The trainer on CUDA devices beside the same training on the CPU. Built only with WT_CUDA; without a GPU the cases say so and
-// ctest reports the test as skipped (SKIP_REGULAR_EXPRESSION). What needs several GPUs is left out where there is one.
+// The trainer on CUDA devices beside the same training on the CPU. Built only with WT_CUDA; without a GPU the cases say
+// so and ctest reports the test as skipped (SKIP_REGULAR_EXPRESSION). What needs several GPUs is left out where there
+// is one.
 #include <cuda_runtime.h>
 
 #include <catch2/catch.hpp>
@@ -36,7 +37,8 @@ double worst_loss(const std::vector<Step>& expected, const std::vector<Step>& fo
   double worst = 0;
   for (std::size_t i = 0; i < std::min(steps, expected.size()); ++i) {
     CHECK(found[i].samples == expected[i].samples);
-    for (double off : {found[i].loss / expected[i].loss - 1, (found[i].aux_loss - expected[i].aux_loss) / expected[i].loss})
+    for (double off :
+         {found[i].loss / expected[i].loss - 1, (found[i].aux_loss - expected[i].aux_loss) / expected[i].loss})
       worst = std::isnan(off) ? INFINITY : std::max(worst, std::abs(off));  // std::max would drop what is no number
   }
   return worst;
@@ -66,7 +68,8 @@ TEST_CASE("a device trains as the CPU does") {
   half.precision = Precision::bf16;
   check_as_on_cpu(half);
   RunSpec wide = small_run();  // heads of 32: flash attention takes them as they are
-  wide.model.d_model = 64, wide.model.heads = 2, wide.model.kv_heads = 1, wide.model.head_dim = 32, wide.precision = Precision::bf16;
+  wide.model.d_model = 64, wide.model.heads = 2, wide.model.kv_heads = 1, wide.model.head_dim = 32,
+  wide.precision = Precision::bf16;
   check_as_on_cpu(wide);
   for (RunSpec run : family_runs()) {
     check_as_on_cpu(run);
@@ -77,7 +80,8 @@ TEST_CASE("a device trains as the CPU does") {
 
 TEST_CASE("recompute and packed inputs train on a device") {
   if (gpus() == 0) return;
-  CHECK(worst_loss(steps_of(trained(on_gpu(small_run()))), steps_of(trained(on_gpu(with_layout(small_run(), 1, 1, 1, Recompute::block)))), 20) <= 1e-5);
+  CHECK(worst_loss(steps_of(trained(on_gpu(small_run()))),
+                   steps_of(trained(on_gpu(with_layout(small_run(), 1, 1, 1, Recompute::block)))), 20) <= 1e-5);
   RunSpec packed = with_layout(small_run(), 1, 1, 1, Recompute::block);
   packed.layout.recompute.compression = Compression::fp8;
   check_as_on_cpu(packed);
@@ -87,7 +91,8 @@ TEST_CASE("the replayed peak is the one that the device's allocator counted") {
   if (gpus() == 0) return;
   RunSpec half = small_run();
   half.precision = Precision::bf16;
-  for (const RunSpec& run : {small_run(), with_layout(small_run(), 1, 1, 1, Recompute::block), half}) check_peak(on_gpu(run));
+  for (const RunSpec& run : {small_run(), with_layout(small_run(), 1, 1, 1, Recompute::block), half})
+    check_peak(on_gpu(run));
 }
 
 TEST_CASE("a run on a device resumes to the same bits") {
@@ -135,7 +140,8 @@ TEST_CASE("one rank of a larger mesh is rehearsed on a device") {
 TEST_CASE("a health check stresses every device, and reads its clock meanwhile") {
   if (gpus() == 0) return;
   const auto file = scratch("fleet.json");
-  const Ended ended = wait_for(start_trainer({"health", "-o", file.string(), "--quick", "--storage", file.parent_path().string()}));
+  const Ended ended =
+      wait_for(start_trainer({"health", "-o", file.string(), "--quick", "--storage", file.parent_path().string()}));
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const FleetObservation fleet = read_fleet({file});
@@ -168,9 +174,12 @@ TEST_CASE("a run's metrics have the MFU where the device's peak is known") {
 TEST_CASE("ranks on several devices train as one does") {
   const std::int64_t devices = gpus();
   if (devices < 2) return;
-  for (const RunSpec& run : {with_layout(small_run(), 1, 2, 1), with_layout(small_run(), 1, 2, 2), with_layout(small_run(), 2, 1, 1)}) check_as_on_cpu(run);
+  for (const RunSpec& run :
+       {with_layout(small_run(), 1, 2, 1), with_layout(small_run(), 1, 2, 2), with_layout(small_run(), 2, 1, 1)})
+    check_as_on_cpu(run);
   if (devices < 4) return;
-  for (const auto& runs : {sharded_runs(small_run()), further_layouts(small_run()), replicated_experts(small_run()), context_runs(small_run())})
+  for (const auto& runs : {sharded_runs(small_run()), further_layouts(small_run()), replicated_experts(small_run()),
+                           context_runs(small_run())})
     for (const RunSpec& run : runs) check_as_on_cpu(run);
 }
 

@@ -45,7 +45,8 @@ DrillCase tampered(const std::string& name, const std::string& script) {
 
 }  // namespace
 
-TEST_CASE("a rank killed in compute, before the optimizer and in a checkpoint: the run ends as if nothing had happened") {
+TEST_CASE(
+    "a rank killed in compute, before the optimizer and in a checkpoint: the run ends as if nothing had happened") {
   const DrillResult result = drill(read_fault_spec("kill-rank"), drill_run(), "drill");
   REQUIRE(result.cases.size() == 3);
   CHECK(result.passed());
@@ -77,7 +78,8 @@ TEST_CASE("a fault that never strikes fails the drill, though all is equal") {
 
 TEST_CASE("a recovered run with other numbers fails the drill") {
   // The faulted run gets another seed: other losses and state, the same samples.
-  const DrillCase c = tampered("other-seed", R"(if [ "$5" = --inject ]; then sed 's/^seed: .*/seed: 99/' "$2" > "$4/other.yaml"
+  const DrillCase c =
+      tampered("other-seed", R"(if [ "$5" = --inject ]; then sed 's/^seed: .*/seed: 99/' "$2" > "$4/other.yaml"
   exec $real train "$4/other.yaml" -o "$4" --inject "$6"; fi
 exec $real "$@"
 )");
@@ -86,7 +88,8 @@ exec $real "$@"
 }
 
 TEST_CASE("a recovered run on other samples fails the drill") {
-  const DrillCase c = tampered("other-samples", R"(if [ "$5" = --inject ]; then sed 's/shuffle_seed: .*/shuffle_seed: 5/' "$2" > "$4/other.yaml"
+  const DrillCase c = tampered(
+      "other-samples", R"(if [ "$5" = --inject ]; then sed 's/shuffle_seed: .*/shuffle_seed: 5/' "$2" > "$4/other.yaml"
   exec $real train "$4/other.yaml" -o "$4" --inject "$6"; fi
 exec $real "$@"
 )");

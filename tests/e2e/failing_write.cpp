@@ -23,8 +23,8 @@ TEST_CASE("a file-size limit below a shard") {
   const Ended ended = train(run, folder, limited);
   INFO(ended.said);
   CHECK(ended.status == 4);
-  CHECK_THAT(ended.said, Catch::Contains("checkpoint of step 4 was not written") && Catch::Contains("step-00000004.partial/shard-0000") &&
-                             Catch::Contains("File too large"));
+  CHECK_THAT(ended.said, Catch::Contains("checkpoint of step 4 was not written") &&
+                             Catch::Contains("step-00000004.partial/shard-0000") && Catch::Contains("File too large"));
   CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{2});
   CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 2));
   CHECK((state_of(checkpoint_of(folder, 2)) == earlier));

@@ -1,5 +1,5 @@
-// Every family trains: the loss falls, layouts agree with one rank, and the memory held at each op is what the step program
-// says.
+// Every family trains: the loss falls, layouts agree with one rank, and the memory held at each op is what the step
+// program says.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -18,7 +18,8 @@ std::vector<RunSpec> layouts_of(const RunSpec& run) {
   const std::int64_t expert = run.model.experts > 0 ? 2 : 1;
   std::vector<RunSpec> out{with_layout(run, 2, 2, expert), with_layout(run, 1, 4, expert)};
   if (run.model.tied || run.model.router.bias_update_rate > 0) out.push_back(with_layout(run, 4, 1, 1));
-  if (run.model.attention.rope_scaling.on()) {  // shared sequences: each rank has rows of the table, and scores of its own
+  if (run.model.attention.rope_scaling
+          .on()) {  // shared sequences: each rank has rows of the table, and scores of its own
     out.push_back(with_layout(run, 1, 2, 1));
     out.back().layout.context = 2;
   }
@@ -30,7 +31,8 @@ struct Deviation {
   std::string id;
 };
 
-/// The op of one rank alone at which live memory is furthest from the replayed one, less what is held before the first op.
+/// The op of one rank alone at which live memory is furthest from the replayed one, less what is held before the first
+/// op.
 Deviation worst_live(const RunSpec& run) {
   const StepTimeline measured = timelines_of(trained(run)).at(0);
   const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
@@ -76,7 +78,8 @@ TEST_CASE("the memory of every family is the replayed one at every op") {
     for (const char* recompute : {"none", "block"}) {
       run.layout.recompute = recompute_from_string(recompute);
       const Deviation worst = worst_live(run);
-      INFO(run.name << ", recompute " << recompute << ": " << worst.bytes << " bytes at " << worst.id << " of " << worst.peak);
+      INFO(run.name << ", recompute " << recompute << ": " << worst.bytes << " bytes at " << worst.id << " of "
+                    << worst.peak);
       CHECK(std::abs(worst.bytes) <= 0.01 * worst.peak);
     }
 }

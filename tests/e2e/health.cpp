@@ -61,16 +61,19 @@ TEST_CASE("four local ranks are a ring of four nodes, and the judge takes what t
 namespace {
 
 /// Four ranks of two nodes, left and right, as a launcher starts them; each rank that writes writes fleet-RANK.json.
-std::vector<Ended> two_nodes(const fs::path& folder, const fs::path& storage_of_left, const fs::path& storage_of_right) {
+std::vector<Ended> two_nodes(const fs::path& folder, const fs::path& storage_of_left,
+                             const fs::path& storage_of_right) {
   const std::string port = std::to_string(free_port());
   std::vector<Started> ranks;
   for (int rank = 0; rank < 4; ++rank) {
     Launch launch;
-    launch.environment = {{"RANK", std::to_string(rank)},           {"WORLD_SIZE", "4"}, {"LOCAL_RANK", std::to_string(rank % 2)},
-                          {"MASTER_ADDR", "127.0.0.1"},             {"MASTER_PORT", port},
-                          {"WINDTUNNEL_NODE", rank < 2 ? "left" : "right"}, {"CUDA_VISIBLE_DEVICES", ""}};
-    ranks.push_back(start_trainer({"health", "-o", (folder / ("fleet-" + std::to_string(rank) + ".json")).string(), "--quick", "--storage",
-                                   (rank < 2 ? storage_of_left : storage_of_right).string()}, launch));
+    launch.environment = {
+        {"RANK", std::to_string(rank)}, {"WORLD_SIZE", "4"},   {"LOCAL_RANK", std::to_string(rank % 2)},
+        {"MASTER_ADDR", "127.0.0.1"},   {"MASTER_PORT", port}, {"WINDTUNNEL_NODE", rank < 2 ? "left" : "right"},
+        {"CUDA_VISIBLE_DEVICES", ""}};
+    ranks.push_back(start_trainer({"health", "-o", (folder / ("fleet-" + std::to_string(rank) + ".json")).string(),
+                                   "--quick", "--storage", (rank < 2 ? storage_of_left : storage_of_right).string()},
+                                  launch));
   }
   std::vector<Ended> out;
   for (const Started& rank : ranks) out.push_back(wait_for(rank));
@@ -146,7 +149,8 @@ TEST_CASE("a run's metrics say how uneven its routing is, by the rows that routi
   const TrainingObservation seen = read_training(folder, 1e10);
   REQUIRE(seen.steps.size() == 6);
 
-  std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> rows;  // step, layer: rows of rank 0 to each expert rank
+  std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>>
+      rows;  // step, layer: rows of rank 0 to each expert rank
   std::ifstream csv(folder / "routing.csv");
   std::string line;
   std::getline(csv, line);

@@ -37,14 +37,17 @@ Started start(const RunSpec& run, const fs::path& folder) {
   return start_trainer({"train", file.string(), "-o", folder.string()});
 }
 
-/// The CPU has no peak, so the threshold is a share of the run's best pace: a fifth, which only what is done to the run goes
-/// below. After 150 s it has ended with status 124.
+/// The CPU has no peak, so the threshold is a share of the run's best pace: a fifth, which only what is done to the run
+/// goes below. After 150 s it has ended with status 124.
 std::future<Ended> watch(const fs::path& folder) {
-  const std::string arguments = "health --watch " + folder.string() + " --mfu-below 0.2 --kernel-log /dev/null -o " + folder.string() + "-seen.json";
+  const std::string arguments = "health --watch " + folder.string() + " --mfu-below 0.2 --kernel-log /dev/null -o " +
+                                folder.string() + "-seen.json";
   return std::async(std::launch::async, [=] { return windtunnel(arguments, "timeout 150"); });
 }
 
-TrainingObservation seen_of(const fs::path& folder) { return read_fleet({folder.string() + "-seen.json"}).training.value(); }
+TrainingObservation seen_of(const fs::path& folder) {
+  return read_fleet({folder.string() + "-seen.json"}).training.value();
+}
 
 /// A run without an end of its own, ended with the test, also where that throws.
 class EndlessRun {
@@ -65,11 +68,15 @@ class EndlessRun {
   bool ended_ = false;
 };
 
-bool over(const std::future<Ended>& ended) { return ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+bool over(const std::future<Ended>& ended) {
+  return ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
 
 }  // namespace
 
-TEST_CASE("beside a run that is well the watch waits for its end, also where it goes on from an earlier one and loses a rank") {
+TEST_CASE(
+    "beside a run that is well the watch waits for its end, also where it goes on from an earlier one and loses a "
+    "rank") {
   const fs::path folder = scratch("well");
   REQUIRE(wait_for(start(watched_run(10), folder)).status == 0);
   const Started agent = start(watched_run(120), folder);
@@ -108,7 +115,8 @@ TEST_CASE("a rank that holds up every step is slow hardware, found while the run
   run.end();
   INFO(ended.said);
   CHECK(ended.status == 1);
-  CHECK_THAT(ended.said, Contains("The training run shows: slow hardware.") && Contains("of the difference waiting for collectives"));
+  CHECK_THAT(ended.said, Contains("The training run shows: slow hardware.") &&
+                             Contains("of the difference waiting for collectives"));
   const TrainingObservation seen = seen_of(folder);
   CHECK_FALSE(seen.ended);
   CHECK(seen.steps.back().expert_imbalance.has_value());

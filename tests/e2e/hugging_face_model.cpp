@@ -5,9 +5,9 @@
 #include <string>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/model/segments.hpp"
 #include "trainer/parameters/hugging_face.hpp"
 #include "trainer/pch.hpp"
-#include "trainer/model/segments.hpp"
 
 namespace {
 
@@ -15,7 +15,9 @@ using namespace wt;
 
 struct Model {
   explicit Model(const std::string& folder) : spec(read_model(folder)) {
-    const auto add = [&](Group group, std::int64_t layer) { groups.push_back(make_group(group_layout(spec, layout, group, layer, 0), 1)); };
+    const auto add = [&](Group group, std::int64_t layer) {
+      groups.push_back(make_group(group_layout(spec, layout, group, layer, 0), 1));
+    };
     add(Group::embedding, -1), add(Group::head, -1);
     for (std::int64_t layer = 0; layer < spec.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
     if (spec.router.bias_update_rate > 0) add(Group::router_bias, -1);
@@ -61,7 +63,8 @@ at::Tensor logits(const Model& model, const at::Tensor& tokens) {
 std::vector<float> parameter(const Model& model, const ParameterInfo& wanted) {
   for (const ShardedGroup& group : model.groups)
     for (const ParameterInfo& p : group.layout.parameters)
-      if (p.name == wanted.name) return {group.master.data_ptr<float>() + p.offset, group.master.data_ptr<float>() + p.offset + p.elements()};
+      if (p.name == wanted.name)
+        return {group.master.data_ptr<float>() + p.offset, group.master.data_ptr<float>() + p.offset + p.elements()};
   throw_error(Code::runtime, "no parameter {}", wanted.name);
 }
 
@@ -79,11 +82,13 @@ int main(int argc, char** argv) {
     if (verb == "positions" && argc == 3) {
       const ModelSpec m = read_model(argv[2]);
       const RopeScaling& scaling = m.attention.rope_scaling;
-      for (const double frequency : rope_frequencies(scaling, m.attention.rope_theta, m.rope_dim())) fmt::print("{} ", frequency);
+      for (const double frequency : rope_frequencies(scaling, m.attention.rope_theta, m.rope_dim()))
+        fmt::print("{} ", frequency);
       fmt::print("\n{} {}\n", rope_amplitude(scaling), m.softmax_scale());
       return 0;
     }
-    if (verb != "logits") throw_error(Code::usage, "usage: hugging_face_model logits FOLDER TOKEN... | save FOLDER TO | positions FOLDER");
+    if (verb != "logits")
+      throw_error(Code::usage, "usage: hugging_face_model logits FOLDER TOKEN... | save FOLDER TO | positions FOLDER");
     const Model model(argv[2]);
     at::Tensor tokens = at::empty({argc - 3}, at::kLong);
     for (int i = 3; i < argc; ++i) tokens[i - 3] = std::stol(argv[i]);

@@ -35,7 +35,8 @@ Trained outcome_of(const RunSpec& run) {
   const std::vector<double> none(static_cast<std::size_t>(run.model.experts));
   out.choices.assign(out.steps.size(), {static_cast<std::size_t>(run.model.layers), none});
   for (const auto& [key, counts] : RoutingRows(folder / "routing.csv", run)) {
-    std::vector<double>& sum = out.choices.at(static_cast<std::size_t>(key[0] - 1)).at(static_cast<std::size_t>(key[2]));
+    std::vector<double>& sum =
+        out.choices.at(static_cast<std::size_t>(key[0] - 1)).at(static_cast<std::size_t>(key[2]));
     for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += counts.at(e);
   }
   return out;
@@ -50,9 +51,9 @@ double moved(const std::vector<std::vector<double>>& a, const std::vector<std::v
 }
 
 /// The same numbers (seen: 1e-7 at the first step, 7e-7 over ten) until sums in another order tip the choice of a token
-/// between experts that are equal to it in all digits but the last. That happens to one token at a time, and seldom (seen: at
-/// step 9 at the earliest; where the one rank's run is that near to a tie, at that step in many layouts); from then on the runs
-/// are two, and differ by up to half a per cent.
+/// between experts that are equal to it in all digits but the last. That happens to one token at a time, and seldom
+/// (seen: at step 9 at the earliest; where the one rank's run is that near to a tie, at that step in many layouts);
+/// from then on the runs are two, and differ by up to half a per cent.
 void check_same(const Trained& expected, const Trained& found) {
   static std::set<std::size_t> tipped_at;  // steps, of all runs of this program
   REQUIRE(found.steps.size() == expected.steps.size());
@@ -179,8 +180,9 @@ TEST_CASE("ranks whose experts get no token train along") {
   const Trained expected = outcome_of(one);
   for (const auto& step : expected.choices)
     for (const auto& layer : step) REQUIRE((layer[0] == 24 * 48 && layer[1] == 24 * 48));
-  std::vector<RunSpec> runs{with_layout(one, 1, 4, 4), with_layout(one, 2, 2, 2), with_layout(one, 1, 4, 4, Recompute::block),
-                            replicated_experts(one)[0], context_runs(one)[0]};
+  std::vector<RunSpec> runs{with_layout(one, 1, 4, 4), with_layout(one, 2, 2, 2),
+                            with_layout(one, 1, 4, 4, Recompute::block), replicated_experts(one)[0],
+                            context_runs(one)[0]};
   runs.push_back(with_layout(one, 1, 4, 4));
   runs.back().layout.placement.assign(3, {2, 3, 4, 5, 6, 7, 0, 1});  // the last rank has all rows
   for (const RunSpec& run : runs) {
@@ -207,11 +209,13 @@ TEST_CASE("it does not matter whether the microbatch divides a rank's batch") {
   }
 }
 
-/// bf16 products and activations are rounded to 2^-9, and AdamW's first steps are as long whatever the gradient's size, so that
-/// weights whose gradient is that small go the other way: after ten steps the parameters of one rank alone are up to 13 % from
-/// those in fp32. A layout rounds other sums and may tip other choices of experts; it is allowed 2.5 times that distance, parameter
-/// by parameter (seen: 1.8 times, an expert's under context 4; with other samples 3.6 to 29 times).
-TEST_CASE("in bf16 every layout starts where fp32 starts, and ten steps take it about as far from it as bf16 on one rank") {
+/// bf16 products and activations are rounded to 2^-9, and AdamW's first steps are as long whatever the gradient's size,
+/// so that weights whose gradient is that small go the other way: after ten steps the parameters of one rank alone are
+/// up to 13 % from those in fp32. A layout rounds other sums and may tip other choices of experts; it is allowed 2.5
+/// times that distance, parameter by parameter (seen: 1.8 times, an expert's under context 4; with other samples 3.6 to
+/// 29 times).
+TEST_CASE(
+    "in bf16 every layout starts where fp32 starts, and ten steps take it about as far from it as bf16 on one rank") {
   const auto ten = [](RunSpec run, Precision precision) {
     run.save = true, run.steps = 10, run.precision = precision;
     return trained(run);
@@ -222,7 +226,8 @@ TEST_CASE("in bf16 every layout starts where fp32 starts, and ten steps take it 
   const auto rounding = parameter_distances(exact, state_of(latest_checkpoint(ten(small_run(), Precision::bf16))));
   const auto furthest = [&](const std::filesystem::path& folder) {  // over that of one rank
     double most = 0;
-    for (const auto& [name, distance] : parameter_distances(exact, state_of(latest_checkpoint(folder)))) most = worse(most, distance == 0 ? 0 : distance / rounding.at(name));
+    for (const auto& [name, distance] : parameter_distances(exact, state_of(latest_checkpoint(folder))))
+      most = worse(most, distance == 0 ? 0 : distance / rounding.at(name));
     return most;
   };
   for (const auto& [name, distance] : rounding) CHECK(distance <= 0.15);

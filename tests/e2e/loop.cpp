@@ -5,8 +5,8 @@
 
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/demo.hpp"
-#include "reports/build/proof_report.hpp"
 #include "planner/experiments/trainer_process.hpp"
+#include "reports/build/proof_report.hpp"
 #include "sim/cost/fit/calibrate.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
@@ -19,7 +19,9 @@ TEST_CASE("a model calibrated on one layout predicts another one, op by op") {
   const auto seen_folder = test::trained(calibration), unseen_folder = test::trained(unseen);
   const auto bench = test::scratch("loop") / "bench.json";
   std::filesystem::create_directories(bench.parent_path());
-  run_trainer({"bench", "--quick", "--samples", "5", "--run", (seen_folder / "run.yaml").string(), "-o", bench.string()}, bench.string() + ".log");
+  run_trainer(
+      {"bench", "--quick", "--samples", "5", "--run", (seen_folder / "run.yaml").string(), "-o", bench.string()},
+      bench.string() + ".log");
 
   const CalibrationResult result = calibrate({read_profile(bench), read_profile(seen_folder / "profile.json")});
   CHECK(result.model.synchronous_host());

@@ -11,8 +11,8 @@ namespace {
 /// Of the median step of rank 0, and of the highest peak of any rank. These runs peak at 10 to 20 MB.
 void check_peak(const RunSpec& run) {
   const double median = median_memory_error(run), highest = highest_memory_error(run);
-  INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute) << ": median " << 100 * median << " %, highest "
-                         << 100 * highest << " %");
+  INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute)
+                         << ": median " << 100 * median << " %, highest " << 100 * highest << " %");
   CHECK(std::abs(median) <= 0.02);
   CHECK(std::abs(highest) <= 0.03);
 }

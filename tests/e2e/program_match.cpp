@@ -29,7 +29,8 @@ TEST_CASE("every rank executed the ops of its program, in order") {
     REQUIRE(static_cast<std::int64_t>(timelines.size()) == run.layout.world());
     for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
       std::vector<std::string> expected, found;
-      for (const OpInstance& op : unroll(set.programs[static_cast<std::size_t>(set.class_of_rank[rank])])) expected.push_back(op.id());
+      for (const OpInstance& op : unroll(set.programs[static_cast<std::size_t>(set.class_of_rank[rank])]))
+        expected.push_back(op.id());
       for (const OpRecord& op : timelines[rank].ops) found.push_back(op.id);
       CHECK(timelines[rank].rank == static_cast<std::int64_t>(rank));
       CHECK(found == expected);
@@ -56,9 +57,11 @@ TEST_CASE("times of ops are in order, and waits add up to the exposed time") {
 TEST_CASE("no token is lost: every rank routes top_k rows a token, in every microbatch and layer") {
   for (const RunSpec& run : all_runs()) {
     const RoutingRows routing(trained(run) / "routing.csv", run);
-    REQUIRE(routing.size() == static_cast<std::size_t>(run.steps * run.microbatches() * run.model.layers * run.layout.world()));
+    REQUIRE(routing.size() ==
+            static_cast<std::size_t>(run.steps * run.microbatches() * run.model.layers * run.layout.world()));
     for (const auto& [key, counts] : routing)
-      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == static_cast<double>(run.tokens().of(key[1]) * run.model.top_k));
+      CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) ==
+            static_cast<double>(run.tokens().of(key[1]) * run.model.top_k));
   }
 }
 

@@ -1,5 +1,5 @@
-// Recompute by module and by block in the real trainer: what is trained stays the same bit for bit, and the step program
-// knows what each policy keeps.
+// Recompute by module and by block in the real trainer: what is trained stays the same bit for bit, and the step
+// program knows what each policy keeps.
 #include <catch2/catch.hpp>
 
 #include "tests/support/replayed_memory.hpp"
@@ -10,7 +10,11 @@ using namespace wt::test;
 namespace {
 
 /// Every module, their combinations, and different blocks in one run of three.
-const std::vector<std::string> kPolicies{"norm", "attention", "experts", "attention+experts", "attention+experts+norm",
+const std::vector<std::string> kPolicies{"norm",
+                                         "attention",
+                                         "experts",
+                                         "attention+experts",
+                                         "attention+experts+norm",
                                          "block:first-1+experts:range-1-2+attention:range-1-3+norm:last-1"};
 
 RunSpec with(RunSpec run, const std::string& policy) {
@@ -46,7 +50,8 @@ TEST_CASE("the replayed peak of every policy is the measured one, and below that
     for (const std::string& policy : kPolicies) {
       const RunSpec run = with(plain, policy);
       const double median = median_memory_error(run), highest = highest_memory_error(run);
-      INFO(plain.layout.name() << ", " << policy << ": median " << 100 * median << " %, highest " << 100 * highest << " %");
+      INFO(plain.layout.name() << ", " << policy << ": median " << 100 * median << " %, highest " << 100 * highest
+                               << " %");
       CHECK(median >= -0.02);
       CHECK(median <= 0.03);
       CHECK(std::abs(highest) <= 0.10);
@@ -66,7 +71,9 @@ TEST_CASE("every rank executed the ops of its mixed program, in order") {
   }
 }
 
-TEST_CASE("compressed block inputs: the first loss is the same, the others stay in a band, the memory is what the replay says") {
+TEST_CASE(
+    "compressed block inputs: the first loss is the same, the others stay in a band, the memory is what the replay "
+    "says") {
   for (RunSpec plain : {small_run(), with_layout(small_run(), 2, 2, 2)})
     for (const std::string compression : {"int8", "fp8"}) {
       plain.layout.microbatch = 6;  // enough tokens for the inputs to be seen beside the exchanges' scratch
@@ -82,6 +89,7 @@ TEST_CASE("compressed block inputs: the first loss is the same, the others stay 
       }
       INFO("memory " << 100 * median_memory_error(run) << " %");
       CHECK(std::abs(median_memory_error(run)) <= 0.03);
-      if (run.layout.world() == 1) check_less(run, whole);  // elsewhere other gradients soon mean other routing, and other peaks
+      if (run.layout.world() == 1)
+        check_less(run, whole);  // elsewhere other gradients soon mean other routing, and other peaks
     }
 }

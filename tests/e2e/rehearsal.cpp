@@ -1,4 +1,5 @@
-// One rank alone against the same rank among its real peers: the same ops and collectives, the same rows, the same memory.
+// One rank alone against the same rank among its real peers: the same ops and collectives, the same rows, the same
+// memory.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,8 +9,8 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/experiments/reduced_run.hpp"
-#include "reports/build/rehearsal_report.hpp"
 #include "planner/experiments/trainer_process.hpp"
+#include "reports/build/rehearsal_report.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "tests/support/fake_cost.hpp"
 #include "tests/support/replayed_memory.hpp"
@@ -45,7 +46,8 @@ fs::path rehearsed(RunSpec run) {
   fs::create_directories(folder);
   run.rehearsal.routing = (trained(real(run)) / "routing.csv").string();
   write_file_atomically(folder / "run.yaml", run_to_yaml(run));
-  const Ended ended = wait_for(start_trainer({"train", "--rehearse", (folder / "run.yaml").string(), "-o", folder.string()}));
+  const Ended ended =
+      wait_for(start_trainer({"train", "--rehearse", (folder / "run.yaml").string(), "-o", folder.string()}));
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   return folder;
@@ -54,7 +56,8 @@ fs::path rehearsed(RunSpec run) {
 std::vector<StepTimeline> steps_in(const fs::path& folder) {
   std::vector<StepTimeline> out;
   const auto document = read_json(folder / "rehearsal.json");
-  for (const auto& step : document.at("steps")) out.push_back(timeline_from_json(step.at("timeline"), "rehearsal.json"));
+  for (const auto& step : document.at("steps"))
+    out.push_back(timeline_from_json(step.at("timeline"), "rehearsal.json"));
   return out;
 }
 
@@ -107,12 +110,15 @@ TEST_CASE("the peak of a rehearsed rank is that of the real one and of the memor
   for (const Recompute& recompute : {Recompute::none, Recompute::block}) {
     const RunSpec run = planned(0, recompute);
     const auto real_peaks = step_peaks_of(trained(real(run)));
-    const auto source = recorded_routing(trained(real(run)) / "routing.csv", run.model, run.layout.microbatch * run.seq);
+    const auto source =
+        recorded_routing(trained(real(run)) / "routing.csv", run.model, run.layout.microbatch * run.seq);
     const RankRouting rows(run, *source);
     const double late = largest_transfer(real(run));
     for (const StepTimeline& t : steps_in(rehearsed(run))) {
-      const double replayed = replay_memory(rank_program(run), rows.rows(t.step)).peak_bytes, among_peers = real_peaks[static_cast<std::size_t>(t.step - 1)];
-      INFO("step " << t.step << ": rehearsed " << t.peak_bytes << ", real " << among_peers << ", replayed " << replayed);
+      const double replayed = replay_memory(rank_program(run), rows.rows(t.step)).peak_bytes,
+                   among_peers = real_peaks[static_cast<std::size_t>(t.step - 1)];
+      INFO("step " << t.step << ": rehearsed " << t.peak_bytes << ", real " << among_peers << ", replayed "
+                   << replayed);
       CHECK(t.peak_bytes == Approx(replayed).epsilon(0.02));
       // Among real peers the transport gives its copy of a buffer back some time after the collective is done.
       CHECK(among_peers > 0.98 * t.peak_bytes);
@@ -134,7 +140,9 @@ TEST_CASE("measured, predicted and replayed stand side by side") {
   const Program program = rank_program(run);
   for (const OpInstance& op : unroll(program))
     if (!op.op->asynchronous() && !op.op->work.empty())
-      predicted += prices.segment(*op.op, op.layer >= 0 ? RankRouting(run, *source).received(8, op.microbatch, op.layer) : 0).seconds;
+      predicted +=
+          prices.segment(*op.op, op.layer >= 0 ? RankRouting(run, *source).received(8, op.microbatch, op.layer) : 0)
+              .seconds;
   CHECK(*r.predicted_s() == Approx(predicted));  // the last of 2 + 6 steps
   const auto document = to_json(r);
   CHECK(document.at("ops").size() == r.ops.size());

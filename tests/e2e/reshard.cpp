@@ -72,11 +72,16 @@ class StoreOnly : public Communicators {
   Pending all_gather(Axis, at::Tensor, at::Tensor) override { refuse(); }
   Pending reduce_scatter(Axis, at::Tensor, at::Tensor) override { refuse(); }
   Pending all_reduce(Axis, at::Tensor) override { refuse(); }
-  Pending all_to_all(Axis, at::Tensor, at::Tensor, std::vector<std::int64_t>, std::vector<std::int64_t>) override { refuse(); }
+  Pending all_to_all(Axis, at::Tensor, at::Tensor, std::vector<std::int64_t>, std::vector<std::int64_t>) override {
+    refuse();
+  }
   Pending broadcast(Axis axis, at::Tensor tensor) override {
-    const std::string key = fmt::format("broadcast/{}/{}/{}", to_string(axis), mesh_.group_index(axis, rank_), broadcasts_++);
-    if (mesh_.coordinate(axis, rank_) == 0) store_.set(key, std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()));
-    else std::memcpy(tensor.data_ptr(), store_.get(key).data(), tensor.nbytes());
+    const std::string key =
+        fmt::format("broadcast/{}/{}/{}", to_string(axis), mesh_.group_index(axis, rank_), broadcasts_++);
+    if (mesh_.coordinate(axis, rank_) == 0)
+      store_.set(key, std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()));
+    else
+      std::memcpy(tensor.data_ptr(), store_.get(key).data(), tensor.nbytes());
     return std::make_unique<Done>();
   }
   void barrier() override { refuse(); }
@@ -124,15 +129,16 @@ void save(const RunSpec& run, const std::filesystem::path& folder) {
   });
 }
 
-/// Values of the rank's groups that loading did not bring back exactly; everything when nothing was loaded. Ranks that keep
-/// copies of the state have no folder: what they get, they get from those that hold it first.
+/// Values of the rank's groups that loading did not bring back exactly; everything when nothing was loaded. Ranks that
+/// keep copies of the state have no folder: what they get, they get from those that hold it first.
 std::int64_t lost(const RunSpec& run, const std::filesystem::path& folder) {
   std::atomic<std::int64_t> wrong = 0;
   on_every_rank(run, [&](std::int64_t rank, StoreOnly& c) {
     RunSpec other = run;
     other.seed += 100;  // what is not loaded keeps these values
     Groups expected = groups_of(run, rank), found = groups_of(other, rank);
-    const auto loaded = load_newest_checkpoint(rank < Mesh(run.layout).size(Axis::state) ? folder : "nowhere", run, found, c);
+    const auto loaded =
+        load_newest_checkpoint(rank < Mesh(run.layout).size(Axis::state) ? folder : "nowhere", run, found, c);
     if (!loaded || loaded->step != 7 || loaded->sampler != SamplerState{1, 48, 1, 5, 1}) wrong += 1;
     for (std::size_t g = 0; g < expected.size(); ++g) {
       const GroupLayout& l = expected[g].layout;
@@ -147,22 +153,24 @@ std::int64_t lost(const RunSpec& run, const std::filesystem::path& folder) {
   return wrong;
 }
 
-/// A model so small that drawing its values takes no time. Shares of two, three and four ranks cut rows of it, and three
-/// shards of its embedding are padded.
+/// A model so small that drawing its values takes no time. Shares of two, three and four ranks cut rows of it, and
+/// three shards of its embedding are padded.
 RunSpec one_rank() {
   RunSpec run = small_run();
-  run.model.layers = 2, run.model.d_model = 20, run.model.head_dim = 5, run.model.ffn = 6, run.model.vocab = 65, run.model.experts = 12;
+  run.model.layers = 2, run.model.d_model = 20, run.model.head_dim = 5, run.model.ffn = 6, run.model.vocab = 65,
+  run.model.experts = 12;
   return run;
 }
 
-/// Every way to arrange one to four ranks; two of them with experts elsewhere than in order; optimizer states cut further;
-/// copies of experts; sequences shared.
+/// Every way to arrange one to four ranks; two of them with experts elsewhere than in order; optimizer states cut
+/// further; copies of experts; sequences shared.
 std::vector<RunSpec> all_runs() {
   std::vector<RunSpec> out;
   for (std::int64_t world = 1; world <= 4; ++world)
     for (std::int64_t shard = 1; shard <= world; ++shard)
       for (std::int64_t expert = 1; expert <= shard; ++expert)
-        if (world % shard == 0 && shard % expert == 0) out.push_back(with_layout(one_rank(), world / shard, shard, expert));
+        if (world % shard == 0 && shard % expert == 0)
+          out.push_back(with_layout(one_rank(), world / shard, shard, expert));
   for (const std::int64_t shard : {2, 4}) {
     out.push_back(with_layout(one_rank(), 4 / shard, shard, 2));
     out.back().layout.placement = {{7, 11, 2, 5, 0, 3, 9, 6, 1, 8, 4, 10}, {1, 3, 5, 7, 9, 11, 0, 2, 4, 6, 8, 10}};
@@ -172,7 +180,8 @@ std::vector<RunSpec> all_runs() {
     out.back().layout.optimizer_shard = optimizer;
   }
   out.push_back(with_layout(one_rank(), 1, 2, 2));  // experts with copies on both ranks, and on one
-  out.back().layout.placement = {{0, 1, 2, 3, 4, 5, 3, 6, 7, 8, 9, 10, 11, 3}, {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 2}};
+  out.back().layout.placement = {{0, 1, 2, 3, 4, 5, 3, 6, 7, 8, 9, 10, 11, 3},
+                                 {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 2}};
   out.push_back(with_layout(one_rank(), 1, 4, 4));
   out.back().layout.context = 2;
   return out;
@@ -278,15 +287,21 @@ TEST_CASE("a checkpoint with a tensor more, a tensor less or another shape is of
     CHECK(count == 4);
     return said;
   };
-  CHECK_THAT(refused([](Groups& g) { g.erase(g.begin()); }), Catch::Contains("does not have: embedding.weight, state.embedding.weight.exp_avg"));
-  CHECK_THAT(refused([](Groups& g) { g[0].layout.parameters[0].name = "wte"; }), Catch::Contains("wte: no such tensor"));
-  CHECK_THAT(refused([](Groups& g) { g[0].layout.parameters[0].shape = {20, 65}; }), Catch::Contains("embedding.weight: found shape [65,20], the model has [20,65]"));
+  CHECK_THAT(refused([](Groups& g) { g.erase(g.begin()); }),
+             Catch::Contains("does not have: embedding.weight, state.embedding.weight.exp_avg"));
+  CHECK_THAT(refused([](Groups& g) { g[0].layout.parameters[0].name = "wte"; }),
+             Catch::Contains("wte: no such tensor"));
+  CHECK_THAT(refused([](Groups& g) {
+               g[0].layout.parameters[0].shape = {20, 65};
+             }),
+             Catch::Contains("embedding.weight: found shape [65,20], the model has [20,65]"));
 }
 
 // tests/python/checkpoint_reader_test.py runs this one, and reads what it wrote with PyTorch.
 TEST_CASE("checkpoints for PyTorch's reader", "[.reader]") {
   const std::filesystem::path folder = std::getenv("WT_READER_FOLDER");
-  for (const RunSpec& run : all_runs()) save(run, folder / fmt::format("{} {}", run.layout.name(), run.layout.placement.empty() ? "" : "placed"));
+  for (const RunSpec& run : all_runs())
+    save(run, folder / fmt::format("{} {}", run.layout.name(), run.layout.placement.empty() ? "" : "placed"));
   std::vector<OutgoingTensor> whole;
   const Groups groups = groups_of(one_rank(), 0);
   const float step = 7;

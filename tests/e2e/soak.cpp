@@ -27,7 +27,8 @@ RunSpec long_run() {
 double resident_after(const fs::path& folder, std::int64_t step) {
   std::ifstream in(folder / "metrics.jsonl");
   for (std::string line; std::getline(in, line);)
-    if (const auto entry = parse_json(line, "metrics.jsonl"); entry.at("step") == step) return entry.at("resident_bytes").get<double>();
+    if (const auto entry = parse_json(line, "metrics.jsonl"); entry.at("step") == step)
+      return entry.at("resident_bytes").get<double>();
   throw std::runtime_error("metrics.jsonl has no such step");
 }
 

@@ -33,7 +33,9 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-std::string last_of(const std::string& lines) { return lines.size() > 3000 ? lines.substr(lines.size() - 3000) : lines; }
+std::string last_of(const std::string& lines) {
+  return lines.size() > 3000 ? lines.substr(lines.size() - 3000) : lines;
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ TEST_CASE("a stopped rank ends the generation: op, group and rank are named, and
   CHECK(count(ended.said, "dist_timeout") == 1);
   const auto restarts = read_json(folder / "agent.json").at("restarts");
   REQUIRE(restarts.size() == 1);
-  CHECK_THAT(restarts[0].at("message").get<std::string>(), Contains("over axis") && Contains("ranks") && Contains(" of step ") && Contains("rank 2 is silent"));
+  CHECK_THAT(restarts[0].at("message").get<std::string>(),
+             Contains("over axis") && Contains("ranks") && Contains(" of step ") && Contains("rank 2 is silent"));
   CHECK(restarts[0].at("resumed_after").get<int>() >= 10);
   const fs::path undisturbed = trained(run);
   CHECK(steps_of(folder) == steps_of(undisturbed));
@@ -85,7 +88,8 @@ TEST_CASE("the rank that hosts the store is stopped: the others still end") {
     const Ended ended = wait_for(ranks[static_cast<std::size_t>(rank)]);
     INFO(ended.said);
     CHECK(ended.status == 4);
-    CHECK_THAT(ended.said, Contains("dist_timeout") && Contains("the store at 127.0.0.1:") && Contains("in rank 0, does not answer"));
+    CHECK_THAT(ended.said, Contains("dist_timeout") && Contains("the store at 127.0.0.1:") &&
+                               Contains("in rank 0, does not answer"));
   }
   kill(ranks[0].pid, SIGKILL);
   CHECK(wait_for(ranks[0]).status == 128 + SIGKILL);

@@ -95,7 +95,8 @@ std::map<std::string, Flags> all_flags() {
 
 TEST_CASE("every flag stands in the page of its subcommand, and every flag of a page exists") {
   std::map<std::string, Flags> by_page;
-  for (const auto& [command, flags] : all_flags()) by_page[command.substr(0, command.find(' '))].insert(flags.begin(), flags.end());
+  for (const auto& [command, flags] : all_flags())
+    by_page[command.substr(0, command.find(' '))].insert(flags.begin(), flags.end());
   for (const auto& [name, flags] : by_page) {
     Flags documented;
     std::istringstream lines(text_of("docs/" + name + ".md"));

@@ -55,7 +55,8 @@ TEST_CASE("import tells tables, nvbench and traces apart and writes their profil
   const Ended nvbench = run(in + " -o " + out);
   INFO(nvbench.said);
   CHECK(nvbench.status == 0);
-  CHECK_THAT(nvbench.said, Contains("1 measurement of nvbench on NVIDIA H200") && Contains("Too large.") && Contains("--jsonbin keeps every"));
+  CHECK_THAT(nvbench.said, Contains("1 measurement of nvbench on NVIDIA H200") && Contains("Too large.") &&
+                               Contains("--jsonbin keeps every"));
   CHECK(wt::read_profile(out).measurements.at(0).name() == "copy/rows=64/device");
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("profile diff shows ratios with their intervals and judges nothing") {
   CHECK(document.at("pairs")[1].at("ratio") == Approx(1.25));
   CHECK(document.at("pairs")[1].at("ratio_low") < 1.25);
   CHECK(document.at("pairs")[2].at("ratio_low").is_null());  // three samples give no interval of 95 %
-  CHECK(document.at("within_spreads") == 2);  // the third is a quarter slower, by samples within 1 %
+  CHECK(document.at("within_spreads") == 2);                 // the third is a quarter slower, by samples within 1 %
   CHECK(document.at("only_b") == json{"gemm/forward/bf16/k=1024,n=1024,rows=4096/device"});
   CHECK_THAT(run("diff " + files.a + " h100-published").said, Contains("no measurement in common"));
 }
@@ -105,10 +105,12 @@ TEST_CASE("profile diff shows ratios with their intervals and judges nothing") {
 TEST_CASE("profile reads Google Benchmark and nvbench as they are") {
   const test::TempDirectory folder;
   const std::string in = (folder / "in.json").string();
-  test::write_bytes(in, R"({"context": {"host_name": "h"}, "benchmarks": [{"name": "BM_copy/bytes:4096", "run_type": "iteration",
+  test::write_bytes(
+      in, R"({"context": {"host_name": "h"}, "benchmarks": [{"name": "BM_copy/bytes:4096", "run_type": "iteration",
     "real_time": 2, "cpu_time": 2, "time_unit": "us"}]})");
   CHECK_THAT(run("show " + in).said, Contains("1 measurement of 1 kernel") && Contains("2.05 GB/s"));
-  test::write_bytes(in, R"({"devices": [{"id": 0, "name": "NVIDIA H200"}], "benchmarks": [{"name": "copy", "states": [{"device": 0,
+  test::write_bytes(
+      in, R"({"devices": [{"id": 0, "name": "NVIDIA H200"}], "benchmarks": [{"name": "copy", "states": [{"device": 0,
     "axis_values": null, "summaries": [{"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "2e-05"}]}]}]}]})");
   CHECK_THAT(run("show " + in).said, Contains("1 kernel on NVIDIA H200") && Contains("20 us"));
 }

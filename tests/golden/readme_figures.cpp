@@ -70,7 +70,8 @@ TEST_CASE("the README's accuracy table is what the command prints") {
       replayed.push_back(percent(part(runs().at("replayed").at("families"), "family", family), figure));
   const json& replayed_sweep = part(runs().at("replayed").at("regimes"), "regime", "dense, stack never measured");
   check_figures("the same steps replayed", replayed, 0.3);
-  CHECK(readme_figures("the same steps replayed").at(9) == Approx(replayed_sweep.at("spearman").get<double>()).margin(0.01));
+  CHECK(readme_figures("the same steps replayed").at(9) ==
+        Approx(replayed_sweep.at("spearman").get<double>()).margin(0.01));
   CHECK(readme_figures("the same steps replayed").at(10) == Approx(percent(replayed_sweep, "regret")).margin(0.3));
   const json& sweep = part(runs().at("regimes"), "regime", "dense, stack never measured");
   check_figures("nanotron's sweep", {sweep.at("spearman").get<double>(), percent(sweep, "regret")}, 0.06);
@@ -98,10 +99,11 @@ TEST_CASE("the README's accuracy table is what the command prints") {
   double worst = 0;
   for (const json& row : memory().at("rows"))
     if (row.at("regime") == "peak allocated")
-      worst = std::max(worst, std::abs(row.at("predicted_bytes").get<double>() / row.at("measured_bytes").get<double>() - 1));
+      worst = std::max(worst,
+                       std::abs(row.at("predicted_bytes").get<double>() / row.at("measured_bytes").get<double>() - 1));
   check_figures("published memory of training steps",
-                {100 * worst, percent(reserved, "median_ape"), percent(reserved, "p90_ape"), percent(torchtitan, "median_ape"),
-                 percent(torchtitan, "p90_ape")},
+                {100 * worst, percent(reserved, "median_ape"), percent(reserved, "p90_ape"),
+                 percent(torchtitan, "median_ape"), percent(torchtitan, "p90_ape")},
                 0.3);
   const json& later = document("runs", "later_runs.csv").at("summary");
   const std::vector<double> said = readme_figures("126 runs of ten other sources");

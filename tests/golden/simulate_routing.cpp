@@ -1,5 +1,5 @@
-// `windtunnel simulate` and `plan` name the loads that they took, and take balance only where that is asked for or nothing
-// else is known.
+// `windtunnel simulate` and `plan` name the loads that they took, and take balance only where that is asked for or
+// nothing else is known.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -32,7 +32,8 @@ TEST_CASE("loads are recorded ones, named in the report; balance is a choice") {
   CHECK(routing_in(usual) == "mean of 5 histograms of mixtral, assumed for 8 experts, top 2");
   CHECK(routing_in(simulate("--routing balanced").said) == "balanced (assumed)");
   CHECK(routing_in(simulate("--routing mixtral-c4").said) == "histogram mixtral-c4 (published)");
-  CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").said) == "mean of 2 histograms (published)");
+  CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").said) ==
+        "mean of 2 histograms (published)");
   CHECK(routing_in(simulate("--routing stretched-olmoe-c4").said) == "histogram stretched-olmoe-c4 (assumed)");
 }
 

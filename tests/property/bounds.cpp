@@ -6,10 +6,10 @@
 #include <map>
 
 #include "planner/search/scaled_cost.hpp"
-#include "sim/estimate/bounds.hpp"
 #include "sim/cost/fit/calibrate.hpp"
-#include "sim/replay/replay.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/estimate/bounds.hpp"
+#include "sim/replay/replay.hpp"
 #include "tests/support/published_reference.hpp"
 #include "tests/support/random_layout.hpp"
 
@@ -64,7 +64,8 @@ void mix(RandomStep& s, std::uint64_t seed, bool halves) {
   s.cluster.others = {other};
   FakeCost cost = s.cost;
   cost.flops *= draw.scaled(0.3, 3), cost.Bps *= draw.scaled(0.3, 3), cost.latency_s *= draw.scaled(0.3, 3);
-  cost.efficiency = draw.scaled(0.3, 1), cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
+  cost.efficiency = draw.scaled(0.3, 1),
+  cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   s.cost.others = std::make_shared<FakeCost>(cost);
 }
 
@@ -104,7 +105,9 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
     RandomStep s = random_step(seed, host);
     if (!host && i % 4 == 3) degrade(s);
     if (!host && i % 4 >= 2) mix(s, seed, false);
-    const OpCost& healthy = !host && i % 5 == 1 ? static_cast<const OpCost&>(published()) : !host && i % 5 == 2 ? stack() : s.cost;
+    const OpCost& healthy = !host && i % 5 == 1   ? static_cast<const OpCost&>(published())
+                            : !host && i % 5 == 2 ? stack()
+                                                  : s.cost;
     ScaleSpec scale;  // a faster clock leaves what the host limits as it is
     if (!host) scale.clock = i % 7 == 0 ? 2 : i % 7 == 1 ? 0.5 : 1;
     const ScaledCost cost(healthy, scale);
@@ -157,7 +160,8 @@ TEST_CASE("folded equals unfolded on random layouts, behind uplinks, with a slow
   CHECK(mixed_folded >= 5);
 }
 
-TEST_CASE("a cluster of two kinds of nodes takes as long as one of either where all nodes are of it, between the two else") {
+TEST_CASE(
+    "a cluster of two kinds of nodes takes as long as one of either where all nodes are of it, between the two else") {
   int between = 0;
   for (int i = 0; i < cases(200); ++i) {
     const std::uint64_t seed = 400000 + static_cast<std::uint64_t>(i);
@@ -200,12 +204,15 @@ TEST_CASE("a cluster of two kinds of nodes takes no longer than one that has the
     worst.flops = std::min(worst.flops, other.flops), worst.Bps = std::min(worst.Bps, other.Bps),
     worst.latency_s = std::max(worst.latency_s, other.latency_s);
     INFO(text(s, seed));
-    CHECK(step_s(s, s.cluster, s.cost) <= 1.03 * step_s(s, cluster, worst));  // contention: of 1,500 four do not, 6.8 % at worst
+    CHECK(step_s(s, s.cluster, s.cost) <=
+          1.03 * step_s(s, cluster, worst));  // contention: of 1,500 four do not, 6.8 % at worst
   }
 }
 
-TEST_CASE("computation that communication slows more makes a step longer, and never longer than if it were always slowed") {
-  // Always the same 150 steps: contention may turn an order around (see the next case), by 3.7 % in one of 1,900 others.
+TEST_CASE(
+    "computation that communication slows more makes a step longer, and never longer than if it were always slowed") {
+  // Always the same 150 steps: contention may turn an order around (see the next case), by 3.7 % in one of 1,900
+  // others.
   for (int i = 0; i < 150; ++i) {
     const std::uint64_t seed = 300000 + static_cast<std::uint64_t>(i);
     RandomStep s = random_step(seed, false);
@@ -226,10 +233,11 @@ TEST_CASE("computation that communication slows more makes a step longer, and ne
 }
 
 TEST_CASE("a faster switch, network, memory or processor never slows a step") {
-  // Strict where transfers never meet: where each collective has the cluster to itself, and where a shard group with one
-  // communicator is all there is. Beside others it cannot be (property/sharing.cpp has the smallest case): work that ends
-  // earlier may start a prefetch that then shares the NICs with what the step waits for. These 400 steps keep to the
-  // bounds; of 24,000 doublings (WT_RANDOM_LAYOUTS=4000) six do not, and the case says how many are slower at all.
+  // Strict where transfers never meet: where each collective has the cluster to itself, and where a shard group with
+  // one communicator is all there is. Beside others it cannot be (property/sharing.cpp has the smallest case): work
+  // that ends earlier may start a prefetch that then shares the NICs with what the step waits for. These 400 steps keep
+  // to the bounds; of 24,000 doublings (WT_RANDOM_LAYOUTS=4000) six do not, and the case says how many are slower at
+  // all.
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;
     if (what == "network") cluster.nic_Bps *= 2;
@@ -247,7 +255,8 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
     const Layout& l = s.layout;
     const bool never_meet = !s.cost.separate && l.replicate * l.expert * l.context * l.tensor * l.pipeline == 1;
     alone += never_meet;
-    const double before = step_s(s, s.cluster, s.cost), floor = bound1(s.set, l, s.cluster, s.cost, *s.routing, 0, s.rank);
+    const double before = step_s(s, s.cluster, s.cost),
+                 floor = bound1(s.set, l, s.cluster, s.cost, *s.routing, 0, s.rank);
     for (const std::string what : {"switch", "network", "uplinks", "latency", "memory", "processor"}) {
       ClusterSpec cluster = s.cluster;
       FakeCost cost = s.cost;
@@ -258,7 +267,8 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
       const double after = step_s(s, cluster, cost);
       CHECK(after <= before * (network || never_meet ? 1 + 1e-6 : 1.03));
       if (after <= before * (1 + 1e-6)) continue;
-      for (const char* of : {"all", s.cost.separate ? "two communicators" : "one communicator", network ? "network" : "computation"})
+      for (const char* of :
+           {"all", s.cost.separate ? "two communicators" : "one communicator", network ? "network" : "computation"})
         slower[of].push_back(after / before - 1);
     }
   }
@@ -266,7 +276,7 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
   if (n == usual) return;
   for (auto& [of, by] : slower) {
     std::sort(by.begin(), by.end());
-    WARN(of << ": " << by.size() << " of " << 6 * n << " doublings slow a step, half of them by less than " << by[by.size() / 2]
-            << ", one by " << by.back());
+    WARN(of << ": " << by.size() << " of " << 6 * n << " doublings slow a step, half of them by less than "
+            << by[by.size() / 2] << ", one by " << by.back());
   }
 }

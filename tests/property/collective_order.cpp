@@ -1,5 +1,5 @@
-// Every rank issues the same collectives in the same order: checked from the program set alone, by unrolling each rank's
-// program and comparing, group by group of every axis, what the members would issue.
+// Every rank issues the same collectives in the same order: checked from the program set alone, by unrolling each
+// rank's program and comparing, group by group of every axis, what the members would issue.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -17,8 +17,8 @@ struct Case {
   Precision precision = Precision::bf16;
 };
 
-/// Every way to split up to 16 ranks into replicas, shards and expert ranks, each with every way to treat weights, gradients
-/// and optimizer state. What a layout learns to do gets a line in `variants`.
+/// Every way to split up to 16 ranks into replicas, shards and expert ranks, each with every way to treat weights,
+/// gradients and optimizer state. What a layout learns to do gets a line in `variants`.
 std::vector<Layout> layouts() {
   std::vector<Layout> out;
   const std::int64_t experts = test::small_model(4).experts;
@@ -41,16 +41,19 @@ std::vector<Layout> layouts() {
           variants.push_back(plain), variants.back().tensor = 2, variants.back().sequence_parallel = true;
           variants.push_back(variants.back()), variants.back().recompute = Recompute::block;
           variants.push_back(variants.back()), variants.back().optimizer_shard = replicate;
-          variants.push_back(variants.back()), variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
+          variants.push_back(variants.back()),
+              variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
         }
         for (const std::int64_t stages : {2, 4}) {
           if (world * stages > 8) continue;
-          variants.push_back(plain), variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
+          variants.push_back(plain),
+              variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
           variants.back().pipeline = stages, variants.back().optimizer_shard = replicate;
           variants.push_back(variants.back()), variants.back().schedule = Schedule::zero_bubble;
         }
         variants.push_back(plain);
-        for (std::int64_t layer = 0; layer < 4; ++layer) {  // as many further copies as expert ranks, others in every layer
+        for (std::int64_t layer = 0; layer < 4;
+             ++layer) {  // as many further copies as expert ranks, others in every layer
           auto& row = variants.back().placement.emplace_back();
           for (std::int64_t slot = 0; slot < experts + expert; ++slot) row.push_back((slot + layer) % experts);
         }
@@ -72,7 +75,9 @@ std::vector<Case> cases() {
 }
 
 ProgramSet programs_of(const Case& c) {
-  return build_program_set(test::small_model(c.layers), c.layout, {128, c.microbatches, c.precision, true, c.layout.resident_weights() ? 0 : 1});  // the last has one sequence
+  return build_program_set(
+      test::small_model(c.layers), c.layout,
+      {128, c.microbatches, c.precision, true, c.layout.resident_weights() ? 0 : 1});  // the last has one sequence
 }
 
 struct Issued {
@@ -89,9 +94,11 @@ ByAxis issued_by(const Program& program) {
   for (const OpInstance& instance : unroll(program)) {
     const Op& op = *instance.op;
     if (!op.collective_kind() || op.kind == OpKind::send || op.kind == OpKind::receive) continue;
-    const bool same_everywhere = op.kind != OpKind::all_to_all && op.collective.axis != Axis::tensor;  // whose ranks have the same rows
+    const bool same_everywhere =
+        op.kind != OpKind::all_to_all && op.collective.axis != Axis::tensor;  // whose ranks have the same rows
     if (same_everywhere) REQUIRE(op.collective.bytes.per_row == 0);
-    out[op.collective.axis].push_back({instance.id(), op.kind, op.lane, op.kind == OpKind::all_to_all ? 0 : op.collective.bytes.fixed});
+    out[op.collective.axis].push_back(
+        {instance.id(), op.kind, op.lane, op.kind == OpKind::all_to_all ? 0 : op.collective.bytes.fixed});
   }
   return out;
 }
@@ -112,8 +119,8 @@ std::string departure(const ProgramSet& set, const Mesh& mesh) {
       const auto &own = of_rank(rank)[axis], &expected = of_rank(first)[axis];
       const auto [a, b] = std::mismatch(own.begin(), own.end(), expected.begin(), expected.end());
       if (a == own.end() && b == expected.end()) continue;
-      return fmt::format("axis {}: rank {} issues {}, rank {} {}", to_string(axis), rank, a == own.end() ? "nothing" : a->id, first,
-                         b == expected.end() ? "nothing" : b->id);
+      return fmt::format("axis {}: rank {} issues {}, rank {} {}", to_string(axis), rank,
+                         a == own.end() ? "nothing" : a->id, first, b == expected.end() ? "nothing" : b->id);
     }
   return "";
 }

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "sim/cost/fit/calibrate.hpp"
 #include "sim/cost/collectives/collective_model.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/random_layout.hpp"
 
@@ -25,12 +25,13 @@ std::vector<double> spread(const Mesh& mesh, Axis axis, std::int64_t group, cons
 }
 
 /// Seconds below which no algorithm comes on this hardware. Every byte of a gather that a rank or a node does not hold
-/// must enter it, and every byte of a scatter leave it. All of a broadcast's leave the first node, and enter the others.
-/// Inside a node a switch may add; between nodes an all-reduce's element enters each node at least once, and all of them 2 (N - 1) times
-/// together.
+/// must enter it, and every byte of a scatter leave it. All of a broadcast's leave the first node, and enter the
+/// others. Inside a node a switch may add; between nodes an all-reduce's element enters each node at least once, and
+/// all of them 2 (N - 1) times together.
 double fastest_s(OpKind kind, double bytes, const std::vector<double>& members, const ClusterSpec& c) {
   const bool whole = kind == OpKind::broadcast;
-  const double ranks = std::accumulate(members.begin(), members.end(), 0.0), nodes = static_cast<double>(members.size());
+  const double ranks = std::accumulate(members.begin(), members.end(), 0.0),
+               nodes = static_cast<double>(members.size());
   const double in_node =
       bytes * (whole ? 1 : (ranks - 1) / ranks) / (nodes > 1 ? c.nvswitch_Bps + c.nic_per_gpu_Bps() : c.nvswitch_Bps);
   if (nodes == 1) return in_node;
@@ -51,8 +52,8 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
   Draw draw(5);
   for (int i = 0; i < 1000; ++i) {
     lossless.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
-    const OpKind kind =
-        draw.of<OpKind>({OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::broadcast});
+    const OpKind kind = draw.of<OpKind>(
+        {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::broadcast});
     ClusterSpec cluster = small_cluster(1);
     cluster.gpus_per_node = cluster.nic_count = 8, cluster.nvswitch_Bps = 450e9, cluster.nic_Bps = 50e9;
     Layout layout;
@@ -106,8 +107,7 @@ TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunk
     // A ring that is alone comes near it; trees send more than needed, and the switch adds at twice the cost on few
     // GPUs.
     const bool near = kind != OpKind::all_reduce || lossless.algorithm == AllReduce::ring;
-    if (&cost == &lossless && bytes > 1e6 && near)
-      CHECK(taken < 2.5 * fastest + 1e-6);
+    if (&cost == &lossless && bytes > 1e6 && near) CHECK(taken < 2.5 * fastest + 1e-6);
   }
 }
 
@@ -126,7 +126,8 @@ TEST_CASE("of a group on 8 GPUs of one node and 4 of another, the 4 are what it 
     FakeCost cost;
     cost.latency_s = 0, cost.algorithm = algorithm;
     const ProgramSet set{{program}, std::vector<int>(static_cast<std::size_t>(layout.world()), 0)};
-    return replay(set, layout, small_model(), cluster, cost, *balanced_routing(small_model(), 1), {0, false, false, {}}).step_s;
+    return replay(set, layout, small_model(), cluster, cost, *balanced_routing(small_model(), 1), {0, false, false, {}})
+        .step_s;
   };
   for (const std::int64_t replicas : {1, 2}) {  // the second one has its 4 on the first node, beside the other's
     const double once = B * 11 / 12 / (4 * 50e9);

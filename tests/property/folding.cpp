@@ -94,9 +94,8 @@ TEST_CASE("what a cluster file says of a node's health is honoured, part by part
 
 TEST_CASE("a leaf with slow uplinks slows what passes them, folded as unfolded") {
   for (double oversubscription : {1.0, 2.0})
-    for (const Layout& layout :
-         {layout_of(8, 4, 1), layout_of(4, 16, 4), layout_of(16, 8, 8), tensor_layout(4, layout_of(8, 4, 2)),
-          stage_layout(3, layout_of(16, 2, 2))})
+    for (const Layout& layout : {layout_of(8, 4, 1), layout_of(4, 16, 4), layout_of(16, 8, 8),
+                                 tensor_layout(4, layout_of(8, 4, 2)), stage_layout(3, layout_of(16, 2, 2))})
       for (std::int64_t leaf : {0, 3}) {
         const Run run(layout);
         ClusterSpec cluster = small_cluster(layout.world() / 4, oversubscription);

@@ -1,6 +1,7 @@
-// Weights are gathered one block ahead and no further: FSDP2 has at most two gather buffers in forward and one in backward,
-// beside the parameters in use, which are copied out of them. Ours gather in place, into two slots of every group: one that is
-// read and one that is filled, both ways. Seen on random layouts from the step program alone, and whatever the lanes' speed.
+// Weights are gathered one block ahead and no further: FSDP2 has at most two gather buffers in forward and one in
+// backward, beside the parameters in use, which are copied out of them. Ours gather in place, into two slots of every
+// group: one that is read and one that is filled, both ways. Seen on random layouts from the step program alone, and
+// whatever the lanes' speed.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -39,7 +40,8 @@ class Before {
 };
 
 bool reads_weights(const Op& op) {
-  return op.action == Action::project || op.action == Action::attention || op.action == Action::ffn || op.action == Action::experts;
+  return op.action == Action::project || op.action == Action::attention || op.action == Action::ffn ||
+         op.action == Action::experts;
 }
 
 bool gathers(const Op& op) { return op.action == Action::unshard && op.kind != OpKind::host; }
@@ -47,7 +49,8 @@ bool gathers(const Op& op) { return op.action == Action::unshard && op.kind != O
 /// One step of one rank, op by op: what lies in the slots, and who has read it.
 class Walk {
  public:
-  Walk(const Program& program, std::int64_t slots) : ops_(unroll(program)), before_(ops_), slots_(static_cast<int>(slots)) {}
+  Walk(const Program& program, std::int64_t slots)
+      : ops_(unroll(program)), before_(ops_), slots_(static_cast<int>(slots)) {}
 
   /// "" or the first op that finds other weights in its slot, or gathers over or ahead of weights that are still read.
   std::string fault() {
@@ -75,7 +78,8 @@ class Walk {
       // Behind every reader of any block but the neighbour that is computed meanwhile.
       const int neighbour = op.direction == Direction::forward ? layer - 1 : layer + 1;
       for (const std::size_t reader : readers_)
-        if (layered && ops_[reader].layer != neighbour && !before_(reader, i)) return "does not wait for " + ops_[reader].id();
+        if (layered && ops_[reader].layer != neighbour && !before_(reader, i))
+          return "does not wait for " + ops_[reader].id();
       if (layered) slot(op.group, layer) = {layer, i};
       gathered_.insert(layered ? layer : op.group == Group::head ? kHead : kEmbedding);
       std::size_t& most = backward_ ? most_backward_ : most_forward_;
@@ -158,13 +162,16 @@ TEST_CASE("weights are gathered one block ahead, never over ones that are read, 
   std::size_t resharding = 0, longest = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Case c = drawn(seed);
-    INFO("seed " << seed << ": " << c.layout.name() << ", " << c.model.layers << " layers, recompute " << to_string(c.layout.recompute));
+    INFO("seed " << seed << ": " << c.layout.name() << ", " << c.model.layers << " layers, recompute "
+                 << to_string(c.layout.recompute));
     for (const Program& program : build_program_set(c.model, c.layout, c.options).programs) {
       Walk walk(program, weight_slots(c.model, c.layout));
       REQUIRE(walk.fault() == "");
       if (!c.layout.reshard_after_forward) continue;  // all blocks' weights stay until backward
-      const std::size_t two = c.model.layers > 1 ? 2 : 1;  // so many, and no fewer: the next are there when they are needed
-      CHECK(walk.most_forward() == (c.model.tied ? two + 1 : 2));  // an embedding that is the head stays, one that is not goes
+      const std::size_t two =
+          c.model.layers > 1 ? 2 : 1;  // so many, and no fewer: the next are there when they are needed
+      CHECK(walk.most_forward() ==
+            (c.model.tied ? two + 1 : 2));  // an embedding that is the head stays, one that is not goes
       CHECK(walk.most_backward() == (two == 2 ? 2 : 0));
       ++resharding, longest = std::max(longest, static_cast<std::size_t>(c.model.layers));
     }
@@ -177,7 +184,8 @@ TEST_CASE("gathers that come too early, too far ahead or not at all are found") 
   CHECK(fault_with([](auto&) {}) == "");
   CHECK_THAT(fault_with([](auto& nodes) { each(nodes, "dense.unshard.fwd", [](Op& op) { op.waits.clear(); }); }),
              Catch::Contains("mb0.L2.dense.unshard.fwd: does not wait for mb0.L0."));
-  CHECK_THAT(fault_with([](auto& nodes) { each(nodes, "dense.unshard.bwd", [](Op& op) { op.waits.clear(); }); }), Catch::Contains("does not wait for"));
+  CHECK_THAT(fault_with([](auto& nodes) { each(nodes, "dense.unshard.bwd", [](Op& op) { op.waits.clear(); }); }),
+             Catch::Contains("does not wait for"));
   CHECK_THAT(fault_with([](auto& nodes) { each(nodes, "attn.fwd", [](Op& op) { op.waits.clear(); }); }),
              Catch::Contains("mb0.L0.attn.fwd: does not wait for mb0.L0.dense.unshard.fwd"));
   Layout kept{1, 4, 2, 1, Recompute::none, {}};

@@ -207,7 +207,9 @@ TEST_CASE("the fullest expert rank sets the pace") {
         Run(layout_of(1, 8, 4), false).replay(small_cluster(2), FakeCost{}).step_s);
 }
 
-TEST_CASE("ops that vary: ranks that meet after each wait for the slowest, alone they take their mean; the same step repeats") {
+TEST_CASE(
+    "ops that vary: ranks that meet after each wait for the slowest, alone they take their mean; the same step "
+    "repeats") {
   constexpr int kOps = 400;
   const Layout layout = layout_of(1, 4, 1);
   FakeCost cost;
@@ -226,7 +228,8 @@ TEST_CASE("ops that vary: ranks that meet after each wait for the slowest, alone
     }
     ReplayOptions options{number, false, true, {}};
     options.vary = vary;
-    return replay(same_on_all(ops, 4), layout, small_model(), small_cluster(1), cost, *balanced_routing(small_model(), 1), options);
+    return replay(same_on_all(ops, 4), layout, small_model(), small_cluster(1), cost,
+                  *balanced_routing(small_model(), 1), options);
   };
   const double steady_s = step(true, 0).step_s;  // no variation is known
   CHECK(steady_s == Approx(kOps * 1e-3).epsilon(0.003));
@@ -234,14 +237,17 @@ TEST_CASE("ops that vary: ranks that meet after each wait for the slowest, alone
     cost.varies = deviation;
     CHECK(step(true, 0, false).step_s == steady_s);
     const ReplayResult met = step(true, 3), alone = step(false, 3);
-    CHECK((met.step_s - steady_s) / (kOps * 1e-3) == Approx(1.0294 * deviation).epsilon(0.15));  // mean of the largest of four normal numbers
-    for (const StepTimeline& rank : alone.timelines) CHECK(rank.step_s == Approx(kOps * 1e-3).epsilon(3 * deviation / std::sqrt(kOps)));
+    CHECK((met.step_s - steady_s) / (kOps * 1e-3) ==
+          Approx(1.0294 * deviation).epsilon(0.15));  // mean of the largest of four normal numbers
+    for (const StepTimeline& rank : alone.timelines)
+      CHECK(rank.step_s == Approx(kOps * 1e-3).epsilon(3 * deviation / std::sqrt(kOps)));
     CHECK(step(true, 3).digest == met.digest);
     CHECK(step(true, 4).digest != met.digest);
   }
   ReplayOptions folded;
   folded.vary = true;
-  CHECK_THROWS_WITH(replay(same_on_all({}, 4), layout, small_model(), small_cluster(1), cost, *balanced_routing(small_model(), 1), folded),
+  CHECK_THROWS_WITH(replay(same_on_all({}, 4), layout, small_model(), small_cluster(1), cost,
+                           *balanced_routing(small_model(), 1), folded),
                     Catch::Contains("vary with fold"));
 }
 
@@ -269,14 +275,17 @@ TEST_CASE("how rows fall on a rank's experts counts, not their sum alone") {
   const std::vector<std::vector<double>> even(3, std::vector<double>(16, 1));
   std::vector<std::vector<double>> uneven = even;
   for (auto& layer : uneven)
-    for (std::size_t e = 0; e < layer.size(); ++e) layer[e] = e % 2 == 0 ? 1.5 : 0.5;  // in every block of experts as many
+    for (std::size_t e = 0; e < layer.size(); ++e)
+      layer[e] = e % 2 == 0 ? 1.5 : 0.5;  // in every block of experts as many
   for (std::int64_t expert : {1, 2, 4}) {
     const Layout layout = layout_of(2, 4, expert);
     ProgramOptions options;
     options.seq = 512;
     const ProgramSet set = build_program_set(model, layout, options);
     const auto step = [&](const std::vector<std::vector<double>>& shares, bool fold) {
-      return replay(set, layout, model, small_cluster(2), FakeCost{}, *histogram_routing(model, 512, shares, ""), {0, fold, true, {}}).step_s;
+      return replay(set, layout, model, small_cluster(2), FakeCost{}, *histogram_routing(model, 512, shares, ""),
+                    {0, fold, true, {}})
+          .step_s;
     };
     INFO(expert);
     CHECK(step(even, true) < 0.999 * step(uneven, true));
@@ -300,7 +309,8 @@ TEST_CASE("a rank's rows are those of its experts' slots, copies among them") {
       REQUIRE(got.size() == 9);
       double sum = 0;
       for (std::size_t slot = 0; slot < 9; ++slot) {
-        const auto e = static_cast<std::size_t>(layout.expert_in_slot(layer, rank % 2 * 9 + static_cast<std::int64_t>(slot)));
+        const auto e =
+            static_cast<std::size_t>(layout.expert_in_slot(layer, rank % 2 * 9 + static_cast<std::int64_t>(slot)));
         CHECK(got[slot] == Approx(2 * counts[e] / (e == 0 || e == 8 ? 2 : 1)));  // of two sources
         sum += got[slot];
       }

@@ -9,7 +9,8 @@ using namespace wt::test;
 
 namespace {
 
-/// SimGrid's clock is in seconds, a double: each wait rounds to less than a nanosecond in 90 days (163 ns in all at worst).
+/// SimGrid's clock is in seconds, a double: each wait rounds to less than a nanosecond in 90 days (163 ns in all at
+/// worst).
 constexpr std::int64_t kRounding_ns = 1000;
 
 }  // namespace

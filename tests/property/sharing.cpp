@@ -1,4 +1,5 @@
-// What meets shares: collectives the NICs, those of one communicator their turn, computation its GPU with transfers in flight.
+// What meets shares: collectives the NICs, those of one communicator their turn, computation its GPU with transfers in
+// flight.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -35,7 +36,8 @@ TEST_CASE("gathers and reductions of one communicator go in the order of issue, 
   const double worked = cost.segment(work, BoundRows(0)).seconds;
   REQUIRE(worked > 3 * alone);
   for (bool separate : {false, true})
-    for (Axis axis : {Axis::shard, Axis::expert_shard, Axis::replicate}) {  // without expert parallelism the first two are the same ranks
+    for (Axis axis : {Axis::shard, Axis::expert_shard,
+                      Axis::replicate}) {  // without expert parallelism the first two are the same ranks
       cost.separate = separate;
       const auto set =
           same_on_all({work, reduction, collective_op("gather", OpKind::all_gather, Lane::all_gather, axis, 4e8)}, 8);
@@ -52,7 +54,9 @@ TEST_CASE("gathers and reductions of one communicator go in the order of issue, 
     }
 }
 
-TEST_CASE("on shared NICs a faster processor can slow a step: its prefetch starts earlier and takes from what the step waits for") {
+TEST_CASE(
+    "on shared NICs a faster processor can slow a step: its prefetch starts earlier and takes from what the step waits "
+    "for") {
   // Of any sharing that leaves no NIC idle this is so (Graham's anomalies); two transfers never meet where each has the
   // cluster to itself, and there the same change helps. tests/property/bounds.cpp counts how often.
   const Layout layout = layout_of(1, 8, 1);
@@ -60,8 +64,9 @@ TEST_CASE("on shared NICs a faster processor can slow a step: its prefetch start
   Op gradients = collective_op("gradients", OpKind::reduce_scatter, Lane::reduce_scatter, Axis::shard, bytes);
   Op product, update, prefetch = collective_op("prefetch", OpKind::all_gather, Lane::all_gather, Axis::shard, bytes);
   product.name = "product", update.name = "update";
-  product.work = {make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16000, 0}, {16384, 8192})};  // 10.7 ms, of that 0.5 ms bytes
-  update.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {5e9, 0})};                    // 20 ms, bytes alone
+  product.work = {make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16000, 0},
+                            {16384, 8192})};                                          // 10.7 ms, of that 0.5 ms bytes
+  update.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {5e9, 0})};  // 20 ms, bytes alone
   prefetch.waits = {{"product"}}, update.waits = {{"gradients"}};
   const ProgramSet set = same_on_all({gradients, product, prefetch, update}, 8);
   const auto step_s = [&](const FakeCost& cost) {
@@ -75,7 +80,9 @@ TEST_CASE("on shared NICs a faster processor can slow a step: its prefetch start
   const double met_at = seconds(twice, product);  // what is left of the gradients then goes at half the rate
   CHECK(step_s(twice) == Approx(met_at + 2 * (transfer_s - met_at) + seconds(twice, update)).epsilon(1e-6));
   CHECK(step_s(twice) > 1.05 * step_s(cost));
-  const auto alone_s = [&](const FakeCost& c) { return bound1(set, layout, small_cluster(2), c, *balanced_routing(small_model(), 1), 0, 0); };
+  const auto alone_s = [&](const FakeCost& c) {
+    return bound1(set, layout, small_cluster(2), c, *balanced_routing(small_model(), 1), 0, 0);
+  };
   CHECK(alone_s(twice) <= alone_s(cost));
 }
 
@@ -88,8 +95,9 @@ TEST_CASE("a transfer in flight takes its share of the computation beside it, an
   const auto step = [&](double compute_s, const std::vector<std::pair<Lane, double>>& transfers) {
     std::vector<Op> ops;
     for (const auto& [lane, transfer_s] : transfers)
-      ops.push_back(collective_op("c" + std::to_string(ops.size()), lane == Lane::reduce_scatter ? OpKind::reduce_scatter : OpKind::all_gather,
-                                  lane, Axis::shard, seconds(transfer_s)));
+      ops.push_back(collective_op("c" + std::to_string(ops.size()),
+                                  lane == Lane::reduce_scatter ? OpKind::reduce_scatter : OpKind::all_gather, lane,
+                                  Axis::shard, seconds(transfer_s)));
     Op work;
     work.name = "work";
     work.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, {(compute_s - 1e-6) * cost.Bps / 8, 0})};
@@ -110,8 +118,10 @@ TEST_CASE("a transfer in flight takes its share of the computation beside it, an
     const auto longer = step(3.9e-3, {{Lane::all_gather, 4e-3}});
     CHECK(longer.step_s == Approx(std::max(4e-3, 3.9e-3 + s * 4e-3)).epsilon(1e-6));
     // One after the other, and both at once on the same links: in flight for 5 ms either way.
-    CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}, {Lane::all_gather, 1e-3}}), 2) == Approx(10e-3 + s * 5e-3).epsilon(1e-6));
-    CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}, {Lane::reduce_scatter, 1e-3}}), 2) == Approx(10e-3 + s * 5e-3).epsilon(1e-6));
+    CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}, {Lane::all_gather, 1e-3}}), 2) ==
+          Approx(10e-3 + s * 5e-3).epsilon(1e-6));
+    CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}, {Lane::reduce_scatter, 1e-3}}), 2) ==
+          Approx(10e-3 + s * 5e-3).epsilon(1e-6));
   }
   cost.slowdown = 0.25, cost.latency_s = 1e-3;  // in flight from its start, latency included
   CHECK(done(step(10e-3, {{Lane::all_gather, 4e-3}}), 1) == Approx(10e-3 + 0.25 * 5e-3).epsilon(1e-6));
@@ -133,7 +143,8 @@ TEST_CASE("what communication takes from computation is told apart, and rests on
     CHECK(slowed.lane_busy_s[0] + slowed.exposed_s == Approx(slowed.step_s).epsilon(1e-9));
     const auto assumed = static_cast<std::size_t>(Evidence::assumed);  // as the items' prices
     CHECK(slowed.evidence_s[assumed] > free.evidence_s[assumed]);
-    CHECK(std::accumulate(slowed.evidence_s.begin(), slowed.evidence_s.end(), 0.0) == Approx(slowed.step_s).epsilon(1e-9));
+    CHECK(std::accumulate(slowed.evidence_s.begin(), slowed.evidence_s.end(), 0.0) ==
+          Approx(slowed.step_s).epsilon(1e-9));
     CHECK(slowed.low_s < slowed.step_s);
     CHECK(slowed.high_s > slowed.step_s);
     before = slowed.step_s;

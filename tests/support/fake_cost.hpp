@@ -16,16 +16,19 @@ struct FakeCost : OpCost {
   double cpu_per_byte = 0;
   AllReduce algorithm = AllReduce::ring;
   bool host_computes = false;
-  double slowdown = 0;  ///< of computation, by communication
-  bool separate = true;  ///< communicators for gathers and reductions
-  double crowded = 1;   ///< computation of ranks that share cores
-  double varies = 0;    ///< an op, from call to call
+  double slowdown = 0;                               ///< of computation, by communication
+  bool separate = true;                              ///< communicators for gathers and reductions
+  double crowded = 1;                                ///< computation of ranks that share cores
+  double varies = 0;                                 ///< an op, from call to call
   std::shared_ptr<const FakeCost> others = nullptr;  ///< on nodes of every other kind; none: these
 
   Price item(const WorkItem& item, const BoundRows& rows) const override {
     double s = item.flops(rows.sum) / flops + item.bytes(rows.sum) / Bps;
-    if (rows.spread_over(item) && item.rows.at(rows.sum) > 0)  // as long as equal groups, and what the fullest has beyond them
-      s *= 1 + 0.1 * (*std::ranges::max_element(rows.by_expert) * static_cast<double>(item.dims[2]) / item.rows.at(rows.sum) - 1);
+    if (rows.spread_over(item) &&
+        item.rows.at(rows.sum) > 0)  // as long as equal groups, and what the fullest has beyond them
+      s *= 1 + 0.1 * (*std::ranges::max_element(rows.by_expert) * static_cast<double>(item.dims[2]) /
+                          item.rows.at(rows.sum) -
+                      1);
     return {s, 0.9 * s, 1.1 * s, Lookup::roofline, Evidence::assumed};
   }
   using OpCost::segment;

@@ -6,7 +6,8 @@
 
 namespace wt::test {
 
-/// small_run() with two layers of the given shape and four steps; widths are no powers of two, so that mistaken ones show.
+/// small_run() with two layers of the given shape and four steps; widths are no powers of two, so that mistaken ones
+/// show.
 inline RunSpec family_run(const std::string& name) {
   RunSpec run = small_run();
   run.steps = 4, run.global_batch = 8, run.layout.microbatch = 1;
@@ -41,8 +42,13 @@ inline std::vector<RunSpec> family_runs() {
   ModelSpec& v2 = add("deepseek-v2");  // with what its larger model has: low-rank queries, groups, stretched positions
   v2 = out[out.size() - 2].model, v2.name = "deepseek-v2";
   v2.attention.mla.q_lora_rank = 32, v2.attention.bias = AttentionSpec::Bias::all;
-  v2.attention.rope_scaling = {.kind = RopeScaling::Kind::yarn, .factor = 40, .original_max_position_embeddings = 16, .mscale = 0.707, .mscale_all_dim = 0.707};
-  v2.router.groups = 4, v2.router.top_groups = 2, v2.router.group_worth = RouterSpec::GroupWorth::best, v2.router.scale = 4;
+  v2.attention.rope_scaling = {.kind = RopeScaling::Kind::yarn,
+                               .factor = 40,
+                               .original_max_position_embeddings = 16,
+                               .mscale = 0.707,
+                               .mscale_all_dim = 0.707};
+  v2.router.groups = 4, v2.router.top_groups = 2, v2.router.group_worth = RouterSpec::GroupWorth::best,
+  v2.router.scale = 4;
   ModelSpec& v3 = add("deepseek-v3");
   v3.attention.mla = {24, 32, 16, 8, 20}, v3.head_dim = 24, v3.kv_heads = 4, v3.shared_ffn = 56;
   v3.router.score = RouterSpec::Score::sigmoid, v3.router.groups = 4, v3.router.top_groups = 2, v3.router.scale = 2.5;
@@ -51,10 +57,14 @@ inline std::vector<RunSpec> family_runs() {
   llama.ffn = 120;
   ModelSpec& llama3 = dense(add("llama-3.1"));
   llama3.ffn = 120, llama3.attention.bias = AttentionSpec::Bias::all;
-  llama3.attention.rope_scaling = {
-      .kind = RopeScaling::Kind::llama3, .factor = 8, .original_max_position_embeddings = 32, .low_freq_factor = 1, .high_freq_factor = 4};
+  llama3.attention.rope_scaling = {.kind = RopeScaling::Kind::llama3,
+                                   .factor = 8,
+                                   .original_max_position_embeddings = 32,
+                                   .low_freq_factor = 1,
+                                   .high_freq_factor = 4};
   ModelSpec& mpt = dense(add("mpt"));
-  mpt.norm = Norm::layernorm, mpt.activation = Activation::gelu, mpt.tied = true, mpt.attention.alibi = true, mpt.kv_heads = 4;
+  mpt.norm = Norm::layernorm, mpt.activation = Activation::gelu, mpt.tied = true, mpt.attention.alibi = true,
+  mpt.kv_heads = 4;
   ModelSpec& falcon = dense(add("falcon-7b"));
   falcon.norm = Norm::layernorm, falcon.norm_bias = true, falcon.activation = Activation::gelu, falcon.kv_heads = 1;
   falcon.attention.parallel = Parallel::one_norm;

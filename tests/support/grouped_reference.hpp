@@ -17,11 +17,17 @@ inline std::vector<int32_t> ends_of(Routing routing, int64_t groups, int64_t row
     case Routing::random:
       for (int32_t& count : rows) count = draw(random);
       break;
-    case Routing::one_takes_all: rows[group(random)] = static_cast<int32_t>(groups * rows_each); break;
-    case Routing::one_row: rows[group(random)] = 1; break;
-    case Routing::nobody: break;
+    case Routing::one_takes_all:
+      rows[group(random)] = static_cast<int32_t>(groups * rows_each);
+      break;
+    case Routing::one_row:
+      rows[group(random)] = 1;
+      break;
+    case Routing::nobody:
+      break;
     case Routing::skewed:  // every second group empty, the others halving
-      for (size_t g = 0; g < rows.size(); g += 2) rows[g] = static_cast<int32_t>(groups * rows_each >> (g / 2 + 1 < 30 ? g / 2 + 1 : 30));
+      for (size_t g = 0; g < rows.size(); g += 2)
+        rows[g] = static_cast<int32_t>(groups * rows_each >> (g / 2 + 1 < 30 ? g / 2 + 1 : 30));
       break;
   }
   std::partial_sum(rows.begin(), rows.end(), rows.begin());
@@ -45,7 +51,8 @@ struct Grouped {
       for (int64_t i = begin(g); i < end(g); ++i)
         for (int64_t a = 0; a < n; ++a)
           for (int64_t b = 0; b < k; ++b)
-            term(static_cast<size_t>(i * n + a), static_cast<size_t>(i * k + b), static_cast<size_t>((g * n + a) * k + b));
+            term(static_cast<size_t>(i * n + a), static_cast<size_t>(i * k + b),
+                 static_cast<size_t>((g * n + a) * k + b));
   }
   Doubles forward() const {
     Doubles y(static_cast<size_t>(rows() * n));
@@ -66,7 +73,12 @@ struct Grouped {
 
 inline Grouped draw_grouped(WtDtype dtype, std::vector<int32_t> ends, int64_t n, int64_t k, std::mt19937_64& random) {
   const int64_t rows = ends.back(), groups = static_cast<int64_t>(ends.size());
-  return {std::move(ends), n, k, draw(random, dtype, rows * k), draw(random, dtype, groups * n * k), draw(random, dtype, rows * n)};
+  return {std::move(ends),
+          n,
+          k,
+          draw(random, dtype, rows * k),
+          draw(random, dtype, groups * n * k),
+          draw(random, dtype, rows * n)};
 }
 
 }  // namespace wt::kernel_test

@@ -64,14 +64,16 @@ inline double distance(const Doubles& a, const Doubles& b) {
   return largest;
 }
 
-/// |a - b| relative to the root mean square of b, as sums that may cancel want it; infinite if sizes differ or a is not finite.
+/// |a - b| relative to the root mean square of b, as sums that may cancel want it; infinite if sizes differ or a is not
+/// finite.
 inline double error_of_sums(const Doubles& a, const Doubles& b) {
   double squares = 0, largest = 0;
   if (a.size() != b.size()) return INFINITY;
   for (double value : b) squares += value * value;
   for (size_t i = 0; i < a.size(); ++i) {
     if (!std::isfinite(a[i])) return INFINITY;
-    largest = std::max(largest, std::abs(a[i] - b[i]) / (1 + std::abs(b[i]) + std::sqrt(squares / static_cast<double>(b.size()))));
+    largest = std::max(
+        largest, std::abs(a[i] - b[i]) / (1 + std::abs(b[i]) + std::sqrt(squares / static_cast<double>(b.size()))));
   }
   return largest;
 }

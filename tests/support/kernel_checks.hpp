@@ -1,5 +1,5 @@
-// CPU kernels that work row by row, each against its double-precision reference at shapes of the caller's: fixed ones in
-// tests/unit/kernels.cpp, random ones in tests/unit/kernel_random.cpp.
+// CPU kernels that work row by row, each against its double-precision reference at shapes of the caller's: fixed ones
+// in tests/unit/kernels.cpp, random ones in tests/unit/kernel_random.cpp.
 #pragma once
 #include <catch2/catch.hpp>
 
@@ -34,11 +34,13 @@ inline void check_rmsnorm(WtDtype dtype, int64_t T, int64_t D, std::mt19937_64& 
   REQUIRE(wt_rmsnorm_forward(kCpu, dtype, px.data(), pgain.data(), 1e-2f, T, D, py.data(), rstd.data()) == WT_OK);
   CHECK(distance(unpack(dtype, py), reference::rmsnorm(x, gain, 1e-2f)) < tolerance(dtype));
 
-  REQUIRE(wt_rmsnorm_backward(kCpu, dtype, pdy.data(), px.data(), pgain.data(), rstd.data(), T, D, pdx.data(), dgain.data()) == WT_OK);
+  REQUIRE(wt_rmsnorm_backward(kCpu, dtype, pdy.data(), px.data(), pgain.data(), rstd.data(), T, D, pdx.data(),
+                              dgain.data()) == WT_OK);
   const Doubles dx = unpack(dtype, pdx);
   const auto f = [&](const Doubles& at) { return reference::rmsnorm(at, gain, 1e-2f); };
   for (int64_t t : some_rows(T, random))
-    CHECK(distance(row_of(dx, t, T), reference::numeric_gradient(f, row_of(x, t, T), row_of(dy, t, T))) < tolerance(dtype));
+    CHECK(distance(row_of(dx, t, T), reference::numeric_gradient(f, row_of(x, t, T), row_of(dy, t, T))) <
+          tolerance(dtype));
   const Doubles slope = reference::rmsnorm(x, Doubles(size_t(D), 1), 1e-2f);  // y is linear in the gain
   Doubles expected(size_t(D), 0.5);                                           // accumulated into what was there
   for (size_t i = 0; i < x.size(); ++i) expected[i % size_t(D)] += dy[i] * slope[i];
@@ -46,7 +48,8 @@ inline void check_rmsnorm(WtDtype dtype, int64_t T, int64_t D, std::mt19937_64& 
   CHECK((cancels ? error_of_sums : distance)(doubles(dgain), expected) < tolerance(WT_FP32));
 }
 
-inline void check_rope(WtDtype dtype, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, std::mt19937_64& random) {
+inline void check_rope(WtDtype dtype, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd,
+                       std::mt19937_64& random) {
   const int64_t n = B * S * hd;
   const Doubles qkv = draw(random, dtype, n * (H + 2 * KV)), dout = draw(random, dtype, n * (H + 2 * KV));
   std::vector<float> cos(size_t(S * hd / 2)), sin = cos;
@@ -55,12 +58,13 @@ inline void check_rope(WtDtype dtype, int64_t B, int64_t S, int64_t H, int64_t K
   const auto pqkv = pack(dtype, qkv), pdout = pack(dtype, dout);
   auto out = pqkv, dqkv = pqkv;
   const int64_t width = dtype == WT_FP32 ? 4 : 2, k_at = n * H * width, v_at = n * (H + KV) * width;
-  REQUIRE(wt_rope_split_forward(kCpu, dtype, pqkv.data(), cos.data(), sin.data(), B, S, H, KV, hd, out.data(), out.data() + k_at,
-                                out.data() + v_at) == WT_OK);
+  REQUIRE(wt_rope_split_forward(kCpu, dtype, pqkv.data(), cos.data(), sin.data(), B, S, H, KV, hd, out.data(),
+                                out.data() + k_at, out.data() + v_at) == WT_OK);
   CHECK(distance(unpack(dtype, out), reference::rope_split(qkv, B, S, H, KV, hd, 100, 1.25)) < tolerance(dtype));
-  REQUIRE(wt_rope_split_backward(kCpu, dtype, pdout.data(), pdout.data() + k_at, pdout.data() + v_at, cos.data(), sin.data(), B, S, H,
-                                 KV, hd, dqkv.data()) == WT_OK);
-  CHECK(distance(unpack(dtype, dqkv), reference::rope_split_backward(dout, B, S, H, KV, hd, 100, 1.25)) < tolerance(dtype));
+  REQUIRE(wt_rope_split_backward(kCpu, dtype, pdout.data(), pdout.data() + k_at, pdout.data() + v_at, cos.data(),
+                                 sin.data(), B, S, H, KV, hd, dqkv.data()) == WT_OK);
+  CHECK(distance(unpack(dtype, dqkv), reference::rope_split_backward(dout, B, S, H, KV, hd, 100, 1.25)) <
+        tolerance(dtype));
 }
 
 inline void check_swiglu(WtDtype dtype, int64_t R, int64_t F, std::mt19937_64& random) {
@@ -69,22 +73,26 @@ inline void check_swiglu(WtDtype dtype, int64_t R, int64_t F, std::mt19937_64& r
   auto act = pdact, pdgate_up = pgate_up;
   REQUIRE(wt_swiglu_forward(kCpu, dtype, pgate_up.data(), R, F, act.data()) == WT_OK);
   CHECK(distance(unpack(dtype, act), reference::swiglu(gate_up, size_t(F))) < tolerance(dtype));
-  REQUIRE(wt_swiglu_backward(kCpu, dtype, pdact.data(), pdgate_up.data(), R, F, pdgate_up.data()) == WT_OK);  // in place
+  REQUIRE(wt_swiglu_backward(kCpu, dtype, pdact.data(), pdgate_up.data(), R, F, pdgate_up.data()) ==
+          WT_OK);  // in place
   const Doubles dgate_up = unpack(dtype, pdgate_up);
   const auto f = [&](const Doubles& at) { return reference::swiglu(at, size_t(F)); };
   for (int64_t r : some_rows(R, random))
-    CHECK(distance(row_of(dgate_up, r, R), reference::numeric_gradient(f, row_of(gate_up, r, R), row_of(dact, r, R))) < tolerance(dtype));
+    CHECK(distance(row_of(dgate_up, r, R), reference::numeric_gradient(f, row_of(gate_up, r, R), row_of(dact, r, R))) <
+          tolerance(dtype));
 }
 
 inline void check_cross_entropy(WtDtype dtype, const Doubles& logits, const std::vector<int64_t>& target, int64_t V) {
   auto gradient = pack(dtype, logits);
   double loss = 10;
-  REQUIRE(wt_cross_entropy_forward_backward(kCpu, dtype, gradient.data(), target.data(), int64_t(target.size()), V, 0.25f, &loss) == WT_OK);
+  REQUIRE(wt_cross_entropy_forward_backward(kCpu, dtype, gradient.data(), target.data(), int64_t(target.size()), V,
+                                            0.25f, &loss) == WT_OK);
   const Doubles losses = reference::cross_entropy(logits, target, size_t(V));
   const double expected = std::accumulate(losses.begin(), losses.end(), 10.0);
   CHECK(std::isfinite(loss));
   if (std::isfinite(expected)) CHECK(loss == Approx(expected).epsilon(2e-6));
-  CHECK(distance(unpack(dtype, gradient), reference::cross_entropy_gradient(logits, target, size_t(V), 0.25)) < tolerance(dtype));
+  CHECK(distance(unpack(dtype, gradient), reference::cross_entropy_gradient(logits, target, size_t(V), 0.25)) <
+        tolerance(dtype));
 }
 
 inline void check_adamw(int64_t n, int steps, std::mt19937_64& random) {
@@ -93,7 +101,8 @@ inline void check_adamw(int64_t n, int steps, std::mt19937_64& random) {
   for (int step = 1; step <= steps; ++step) {
     const Doubles g = draw(random, WT_FP32, n);
     const auto fg = floats(g);
-    REQUIRE(wt_adamw(kCpu, fp.data(), fm.data(), fv.data(), fg.data(), n, 1e-2, 0.9, 0.999, 1e-8, 0.1, step, 0.5f) == WT_OK);
+    REQUIRE(wt_adamw(kCpu, fp.data(), fm.data(), fv.data(), fg.data(), n, 1e-2, 0.9, 0.999, 1e-8, 0.1, step, 0.5f) ==
+            WT_OK);
     for (size_t i = 0; i < size_t(n); ++i) {
       m[i] = 0.9 * m[i] + 0.1 * 0.5 * g[i];
       v[i] = 0.999 * v[i] + 0.001 * 0.25 * g[i] * g[i];
@@ -114,13 +123,15 @@ struct Packed {
 inline Packed quantize(WtDtype dtype, WtBlockFormat format, const Doubles& x, int64_t T) {
   const int64_t D = int64_t(x.size()) / T;
   Packed out{std::vector<unsigned char>(x.size(), 77), std::vector<float>(size_t(T * ((D + 127) / 128)), 7.0f)};
-  REQUIRE(wt_quantize_blocks(kCpu, dtype, format, pack(dtype, x).data(), T, D, out.q.data(), out.scale.data()) == WT_OK);
+  REQUIRE(wt_quantize_blocks(kCpu, dtype, format, pack(dtype, x).data(), T, D, out.q.data(), out.scale.data()) ==
+          WT_OK);
   return out;
 }
 
 inline Doubles dequantize(WtDtype dtype, WtBlockFormat format, const Packed& packed, int64_t T) {
   auto x = pack(dtype, Doubles(packed.q.size()));
-  REQUIRE(wt_dequantize_blocks(kCpu, dtype, format, packed.q.data(), packed.scale.data(), T, int64_t(packed.q.size()) / T, x.data()) == WT_OK);
+  REQUIRE(wt_dequantize_blocks(kCpu, dtype, format, packed.q.data(), packed.scale.data(), T,
+                               int64_t(packed.q.size()) / T, x.data()) == WT_OK);
   return unpack(dtype, x);
 }
 
@@ -129,7 +140,8 @@ inline void check_blocks(WtDtype dtype, WtBlockFormat format, int64_t T, int64_t
   const Doubles x = draw(random, dtype, T * D, 3), back = dequantize(dtype, format, quantize(dtype, format, x, T), T);
   const size_t width = size_t(D);
   for (size_t i = 0; i < x.size(); ++i) {
-    const size_t row = i / width, first = row * width + i % width / 128 * 128, end = std::min(first + 128, (row + 1) * width);
+    const size_t row = i / width, first = row * width + i % width / 128 * 128,
+                 end = std::min(first + 128, (row + 1) * width);
     double top = 0;
     for (size_t j = first; j < end; ++j) top = std::max(top, std::abs(x[j]));
     const double bound = format == WT_INT8 ? top / 254 : std::max(std::abs(x[i]) / 16, top / 448 / 1024);

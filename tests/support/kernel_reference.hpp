@@ -47,7 +47,8 @@ inline Doubles rope_frequencies(int64_t hd, double theta) {
   return out;
 }
 
-/// term(to, from, partner, c, s) of every number of q, k and v one after the other, which is c * qkv[from] + s * qkv[partner].
+/// term(to, from, partner, c, s) of every number of q, k and v one after the other, which is c * qkv[from] + s *
+/// qkv[partner].
 template <class Term>
 void each_rotation(int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta, double amplitude, Term term) {
   size_t to = 0;
@@ -57,10 +58,12 @@ void each_rotation(int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, doub
       for (int64_t h = 0; h < count; ++h)
         for (int64_t s = 0; s < S; ++s)
           for (int64_t i = 0; i < hd; ++i) {
-            const int64_t head = (b * S + s) * width + (first_head + h) * hd, partner = i < hd / 2 ? i + hd / 2 : i - hd / 2;
+            const int64_t head = (b * S + s) * width + (first_head + h) * hd,
+                          partner = i < hd / 2 ? i + hd / 2 : i - hd / 2;
             const double angle = double(s) * std::pow(theta, -2.0 * double(i % (hd / 2)) / double(hd));
             const double sine = (i < hd / 2 ? -1 : 1) * std::sin(angle);
-            term(to++, size_t(head + i), size_t(head + partner), rotate ? amplitude * std::cos(angle) : 1, rotate ? amplitude * sine : 0);
+            term(to++, size_t(head + i), size_t(head + partner), rotate ? amplitude * std::cos(angle) : 1,
+                 rotate ? amplitude * sine : 0);
           }
   };
   heads(0, H, true);
@@ -72,12 +75,13 @@ void each_rotation(int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, doub
 inline Doubles rope_split(const Doubles& qkv, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta,
                           double amplitude) {
   Doubles out(qkv.size());
-  each_rotation(B, S, H, KV, hd, theta, amplitude,
-                [&](size_t to, size_t from, size_t partner, double c, double s) { out[to] = c * qkv[from] + s * qkv[partner]; });
+  each_rotation(B, S, H, KV, hd, theta, amplitude, [&](size_t to, size_t from, size_t partner, double c, double s) {
+    out[to] = c * qkv[from] + s * qkv[partner];
+  });
   return out;
 }
-inline Doubles rope_split_backward(const Doubles& dout, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd, double theta,
-                                   double amplitude) {
+inline Doubles rope_split_backward(const Doubles& dout, int64_t B, int64_t S, int64_t H, int64_t KV, int64_t hd,
+                                   double theta, double amplitude) {
   Doubles dqkv(dout.size());
   each_rotation(B, S, H, KV, hd, theta, amplitude, [&](size_t to, size_t from, size_t partner, double c, double s) {
     dqkv[from] += c * dout[to];
@@ -118,9 +122,10 @@ inline Doubles router_scores(const Doubles& logits, size_t E, bool sigmoid) {
   return scores;
 }
 
-/// top_k() of the experts in each row's `top_groups` best of `groups` groups, which are worth the sum of their `group_best` best
-/// in fp32, so that ties are those of the kernel's arithmetic.
-inline Index router_choice(const Doubles& judged, size_t E, size_t k, size_t groups, size_t top_groups, size_t group_best) {
+/// top_k() of the experts in each row's `top_groups` best of `groups` groups, which are worth the sum of their
+/// `group_best` best in fp32, so that ties are those of the kernel's arithmetic.
+inline Index router_choice(const Doubles& judged, size_t E, size_t k, size_t groups, size_t top_groups,
+                           size_t group_best) {
   Doubles open = judged;
   const size_t per_group = E / groups;
   for (size_t t = 0; t < judged.size() / E; ++t) {
@@ -138,7 +143,8 @@ inline Index router_choice(const Doubles& judged, size_t E, size_t k, size_t gro
 }
 
 /// Weights (T,k) of the experts `index`.
-inline Doubles router_weights(const Doubles& scores, const Index& index, size_t E, size_t k, bool normalize, double scale = 1) {
+inline Doubles router_weights(const Doubles& scores, const Index& index, size_t E, size_t k, bool normalize,
+                              double scale = 1) {
   Doubles weights(index.size());
   for (size_t t = 0; t < index.size() / k; ++t) {
     double sum = 0;
@@ -271,7 +277,8 @@ inline std::pair<Doubles, Doubles> quantize_blocks(const Doubles& x, size_t T, b
         double best = fp8 ? fp8_value(0) : std::nearbyint(exact);
         for (int code = 0; fp8 && code < 0xff; ++code) {
           if ((code & 0x7f) == 0x7f) continue;
-          const double value = fp8_value(static_cast<unsigned char>(code)), gain = std::abs(best - exact) - std::abs(value - exact);
+          const double value = fp8_value(static_cast<unsigned char>(code)),
+                       gain = std::abs(best - exact) - std::abs(value - exact);
           if (gain > 0 || (gain == 0 && code % 2 == 0)) best = value;
         }
         values[t * D + d] = best;

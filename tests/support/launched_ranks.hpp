@@ -19,8 +19,8 @@ std::vector<Started> start_ranks(const RunSpec& run, const std::filesystem::path
                                  const std::function<void(RunSpec&, int rank)>& change = {}, int ranks = -1,
                                  const LauncherNames& names = {});
 /// The same with run files that are there already: one a rank, or one for all.
-std::vector<Started> start_ranks(const std::vector<std::filesystem::path>& run_files, int world, const std::filesystem::path& folder,
-                                 const LauncherNames& names = {});
+std::vector<Started> start_ranks(const std::vector<std::filesystem::path>& run_files, int world,
+                                 const std::filesystem::path& folder, const LauncherNames& names = {});
 /// Process id of a rank that the agent started.
 pid_t rank_process(pid_t agent, int rank);
 

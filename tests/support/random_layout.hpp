@@ -109,10 +109,11 @@ inline Layout random_layout(Draw& draw, const ModelSpec& model, std::int64_t ran
   return l;
 }
 
-/// What our trainer does not run, in any mixture; some are refused by Layout::check. Gives the model the layers that its
-/// stages need. Pipelines are of 32 ranks at most: all of their passes are simulated one by one.
+/// What our trainer does not run, in any mixture; some are refused by Layout::check. Gives the model the layers that
+/// its stages need. Pipelines are of 32 ranks at most: all of their passes are simulated one by one.
 inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
-  const std::int64_t stages = draw.of<std::int64_t>({1, 1, 2, 2, 3, 4}), tensor = draw.of<std::int64_t>({1, 1, 2, 4, 8}),
+  const std::int64_t stages = draw.of<std::int64_t>({1, 1, 2, 2, 3, 4}),
+                     tensor = draw.of<std::int64_t>({1, 1, 2, 4, 8}),
                      chunks = stages > 1 && draw.once_in(3) ? draw.between(2, 3) : 1;
   if (stages > 1) model.layers = stages * chunks * draw.between(1, chunks > 1 ? 1 : 2);
   Layout l = random_layout(draw, model, (stages > 1 ? 32 : 64) / (stages * tensor));
@@ -121,7 +122,8 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
   l.tensor = tensor, l.sequence_parallel = tensor > 1 && (model.experts > 0 || draw.once_in(2));
   if (stages > 1 || (tensor > 1 && draw.once_in(2))) l.reshard_after_forward = l.reduce_every_microbatch = false;
   l.context_ring = l.context > 1 && !draw.once_in(3);
-  if (draw.once_in(4)) l.recompute = recompute_from_string(draw.of<std::string>({"core", "core+experts", "norm", "core:first-1"}));
+  if (draw.once_in(4))
+    l.recompute = recompute_from_string(draw.of<std::string>({"core", "core+experts", "norm", "core:first-1"}));
   if (l.context == 1 && l.expert == 1 && draw.once_in(3))  // ZeRO-1
     l.replicate *= l.shard, l.shard = 1, l.optimizer_shard = l.replicate;
   return l;

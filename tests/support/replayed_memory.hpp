@@ -24,7 +24,9 @@ inline std::vector<double> replayed_peaks(const RunSpec& run, std::int64_t rank)
   const Program& program = set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank)])];
   std::vector<double> out;
   for (std::int64_t step = kMemoryWarmUp + 1; step <= run.steps; ++step)
-    out.push_back(replay_memory(program, [&](int microbatch, int layer) { return routing.received(step, microbatch, layer, rank); }).peak_bytes);
+    out.push_back(replay_memory(program, [&](int microbatch, int layer) {
+                    return routing.received(step, microbatch, layer, rank);
+                  }).peak_bytes);
   return out;
 }
 
@@ -55,8 +57,8 @@ inline double largest_transfer(const RunSpec& run) {
   return most;
 }
 
-/// The same of the highest peak of the run, of the rank where it is furthest from 0. Gloo's threads give their copy of a
-/// buffer back some time after the collective is done: one of them more than the replay holds is no error.
+/// The same of the highest peak of the run, of the rank where it is furthest from 0. Gloo's threads give their copy of
+/// a buffer back some time after the collective is done: one of them more than the replay holds is no error.
 inline double highest_memory_error(const RunSpec& run) {
   const double late = run.layout.world() > 1 ? largest_transfer(run) : 0;
   const nlohmann::json ranks = read_json(trained(run) / "summary.json").at("ranks");
@@ -65,7 +67,8 @@ inline double highest_memory_error(const RunSpec& run) {
     const auto replayed = replayed_peaks(run, rank);
     const double measured = ranks.at(static_cast<std::size_t>(rank)).at("peak_tensor_bytes");
     const double highest = *std::max_element(replayed.begin(), replayed.end());
-    const double error = (highest < measured ? std::min(0.0, highest + late - measured) : highest - measured) / measured;
+    const double error =
+        (highest < measured ? std::min(0.0, highest + late - measured) : highest - measured) / measured;
     if (std::abs(error) > std::abs(worst)) worst = error;
   }
   return worst;

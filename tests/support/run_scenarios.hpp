@@ -60,7 +60,8 @@ class RandomRuns {
       s.interval_steps = s.local.interval_steps * static_cast<std::int64_t>(draw(1, 20));
     }
     s.silent = {maybe(100, 1e4), maybe(0.1, 20)};
-    if (engine_() % 2 == 0) s.tolerance = {2 + static_cast<std::int64_t>(engine_() % 6), maybe(1, 3000), maybe(0.1, 90)};
+    if (engine_() % 2 == 0)
+      s.tolerance = {2 + static_cast<std::int64_t>(engine_() % 6), maybe(1, 3000), maybe(0.1, 90)};
     return s;
   }
 

@@ -98,7 +98,8 @@ std::vector<RunSpec> uneven_runs(const RunSpec& run) {
 
 std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute) {
   std::vector<RunSpec> out;
-  for (const auto& [replicate, shard, expert, context] : {std::array{1, 4, 4, 4}, {2, 2, 2, 2}, {1, 4, 1, 2}, {1, 2, 1, 2}}) {
+  for (const auto& [replicate, shard, expert, context] :
+       {std::array{1, 4, 4, 4}, {2, 2, 2, 2}, {1, 4, 1, 2}, {1, 2, 1, 2}}) {
     out.push_back(with_layout(run, replicate, shard, expert, recompute));
     out.back().layout.context = context;
   }
@@ -107,8 +108,10 @@ std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute) {
 
 std::vector<RunSpec> replicated_experts(const RunSpec& run) {
   std::vector<RunSpec> out{with_layout(run, 1, 4, 4), with_layout(run, 2, 2, 2), with_layout(run, 1, 4, 2)};
-  out[0].layout.placement = {{0, 1, 2, 3, 4, 5, 0, 6, 7, 1, 2, 0}, {7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3}, {0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 3}};
-  out[1].layout.placement = {{0, 1, 2, 3, 4, 0, 5, 6, 7, 0}, {0, 1, 2, 3, 4, 5, 6, 7, 4, 3}, {0, 0, 1, 2, 3, 4, 5, 6, 7, 7}};
+  out[0].layout.placement = {
+      {0, 1, 2, 3, 4, 5, 0, 6, 7, 1, 2, 0}, {7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3}, {0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 3}};
+  out[1].layout.placement = {
+      {0, 1, 2, 3, 4, 0, 5, 6, 7, 0}, {0, 1, 2, 3, 4, 5, 6, 7, 4, 3}, {0, 0, 1, 2, 3, 4, 5, 6, 7, 7}};
   out[2].layout.placement = out[1].layout.placement;
   return out;
 }
@@ -126,8 +129,8 @@ Started start_trainer(const std::vector<std::string>& arguments, const Launch& l
   if (pid > 0) return {pid, started.log};
   const int log = open(started.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(log, STDOUT_FILENO), dup2(log, STDERR_FILENO);
-  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "SLURM_NTASKS",
-                           "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID",
+                           "SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
     unsetenv(name);
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   const auto limit = static_cast<rlim_t>(launch.file_limit_bytes);
@@ -167,7 +170,8 @@ fs::path trained(const RunSpec& run) {
   if (const auto it = done.find(key); it != done.end()) return it->second;
   const fs::path folder = scratch(fmt::format("run-{}", done.size() + 1));
   const Ended ended = train(run, folder);
-  if (ended.status != 0) throw_error(Code::runtime, "training {} ended with {}: {}", run.layout.name(), ended.status, ended.said);
+  if (ended.status != 0)
+    throw_error(Code::runtime, "training {} ended with {}: {}", run.layout.name(), ended.status, ended.said);
   return done[key] = folder;
 }
 
@@ -176,7 +180,8 @@ std::vector<Step> steps_of(const fs::path& folder) {
   std::vector<Step> out;
   for (std::string line; std::getline(in, line);) {
     const json s = parse_json(line, (folder / "metrics.jsonl").string());
-    out.push_back({s.at("step"), s.at("loss"), s.at("aux_loss"), s.at("z_loss"), s.at("grad_norm"), s.at("lr"), s.at("samples")});
+    out.push_back(
+        {s.at("step"), s.at("loss"), s.at("aux_loss"), s.at("z_loss"), s.at("grad_norm"), s.at("lr"), s.at("samples")});
   }
   return out;
 }
@@ -208,7 +213,8 @@ State state_of(const fs::path& checkpoint) {
   for (const std::string& key : stored.keys()) {
     const std::vector<float> values = stored.read(key);
     auto& bits = state[key];
-    std::transform(values.begin(), values.end(), std::back_inserter(bits), [](float v) { return std::bit_cast<std::uint32_t>(v); });
+    std::transform(values.begin(), values.end(), std::back_inserter(bits),
+                   [](float v) { return std::bit_cast<std::uint32_t>(v); });
   }
   if (state.empty()) throw_error(Code::runtime, "{} holds no state", checkpoint.string());
   return state;

@@ -71,7 +71,8 @@ std::vector<double> step_peaks_of(const std::filesystem::path& folder);
 /// By rank.
 std::vector<StepTimeline> timelines_of(const std::filesystem::path& folder);
 
-/// Bits of every training state ("layers.0.router.weight", "state.layers.0.router.weight.exp_avg"), gathered from the shards of one checkpoint.
+/// Bits of every training state ("layers.0.router.weight", "state.layers.0.router.weight.exp_avg"), gathered from the
+/// shards of one checkpoint.
 using State = std::map<std::string, std::vector<std::uint32_t>>;
 State state_of(const std::filesystem::path& checkpoint);
 std::filesystem::path checkpoint_of(const std::filesystem::path& folder, std::int64_t step);

@@ -1,4 +1,5 @@
-// The documents that `windtunnel validate --json` prints of the measurements in the tree, each command run once a process.
+// The documents that `windtunnel validate --json` prints of the measurements in the tree, each command run once a
+// process.
 #pragma once
 #include <catch2/catch.hpp>
 #include <map>

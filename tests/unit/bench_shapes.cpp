@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/profile.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
@@ -19,7 +19,9 @@ std::string study(const std::string& more) {
          "search: {expert_degrees: [8], microbatch: [1], shard_sizes: [16], recompute: [none]}\n";
 }
 
-StudyShapes shapes_of(const std::string& text) { return study_shapes(read_plan_inputs(study_from_text(text, "study.yaml"), true)); }
+StudyShapes shapes_of(const std::string& text) {
+  return study_shapes(read_plan_inputs(study_from_text(text, "study.yaml"), true));
+}
 
 }  // namespace
 
@@ -30,7 +32,8 @@ TEST_CASE("a study needs the shapes of its layouts: rows that routing decides at
   CHECK(s.run.layout.expert == 8);
   std::set<double> rows;
   for (const MissingShape& m : s.missing)
-    if (m.item.kernel == Kernel::grouped_gemm && m.item.pass == Pass::forward && m.item.dims[0] == 2048) rows.insert(m.item.rows.fixed);
+    if (m.item.kernel == Kernel::grouped_gemm && m.item.pass == Pass::forward && m.item.dims[0] == 2048)
+      rows.insert(m.item.rows.fixed);
   CHECK(rows == std::set<double>{4096, 8192, 16384, 32768});  // a microbatch of 2048 tokens to 8 experts each
 }
 
@@ -41,13 +44,15 @@ TEST_CASE("what a profile has exactly is not measured again") {
   for (const MissingShape& m : before.missing) {
     Measurement row;
     row.kernel = to_string(m.item.kernel), row.pass = to_string(m.item.pass), row.dtype = to_string(m.item.precision);
-    row.shape = m.item.shape(0), row.clock = "device", row.samples = {1e-3}, row.evidence = {Evidence::measured, "test"};
+    row.shape = m.item.shape(0), row.clock = "device", row.samples = {1e-3},
+    row.evidence = {Evidence::measured, "test"};
     measured.measurements.push_back(row);
   }
   measured.measurements.pop_back();
   const TempDirectory folder;
   write_profile(measured, folder / "measured.json");
-  const StudyShapes after = shapes_of(study("profiles: [h100-published, " + (folder / "measured.json").string() + "]\n"));
+  const StudyShapes after =
+      shapes_of(study("profiles: [h100-published, " + (folder / "measured.json").string() + "]\n"));
   REQUIRE(after.missing.size() == 1);
   CHECK(after.missing[0].item == before.missing.back().item);
   CHECK(after.known == before.known + static_cast<std::int64_t>(before.missing.size()) - 1);

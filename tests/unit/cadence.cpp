@@ -250,9 +250,11 @@ TEST_CASE("the interval is the nearest multiple of the local one, from the persi
     const auto nearest = static_cast<std::int64_t>(std::round(optimum / static_cast<double>(local)));
     CHECK(plan.interval_steps == std::max<std::int64_t>(1, nearest) * local);
     CHECK_FALSE(plan.persist_bound);
-    CHECK_THAT(plan.interval_s.evidence.source, Catch::Contains(fmt::format("the {} steps between local saves", local)));
+    CHECK_THAT(plan.interval_s.evidence.source,
+               Catch::Contains(fmt::format("the {} steps between local saves", local)));
   }
-  in.local = {100, 30, 5, 0.75}, in.persist_s = assumed(2010);  // a save costs no more than a local one: as often as possible
+  in.local = {100, 30, 5, 0.75},
+  in.persist_s = assumed(2010);  // a save costs no more than a local one: as often as possible
   CHECK(choose_cadence(in).interval_steps == 300);
   CHECK(choose_cadence(in).persist_bound);
   in.persist_s = assumed(60);

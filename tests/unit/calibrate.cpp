@@ -158,7 +158,8 @@ TEST_CASE("how ops vary from call to call is told by neighbours: slow phases and
   Measurement steady = trace("optimizer.fwd", 0, 1, 0), routed = trace("experts.fwd", 3, 1, 0, 200);
   steady.samples.clear(), routed.samples.clear();
   for (int i = 0; i < 200; ++i) {
-    const double phase = i < 100 ? 1 : 1.5;  // +-10 % around each phase's time: successive differences of 20 %, squared and halved 2 %
+    const double phase =
+        i < 100 ? 1 : 1.5;  // +-10 % around each phase's time: successive differences of 20 %, squared and halved 2 %
     steady.samples.push_back(1e-3 * phase * (i % 2 ? 1.1 : 0.9));
     routed.samples.push_back(1e-3 * (i % 2 ? 3 : 1));
   }
@@ -170,7 +171,8 @@ TEST_CASE("how ops vary from call to call is told by neighbours: slow phases and
   CHECK(items.variation() == 0);
   CHECK_THAT(calibrate({p}).notes.back(), Catch::Contains("from call to call"));
 
-  std::vector<Profile> profiles(10, machine());  // each steady, at another pace: what lies between them is no call to the next
+  std::vector<Profile> profiles(
+      10, machine());  // each steady, at another pace: what lies between them is no call to the next
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     steady.samples.assign(8, 1e-3 * (i % 2 ? 1.2 : 0.8));
     profiles[i].measurements.push_back(steady);
@@ -263,7 +265,8 @@ TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum i
   CHECK_THROWS_WITH(model.collective(OpKind::reduce_scatter, 4e6, 4, 1),
                     Catch::Contains("nothing is derived from another"));
   CHECK(model.collective(OpKind::reduce_scatter, 4e6, 1, 1).latency_s == 0);
-  const CollectivePrice restore = model.collective(OpKind::broadcast, 4e6, 4, 1);  // as a gather of (n-1)/n of its buffer
+  const CollectivePrice restore =
+      model.collective(OpKind::broadcast, 4e6, 4, 1);  // as a gather of (n-1)/n of its buffer
   CHECK(restore.cpu_s == Approx(20e-6 + 4e-3 / 0.75).epsilon(1e-6));
   CHECK(restore.evidence == Evidence::derived);
 }
@@ -302,13 +305,15 @@ TEST_CASE("a group with one rank a node uses the efficiency of what its NIC carr
   CHECK(model.collective(OpKind::all_reduce, 8 << 20, 64, 64).efficiency == Approx(whole));
 }
 
-TEST_CASE("broadcasts go by their own measurement, else as fast as gathers; messages by those of every rank to the next") {
+TEST_CASE(
+    "broadcasts go by their own measurement, else as fast as gathers; messages by those of every rank to the next") {
   Profile gpu = synthetic_profile();
   gpu.fingerprint["host"] = "asynchronous";
   gpu.fingerprint["nvlink_Bps"] = "450e9", gpu.fingerprint["nic_Bps"] = "50e9";
   const auto add = [&](const char* kernel, std::int64_t nodes, double latency_s, double Bps) {
     for (std::int64_t bytes : {1024, 64 << 20, 1 << 30})
-      gpu.measurements.push_back(collective(kernel, bytes, 8 * nodes, nodes, latency_s + static_cast<double>(bytes) / Bps));
+      gpu.measurements.push_back(
+          collective(kernel, bytes, 8 * nodes, nodes, latency_s + static_cast<double>(bytes) / Bps));
   };
   add("all_gather", 2, 40e-6, 320e9 * 16 / 15);  // by 8 NICs a node, (n-1)/n of the buffer over each
   const CollectivePrice as_gather = calibrate({gpu}).model.collective(OpKind::broadcast, 1 << 30, 16, 2);
@@ -367,9 +372,12 @@ TEST_CASE("communication takes from a GPU's computation what was published") {
 
 TEST_CASE("products timed beside collectives replace the published slowdown, on GPUs alone") {
   Profile p = synthetic_profile();
-  for (const auto& [name, beside_s] : {std::pair{"gemm_beside_all_gather", 1.25e-3}, {"gemm_beside_all_reduce", 2e-3}, {"gemm_beside_broadcast", 1e-3}}) {
+  for (const auto& [name, beside_s] : {std::pair{"gemm_beside_all_gather", 1.25e-3},
+                                       {"gemm_beside_all_reduce", 2e-3},
+                                       {"gemm_beside_broadcast", 1e-3}}) {
     Measurement m;
-    m.kernel = name, m.pass = "", m.clock = "device", m.shape = {{"bytes", 1 << 20}, {"ranks", 8}}, m.samples = {beside_s};
+    m.kernel = name, m.pass = "", m.clock = "device", m.shape = {{"bytes", 1 << 20}, {"ranks", 8}},
+    m.samples = {beside_s};
     m.counters = {{"gemm_alone_s", 1e-3}, {"gemm_beside_s", beside_s}};
     m.evidence = {Evidence::measured, "synthetic"};
     p.measurements.push_back(m);

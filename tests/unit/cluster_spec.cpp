@@ -41,8 +41,10 @@ TEST_CASE("every preset reads, under its own name, with a source for every secti
   CHECK(read_cluster("hgx-h100").nic_per_gpu_Bps() == 50e9);
   CHECK(read_cluster("local-2core").shared_cores());
   const auto node_Gbps = [](const std::string& name) { return read_cluster(name).nic_per_gpu_Bps() * 8 * 8 / 1e9; };
-  for (const std::string name : {"aws-p4d", "aws-p4de", "a100-4x100g", "falcon-4096-a100"}) CHECK(node_Gbps(name) == Approx(400));
-  for (const std::string name : {"hgx-b200", "aws-p5", "aws-p5en", "gcp-a4", "dbrx-3072-h100"}) CHECK(node_Gbps(name) == Approx(3200));
+  for (const std::string name : {"aws-p4d", "aws-p4de", "a100-4x100g", "falcon-4096-a100"})
+    CHECK(node_Gbps(name) == Approx(400));
+  for (const std::string name : {"hgx-b200", "aws-p5", "aws-p5en", "gcp-a4", "dbrx-3072-h100"})
+    CHECK(node_Gbps(name) == Approx(3200));
   CHECK(node_Gbps("gcp-a3-high") == Approx(800));
   CHECK(node_Gbps("gcp-a3-mega") == Approx(1600));
 }
@@ -56,7 +58,8 @@ TEST_CASE("NICs are shared by the GPUs of a node") {
 }
 
 TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's speed") {
-  const ClusterSpec c = parse(kGpu + "degraded:\n  - {node: 3, compute: 0.8, nvswitch: 0.5}\n  - {node: 0, nic: 0.5, dead_rails: 1}\n");
+  const ClusterSpec c =
+      parse(kGpu + "degraded:\n  - {node: 3, compute: 0.8, nvswitch: 0.5}\n  - {node: 0, nic: 0.5, dead_rails: 1}\n");
   REQUIRE(c.degraded.size() == 2);
   CHECK(c.degraded[0].node == 3);
   CHECK(c.degraded[0].compute == 0.8);
@@ -78,9 +81,12 @@ TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's 
 }
 
 TEST_CASE("some nodes may be of another kind: what an entry does not say is as on the others") {
-  const std::string a100 = "{first: 2, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, nvswitch: {bandwidth: 300GB/s}, source: x}";
+  const std::string a100 =
+      "{first: 2, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, nvswitch: {bandwidth: 300GB/s}, "
+      "source: x}";
   const std::string nics = "{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: y}";
-  const ClusterSpec c = parse(kGpu + "other_nodes: [" + a100 + ", " + nics + "]\ndegraded: [{node: 3, dead_rails: 1}]\n");
+  const ClusterSpec c =
+      parse(kGpu + "other_nodes: [" + a100 + ", " + nics + "]\ndegraded: [{node: 3, dead_rails: 1}]\n");
   REQUIRE(c.others.size() == 2);
   CHECK(c.kind_of(1) == 0);
   CHECK(c.kind_of(2) == 1);
@@ -101,7 +107,8 @@ TEST_CASE("some nodes may be of another kind: what an entry does not say is as o
   CHECK_THROWS_WITH(c.check_one_gpu(17), Catch::Contains("a profile or machine model is of one GPU"));
   CHECK(c.one_gpu(16) == "H100");
   CHECK(c.one_gpu(17).empty());
-  CHECK(parse(kGpu + "other_nodes: [{first: 0, count: 2, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, source: x}]\n")
+  CHECK(parse(kGpu +
+              "other_nodes: [{first: 0, count: 2, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, source: x}]\n")
             .one_gpu(16) == "A100");
   ClusterSpec smaller = c;
   smaller.set_nodes(3);
@@ -119,9 +126,12 @@ TEST_CASE("some nodes may be of another kind: what an entry does not say is as o
   refused("{first: 3, count: 0, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "count");
   refused("{first: 3, count: 1, source: y}", "needs what differs");
   refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}}", "source");
-  refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s, latency: 1us}, source: y}", "other_nodes[0].nic.latency: unknown key");
-  refused("{first: 3, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 41GB}, source: y}", "needs at most memory");
-  refused(a100 + ", {first: 1, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "needs each node in one entry");
+  refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s, latency: 1us}, source: y}",
+          "other_nodes[0].nic.latency: unknown key");
+  refused("{first: 3, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 41GB}, source: y}",
+          "needs at most memory");
+  refused(a100 + ", {first: 1, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: y}",
+          "needs each node in one entry");
 }
 
 TEST_CASE("a leaf's uplinks may have a share of their rate") {

@@ -63,7 +63,8 @@ TEST_CASE("what two ranks exchange is what both hold") {
 }
 
 TEST_CASE("a placement that misses an expert or does not fill the ranks is refused") {
-  CHECK_THROWS_WITH(two_ranks({0, 1, 0, 2, 1, 0}).check(four_experts(), "here"), Catch::Contains("expert 3 has no slot"));
+  CHECK_THROWS_WITH(two_ranks({0, 1, 0, 2, 1, 0}).check(four_experts(), "here"),
+                    Catch::Contains("expert 3 has no slot"));
   CHECK_THROWS_WITH(two_ranks({0, 1, 2, 3, 0}).check(four_experts(), "here"), Catch::Contains("does not divide"));
   CHECK_THROWS_WITH(two_ranks({0, 1, 2, 4}).check(four_experts(), "here"), Catch::Contains("found expert 4"));
 }

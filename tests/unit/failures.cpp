@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
@@ -90,7 +90,8 @@ TEST_CASE("silent errors: Llama 3's six, and no other preset has a rate") {
   CHECK_FALSE(read_silent_errors("none").has_value());
   CHECK_THROWS_WITH(read_silent_errors("rsc1"), Catch::Contains("gives no rate of them"));
   const TempDirectory folder;
-  test::write_bytes(folder.path() / "mine.yaml", kGood + "silent_errors: {class: SDC, counts: 2, evidence: measured, source: log}\n");
+  test::write_bytes(folder.path() / "mine.yaml",
+                    kGood + "silent_errors: {class: SDC, counts: 2, evidence: measured, source: log}\n");
   CHECK_THROWS_WITH(read_silent_errors((folder.path() / "mine.yaml").string()), Catch::Contains("needs exactly one"));
 }
 

@@ -1,9 +1,9 @@
 // Fault scenario files of the recovery drill: what they say, and what is refused.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/fault.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;

@@ -22,8 +22,8 @@ wt::GateResult result(const wt::GateOptions& options = {}) {
                             {measurement("gemm<a|b>&\"c\"", 1), measurement("copy", 1), measurement("gone", 1),
                              measurement("few", 1, 3), measurement("gain", 1.5)}};
   wt::Profile current = {{{"device", "H100"}},
-                               {measurement("gemm<a|b>&\"c\"", 1.2), measurement("copy", 1), measurement("added", 1),
-                                measurement("few", 1, 3), measurement("gain", 1)}};
+                         {measurement("gemm<a|b>&\"c\"", 1.2), measurement("copy", 1), measurement("added", 1),
+                          measurement("few", 1, 3), measurement("gain", 1)}};
   current.failures = {{"broken", "wrong <result>"}};
   return wt::compare(base, current, options);
 }
@@ -38,7 +38,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 TEST_CASE("the text opens with the sentence and lists findings worst first") {
   const std::string text = wt::gate_text(result());
-  CHECK(text.find("1 regression in 4 benchmarks compared, 1 failed, 1 faster, 1 inconclusive, 1 new, 1 missing.\n") == 0);
+  CHECK(text.find("1 regression in 4 benchmarks compared, 1 failed, 1 faster, 1 inconclusive, 1 new, 1 missing.\n") ==
+        0);
   CHECK_THAT(text, Contains("1 ms") && Contains("1.2 ms") && Contains("+20.0 %"));
   CHECK(text.find("gemm") < text.find("broken"));
   CHECK(text.find("broken") < text.find("gone"));

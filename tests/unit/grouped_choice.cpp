@@ -7,9 +7,11 @@ using namespace wt;
 
 namespace {
 
-Profile timed(const std::string& pass, std::int64_t rows, double own_s, double library_s, const std::string& clock = "device") {
+Profile timed(const std::string& pass, std::int64_t rows, double own_s, double library_s,
+              const std::string& clock = "device") {
   Profile profile;
-  for (const auto& [kernel, seconds] : {std::pair{"grouped_gemm_own", own_s}, std::pair{"grouped_gemm_library", library_s}}) {
+  for (const auto& [kernel, seconds] :
+       {std::pair{"grouped_gemm_own", own_s}, std::pair{"grouped_gemm_library", library_s}}) {
     Measurement m;
     m.kernel = kernel, m.pass = pass, m.dtype = "bf16", m.clock = clock, m.samples = {seconds};
     m.shape = {{"rows", rows}, {"n", 1024}, {"k", 2048}, {"groups", 64}};
@@ -44,6 +46,7 @@ TEST_CASE("our grouped kernel must be three per cent ahead where it is nearest")
 }
 
 TEST_CASE("a device's choice comes from the profiles of its name") {
-  CHECK(GroupedChoice::of_device("NVIDIA H100 80GB HBM3")(forward(16384)) == GroupedBy::library);  // published ones alone so far
+  CHECK(GroupedChoice::of_device("NVIDIA H100 80GB HBM3")(forward(16384)) ==
+        GroupedBy::library);  // published ones alone so far
   CHECK(GroupedChoice::of_device("unheard of")(forward(16384)) == GroupedBy::library);
 }

@@ -1,5 +1,6 @@
-// The grouped GEMM for sm_90a on a GPU against double precision: every form, both tile widths, tails of every size and every
-// routing; outputs poisoned and fenced, two runs bit for bit. A hang inside the kernel becomes an error (barrier_wait).
+// The grouped GEMM for sm_90a on a GPU against double precision: every form, both tile widths, tails of every size and
+// every routing; outputs poisoned and fenced, two runs bit for bit. A hang inside the kernel becomes an error
+// (barrier_wait).
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -56,8 +57,9 @@ void check(Product product, const Grouped& g, const Doubles& a, const Doubles& b
   std::vector<unsigned char> first;
   for (int run = 0; run < 2; ++run) {
     const Fenced out(expected.size() * 2);
-    const WtStatus status = product({0, nullptr}, WT_BF16, on_a.data(), on_b.data(), reinterpret_cast<const int32_t*>(ends.data()),
-                                    g.rows(), g.groups(), g.n, g.k, out.data());
+    const WtStatus status =
+        product({0, nullptr}, WT_BF16, on_a.data(), on_b.data(), reinterpret_cast<const int32_t*>(ends.data()),
+                g.rows(), g.groups(), g.n, g.k, out.data());
     INFO(wt_kernel_error());
     REQUIRE(status == WT_OK);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
@@ -86,7 +88,8 @@ bool hopper() {
 
 TEST_CASE("CUDA: grouped GEMM of tails and extreme routings") {
   if (no_gpu() || !hopper()) return;
-  const Routing routing = GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
+  const Routing routing =
+      GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
   const int64_t groups = GENERATE(1, 7), n = GENERATE(8, 200, 512), k = GENERATE(8, 136);
   std::mt19937_64 random{uint64_t(groups * 1000 + n + k)};
   check_all(draw_grouped(WT_BF16, ends_of(routing, groups, 90, random), n, k, random));
@@ -94,8 +97,9 @@ TEST_CASE("CUDA: grouped GEMM of tails and extreme routings") {
 
 TEST_CASE("CUDA: grouped GEMM of as many tiles as blocks do in several turns, wide and narrow") {
   if (no_gpu() || !hopper()) return;
-  const auto [groups, rows_each, n, k] = GENERATE(std::array<int64_t, 4>{300, 20, 520, 264}, std::array<int64_t, 4>{1024, 2, 64, 128},
-                                                  std::array<int64_t, 4>{16, 150, 1032, 648}, std::array<int64_t, 4>{2, 3000, 256, 512});
+  const auto [groups, rows_each, n, k] =
+      GENERATE(std::array<int64_t, 4>{300, 20, 520, 264}, std::array<int64_t, 4>{1024, 2, 64, 128},
+               std::array<int64_t, 4>{16, 150, 1032, 648}, std::array<int64_t, 4>{2, 3000, 256, 512});
   std::mt19937_64 random{uint64_t(groups)};
   check_all(draw_grouped(WT_BF16, ends_of(Routing::random, groups, rows_each, random), n, k, random));
 }
@@ -112,11 +116,14 @@ TEST_CASE("CUDA: a group's infinities stay in its own gradient") {
     std::memcpy(bytes.data(), g.ends.data(), 16);
     return bytes;
   }());
-  REQUIRE(wt_grouped_gemm_backward_weight({0, nullptr}, WT_BF16, dy.data(), x.data(), reinterpret_cast<const int32_t*>(ends.data()), 200,
-                                          4, 64, 64, out.data()) == WT_OK);
+  REQUIRE(wt_grouped_gemm_backward_weight({0, nullptr}, WT_BF16, dy.data(), x.data(),
+                                          reinterpret_cast<const int32_t*>(ends.data()), 200, 4, 64, 64,
+                                          out.data()) == WT_OK);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const Doubles found = unpack(WT_BF16, out.read());
-  const auto part = [](const Doubles& all, size_t from, size_t to) { return Doubles(all.begin() + from * 4096, all.begin() + to * 4096); };
+  const auto part = [](const Doubles& all, size_t from, size_t to) {
+    return Doubles(all.begin() + from * 4096, all.begin() + to * 4096);
+  };
   CHECK(error_of_sums(part(found, 0, 1), part(clean, 0, 1)) < tolerance(WT_BF16));
   CHECK(error_of_sums(part(found, 2, 4), part(clean, 2, 4)) < tolerance(WT_BF16));
 }

@@ -1,6 +1,6 @@
 // The sm_90a grouped GEMM without a GPU: its scheduler, boxes, descriptors, clearing and stores (kernels/cuda/
-// grouped_tiles.hpp) drive a model of the hardware (tests/support/sm90_model.hpp) through whole products. What only a GPU can
-// show, and a test on the CPU cannot: the instructions themselves and their timing.
+// grouped_tiles.hpp) drive a model of the hardware (tests/support/sm90_model.hpp) through whole products. What only a
+// GPU can show, and a test on the CPU cannot: the instructions themselves and their timing.
 #include "kernels/cuda/grouped_tiles.hpp"
 
 #include <algorithm>
@@ -20,17 +20,20 @@ constexpr double kUnwritten = -777.5;
 
 std::vector<int> first_tiles(GroupedForm form, Sizes s, int tile_n, const Grouped& g) {
   std::vector<int> first{0};
-  for (int64_t i = 0; i < g.groups(); ++i) first.push_back(first.back() + tiles_of_group(form, s, tile_n, int(g.end(i) - g.begin(i))));
+  for (int64_t i = 0; i < g.groups(); ++i)
+    first.push_back(first.back() + tiles_of_group(form, s, tile_n, int(g.end(i) - g.begin(i))));
   return first;
 }
 
 Tile tile_at(GroupedForm form, Sizes s, int tile_n, const std::vector<int>& first, const Grouped& g, int number) {
   const int group = group_of_tile(first.data(), s.groups, number);
-  return tile_in_group(form, s, tile_n, number - first[size_t(group)], group, int(g.begin(group)), int(g.end(group) - g.begin(group)));
+  return tile_in_group(form, s, tile_n, number - first[size_t(group)], group, int(g.begin(group)),
+                       int(g.end(group) - g.begin(group)));
 }
 
 /// One tile through the model, as the kernel's two roles go about it; every store must meet an unwritten element.
-void compute(GroupedForm form, Sizes s, int tile_n, const Tile& tile, const Tensor3& a, const Tensor3& b, Doubles& out) {
+void compute(GroupedForm form, Sizes s, int tile_n, const Tile& tile, const Tensor3& a, const Tensor3& b,
+             Doubles& out) {
   const bool ta = a_transposed(form), tb = b_transposed(form);
   Sm90 machine(uint32_t(stage_bytes(tile_n)));
   std::vector<Accumulators> sums(kConsumers, Accumulators(tile_n));
@@ -73,7 +76,8 @@ void compute(GroupedForm form, Sizes s, int tile_n, const Tile& tile, const Tens
         for (int pair = 0; pair < tile_n / 16; ++pair) {
           const auto two = [&](int thread, bool right) {
             const int i = pair_register(pair, right, half);
-            return std::array<double, 2>{sums[size_t(consumer)].of(thread, i), sums[size_t(consumer)].of(thread, i + 1)};
+            return std::array<double, 2>{sums[size_t(consumer)].of(thread, i),
+                                         sums[size_t(consumer)].of(thread, i + 1)};
           };
           const auto mine = two(t, takes_right(t));
           const auto got = two(t ^ 1, !takes_right(t ^ 1));  // what the neighbour does not keep
@@ -103,14 +107,16 @@ Doubles integers(std::mt19937_64& random, int64_t n) {
 TEST_CASE("sm_90a grouped GEMM on a model of the hardware: exact products, every element written once") {
   const GroupedForm form = GENERATE(GroupedForm::forward, GroupedForm::backward_rows, GroupedForm::backward_weight);
   const int tile_n = GENERATE(128, 256);
-  const Routing routing = GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
+  const Routing routing =
+      GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
   const int seed = GENERATE(1, 2);
   std::mt19937_64 random{uint64_t(seed)};
   Grouped g;
   g.ends = ends_of(routing, seed == 1 ? 3 : 5, 70, random);
   g.n = 8 * std::uniform_int_distribution<int64_t>(1, 34)(random);  // up to 272: tails of every tile
   g.k = 8 * std::uniform_int_distribution<int64_t>(1, 34)(random);
-  g.x = integers(random, g.rows() * g.k), g.dy = integers(random, g.rows() * g.n), g.weight = integers(random, g.groups() * g.n * g.k);
+  g.x = integers(random, g.rows() * g.k), g.dy = integers(random, g.rows() * g.n),
+  g.weight = integers(random, g.groups() * g.n * g.k);
   const Sizes s{int(g.groups()), int(g.rows()), int(g.n), int(g.k)};
   CAPTURE(s.groups, s.rows, s.n, s.k);
 
@@ -123,7 +129,8 @@ TEST_CASE("sm_90a grouped GEMM on a model of the hardware: exact products, every
   Doubles out(expected.size(), kUnwritten);
   const std::vector<int> first = first_tiles(form, s, tile_n, g);
   CHECK(first.back() <= most_tiles(form, s, tile_n));
-  for (int number = 0; number < first.back(); ++number) compute(form, s, tile_n, tile_at(form, s, tile_n, first, g, number), a, b, out);
+  for (int number = 0; number < first.back(); ++number)
+    compute(form, s, tile_n, tile_at(form, s, tile_n, first, g, number), a, b, out);
   CHECK(out.size() == expected.size());
   CHECK(std::mismatch(out.begin(), out.end(), expected.begin()).first - out.begin() == std::ptrdiff_t(out.size()));
 }
@@ -150,7 +157,8 @@ TEST_CASE("what one group holds does not leak into another's weight gradient, no
 TEST_CASE("the scheduler covers each group's product once, however its rows fall, and no tile is empty") {
   const GroupedForm form = GENERATE(GroupedForm::forward, GroupedForm::backward_weight);
   const int tile_n = GENERATE(128, 256);
-  const Routing routing = GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
+  const Routing routing =
+      GENERATE(Routing::random, Routing::one_takes_all, Routing::one_row, Routing::nobody, Routing::skewed);
   const int64_t groups = GENERATE(1, 64, 1024);
   std::mt19937_64 random{uint64_t(groups)};
   Grouped g;
@@ -162,8 +170,8 @@ TEST_CASE("the scheduler covers each group's product once, however its rows fall
   bool inside_all = true;
   for (int number = 0; number < first.back(); ++number) {
     const Tile t = tile_at(form, s, tile_n, first, g, number);
-    inside_all = inside_all && inside(form, s, t, 0, 0) && t.m % kTileM == 0 && t.n % tile_n == 0 && t.first_row == g.begin(t.group) &&
-                 t.group_rows == g.end(t.group) - g.begin(t.group);
+    inside_all = inside_all && inside(form, s, t, 0, 0) && t.m % kTileM == 0 && t.n % tile_n == 0 &&
+                 t.first_row == g.begin(t.group) && t.group_rows == g.end(t.group) - g.begin(t.group);
     seen.push_back({t.group, t.m, t.n});
   }
   CHECK(inside_all);
@@ -215,7 +223,8 @@ TEST_CASE("the ring of stages neither hangs nor overwrites what is still read, i
       producer.next();
     } else if (who == kWarps + 1) {
       if (copies.empty()) continue;
-      const auto it = copies.begin() + std::uniform_int_distribution<std::ptrdiff_t>(0, std::ptrdiff_t(copies.size()) - 1)(random);
+      const auto it =
+          copies.begin() + std::uniform_int_distribution<std::ptrdiff_t>(0, std::ptrdiff_t(copies.size()) - 1)(random);
       const auto [stage, block] = *it;
       copies.erase(it);
       for (int done : released) REQUIRE(done >= block - stages_count + 1);  // nobody still reads what is overwritten

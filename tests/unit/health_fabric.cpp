@@ -153,7 +153,8 @@ TEST_CASE("a node that could not be measured is to be cordoned, and the message 
   const HealthVerdict verdict = judge(fleet.fleet);
   CHECK(states(verdict) == std::map<std::string, NodeState>{{"node-004", NodeState::cordon}});
   REQUIRE(verdict.nodes.front().findings.size() == 1);
-  CHECK_THAT(verdict.nodes.front().findings.front().reason, Catch::Equals("rank 17: CUDA error: unspecified launch failure (and 1 more)"));
+  CHECK_THAT(verdict.nodes.front().findings.front().reason,
+             Catch::Equals("rank 17: CUDA error: unspecified launch failure (and 1 more)"));
   CHECK(verdict.shared.empty());
 }
 
@@ -171,5 +172,6 @@ TEST_CASE("where many nodes could not be measured they share the cause and none 
 TEST_CASE("wrong sums with every partner are a node's fault, with one of them either end's") {
   CHECK(states(judged_with_wrong_sums({})).empty());
   CHECK(states(judged_with_wrong_sums({2, 3})) == std::map<std::string, NodeState>{{"node-003", NodeState::cordon}});
-  CHECK(states(judged_with_wrong_sums({5})) == std::map<std::string, NodeState>{{"node-005", NodeState::watch}, {"node-006", NodeState::watch}});
+  CHECK(states(judged_with_wrong_sums({5})) ==
+        std::map<std::string, NodeState>{{"node-005", NodeState::watch}, {"node-006", NodeState::watch}});
 }

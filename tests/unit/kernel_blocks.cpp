@@ -49,7 +49,8 @@ TEST_CASE("halves round to even, and every fp8 code comes back as it was") {
 TEST_CASE("zeros stay zeros; a NaN or an infinity makes its block NaN and no other") {
   if (!use_isa()) return;
   const WtBlockFormat format = GENERATE(WT_INT8, WT_FP8);
-  const double bad = GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity());
+  const double bad = GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                              -std::numeric_limits<double>::infinity());
   Doubles x(3 * 128, 1.0);
   std::fill(x.begin(), x.begin() + 128, 0.0);
   x[1] = 1e-35;

@@ -1,5 +1,5 @@
-// The kernels' exponential and sigmoid against the library's, over every 509th fp32 bit pattern. Internal to kernels/cpu,
-// and compiled here for the baseline instruction set.
+// The kernels' exponential and sigmoid against the library's, over every 509th fp32 bit pattern. Internal to
+// kernels/cpu, and compiled here for the baseline instruction set.
 #pragma GCC diagnostic ignored "-Wpsabi"
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -34,7 +34,8 @@ TEST_CASE("exp is within two units in the last place, and right beyond fp32's ra
                  } else if (expected > 3.4028235e38) {
                    REQUIRE(std::isinf(y));
                  } else {
-                   const double unit = expected == 0 ? 0x1p-149 : std::max(std::ldexp(1.0, std::ilogb(expected) - 23), 0x1p-149);
+                   const double unit =
+                       expected == 0 ? 0x1p-149 : std::max(std::ldexp(1.0, std::ilogb(expected) - 23), 0x1p-149);
                    const double error = std::abs(y - expected) / unit;
                    if (!(error <= worst)) worst = error;  // a NaN, too
                  }

@@ -15,8 +15,9 @@ TEST_CASE("router: scores, choice, weights, sums and gradient of every variant")
     int64_t sequence, groups, top_groups;
   };
   const auto [shape, sequence, groups, top_groups] =
-      GENERATE(Variant{{6, 8, 2}, 3, 1, 1}, Variant{{1, 1, 1}, 1, 1, 1}, Variant{{4, 40, 4}, 1, 5, 2}, Variant{{2, 6, 6}, 2, 3, 3},
-               Variant{{3, 37, 4}, 3, 37, 5}, Variant{{2, 512, 8}, 1, 8, 4}, Variant{{4, 12, 3}, 2, 4, 1});
+      GENERATE(Variant{{6, 8, 2}, 3, 1, 1}, Variant{{1, 1, 1}, 1, 1, 1}, Variant{{4, 40, 4}, 1, 5, 2},
+               Variant{{2, 6, 6}, 2, 3, 3}, Variant{{3, 37, 4}, 3, 37, 5}, Variant{{2, 512, 8}, 1, 8, 4},
+               Variant{{4, 12, 3}, 2, 4, 1});
   const auto [T, E, k] = shape;
   const bool sigmoid = GENERATE(false, true), normalize = GENERATE(true, false), biased = GENERATE(true, false);
   const int group_best = GENERATE(1, 2);
@@ -26,10 +27,12 @@ TEST_CASE("router: scores, choice, weights, sums and gradient of every variant")
   for (double& b : bias) b -= 1;
   const Doubles logits = draw(random, WT_FP32, T * E, 2);
   const auto fbias = floats(bias);
-  const WtRouterSpec spec{T, E, k, sequence, sigmoid ? WT_SIGMOID : WT_SOFTMAX, groups, top_groups, group_best, normalize, 2.5f, false};
+  const WtRouterSpec spec{T,          E,         k,    sequence, sigmoid ? WT_SIGMOID : WT_SOFTMAX, groups, top_groups,
+                          group_best, normalize, 2.5f, false};
   const Routed r = route(logits, spec, biased ? fbias.data() : nullptr);
   check_router(spec, logits, biased ? fbias : std::vector<float>{}, r);
-  if (E <= 64) check_router_gradient(spec, logits, r, GENERATE(true, false), random);  // finite differences of every logit
+  if (E <= 64)
+    check_router_gradient(spec, logits, r, GENERATE(true, false), random);  // finite differences of every logit
 }
 
 TEST_CASE("router: ties go to the lowest expert and group, NaN rows stay valid") {
@@ -75,13 +78,13 @@ TEST_CASE("router: a given choice keeps its order and gets the weights of the sc
   spec.given = true;
   std::vector<float> scores(32), weights(12);
   std::vector<int64_t> index = chosen.index;
-  REQUIRE(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr, nullptr,
-                            nullptr) == WT_OK);
+  REQUIRE(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr,
+                            nullptr, nullptr) == WT_OK);
   CHECK(index == chosen.index);
   CHECK(weights == chosen.weights);
   index[7] = 8;
-  CHECK(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr, nullptr,
-                          nullptr) == WT_INVALID_ARGUMENT);
+  CHECK(wt_router_forward(kCpu, spec, flogits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr,
+                          nullptr, nullptr) == WT_INVALID_ARGUMENT);
 }
 
 TEST_CASE("router: what cannot be is refused") {
@@ -89,7 +92,8 @@ TEST_CASE("router: what cannot be is refused") {
   std::vector<float> scores(24), weights(24);
   std::vector<int64_t> index(24);
   const auto call = [&](WtRouterSpec spec) {
-    return wt_router_forward(kCpu, spec, logits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr, nullptr, nullptr);
+    return wt_router_forward(kCpu, spec, logits.data(), nullptr, index.data(), scores.data(), weights.data(), nullptr,
+                             nullptr, nullptr);
   };
   const WtRouterSpec good{4, 6, 2, 2, WT_SIGMOID, 3, 1, 2, true, 1, false};
   CHECK(call(good) == WT_OK);

@@ -27,10 +27,12 @@ void check_threads(Run run) {
   for (const int threads : {2, 3, 8}) CHECK((with(threads) == one));
 }
 
-/// Bytes that begin `beyond` bytes after a line of the cache: results are streamed past the caches to whole lines alone.
+/// Bytes that begin `beyond` bytes after a line of the cache: results are streamed past the caches to whole lines
+/// alone.
 class Lines {
  public:
-  explicit Lines(size_t size, size_t beyond = 0) : memory_(std::aligned_alloc(64, (size + beyond + 63) / 64 * 64)), beyond_(beyond) {}
+  explicit Lines(size_t size, size_t beyond = 0)
+      : memory_(std::aligned_alloc(64, (size + beyond + 63) / 64 * 64)), beyond_(beyond) {}
   unsigned char* data() const { return static_cast<unsigned char*>(memory_.get()) + beyond_; }
 
  private:
@@ -52,7 +54,14 @@ struct Rows {
   Bytes codes;
 
   Rows(WtDtype type, int64_t tokens, int64_t columns)
-      : T(tokens), D(columns), dtype(type), order(size_t(N), 0), inverse(size_t(N), 0), scale(size_t(N * (D / 128 + 1))), beside(scale.size()), codes(size_t(N * D)) {
+      : T(tokens),
+        D(columns),
+        dtype(type),
+        order(size_t(N), 0),
+        inverse(size_t(N), 0),
+        scale(size_t(N * (D / 128 + 1))),
+        beside(scale.size()),
+        codes(size_t(N * D)) {
     std::mt19937_64 random{1};
     const auto seven = pack(dtype, draw(random, dtype, 8 * D));
     const size_t row = size_t(D) * width;
@@ -70,17 +79,29 @@ struct Rows {
   static constexpr size_t kKernels = 11;
   WtStatus run(size_t which, unsigned char* out) {
     switch (which) {
-      case 0: return wt_permute_forward(kCpu, dtype, x.data(), order.data(), T, k, D, out);
-      case 1: return wt_permute_backward(kCpu, dtype, x.data(), inverse.data(), T, k, D, 0, out);
-      case 2: return wt_gather_rows(kCpu, dtype, x.data(), order.data(), N, N, D, out);
-      case 3: return wt_combine_forward(kCpu, dtype, x.data(), inverse.data(), weights.data(), y.data(), T, k, D, out);
-      case 4: return wt_combine_backward(kCpu, dtype, y.data(), x.data(), inverse.data(), weights.data(), T, k, D, out, beside.data());
-      case 5: return wt_swiglu_forward(kCpu, dtype, x.data(), N, D / 2, out);
-      case 6: return wt_swiglu_backward(kCpu, dtype, y.data(), x.data(), N, D / 2, out);
-      case 7: return wt_quantize_blocks(kCpu, dtype, WT_INT8, x.data(), N, D, out, beside.data());
-      case 8: return wt_dequantize_blocks(kCpu, dtype, WT_FP8, codes.data(), scale.data(), N, D, out);
-      case 9: return wt_rmsnorm_forward(kCpu, dtype, x.data(), y.data(), 1e-5f, N, D, out, beside.data());
-      default: return wt_rmsnorm_backward(kCpu, dtype, y.data(), x.data(), y.data(), weights.data(), N, D, out, beside.data());
+      case 0:
+        return wt_permute_forward(kCpu, dtype, x.data(), order.data(), T, k, D, out);
+      case 1:
+        return wt_permute_backward(kCpu, dtype, x.data(), inverse.data(), T, k, D, 0, out);
+      case 2:
+        return wt_gather_rows(kCpu, dtype, x.data(), order.data(), N, N, D, out);
+      case 3:
+        return wt_combine_forward(kCpu, dtype, x.data(), inverse.data(), weights.data(), y.data(), T, k, D, out);
+      case 4:
+        return wt_combine_backward(kCpu, dtype, y.data(), x.data(), inverse.data(), weights.data(), T, k, D, out,
+                                   beside.data());
+      case 5:
+        return wt_swiglu_forward(kCpu, dtype, x.data(), N, D / 2, out);
+      case 6:
+        return wt_swiglu_backward(kCpu, dtype, y.data(), x.data(), N, D / 2, out);
+      case 7:
+        return wt_quantize_blocks(kCpu, dtype, WT_INT8, x.data(), N, D, out, beside.data());
+      case 8:
+        return wt_dequantize_blocks(kCpu, dtype, WT_FP8, codes.data(), scale.data(), N, D, out);
+      case 9:
+        return wt_rmsnorm_forward(kCpu, dtype, x.data(), y.data(), 1e-5f, N, D, out, beside.data());
+      default:
+        return wt_rmsnorm_backward(kCpu, dtype, y.data(), x.data(), y.data(), weights.data(), N, D, out, beside.data());
     }
   }
 
@@ -129,10 +150,10 @@ TEST_CASE("threads: the router, its sums included") {
     std::vector<float> scores(size_t(T * E)), weights(size_t(T * k)), dlogits(size_t(T * E));
     std::vector<int64_t> index(size_t(T * k)), counts(size_t(T / 100 * E));
     std::vector<double> shares(counts.size()), squares(size_t(T / 100));
-    REQUIRE(wt_router_forward(kCpu, spec, logits.data(), nullptr, index.data(), scores.data(), weights.data(), counts.data(),
-                              shares.data(), squares.data()) == WT_OK);
-    REQUIRE(wt_router_backward(kCpu, spec, dweights.data(), scores.data(), index.data(), dshares.data(), logits.data(), 0.1f,
-                               dlogits.data()) == WT_OK);
+    REQUIRE(wt_router_forward(kCpu, spec, logits.data(), nullptr, index.data(), scores.data(), weights.data(),
+                              counts.data(), shares.data(), squares.data()) == WT_OK);
+    REQUIRE(wt_router_backward(kCpu, spec, dweights.data(), scores.data(), index.data(), dshares.data(), logits.data(),
+                               0.1f, dlogits.data()) == WT_OK);
     return std::make_tuple(scores, weights, dlogits, index, counts, shares, squares);
   });
 }
@@ -148,8 +169,10 @@ TEST_CASE("threads: rotary positions and their gradient") {
   const size_t head = in.size() / size_t(H + 2 * KV), k_at = size_t(H) * head, v_at = size_t(H + KV) * head;
   check_threads([&] {
     Bytes split(in.size()), joined(in.size());
-    REQUIRE(wt_rope_split_forward(kCpu, dtype, in.data(), cos.data(), sin.data(), B, S, H, KV, hd, split.data(), &split[k_at], &split[v_at]) == WT_OK);
-    REQUIRE(wt_rope_split_backward(kCpu, dtype, in.data(), &in[k_at], &in[v_at], cos.data(), sin.data(), B, S, H, KV, hd, joined.data()) == WT_OK);
+    REQUIRE(wt_rope_split_forward(kCpu, dtype, in.data(), cos.data(), sin.data(), B, S, H, KV, hd, split.data(),
+                                  &split[k_at], &split[v_at]) == WT_OK);
+    REQUIRE(wt_rope_split_backward(kCpu, dtype, in.data(), &in[k_at], &in[v_at], cos.data(), sin.data(), B, S, H, KV,
+                                   hd, joined.data()) == WT_OK);
     return std::make_pair(split, joined);
   });
 }

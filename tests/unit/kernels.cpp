@@ -28,7 +28,8 @@ TEST_CASE("the gradient of rmsnorm's gain sums every row once, however many runs
   auto dx = pack(WT_FP32, dy);
   const std::vector<float> rstd(size_t(T), 0.75f);
   std::vector<float> dgain(size_t(D), 0.5f);
-  REQUIRE(wt_rmsnorm_backward(kCpu, WT_FP32, dx.data(), px.data(), pgain.data(), rstd.data(), T, D, dx.data(), dgain.data()) == WT_OK);
+  REQUIRE(wt_rmsnorm_backward(kCpu, WT_FP32, dx.data(), px.data(), pgain.data(), rstd.data(), T, D, dx.data(),
+                              dgain.data()) == WT_OK);
   Doubles expected(size_t(D), 0.5);
   for (size_t i = 0; i < x.size(); ++i) expected[i % size_t(D)] += dy[i] * x[i] * 0.75;
   CHECK(doubles(dgain) == expected);
@@ -42,7 +43,8 @@ TEST_CASE("rope splits and rotates, and its gradient rotates back") {
   check_rope(dtype, 2, 3, 2, 1, hd, random);
   const Doubles qkv = draw(random, WT_FP32, 24 * hd), dout = draw(random, WT_FP32, 24 * hd);
   const auto f = [hd](const Doubles& at) { return reference::rope_split(at, 2, 3, 2, 1, hd, 100, 1.25); };
-  CHECK(distance(reference::rope_split_backward(dout, 2, 3, 2, 1, hd, 100, 1.25), reference::numeric_gradient(f, qkv, dout)) < 1e-8);
+  CHECK(distance(reference::rope_split_backward(dout, 2, 3, 2, 1, hd, 100, 1.25),
+                 reference::numeric_gradient(f, qkv, dout)) < 1e-8);
 }
 
 TEST_CASE("swiglu and its gradient") {

@@ -73,7 +73,8 @@ std::vector<Array> compare(const std::vector<Array>& arrays, const Call& call, d
     if (arrays[i].kind == Kind::int64) {
       CHECK(found[i].bytes == expected[i].bytes);
     } else if (arrays[i].kind == Kind::bytes) {  // codes: one apart where a value lies between two
-      for (size_t b = 0; b < found[i].bytes.size(); ++b) CHECK(std::abs(found[i].bytes[b] - expected[i].bytes[b]) % 255 <= 1);
+      for (size_t b = 0; b < found[i].bytes.size(); ++b)
+        CHECK(std::abs(found[i].bytes[b] - expected[i].bytes[b]) % 255 <= 1);
     } else if (arrays[i].kind == Kind::fp64) {
       for (size_t at = 0; at < found[i].bytes.size(); at += 8) {
         double a = 0, b = 1;
@@ -150,7 +151,8 @@ TEST_CASE("CUDA: router, sort, permute, combine") {
   const Array row_floats = fp32(Doubles(size_t(N)));
 
   const WtRouterSpec spec{T, E, k, std::max<int64_t>(1, T), WT_SOFTMAX, 1, 1, 1, true, 1, false};
-  const auto routed = compare({fp32(logits), fp32(logits), row_floats, row_ints}, [&](WtStream stream, const Pointers& p) {
+  const auto routed = compare({fp32(logits), fp32(logits), row_floats, row_ints}, [&](WtStream stream,
+                                                                                      const Pointers& p) {
     return wt_router_forward(stream, spec, f(p[0]), nullptr, ints(p[3]), f(p[1]), f(p[2]), nullptr, nullptr, nullptr);
   });
   const Array weights = routed[2], index = routed[3];
@@ -190,8 +192,9 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
     int64_t T, E, k, sequence, groups, top_groups;
   };
   const auto [T, E, k, sequence, groups, top_groups] =
-      GENERATE(Variant{1500, 16, 4, 500, 1, 1}, Variant{70, 65, 2, 7, 13, 3}, Variant{1, 3, 1, 1, 1, 1}, Variant{64, 256, 8, 64, 8, 4},
-               Variant{40, 5, 5, 1, 5, 5}, Variant{9, 512, 40, 3, 8, 4}, Variant{6, 1000, 6, 2, 500, 9});
+      GENERATE(Variant{1500, 16, 4, 500, 1, 1}, Variant{70, 65, 2, 7, 13, 3}, Variant{1, 3, 1, 1, 1, 1},
+               Variant{64, 256, 8, 64, 8, 4}, Variant{40, 5, 5, 1, 5, 5}, Variant{9, 512, 40, 3, 8, 4},
+               Variant{6, 1000, 6, 2, 500, 9});
   const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
   const int normalize = GENERATE(0, 1), group_best = GENERATE(1, 2);
   const std::string rows = GENERATE("random", "equal", "one takes all", "NaN");
@@ -211,14 +214,15 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
   const WtRouterSpec spec{T, E, k, sequence, score, groups, top_groups, group_best, normalize, 2.5f, false};
   const Array bias = fp32(rows == "equal" ? Doubles(size_t(E)) : draw(random, WT_FP32, E, 0.1));
   const Call forward = [&](WtStream stream, const Pointers& p) {
-    return wt_router_forward(stream, spec, f(p[0]), f(p[1]), ints(p[2]), f(p[3]), f(p[4]), ints(p[5]), static_cast<double*>(p[6]),
-                             static_cast<double*>(p[7]));
+    return wt_router_forward(stream, spec, f(p[0]), f(p[1]), ints(p[2]), f(p[3]), f(p[4]), ints(p[5]),
+                             static_cast<double*>(p[6]), static_cast<double*>(p[7]));
   };
   if (rows == "NaN") {  // no distance to compare: the choice alone
     Array nan = fp32(logits);
     const float value = NAN;
     std::memcpy(&nan.bytes[size_t(T / 2 * E) * 4], &value, 4);
-    const std::vector<Array> arrays = {nan, bias, row_ints, fp32(logits), row_floats, expert_ints, fp64(S * E), fp64(S)};
+    const std::vector<Array> arrays = {nan,        bias,        row_ints,    fp32(logits),
+                                       row_floats, expert_ints, fp64(S * E), fp64(S)};
     const auto expected = on_cpu(arrays, forward), found = on_gpu(arrays, forward);
     CHECK(found[2].bytes == expected[2].bytes);
     CHECK(found[5].bytes == expected[5].bytes);
@@ -236,7 +240,8 @@ TEST_CASE("CUDA: router variants, their sums and gradients") {
 
 TEST_CASE("CUDA: the router by given choices, with groups and no bias, with none of its sums") {
   if (no_gpu()) return;
-  const auto [T, E, k, groups] = GENERATE(table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}}));
+  const auto [T, E, k, groups] =
+      GENERATE(table<int64_t, int64_t, int64_t, int64_t>({{1500, 16, 4, 4}, {70, 65, 2, 13}, {1, 3, 1, 1}}));
   const WtRouterScore score = GENERATE(WT_SOFTMAX, WT_SIGMOID);
   const bool given = GENERATE(false, true), sums = GENERATE(false, true);
   std::mt19937_64 random{11};
@@ -250,12 +255,14 @@ TEST_CASE("CUDA: the router by given choices, with groups and no bias, with none
   const auto fp64s = [](void* p) { return static_cast<double*>(p); };
   const WtRouterSpec spec{T, E, k, T, score, groups, std::min<int64_t>(2, groups), 1, 1, 1, given};
   const Array row_floats = fp32(Doubles(size_t(T * k))), expert_ints = int64s(std::vector<int64_t>(size_t(E)));
-  const Array shares{Kind::fp64, std::vector<unsigned char>(size_t(E) * 8)}, square{Kind::fp64, std::vector<unsigned char>(8)};
+  const Array shares{Kind::fp64, std::vector<unsigned char>(size_t(E) * 8)},
+      square{Kind::fp64, std::vector<unsigned char>(8)};
   const auto routed = compare(
       {fp32(logits), int64s(choices), fp32(logits), row_floats, expert_ints, shares, square},
       [&](WtStream stream, const Pointers& p) {
-        return wt_router_forward(stream, spec, f(p[0]), nullptr, ints(p[1]), f(p[2]), f(p[3]), sums ? ints(p[4]) : nullptr,
-                                 sums ? fp64s(p[5]) : nullptr, sums ? fp64s(p[6]) : nullptr);
+        return wt_router_forward(stream, spec, f(p[0]), nullptr, ints(p[1]), f(p[2]), f(p[3]),
+                                 sums ? ints(p[4]) : nullptr, sums ? fp64s(p[5]) : nullptr,
+                                 sums ? fp64s(p[6]) : nullptr);
       },
       4);
   if (given) CHECK(routed[1].bytes == int64s(choices).bytes);
@@ -272,8 +279,8 @@ TEST_CASE("CUDA: a router of more than 1024 experts is refused") {
   const WtRouterSpec spec{1, 1025, 1, 1, WT_SOFTMAX, 1, 1, 1, true, 1, false};
   float* memory = nullptr;
   REQUIRE(cudaMalloc(&memory, 4 * 4096) == cudaSuccess);
-  CHECK(wt_router_forward({0, nullptr}, spec, memory, nullptr, reinterpret_cast<int64_t*>(memory), memory, memory, nullptr, nullptr, nullptr) !=
-        WT_OK);
+  CHECK(wt_router_forward({0, nullptr}, spec, memory, nullptr, reinterpret_cast<int64_t*>(memory), memory, memory,
+                          nullptr, nullptr, nullptr) != WT_OK);
   CHECK(std::string(wt_kernel_error()).find("1024") != std::string::npos);
   cudaFree(memory);
 }

@@ -163,7 +163,8 @@ TEST_CASE("a segment is the sum of its items, and nothing for no rows") {
 TEST_CASE("groups of a product take the tiles of rows that they fill") {
   const MachineModel& model = h100().model;
   WorkItem product = make_item(Kernel::grouped_gemm, Pass::forward, Precision::bf16, {0, 1}, {2048, 1024, 4});
-  const auto takes = [&](const std::vector<double>& groups, double rows) {  // as long as equal groups of whole tiles of 128
+  const auto takes = [&](const std::vector<double>& groups,
+                         double rows) {  // as long as equal groups of whole tiles of 128
     CHECK(model.item(product, {1024, groups}).seconds == model.item(product, rows).seconds);
   };
   takes({256, 256, 256, 256}, 1024);
@@ -186,7 +187,9 @@ TEST_CASE("remembered prices are the prices, asked for once") {
   struct Counted : OpCost {
     mutable int asked = 0;
     Price item(const WorkItem& item, const BoundRows& rows) const override { return h100().model.item(item, rows); }
-    Price segment(const Op& op, const BoundRows& rows, Clock clock) const override { return ++asked, h100().model.segment(op, rows, clock); }
+    Price segment(const Op& op, const BoundRows& rows, Clock clock) const override {
+      return ++asked, h100().model.segment(op, rows, clock);
+    }
     CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
       return ++asked, h100().model.collective(kind, bytes, ranks, nodes);
     }
@@ -204,7 +207,8 @@ TEST_CASE("remembered prices are the prices, asked for once") {
       for (double rows : {0., 512.}) CHECK(cost.segment(*op, rows).seconds == h100().model.segment(*op, rows).seconds);
     for (double bytes : {1e6, 1e8})
       for (std::int64_t ranks : {8, 64}) {
-        const CollectivePrice price = cost.collective(OpKind::all_gather, bytes, ranks, ranks / 8), own = h100().model.collective(OpKind::all_gather, bytes, ranks, ranks / 8);
+        const CollectivePrice price = cost.collective(OpKind::all_gather, bytes, ranks, ranks / 8),
+                              own = h100().model.collective(OpKind::all_gather, bytes, ranks, ranks / 8);
         CHECK(price.latency_s == own.latency_s);
         CHECK(price.efficiency == own.efficiency);
       }
@@ -290,9 +294,12 @@ TEST_CASE("published H100 figures price DBRX's products at 600 to 800 TFLOP/s, m
 
 TEST_CASE("a kernel that was not measured is priced as its like, by its own bytes") {
   const MachineModel& model = h100().model;
-  const auto price = [&](Kernel kernel) { return model.item(make_item(kernel, Pass::forward, Precision::bf16, {65536, 0}, {5000}), 0); };
+  const auto price = [&](Kernel kernel) {
+    return model.item(make_item(kernel, Pass::forward, Precision::bf16, {65536, 0}, {5000}), 0);
+  };
   CHECK(price(Kernel::layernorm).seconds == Approx(price(Kernel::rmsnorm).seconds));
-  CHECK(price(Kernel::gelu).seconds == Approx(price(Kernel::swiglu).seconds * 2 / 3).epsilon(0.05));  // a launch beside the bytes
+  CHECK(price(Kernel::gelu).seconds ==
+        Approx(price(Kernel::swiglu).seconds * 2 / 3).epsilon(0.05));  // a launch beside the bytes
   CHECK(price(Kernel::bias).seconds == Approx(price(Kernel::add).seconds * 2 / 3).epsilon(0.05));
   CHECK(price(Kernel::gelu).evidence >= Evidence::derived);
 }

@@ -99,7 +99,8 @@ TEST_CASE("a smaller last microbatch gives everything back and needs no more tha
     const Layout layout{2, 4, expert, 4, Recompute::none, {}};
     const auto peak = [&](const Microbatches& n) {
       const auto set = build_program_set(model, layout, {512, n.count, Precision::bf16, true, n.last});
-      const auto m = replay_memory(set.programs[0], [&](int microbatch, int) { return static_cast<double>(n.of(microbatch) * 2048); });
+      const auto m = replay_memory(set.programs[0],
+                                   [&](int microbatch, int) { return static_cast<double>(n.of(microbatch) * 2048); });
       CHECK(m.live_bytes.back() == Approx(m.resident_bytes));
       return m;
     };

@@ -1,10 +1,10 @@
-// Model shapes: parameter counts and FLOPs of published models, what is read from YAML and from config.json, and what is
-// refused.
+// Model shapes: parameter counts and FLOPs of published models, what is read from YAML and from config.json, and what
+// is refused.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -59,7 +59,8 @@ TEST_CASE("parameters and FLOPs of published models are those counted by hand") 
     CHECK(m.total_parameters() == expected.integer("total", 1) + norms);
     CHECK(m.active_parameters() == expected.integer("active", 1) + norms);
     CHECK(m.attention_parameters() == expected.integer("attention_per_layer", 1));
-    CHECK(m.embedding_parameters() + m.head_parameters() - m.norm_parameters() == expected.integer("embedding_and_head", 1));
+    CHECK(m.embedding_parameters() + m.head_parameters() - m.norm_parameters() ==
+          expected.integer("embedding_and_head", 1));
     const std::int64_t expert = expected.integer("each_expert", 0);
     CHECK((m.experts > 0 ? m.expert_parameters() : 0) == expert);
     const double matmul = static_cast<double>(expected.integer("matmul", 1));
@@ -79,12 +80,18 @@ TEST_CASE("a model written as YAML reads back to the same model") {
     m.attention.clip_qkv = m.attention.mla.on() ? 0 : 7.5;
     m.router.aux_loss_weight = 0.1 / 3, m.norm_eps = 1e-6, m.tied = true;
     if (!m.attention.alibi)
-      m.attention.rope_scaling = {.kind = RopeScaling::Kind::yarn, .factor = 40, .original_max_position_embeddings = 4096, .beta_fast = 24,
-                                  .truncate = false, .mscale = 0.1 / 3, .mscale_all_dim = 1, .attention_factor = 1.1};
+      m.attention.rope_scaling = {.kind = RopeScaling::Kind::yarn,
+                                  .factor = 40,
+                                  .original_max_position_embeddings = 4096,
+                                  .beta_fast = 24,
+                                  .truncate = false,
+                                  .mscale = 0.1 / 3,
+                                  .mscale_all_dim = 1,
+                                  .attention_factor = 1.1};
     m.attention.bias = AttentionSpec::Bias::all;
     if (m.experts > 0)
-      m.router.score = RouterSpec::Score::sigmoid, m.router.scale = 2.5, m.router.groups = m.experts, m.router.top_groups = m.top_k,
-      m.router.group_worth = RouterSpec::GroupWorth::best,
+      m.router.score = RouterSpec::Score::sigmoid, m.router.scale = 2.5, m.router.groups = m.experts,
+      m.router.top_groups = m.top_k, m.router.group_worth = RouterSpec::GroupWorth::best,
       m.router.bias_update_rate = 0.001, m.router.capacity_factor = 1.25, m.router.forced = RouterSpec::Forced::zipf,
       m.router.zipf_exponent = 0.7, m.router.normalize = false;
     const ModelSpec again = from_text(yaml_of(m));
@@ -97,32 +104,40 @@ TEST_CASE("a model written as YAML reads back to the same model") {
 
 TEST_CASE("every family's config.json gives its own block") {
   using Parallel = AttentionSpec::Parallel;
-  const ModelSpec llama = hugging_face(R"({"model_type": "llama", )" + kLlama + R"(, "rope_parameters": {"rope_theta": 500000.0, "rope_type": "default"}})");
+  const ModelSpec llama = hugging_face(R"({"model_type": "llama", )" + kLlama +
+                                       R"(, "rope_parameters": {"rope_theta": 500000.0, "rope_type": "default"}})");
   CHECK(llama.experts == 0);
   CHECK(llama.attention.rope_theta == 500000);
   CHECK_FALSE(llama.attention.rope_scaling.on());
-  const ModelSpec qwen = hugging_face(R"({"model_type": "qwen3_moe", "head_dim": 24, "moe_intermediate_size": 32, "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, )" + kLlama + "}");
+  const ModelSpec qwen = hugging_face(
+      R"({"model_type": "qwen3_moe", "head_dim": 24, "moe_intermediate_size": 32, "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, )" +
+      kLlama + "}");
   CHECK(qwen.attention.qk_norm == AttentionSpec::QkNorm::head);
   CHECK(qwen.head_dim == 24);
   CHECK(qwen.ffn == 32);
-  const ModelSpec olmoe = hugging_face(R"({"model_type": "olmoe", "num_experts": 8, "num_experts_per_tok": 2, "clip_qkv": 5, )" + kLlama + "}");
+  const ModelSpec olmoe = hugging_face(
+      R"({"model_type": "olmoe", "num_experts": 8, "num_experts_per_tok": 2, "clip_qkv": 5, )" + kLlama + "}");
   CHECK(olmoe.attention.qk_norm == AttentionSpec::QkNorm::full);
   CHECK(olmoe.attention.clip_qkv == 5);
   CHECK_FALSE(olmoe.router.normalize);
-  const ModelSpec mpt = hugging_face(R"({"model_type": "mpt", "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 100, "no_bias": true})");
+  const ModelSpec mpt = hugging_face(
+      R"({"model_type": "mpt", "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 100, "no_bias": true})");
   CHECK(mpt.attention.alibi);
   CHECK(mpt.tied);
   CHECK(mpt.ffn == 256);
   CHECK(mpt.activation == Activation::gelu);
-  const std::string falcon = R"({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "bias": false, )";
-  CHECK(hugging_face(falcon + R"("multi_query": true, "parallel_attn": true})").attention.parallel == Parallel::one_norm);
+  const std::string falcon =
+      R"({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "bias": false, )";
+  CHECK(hugging_face(falcon + R"("multi_query": true, "parallel_attn": true})").attention.parallel ==
+        Parallel::one_norm);
   const ModelSpec newer = hugging_face(falcon + R"("new_decoder_architecture": true, "num_kv_heads": 2})");
   CHECK(newer.attention.parallel == Parallel::two_norms);
   CHECK(newer.kv_heads == 2);
   CHECK(newer.norm_bias);
   const ModelSpec deepseek = hugging_face(
       R"({"model_type": "deepseek_v3", "kv_lora_rank": 16, "q_lora_rank": 24, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 8, "n_routed_experts": 8,
-          "n_shared_experts": 2, "moe_intermediate_size": 32, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 4, "topk_group": 2, )" + kLlama + "}");
+          "n_shared_experts": 2, "moe_intermediate_size": 32, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 4, "topk_group": 2, )" +
+      kLlama + "}");
   CHECK(deepseek.router.score == RouterSpec::Score::sigmoid);
   CHECK(deepseek.router.groups == 4);
   CHECK(deepseek.router.scale == 2.5);
@@ -136,16 +151,20 @@ TEST_CASE("what a config.json asks for beyond the model is refused by name") {
   const auto said = [](const std::string& json) { return error_of([&] { hugging_face(json); }); };
   CHECK_THAT(said(R"({"model_type": "gpt2"})"), Contains("found 'gpt2'") && Contains("mixtral"));
   CHECK_THAT(said(R"({"model_type": "llama", "mlp_bias": true, )" + kLlama + "}"), Contains("mlp_bias: found true"));
-  const std::string mixtral = R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2, )" + kLlama;
+  const std::string mixtral =
+      R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2, )" + kLlama;
   CHECK_THAT(said(mixtral + R"(, "attention_bias": true})"), Contains("attention_bias: found true"));
   CHECK_THAT(said(mixtral + R"(, "sliding_window": 4096})"), Contains("sliding_window: found 4096"));
   CHECK_THAT(said(R"({"model_type": "llama", "vocab_size": 5})"), Contains("num_hidden_layers: found nothing"));
-  CHECK_THAT(said(R"({"model_type": "mpt", "no_bias": false, "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 9})"), Contains("no_bias"));
+  CHECK_THAT(
+      said(R"({"model_type": "mpt", "no_bias": false, "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 9})"),
+      Contains("no_bias"));
 }
 
 TEST_CASE("scaled positions that are not known, or not whole, are refused by name") {
   const auto said = [](const std::string& scaling) {
-    return error_of([&] { hugging_face(R"({"model_type": "llama", "rope_scaling": )" + scaling + ", " + kLlama + "}"); });
+    return error_of(
+        [&] { hugging_face(R"({"model_type": "llama", "rope_scaling": )" + scaling + ", " + kLlama + "}"); });
   };
   for (const char* kind : {"dynamic", "longrope", "su"})
     CHECK_THAT(said(fmt::format(R"({{"rope_type": "{}", "factor": 2}})", kind)),
@@ -154,45 +173,60 @@ TEST_CASE("scaled positions that are not known, or not whole, are refused by nam
   CHECK_THAT(said(R"({"type": "linear", "factor": "2"})"), Contains("factor: found \"2\", needs a number"));
   CHECK_THAT(said(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})"),
              Contains("original_max_position_embeddings: found nothing"));
-  CHECK_THAT(said(R"({"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 8192})"), Contains("low_freq_factor: found nothing"));
+  CHECK_THAT(said(R"({"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 8192})"),
+             Contains("low_freq_factor: found nothing"));
   CHECK_THAT(said(R"({"rope_type": "yarn", "factor": 4})"), Contains("max_position_embeddings: found nothing"));
-  CHECK_THAT(said(R"({"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64, "attn_factor": 2})"), Contains("found attn_factor 2"));
+  CHECK_THAT(said(R"({"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64, "attn_factor": 2})"),
+             Contains("found attn_factor 2"));
   CHECK_THAT(said(R"({"rope_type": "linear", "factor": 0.5})"), Contains("rope_scaling.factor: found 0.5"));
   CHECK_THAT(said(R"("yarn")"), Contains("rope_scaling: found \"yarn\", reads an object or null"));
-  CHECK_THAT(said(R"({"rope_type": "default", "partial_rotary_factor": 0.5})"), Contains("partial_rotary_factor: found 0.5"));
-  CHECK(hugging_face(R"({"model_type": "llama", "max_position_embeddings": 77, "rope_scaling": {"type": "yarn", "factor": 4}, )" + kLlama + "}")
-            .attention.rope_scaling.original_max_position_embeddings == 77);
+  CHECK_THAT(said(R"({"rope_type": "default", "partial_rotary_factor": 0.5})"),
+             Contains("partial_rotary_factor: found 0.5"));
+  CHECK(
+      hugging_face(
+          R"({"model_type": "llama", "max_position_embeddings": 77, "rope_scaling": {"type": "yarn", "factor": 4}, )" +
+          kLlama + "}")
+          .attention.rope_scaling.original_max_position_embeddings == 77);
 
   const auto yaml = [](const std::string& attention) {
     return error_of([&] { from_text(kMoe + "attn_config: {" + attention + "}\nffn_config: {ffn_hidden_size: 32}"); });
   };
-  CHECK_THAT(yaml("rope_scaling: {rope_type: dynamic, factor: 2}"), Contains("rope_type: found 'dynamic', allowed default, linear, llama3, yarn"));
+  CHECK_THAT(yaml("rope_scaling: {rope_type: dynamic, factor: 2}"),
+             Contains("rope_type: found 'dynamic', allowed default, linear, llama3, yarn"));
   CHECK_THAT(yaml("rope_scaling: {rope_type: linear}"), Contains("factor: missing"));
   CHECK_THAT(yaml("rope_scaling: {rope_type: linear, factor: 2, mscale: 1}"), Contains("mscale: unknown key"));
-  CHECK_THAT(yaml("rope_scaling: {rope_type: linear, factor: 2}, alibi: true"), Contains("rope_scaling: found linear with alibi"));
+  CHECK_THAT(yaml("rope_scaling: {rope_type: linear, factor: 2}, alibi: true"),
+             Contains("rope_scaling: found linear with alibi"));
   CHECK_THAT(yaml("attention_bias: qkv, kv_lora_rank: 8, qk_nope_head_dim: 8, qk_rope_head_dim: 4, v_head_dim: 8"),
              Contains("attention_bias: found qkv with kv_lora_rank 8"));
 }
 
 TEST_CASE("config.json, our YAML and config.json again say the same model") {
-  const std::string rope = R"(, "rope_scaling": )", deepseek = R"("kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 8,
-      "n_routed_experts": 8, "n_shared_experts": 2, "moe_intermediate_size": 32, "num_experts_per_tok": 2, "first_k_dense_replace": 1, )" + kLlama;
-  const std::string yarn = R"({"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 0.707, "mscale_all_dim": 0.707})";
-  const std::string qwen = R"("moe_intermediate_size": 96, "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, )" + kLlama;
-  for (const std::string& text : {
-           R"("model_type": "llama", "attention_bias": true, )" + kLlama + rope +
-               R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})",
-           R"("model_type": "llama", )" + kLlama + rope + R"({"rope_type": "linear", "factor": 2.5})",
-           R"("model_type": "qwen2", )" + kLlama,
-           R"("model_type": "qwen3_moe", "attention_bias": true, )" + qwen + rope +
-               R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "attention_factor": 1.25, "beta_fast": 24.0, "truncate": false})",
-           R"("model_type": "deepseek_v2", "q_lora_rank": null, "topk_method": "greedy", "n_group": 1, "topk_group": 1, )" + deepseek + rope + yarn,
-           R"("model_type": "deepseek_v2", "q_lora_rank": 24, "topk_method": "group_limited_greedy", "n_group": 4, "topk_group": 2,
-              "routed_scaling_factor": 16.0, "attention_bias": true, )" + deepseek + rope + yarn,
-           R"("model_type": "deepseek_v3", "q_lora_rank": 24, "n_group": 4, "topk_group": 2, )" + deepseek + rope + yarn,
-           R"("model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "bias": false)" + rope +
-               R"({"rope_type": "linear", "factor": 2.0})",
-       }) {
+  const std::string rope = R"(, "rope_scaling": )",
+                    deepseek = R"("kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 8,
+      "n_routed_experts": 8, "n_shared_experts": 2, "moe_intermediate_size": 32, "num_experts_per_tok": 2, "first_k_dense_replace": 1, )" +
+                               kLlama;
+  const std::string yarn =
+      R"({"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 0.707, "mscale_all_dim": 0.707})";
+  const std::string qwen =
+      R"("moe_intermediate_size": 96, "num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": true, )" + kLlama;
+  for (
+      const std::string& text : {
+          R"("model_type": "llama", "attention_bias": true, )" + kLlama + rope +
+              R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})",
+          R"("model_type": "llama", )" + kLlama + rope + R"({"rope_type": "linear", "factor": 2.5})",
+          R"("model_type": "qwen2", )" + kLlama,
+          R"("model_type": "qwen3_moe", "attention_bias": true, )" + qwen + rope +
+              R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "attention_factor": 1.25, "beta_fast": 24.0, "truncate": false})",
+          R"("model_type": "deepseek_v2", "q_lora_rank": null, "topk_method": "greedy", "n_group": 1, "topk_group": 1, )" +
+              deepseek + rope + yarn,
+          R"("model_type": "deepseek_v2", "q_lora_rank": 24, "topk_method": "group_limited_greedy", "n_group": 4, "topk_group": 2,
+              "routed_scaling_factor": 16.0, "attention_bias": true, )" +
+              deepseek + rope + yarn,
+          R"("model_type": "deepseek_v3", "q_lora_rank": 24, "n_group": 4, "topk_group": 2, )" + deepseek + rope + yarn,
+          R"("model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "bias": false)" +
+              rope + R"({"rope_type": "linear", "factor": 2.0})",
+      }) {
     INFO(text);
     const nlohmann::json asked = nlohmann::json::parse("{" + text + "}");
     const ModelSpec model = hugging_face(asked.dump());
@@ -209,8 +243,10 @@ TEST_CASE("config.json, our YAML and config.json again say the same model") {
 }
 
 TEST_CASE("biases count as parameters, and not as FLOPs") {
-  const std::string without = R"({"model_type": "llama", )" + kLlama + "}", with = R"({"model_type": "llama", "attention_bias": true, )" + kLlama + "}";
-  const ModelSpec none = hugging_face(without), all = hugging_face(with), qkv = hugging_face(R"({"model_type": "qwen2", )" + kLlama + "}");
+  const std::string without = R"({"model_type": "llama", )" + kLlama + "}",
+                    with = R"({"model_type": "llama", "attention_bias": true, )" + kLlama + "}";
+  const ModelSpec none = hugging_face(without), all = hugging_face(with),
+                  qkv = hugging_face(R"({"model_type": "qwen2", )" + kLlama + "}");
   CHECK(all.total_parameters() - none.total_parameters() == 2 * (64 + 2 * 32 + 64));  // layers x (q, k and v, output)
   CHECK(qkv.total_parameters() - none.total_parameters() == 2 * (64 + 2 * 32));
   CHECK(all.flops_per_token(128) == none.flops_per_token(128));
@@ -218,13 +254,20 @@ TEST_CASE("biases count as parameters, and not as FLOPs") {
 
 TEST_CASE("impossible shapes name the key") {
   const auto said = [](const std::string& more) { return error_of([&] { from_text(kMoe + more); }); };
-  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 3, moe_n_group: 4, moe_topk_group: 1}"),
-             Contains("moe_top_k: found 3, needs at most 2"));
-  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2, moe_n_group: 3}"), Contains("moe_n_group: found 3"));
-  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2, first_k_dense: 2}"), Contains("first_k_dense: found 2"));
-  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2, first_k_dense: 1}"), Contains("dense_ffn_hidden_size"));
-  CHECK_THAT(said("attn_config: {parallel_attn: true}\nffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2}"), Contains("parallel_attn"));
-  CHECK_THAT(said("attn_config: {qk_ln: true, qk_gn: true}\nffn_config: {ffn_hidden_size: 32}"), Contains("qk_gn: found with qk_ln"));
+  CHECK_THAT(
+      said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 3, moe_n_group: 4, moe_topk_group: 1}"),
+      Contains("moe_top_k: found 3, needs at most 2"));
+  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2, moe_n_group: 3}"),
+             Contains("moe_n_group: found 3"));
+  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2, first_k_dense: 2}"),
+             Contains("first_k_dense: found 2"));
+  CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2, first_k_dense: 1}"),
+             Contains("dense_ffn_hidden_size"));
+  CHECK_THAT(
+      said("attn_config: {parallel_attn: true}\nffn_config: {ffn_hidden_size: 32, moe_num_experts: 8, moe_top_k: 2}"),
+      Contains("parallel_attn"));
+  CHECK_THAT(said("attn_config: {qk_ln: true, qk_gn: true}\nffn_config: {ffn_hidden_size: 32}"),
+             Contains("qk_gn: found with qk_ln"));
   CHECK_THAT(said("norm_bias: true\nffn_config: {ffn_hidden_size: 32}"), Contains("norm_bias"));
   CHECK_THAT(said("ffn_config: {ffn_hidden_size: 32, moe_top_k: 2}"), Contains("moe_top_k"));
 }

@@ -1,8 +1,8 @@
 // What holds for any mixture of experts, on one rank's segments.
 #include <catch2/catch.hpp>
 
-#include "trainer/pch.hpp"
 #include "trainer/model/segments.hpp"
+#include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
@@ -59,7 +59,8 @@ struct Layer {
 
 ModelSpec small_moe() {
   ModelSpec m;
-  m.name = "moe", m.layers = 1, m.d_model = 24, m.heads = m.kv_heads = 3, m.head_dim = 8, m.ffn = 32, m.experts = 6, m.top_k = 2, m.vocab = 16;
+  m.name = "moe", m.layers = 1, m.d_model = 24, m.heads = m.kv_heads = 3, m.head_dim = 8, m.ffn = 32, m.experts = 6,
+  m.top_k = 2, m.vocab = 16;
   return m;
 }
 
@@ -85,8 +86,10 @@ TEST_CASE("experts that are all equal are one dense FFN, forward and backward") 
   Layer moe(spec);
   spec.experts = spec.top_k = 0;
   Layer dense(spec);
-  for (const char* name : {"attention.qkv.weight", "attention.output.weight"}) dense.slots[0][name].detach().copy_(moe.slots[0][name].detach());
-  const std::vector<std::pair<const char*, const char*>> pairs{{"experts.gate_up.weight", "ffn.gate_up.weight"}, {"experts.down.weight", "ffn.down.weight"}};
+  for (const char* name : {"attention.qkv.weight", "attention.output.weight"})
+    dense.slots[0][name].detach().copy_(moe.slots[0][name].detach());
+  const std::vector<std::pair<const char*, const char*>> pairs{{"experts.gate_up.weight", "ffn.gate_up.weight"},
+                                                               {"experts.down.weight", "ffn.down.weight"}};
   for (const auto& [stacked, own] : pairs) {
     const Tensor experts = moe.slots[1][stacked].detach();
     experts.copy_(experts[0].clone().expand_as(experts));
@@ -103,7 +106,8 @@ TEST_CASE("experts that are all equal are one dense FFN, forward and backward") 
     CHECK((gradient.abs().amax({1, 2}) > 0).all().item<bool>());
   }
   CHECK(moe.slots[0]["router.weight"].grad().abs().max().item<float>() < 1e-5f);  // no choice is better than another
-  CHECK(at::allclose(moe.slots[0]["attention.qkv.weight"].grad(), dense.slots[0]["attention.qkv.weight"].grad(), 1e-5, 1e-5));
+  CHECK(at::allclose(moe.slots[0]["attention.qkv.weight"].grad(), dense.slots[0]["attention.qkv.weight"].grad(), 1e-5,
+                     1e-5));
 }
 
 TEST_CASE("experts without tokens get no gradient and disturb nobody") {

@@ -1,11 +1,11 @@
-// Pipeline stages: their schedules against the closed forms of Narayanan et al. 2021 and Qi et al. 2023, memory in flight,
-// messages, and what is refused.
+// Pipeline stages: their schedules against the closed forms of Narayanan et al. 2021 and Qi et al. 2023, memory in
+// flight, messages, and what is refused.
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/schedule.hpp"
 #include "sim/program/build/tensor_slice.hpp"
@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::int64_t kSeq = 128;
 
-Layout stages(std::int64_t pipeline, std::int64_t chunks = 1, Schedule schedule = Schedule::one_f_one_b, Layout layout = {}) {
+Layout stages(std::int64_t pipeline, std::int64_t chunks = 1, Schedule schedule = Schedule::one_f_one_b,
+              Layout layout = {}) {
   layout.pipeline = pipeline, layout.virtual_stages = chunks, layout.schedule = schedule;
   layout.reshard_after_forward = layout.reduce_every_microbatch = false;
   return layout;
@@ -40,9 +41,10 @@ ProgramSet programs(const ModelSpec& model, const Layout& layout, std::int64_t m
 struct LayerCost : FakeCost {
   LayerCost() { latency_s = 0; }
   Price segment(const Op& op, const BoundRows&, Clock) const override {
-    const bool split = op.name == "weights.bwd" || (op.name == "attn.bwd" && std::none_of(op.work.begin(), op.work.end(), [](const WorkItem& w) {
-                                                      return w.kernel == Kernel::gemm && w.pass == Pass::backward;
-                                                    }));
+    const bool split = op.name == "weights.bwd" ||
+                       (op.name == "attn.bwd" && std::none_of(op.work.begin(), op.work.end(), [](const WorkItem& w) {
+                          return w.kernel == Kernel::gemm && w.pass == Pass::backward;
+                        }));
     const double s = op.name == "attn.fwd" || split ? 1 : op.name == "attn.bwd" ? 2 : 0;
     return {s, s, s, Lookup::exact, Evidence::measured};
   }
@@ -54,9 +56,12 @@ ClusterSpec free_network(std::int64_t world) {
   return c;
 }
 
-double step_of(const ModelSpec& model, const Layout& layout, std::int64_t microbatches, const OpCost& cost, ClusterSpec cluster) {
+double step_of(const ModelSpec& model, const Layout& layout, std::int64_t microbatches, const OpCost& cost,
+               ClusterSpec cluster) {
   cluster.nodes = (layout.world() + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
-  return replay(programs(model, layout, microbatches), layout, model, cluster, cost, *balanced_routing(model, kSeq), {0, true, false, {}}).step_s;
+  return replay(programs(model, layout, microbatches), layout, model, cluster, cost, *balanced_routing(model, kSeq),
+                {0, true, false, {}})
+      .step_s;
 }
 
 double in_layers(std::int64_t layers, const Layout& layout, std::int64_t microbatches) {
@@ -71,7 +76,8 @@ TEST_CASE("1F1B: stages stand still for (p-1)/(m+p-1) of the step, interleaved f
       for (const std::int64_t m : {p, 2 * p, 4 * p, p + 1}) {
         if (v > 1 && m % p != 0) continue;
         const std::int64_t layers = p * v * 2;
-        const double P = static_cast<double>(p), V = static_cast<double>(v), M = static_cast<double>(m), busy = 3.0 * 2 * V * M;
+        const double P = static_cast<double>(p), V = static_cast<double>(v), M = static_cast<double>(m),
+                     busy = 3.0 * 2 * V * M;
         INFO(p << " stages, " << v << " chunks, " << m << " microbatches");
         const double step = in_layers(layers, stages(p, v), m);
         CHECK(step == Approx(busy * (V * M + P - 1) / (V * M)).epsilon(1e-9));
@@ -83,7 +89,8 @@ TEST_CASE("ZB-H1: a third of 1F1B's idle time where inputs and weights cost what
   for (const std::int64_t p : {2, 4, 8})
     for (const std::int64_t m : {p, 3 * p}) {
       const double P = static_cast<double>(p), busy = 3.0 * static_cast<double>(m);
-      CHECK(in_layers(p, stages(p, 1, Schedule::zero_bubble), m) == Approx(busy + (P - 1)).epsilon(1e-9));  // (p-1)(f+b-w)
+      CHECK(in_layers(p, stages(p, 1, Schedule::zero_bubble), m) ==
+            Approx(busy + (P - 1)).epsilon(1e-9));  // (p-1)(f+b-w)
       CHECK(in_layers(p, stages(p), m) == Approx(busy + 3 * (P - 1)).epsilon(1e-9));
     }
 }
@@ -157,11 +164,13 @@ TEST_CASE("a step gives its memory back on every stage; parameters of all ranks 
           const MemoryReplay memory = replay_memory(program, [](int, int) { return 200.0; });
           CHECK(memory.live_bytes.back() == Approx(memory.resident_bytes));
           CHECK(memory.peak_bytes > memory.resident_bytes);
-          for (const Buffer& buffer : program.resident) weights += buffer.name == "weights" ? buffer.bytes.fixed / 2 : 0;
+          for (const Buffer& buffer : program.resident)
+            weights += buffer.name == "weights" ? buffer.bytes.fixed / 2 : 0;
         }
         // A rank holds half of the experts and its tensor slice of everything but norms and routers.
         const ModelSpec slice = tensor_slice(model, tensor);
-        for (std::int64_t layer = 0; layer < 4; ++layer) norms += static_cast<double>(slice.experts / 2 * slice.expert_parameters());
+        for (std::int64_t layer = 0; layer < 4; ++layer)
+          norms += static_cast<double>(slice.experts / 2 * slice.expert_parameters());
         CHECK(weights + norms == Approx(static_cast<double>(slice.total_parameters())).epsilon(1e-3));  // padding
       }
 }
@@ -180,7 +189,8 @@ TEST_CASE("ZeRO-1: weights 2 and gradients 4 bytes a parameter, 12 over the rank
     CHECK(bytes["gradients"] == Approx(4 * part).epsilon(1e-3));
     CHECK(bytes["masters"] + bytes["moments"] == Approx(12 * part / static_cast<double>(ranks)).epsilon(1e-3));
   }
-  // replicate x 1 with optimizer_shard = replicate: a reduce-scatter of the gradients and a gather of the weights a step.
+  // replicate x 1 with optimizer_shard = replicate: a reduce-scatter of the gradients and a gather of the weights a
+  // step.
   Layout layout{4, 1, 1, 1, Recompute::none, {}};
   layout.optimizer_shard = 4;
   for (const bool resident : {false, true}) {
@@ -191,7 +201,8 @@ TEST_CASE("ZeRO-1: weights 2 and gradients 4 bytes a parameter, 12 over the rank
       for (const OpInstance& instance : unroll(program))
         if (instance.op->collective_kind() && instance.op->collective.axis == Axis::optimizer_shard)
           sent[instance.op->kind] += instance.op->collective.bytes.fixed;
-      for (const Buffer& buffer : program.resident) states += buffer.name == "masters" || buffer.name == "moments" ? buffer.bytes.fixed : 0;
+      for (const Buffer& buffer : program.resident)
+        states += buffer.name == "masters" || buffer.name == "moments" ? buffer.bytes.fixed : 0;
     }
     CHECK(sent[OpKind::reduce_scatter] == Approx(4 * all).epsilon(1e-3));
     CHECK(sent[OpKind::all_gather] == Approx(2 * all).epsilon(1e-3));
@@ -230,7 +241,8 @@ TEST_CASE("a tied embedding is on the first and the last stage, whose gradients 
     }
     CHECK(weights == static_cast<double>(model.total_parameters()) + matrix);
     CHECK(sent == 2 * 4 * matrix);
-    CHECK(step_of(model, stages(p), 4, FakeCost{}, small_cluster(1)) > step_of(dense_model(4), stages(p), 4, FakeCost{}, small_cluster(1)));
+    CHECK(step_of(model, stages(p), 4, FakeCost{}, small_cluster(1)) >
+          step_of(dense_model(4), stages(p), 4, FakeCost{}, small_cluster(1)));
   }
 }
 
@@ -257,7 +269,8 @@ TEST_CASE("run files say the layouts that are simulated alone, and read back") {
   write_bytes(folder / "run.yaml", run_to_yaml(run));
   const RunSpec read = read_run(folder / "run.yaml");
   CHECK(read.layout.name() == run.layout.name());
-  CHECK(read.layout.name() == "2x4 expert 2 context 2 ring optimizer 8 tensor 2+sequence pipeline 2 zero_bubble kept reduced once");
+  CHECK(read.layout.name() ==
+        "2x4 expert 2 context 2 ring optimizer 8 tensor 2+sequence pipeline 2 zero_bubble kept reduced once");
   CHECK(read.layout.world() == 32);
   CHECK(run_to_yaml(read) == run_to_yaml(run));
   run.layout.virtual_stages = 2, run.layout.schedule = Schedule::one_f_one_b;
@@ -278,6 +291,8 @@ TEST_CASE("pipelines that do not fit are refused by name") {
   Layout gathers = stages(2);
   gathers.reshard_after_forward = true;
   refused(dense_model(4), gathers, "keeps its weights");
-  CHECK_THROWS_WITH((build_program_set(dense_model(4), stages(2, 1, Schedule::one_f_one_b, Layout{1, 1, 1, 2, Recompute::none, {}}),
-                                       {kSeq, 2, Precision::bf16, false, 1})), Catch::Contains("last microbatch of 1"));
+  CHECK_THROWS_WITH(
+      (build_program_set(dense_model(4), stages(2, 1, Schedule::one_f_one_b, Layout{1, 1, 1, 2, Recompute::none, {}}),
+                         {kSeq, 2, Precision::bf16, false, 1})),
+      Catch::Contains("last microbatch of 1"));
 }

@@ -306,7 +306,8 @@ TEST_CASE("loads stretched over other experts are as uneven, and no expert gets 
   const auto unevenness = [](std::vector<double> shares) {
     return *std::max_element(shares.begin(), shares.end()) * static_cast<double>(shares.size());
   };
-  for (const auto& [experts, top_k] : {std::pair{64, 8}, {128, 8}, {256, 8}, {60, 4}, {16, 1}, {4, 4}, {8, 7}, {1, 1}}) {
+  for (const auto& [experts, top_k] :
+       {std::pair{64, 8}, {128, 8}, {256, 8}, {60, 4}, {16, 1}, {4, 4}, {8, 7}, {1, 1}}) {
     model.experts = experts, model.top_k = top_k;
     const LoadScenario loads = stretched(recorded, model);
     CAPTURE(experts, top_k);

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "planner/whatif/whatif.hpp"
@@ -46,8 +46,9 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
 TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of the slower") {
   const TempDirectory folder;
   std::string mixed = read_bytes(find_config("clusters", "hgx-h100"));
-  mixed += "other_nodes:\n  - {first: 1, count: 1, gpu: {name: A100-SXM-80GB, memory: 80GB, usable_memory: 64GiB}, "
-           "nvswitch: {bandwidth: 300GB/s}, source: data sheets}\n";
+  mixed +=
+      "other_nodes:\n  - {first: 1, count: 1, gpu: {name: A100-SXM-80GB, memory: 80GB, usable_memory: 64GiB}, "
+      "nvswitch: {bandwidth: 300GB/s}, source: data sheets}\n";
   write_bytes(folder / "mixed.yaml", mixed);
   const auto on = [&](const std::string& cluster, const std::string& prices) {
     std::string text = kStudy;
@@ -81,14 +82,14 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
 
 TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
   const PlanInputs plain = inputs_of(kStudy);
-  const PlanInputs inputs =
-      inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
+  const PlanInputs inputs = inputs_of(kStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
   const Plan before = make_plan(plain), plan = make_plan(inputs);
   CHECK(plan_disturbances(plain, before).empty());
   CHECK(plan.step.step_s == before.step.step_s);
   CHECK(plan.runs.chosen.mean_s > before.runs.chosen.mean_s);
   const std::string report = text_report(plan_report(inputs, plan, "plan"));
-  CHECK_THAT(report, Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
+  CHECK_THAT(report,
+             Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
   const auto document = plan_json(inputs, plan);
   CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
   CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);
@@ -101,7 +102,8 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
                                       "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n");
   const Plan plan = make_plan(inputs);
   const std::string report = text_report(plan_report(inputs, plan, "plan"));
-  CHECK_THAT(report, Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
+  CHECK_THAT(report,
+             Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
   const auto disturbances = plan_json(inputs, plan)["finish"]["disturbances"];
   CHECK(disturbances["local_checkpoints"]["survival"]["value"] == 0.8);
   CHECK(disturbances["silent_errors"]["verify_s"]["source"] == "a test");
@@ -118,8 +120,9 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
 
 TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
   const auto with_local = [](double every_s) {
-    return inputs_of(kStudy + fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n",
-                                          every_s));
+    return inputs_of(
+        kStudy +
+        fmt::format("checkpoint: {{local: {{every: {}s, survival: 0.8, source: 'assumed: a test'}}}}\n", every_s));
   };
   const CadencePlan plain = make_plan(inputs_of(kStudy)).schedule.cadence;
   for (double every_s : {plain.interval_s.value, 300 * 86400.0}) {
@@ -180,7 +183,8 @@ TEST_CASE("a study's microbatch may leave a smaller last one") {
   const std::string uneven =
       set_study_key(set_study_key(kStudy, "global_train_batch_size", "48", "s"), "search.shard_sizes", "[16]", "s");
   const PlanInputs inputs = inputs_of(set_study_key(uneven, "search.microbatch", "[2]", "s"));
-  const Plan plan = make_plan(inputs), one = make_plan(inputs_of(set_study_key(uneven, "search.microbatch", "[1]", "s")));
+  const Plan plan = make_plan(inputs),
+             one = make_plan(inputs_of(set_study_key(uneven, "search.microbatch", "[1]", "s")));
   CHECK(plan.layout.microbatch == 2);
   CHECK(plan.step.step_s < one.step.step_s);  // 2 + 1 gathers weights twice, 1 + 1 + 1 three times
   CHECK(plan.memory_bytes > one.memory_bytes);
@@ -226,7 +230,8 @@ TEST_CASE("copies to host memory go at half of what a profile measured of one GP
   const TempDirectory folder;
   Profile profile;
   profile.fingerprint = {{"device", "H100"}};
-  for (const auto& [bytes, seconds] : {std::pair{std::int64_t{1} << 20, 1e-3}, std::pair{std::int64_t{256} << 20, 5e-3}}) {
+  for (const auto& [bytes, seconds] :
+       {std::pair{std::int64_t{1} << 20, 1e-3}, std::pair{std::int64_t{256} << 20, 5e-3}}) {
     Measurement m;
     m.kernel = "device_to_host", m.pass = "", m.shape = {{"bytes", bytes}}, m.clock = "device", m.samples = {seconds};
     m.evidence = {Evidence::measured, "test"};
@@ -237,7 +242,7 @@ TEST_CASE("copies to host memory go at half of what a profile measured of one GP
   study.profiles.push_back((folder / "copies.json").string());
   const CheckpointSpec measured = read_plan_inputs(study, true).study.checkpoint;
   CHECK(measured.copy_Bps == Approx(0.5 * (256 << 20) / 5e-3));  // the larger copy
-  CHECK(measured.evidence.kind == Evidence::assumed);  // the half
+  CHECK(measured.evidence.kind == Evidence::assumed);            // the half
   CHECK_THAT(measured.evidence.source, Catch::Contains("half of the 53.7 GB/s"));
   study.checkpoint.copy_given = true;
   CHECK(read_plan_inputs(study, true).study.checkpoint.copy_Bps == 25e9);
@@ -325,7 +330,9 @@ TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
   ScaleSpec half;
   half.clock = 0.5;
   const ScaledCost scaled(*inputs.prices, half);
-  const auto ratio = [&](const WorkItem& item) { return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds; };
+  const auto ratio = [&](const WorkItem& item) {
+    return scaled.item(item, 0).seconds / inputs.prices->item(item, 0).seconds;
+  };
   const WorkItem large = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {4096, 0}, {4096, 4096});
   const WorkItem few_rows = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {16, 0}, {4096, 4096});
   const WorkItem norm = make_item(Kernel::rmsnorm, Pass::forward, Precision::bf16, {4096, 0}, {4096});
@@ -335,8 +342,10 @@ TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
   Op op;
   op.work = {large, norm};
   const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
-  CHECK(scaled.segment(op, 0).seconds == Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)));
-  CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s == inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
+  CHECK(scaled.segment(op, 0).seconds ==
+        Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)));
+  CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s ==
+        inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
 }
 
 TEST_CASE("what-if refuses keys that a study does not have, before it plans") {

@@ -106,8 +106,10 @@ TEST_CASE("throttling is written where there was some, and comes back") {
   wt::Profile profile = sample_profile();
   CHECK_FALSE(wt::to_json(profile)["measurements"][0].contains("throttled"));
   profile.measurements[0].throttled = {"hw_slowdown", "hw_thermal"};
-  CHECK(wt::profile_from_json(wt::to_json(profile), "p").measurements[0].throttled == profile.measurements[0].throttled);
-  CHECK_THAT(error_with("/measurements/0/throttled", json{"sw_power_cap"}), Contains("/measurements/0/throttled/0: found 'sw_power_cap', allowed hw_slowdown"));
+  CHECK(wt::profile_from_json(wt::to_json(profile), "p").measurements[0].throttled ==
+        profile.measurements[0].throttled);
+  CHECK_THAT(error_with("/measurements/0/throttled", json{"sw_power_cap"}),
+             Contains("/measurements/0/throttled/0: found 'sw_power_cap', allowed hw_slowdown"));
   CHECK_THAT(error_with("/measurements/0/throttled", "hw_slowdown"), Contains("/measurements/0/throttled"));
 }
 

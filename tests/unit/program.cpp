@@ -91,14 +91,16 @@ TEST_CASE("a program whose ops wait for none that is there, or have no such micr
   for (const Ref& missing : {Ref{"third"}, Ref{"second"}}) {
     second.waits = {missing};
     program.nodes = {over_layers()};
-    CHECK_THROWS_WITH(unroll(program), Catch::Contains("op L0.second waits for " + missing.name + " of layer 0, which no earlier op"));
+    CHECK_THROWS_WITH(unroll(program),
+                      Catch::Contains("op L0.second waits for " + missing.name + " of layer 0, which no earlier op"));
   }
   program.nodes = {Loop{Loop::Index::microbatch, 0, 1, false, {first}}};
   CHECK_THROWS_WITH(unroll(program), Catch::Contains("op first is of microbatch 1 of 1"));
 }
 
 TEST_CASE("weights of the next layer are gathered before this layer computes") {
-  const ProgramSet set = build_program_set(tiny(), Layout{1, 4, 2, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true});
+  const ProgramSet set =
+      build_program_set(tiny(), Layout{1, 4, 2, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true});
   const auto ops = instances(set.programs[0]);
   const auto at = [&](const std::string& id) {
     for (std::size_t i = 0; i < ops.size(); ++i)
@@ -148,7 +150,8 @@ TEST_CASE("microbatches conserve the tokens of a batch") {
 TEST_CASE("a last microbatch that is larger than the others is refused") {
   const Layout layout{1, 2, 1, 2, Recompute::none, {}};
   for (const std::int64_t last : {-1, 3})
-    CHECK_THROWS_WITH((build_program_set(tiny(), layout, {16, 2, Precision::fp32, true, last})), Catch::Contains("needs 1 to 2"));
+    CHECK_THROWS_WITH((build_program_set(tiny(), layout, {16, 2, Precision::fp32, true, last})),
+                      Catch::Contains("needs 1 to 2"));
 }
 
 TEST_CASE("work is named by what the model has: its norm, its activation, its biases") {
@@ -248,8 +251,9 @@ TEST_CASE("routing gives a smaller last microbatch its rows, from shares and fro
   const ModelSpec m = tiny();
   const Microbatches tokens = {3, 32, 16};
   const test::TempDirectory folder;
-  test::write_bytes(folder / "routing.csv",
-                    "step,microbatch,layer,rank,e0,e1,e2,e3\n1,0,0,0,20,20,12,12\n1,1,0,0,30,14,10,10\n1,2,0,0,9,8,8,7\n");
+  test::write_bytes(
+      folder / "routing.csv",
+      "step,microbatch,layer,rank,e0,e1,e2,e3\n1,0,0,0,20,20,12,12\n1,1,0,0,30,14,10,10\n1,2,0,0,9,8,8,7\n");
   const auto recorded = recorded_routing(folder / "routing.csv", m, tokens);
   CHECK(recorded->counts(1, 2, 0, 0) == std::vector<double>{9, 8, 8, 7});  // as it was, not as shares
   CHECK(recorded->counts(1, 1, 0, 0) == std::vector<double>{30, 14, 10, 10});
@@ -264,8 +268,9 @@ TEST_CASE("routing gives a smaller last microbatch its rows, from shares and fro
 }
 
 TEST_CASE("layouts that do not fit the model are refused by name") {
-  CHECK_THROWS_WITH((build_program_set(tiny(), Layout{1, 4, 3, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true})),
-                    Catch::Contains("expert parallelism 3 does not divide shard = 4"));
+  CHECK_THROWS_WITH(
+      (build_program_set(tiny(), Layout{1, 4, 3, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true})),
+      Catch::Contains("expert parallelism 3 does not divide shard = 4"));
   ModelSpec m = tiny();
   m.experts = 6;
   CHECK_THROWS_WITH((build_program_set(m, Layout{1, 4, 4, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true})),

@@ -63,7 +63,8 @@ TEST_CASE("recompute repeats the forward work that its module names, and nothing
     CHECK(flops(program("attention+experts", expert), ".rec") == Approx(attention + experts - down - sorts));
     CHECK(flops(program("block", expert), ".rec") == Approx(attention + experts));
     CHECK(flops(program("norm", expert), ".bwd") - flops(none, ".bwd") == Approx(6 * 2 * 16 * 4 * 8));
-    for (const char* policy : {"attention", "experts", "block"}) CHECK(flops(program(policy, expert), ".bwd") == flops(none, ".bwd"));
+    for (const char* policy : {"attention", "experts", "block"})
+      CHECK(flops(program(policy, expert), ".bwd") == flops(none, ".bwd"));
   }
 }
 
@@ -98,7 +99,9 @@ TEST_CASE("what forward keeps is less by what is computed again") {
   for (const std::int64_t expert : {1, 2})
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
       const Sizes s(model(), Layout{1, 2, expert, 1, {}, {}}, {16, 1, precision, false});
-      const auto saved = [&](const char* policy) { return held(program("none", expert, precision)) - held(program(policy, expert, precision)); };
+      const auto saved = [&](const char* policy) {
+        return held(program("none", expert, precision)) - held(program(policy, expert, precision));
+      };
       const double experts = (s.gate_up.at(kRows) + s.activated.at(kRows)), rows = s.row_block.at(kRows);
       CHECK(saved("norm") == Approx(6 * s.normed));
       CHECK(saved("experts") == Approx(6 * experts));

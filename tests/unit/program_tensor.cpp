@@ -13,7 +13,8 @@ namespace {
 /// GPT as in Megatron-LM: gelu, layernorm with biases, as many key as query heads.
 ModelSpec gpt(std::int64_t layers = 4) {
   ModelSpec m;
-  m.name = "gpt", m.layers = layers, m.d_model = 256, m.heads = 8, m.kv_heads = 8, m.head_dim = 32, m.ffn = 1024, m.vocab = 512;
+  m.name = "gpt", m.layers = layers, m.d_model = 256, m.heads = 8, m.kv_heads = 8, m.head_dim = 32, m.ffn = 1024,
+  m.vocab = 512;
   m.norm = Norm::layernorm, m.norm_bias = true, m.activation = Activation::gelu;
   return m;
 }
@@ -85,7 +86,8 @@ TEST_CASE("a tensor group's products are the model's; under sequence parallelism
   }
   for (const std::int64_t tensor : {2, 4}) {
     const Program whole = program_of(mixture(), {}), part = program_of(mixture(), tensor_layout(tensor, true));
-    CHECK(static_cast<double>(tensor) * flops_of(part, {Kernel::grouped_gemm, Kernel::attention, Kernel::cross_entropy}) ==
+    CHECK(static_cast<double>(tensor) *
+              flops_of(part, {Kernel::grouped_gemm, Kernel::attention, Kernel::cross_entropy}) ==
           Approx(flops_of(whole, {Kernel::grouped_gemm, Kernel::attention, Kernel::cross_entropy})).epsilon(1e-12));
   }
 }
@@ -113,7 +115,8 @@ TEST_CASE("a layer's collectives: four all-reduces of tokens x width, or as many
   CHECK(tensor_bytes(cut, OpKind::all_reduce) == 0);
   CHECK(tensor_bytes(cut, OpKind::all_gather, ".gather") == 4 * x * layers);
   CHECK(tensor_bytes(cut, OpKind::reduce_scatter) == 4 * x * layers);
-  // Korthikanti et al. 2022, section 4.2.2: the inputs of both products are gathered again, beside the backward products.
+  // Korthikanti et al. 2022, section 4.2.2: the inputs of both products are gathered again, beside the backward
+  // products.
   CHECK(tensor_bytes(cut, OpKind::all_gather, ".regather") == 2 * x * layers);
   // The whole block again: its two collectives forward once more (six all-reduces in all).
   Layout again = tensor_layout(4, false);
@@ -126,10 +129,11 @@ TEST_CASE("a layer's collectives: four all-reduces of tokens x width, or as many
 }
 
 TEST_CASE("activations of a layer are cut as in Korthikanti et al. 2022") {
-  // Their sbh (34 + 5 a s / h) bytes have two dropout masks (2 sbh) and attention's scores, which this kernel does not keep;
-  // it keeps its output by head (2 sbh), a logsumexp a head (fp32), and the norms their mean and deviation.
+  // Their sbh (34 + 5 a s / h) bytes have two dropout masks (2 sbh) and attention's scores, which this kernel does not
+  // keep; it keeps its output by head (2 sbh), a logsumexp a head (fp32), and the norms their mean and deviation.
   const ModelSpec m = gpt();
-  const double sb = static_cast<double>(kSeq), sbh = sb * static_cast<double>(m.d_model), a = static_cast<double>(m.heads);
+  const double sb = static_cast<double>(kSeq), sbh = sb * static_cast<double>(m.d_model),
+               a = static_cast<double>(m.heads);
   CHECK(kept_bytes(m, {}) == Approx(34 * sbh + 4 * a * sb + 8 * sb));
   for (const std::int64_t tensor : {2, 4, 8}) {
     const double t = static_cast<double>(tensor);
@@ -137,7 +141,8 @@ TEST_CASE("activations of a layer are cut as in Korthikanti et al. 2022") {
     CHECK(kept_bytes(m, tensor_layout(tensor, true)) == Approx((34 * sbh + 4 * a * sb + 8 * sb) / t));
     Layout block = tensor_layout(tensor, true);
     block.recompute = Recompute::block;
-    CHECK(kept_bytes(m, block) == Approx(2 * sbh / t));  // the layer's input alone, equation 5 cut by sequence parallelism
+    CHECK(kept_bytes(m, block) ==
+          Approx(2 * sbh / t));  // the layer's input alone, equation 5 cut by sequence parallelism
   }
 }
 
@@ -164,7 +169,8 @@ TEST_CASE("recompute of attention's core: the kernel once more, without its outp
   layout.recompute = recompute_from_string("core");
   CHECK(!layout.trainable());
   const ModelSpec m = gpt();
-  const double tokens = static_cast<double>(kSeq), width = static_cast<double>(m.d_model), heads = static_cast<double>(m.heads);
+  const double tokens = static_cast<double>(kSeq), width = static_cast<double>(m.d_model),
+               heads = static_cast<double>(m.heads);
   CHECK(kept_bytes(m, {}) - kept_bytes(m, layout) == Approx(2 * tokens * width + 4 * tokens * heads));
   double again = 0;
   const Program program = program_of(m, layout);
@@ -189,7 +195,8 @@ TEST_CASE("a ring of keys and values moves what a gather moves, twice more in ba
     double sum = 0;
     const Program program = program_of(m, layout);
     for (const OpInstance& instance : unroll(program))
-      if (instance.op->action == Action::gather_kv && instance.op->collective_kind()) sum += instance.op->collective.bytes.fixed;
+      if (instance.op->action == Action::gather_kv && instance.op->collective_kind())
+        sum += instance.op->collective.bytes.fixed;
     return sum;
   };
   CHECK(moved(ring) == Approx(1.5 * moved(gathered)));  // forward, backward: keys and values again, and their gradients

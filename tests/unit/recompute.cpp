@@ -1,11 +1,12 @@
-// Which blocks are computed again: LLM Foundry's grammar of modules and blocks, its text form and its place in run files.
+// Which blocks are computed again: LLM Foundry's grammar of modules and blocks, its text form and its place in run
+// files.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/recompute.hpp"
 #include "configs/spec/run.hpp"
+#include "configs/spec/support/error.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
@@ -37,7 +38,8 @@ RunSpec read(const std::string& fsdp_config) {
 }
 
 std::string target(const std::string& value) {
-  return to_string(read("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}").layout.recompute);
+  return to_string(
+      read("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}").layout.recompute);
 }
 
 std::string error_of(const std::string& fsdp_config) {
@@ -70,12 +72,14 @@ TEST_CASE("run files take a module, a list of modules, a map to numbers, lists a
   CHECK(target("[norm, attention]") == "attention+norm");
   CHECK(target("{attention: 2}") == "attention:first-2");
   CHECK(target("{experts: [0, 3, last-1]}") == "experts:range-0-1,range-3-4,last-1");
-  CHECK(target("{mptblock: 'first-1, last-1', grouped_query_attention: range-1-5}") == "block:first-1,last-1+attention:range-1-5");
+  CHECK(target("{mptblock: 'first-1, last-1', grouped_query_attention: range-1-5}") ==
+        "block:first-1,last-1+attention:range-1-5");
 }
 
 TEST_CASE("text and run file read back to the same plan") {
-  for (const std::string text : {"none", "block", "attention+experts", "attention:first-2,last-2+experts:range-2-5", "experts+norm",
-                                 "block:range-0-1+experts:range-1-6+norm:last-2", "block/int8", "attention:last-3/fp8"}) {
+  for (const std::string text :
+       {"none", "block", "attention+experts", "attention:first-2,last-2+experts:range-2-5", "experts+norm",
+        "block:range-0-1+experts:range-1-6+norm:last-2", "block/int8", "attention:last-3/fp8"}) {
     const Recompute recompute = recompute_from_string(text);
     CHECK(to_string(recompute) == text);
     RunSpec run = read("{}");
@@ -87,7 +91,9 @@ TEST_CASE("text and run file read back to the same plan") {
 }
 
 TEST_CASE("what cannot be is refused with what is allowed") {
-  const auto bad = [](const std::string& value) { return error_of("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}"); };
+  const auto bad = [](const std::string& value) {
+    return error_of("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}");
+  };
   CHECK_THAT(bad("mlp"), Catch::Contains("found 'mlp', allowed block, attention, experts, norm, core"));
   CHECK_THAT(bad("{experts: most-3}"), Catch::Contains("found 'most-3', allowed first-n, last-n, middle-n, range-i-j"));
   CHECK_THAT(bad("{experts: range-3-3}"), Catch::Contains("found 'range-3-3'"));
@@ -95,8 +101,10 @@ TEST_CASE("what cannot be is refused with what is allowed") {
   CHECK_THAT(bad("{experts: []}"), Catch::Contains("empty list"));
   CHECK_THAT(bad("{experts: [6]}"), Catch::Contains("range-6-7 holds none of the 6 blocks; allowed are blocks 0 to 5"));
   CHECK_THAT(bad("[experts, experts]"), Catch::Contains("found experts twice"));
-  CHECK_THAT(bad("{block: first-3, experts: range-2-5}"), Catch::Contains("block 2 is to be recomputed as a whole and in parts"));
-  CHECK_THAT(error_of("{activation_checkpointing_target: experts}"), Catch::Contains("activation_checkpointing is false"));
+  CHECK_THAT(bad("{block: first-3, experts: range-2-5}"),
+             Catch::Contains("block 2 is to be recomputed as a whole and in parts"));
+  CHECK_THAT(error_of("{activation_checkpointing_target: experts}"),
+             Catch::Contains("activation_checkpointing is false"));
   CHECK_THAT(error_of("{activation_compression: int8}"), Catch::Contains("no block computes its attention again"));
   CHECK_THAT(error_of("{activation_checkpointing: true, activation_compression: int4}"), Catch::Contains("int4"));
   CHECK_THROWS_WITH(recompute_from_string("block/zip"), Catch::Contains("none, int8, fp8"));

@@ -54,8 +54,10 @@ TEST_CASE("widths shrink together, heads keep their ratio") {
 }
 
 TEST_CASE("a width that does not scale is refused with the fraction to take") {
-  CHECK_THROWS_WITH(scaled_model(read_model("dbrx"), 5, Precision::bf16), Contains("6144") && Contains("over 5") && Contains("multiple of 8") && Contains("wider"));
-  CHECK_THROWS_WITH(scaled_model(read_model("dbrx"), 512, Precision::bf16), Contains("over 512") && Contains("multiple of 8"));
+  CHECK_THROWS_WITH(scaled_model(read_model("dbrx"), 5, Precision::bf16),
+                    Contains("6144") && Contains("over 5") && Contains("multiple of 8") && Contains("wider"));
+  CHECK_THROWS_WITH(scaled_model(read_model("dbrx"), 512, Precision::bf16),
+                    Contains("over 512") && Contains("multiple of 8"));
 }
 
 TEST_CASE("DBRX on 3,072 GPUs becomes a run that fits, with the plan's ops") {
@@ -71,7 +73,8 @@ TEST_CASE("DBRX on 3,072 GPUs becomes a run that fits, with the plan's ops") {
   CHECK(replay_memory(rank_program(run), rows.rows(1)).peak_bytes <= limits.memory_bytes);
   CHECK(step_flops(rank_program(run), rows.rows(1)) <= limits.step_flops);
   CHECK(op_names(rank_program(run)) == op_names(rank_program(plan)));
-  CHECK_THAT(reduction(plan, run), Contains("of the plan's width") && Contains("4 of 40 layers") && Contains("2 of 3 microbatches"));
+  CHECK_THAT(reduction(plan, run),
+             Contains("of the plan's width") && Contains("4 of 40 layers") && Contains("2 of 3 microbatches"));
   check_run(run, "reduced");
 }
 
@@ -92,7 +95,8 @@ TEST_CASE("what fits is left as it is") {
   plan.seq = 64;
   const RunSpec run = reduced_run(plan, proxy_routing, {8 * kGiB, 1e12});
   CHECK(reduction(plan, run).empty());
-  CHECK((run.model.layers == plan.model.layers && run.global_batch == plan.global_batch && run.rehearsal.width_divisor == 1));
+  CHECK((run.model.layers == plan.model.layers && run.global_batch == plan.global_batch &&
+         run.rehearsal.width_divisor == 1));
 }
 
 TEST_CASE("what the rehearsal section asks for is kept; time alone refuses nothing") {
@@ -105,7 +109,8 @@ TEST_CASE("what the rehearsal section asks for is kept; time alone refuses nothi
 TEST_CASE("a machine with too little memory, and sizes that the plan does not have") {
   RunSpec plan = dbrx_run();
   plan.rehearsal.width_divisor = 1;
-  CHECK_THROWS_WITH(reduced_run(plan, proxy_routing, {8 * kGiB, 1e15}), Contains("GiB of tensors") && Contains("allows 8.00 GiB") && Contains("rehearsal.width"));
+  CHECK_THROWS_WITH(reduced_run(plan, proxy_routing, {8 * kGiB, 1e15}),
+                    Contains("GiB of tensors") && Contains("allows 8.00 GiB") && Contains("rehearsal.width"));
   plan.rehearsal.width_divisor = 0;
   CHECK_THROWS_WITH(reduced_run(plan, proxy_routing, {1e5, 1e11}), Contains("this machine allows"));
   plan.rehearsal.layers = 41;
@@ -133,14 +138,16 @@ TEST_CASE("the recording that a rehearsal runs on gives back the plan's rows, fo
   for (const std::int64_t rank : {4, 5, 6, 7}) {
     const auto sent = rows.sent(2, 1, 2, rank);
     CHECK(recorded->counts(2, 1, 2, rank) == std::vector<double>(sent.begin(), sent.end()));
-    for (const std::int64_t expert : {8, 9, 10, 11}) received += static_cast<double>(sent[static_cast<std::size_t>(expert)]);
+    for (const std::int64_t expert : {8, 9, 10, 11})
+      received += static_cast<double>(sent[static_cast<std::size_t>(expert)]);
   }
   CHECK(rows.received(2, 1, 2) == received);
 }
 
 TEST_CASE("the rehearsal section of a run file reads back, and says what is wrong in it") {
   RunSpec run = dbrx_run();
-  run.rehearsal.rank = 5, run.rehearsal.width_divisor = 16, run.rehearsal.layers = 4, run.rehearsal.routing = "dbrx-proxy";
+  run.rehearsal.rank = 5, run.rehearsal.width_divisor = 16, run.rehearsal.layers = 4,
+  run.rehearsal.routing = "dbrx-proxy";
   const TempDirectory folder;
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = run_to_yaml(run);

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/launch/rehearsal_communicators.hpp"
 #include "trainer/model/forced_routing.hpp"
 #include "trainer/parameters/plausible_weights.hpp"
-#include "trainer/launch/rehearsal_communicators.hpp"
 
 using namespace wt;
 using Catch::Contains;
@@ -51,8 +51,10 @@ TEST_CASE("made-up weights leave the own slice alone and have the spread of init
     CHECK(full.narrow(0, own, n).eq(7.0).all().item<bool>());
     for (const ParameterInfo& p : layout.parameters) {
       const at::Tensor part = full.narrow(0, p.offset, p.elements()), others = part.masked_select(part.ne(7.0));
-      if (p.init_std == 0) CHECK(others.eq(1.0).all().item<bool>());
-      else if (others.numel() > 100) CHECK(others.std().item<double>() == Approx(p.init_std).epsilon(0.2));
+      if (p.init_std == 0)
+        CHECK(others.eq(1.0).all().item<bool>());
+      else if (others.numel() > 100)
+        CHECK(others.std().item<double>() == Approx(p.init_std).epsilon(0.2));
     }
   }
 }
@@ -78,9 +80,11 @@ TEST_CASE("a collective out of order, of another kind or size ends the rehearsal
   const auto routing = balanced_routing(run.model, run.tokens_per_microbatch());
   RehearsalCommunicators c(run, *routing);
   c.begin_step(1);
-  CHECK_THROWS_WITH(c.all_reduce(Axis::world, numbers(3)), Contains("all_reduce") && Contains("mb0.embedding.unshard.fwd there: all_gather"));
+  CHECK_THROWS_WITH(c.all_reduce(Axis::world, numbers(3)),
+                    Contains("all_reduce") && Contains("mb0.embedding.unshard.fwd there: all_gather"));
   c.begin_step(2);
-  CHECK_THROWS_WITH(c.all_gather(Axis::shard, numbers(8), numbers(2)), Contains("32 bytes") && Contains("over axis shard"));
+  CHECK_THROWS_WITH(c.all_gather(Axis::shard, numbers(8), numbers(2)),
+                    Contains("32 bytes") && Contains("over axis shard"));
 }
 
 TEST_CASE("the own store knows what was set and asks nobody else") {

@@ -1,5 +1,5 @@
-// A published run on the simulator: without communication its replay is the step model's sum, communication only adds, and
-// what is not replayed says so.
+// A published run on the simulator: without communication its replay is the step model's sum, communication only adds,
+// and what is not replayed says so.
 #include "sim/validate/replayed_run.hpp"
 
 #include <catch2/catch.hpp>
@@ -83,7 +83,8 @@ TEST_CASE("the slower its adapters, the longer a step") {
 TEST_CASE("tensor groups and pipelines take what the step model sums, less what runs at once") {
   const GpuTimes gpu(test::published_reference().kernels);
   const RunFabric fabric(test::published_reference().collectives);
-  const auto [tensor, stages, chunks] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>({{2, 1, 1}, {8, 1, 1}, {1, 2, 1}, {1, 4, 1}, {2, 4, 1}, {1, 2, 2}}));
+  const auto [tensor, stages, chunks] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
+      {{2, 1, 1}, {8, 1, 1}, {1, 2, 1}, {1, 4, 1}, {2, 4, 1}, {1, 2, 2}}));
   RunRow run = run_of(8, 16);
   run.model.layers = 16;
   run.tp = tensor, run.pp = stages, run.vp = chunks;

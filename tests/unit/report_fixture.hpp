@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "reports/render/charts.hpp"
-#include "reports/report.hpp"
 #include "reports/render/timeline_chart.hpp"
+#include "reports/report.hpp"
 
 namespace wt::fixture {
 

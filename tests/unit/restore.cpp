@@ -74,7 +74,8 @@ TEST_CASE("a restore takes its bytes over one NIC or one GPU's NVLink, and a lat
   // By CPU every rank's transport shares the host's cores.
   FakeCost cpu;
   cpu.host_computes = true, cpu.cpu_per_byte = 1e-9;
-  CHECK(taken(hsdp(4, 1), shared_host(4, 2), cpu) == Approx(calls * cpu.latency_s + 12 * parameters * 1e-9 * 4 / 2).epsilon(1e-3));
+  CHECK(taken(hsdp(4, 1), shared_host(4, 2), cpu) ==
+        Approx(calls * cpu.latency_s + 12 * parameters * 1e-9 * 4 / 2).epsilon(1e-3));
 }
 
 TEST_CASE("the bound of a restore is no slower than its replay, and near it") {
@@ -82,8 +83,9 @@ TEST_CASE("the bound of a restore is no slower than its replay, and near it") {
   for (const Layout& layout : {hsdp(4, 4), hsdp(2, 8), hsdp(16, 1), hsdp(2, 2)}) {
     const ClusterSpec cluster = small_cluster((layout.world() + 3) / 4);
     const ProgramSet set = restore_programs(small_model(), layout, 12);
-    const double bound = bound0(set.programs[0], layout, cluster, cost,
-                                routing_floors(set.programs[0], layout, cluster, *balanced_routing(small_model(), 1), 0, 0), 0);
+    const double bound =
+        bound0(set.programs[0], layout, cluster, cost,
+               routing_floors(set.programs[0], layout, cluster, *balanced_routing(small_model(), 1), 0, 0), 0);
     const double simulated = taken(layout, cluster, cost);
     CHECK(bound <= simulated * (1 + 1e-6));
     CHECK(bound > 0.9 * simulated);

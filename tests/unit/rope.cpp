@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/support/error.hpp"
 
 using namespace wt;
 using Catch::Contains;
@@ -14,11 +14,17 @@ namespace {
 
 using Kind = RopeScaling::Kind;
 
-const RopeScaling kDeepSeekV3{.kind = Kind::yarn, .factor = 40, .original_max_position_embeddings = 4096, .mscale = 1, .mscale_all_dim = 1};
-const RopeScaling kLlama31{
-    .kind = Kind::llama3, .factor = 8, .original_max_position_embeddings = 8192, .low_freq_factor = 1, .high_freq_factor = 4};
+const RopeScaling kDeepSeekV3{
+    .kind = Kind::yarn, .factor = 40, .original_max_position_embeddings = 4096, .mscale = 1, .mscale_all_dim = 1};
+const RopeScaling kLlama31{.kind = Kind::llama3,
+                           .factor = 8,
+                           .original_max_position_embeddings = 8192,
+                           .low_freq_factor = 1,
+                           .high_freq_factor = 4};
 
-double plain(double theta, double dim, std::size_t pair) { return std::pow(theta, -2.0 * static_cast<double>(pair) / dim); }
+double plain(double theta, double dim, std::size_t pair) {
+  return std::pow(theta, -2.0 * static_cast<double>(pair) / dim);
+}
 
 std::string refused(const RopeScaling& scaling) {
   try {
@@ -33,7 +39,8 @@ std::string refused(const RopeScaling& scaling) {
 }  // namespace
 
 TEST_CASE("plain and linear frequencies") {
-  const std::vector<double> one = rope_frequencies({}, 10000, 8), fourth = rope_frequencies({.kind = Kind::linear, .factor = 4}, 10000, 8);
+  const std::vector<double> one = rope_frequencies({}, 10000, 8),
+                            fourth = rope_frequencies({.kind = Kind::linear, .factor = 4}, 10000, 8);
   REQUIRE(one.size() == 4);
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i] == Approx(std::pow(10.0, -static_cast<double>(i))));  // 10000^(-2i/8)
@@ -46,14 +53,20 @@ TEST_CASE("Llama 3.1 keeps wavelengths below 2,048 tokens and divides those abov
   const std::vector<double> found = rope_frequencies(kLlama31, 500000, 128);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const double before = plain(500000, 128, i), wavelength = 2 * std::numbers::pi / before;
-    if (wavelength < 2048) CHECK(found[i] == Approx(before));
-    else if (wavelength > 8192) CHECK(found[i] == Approx(before / 8));
-    else CHECK((found[i] < before && found[i] > before / 8));
+    if (wavelength < 2048)
+      CHECK(found[i] == Approx(before));
+    else if (wavelength > 8192)
+      CHECK(found[i] == Approx(before / 8));
+    else
+      CHECK((found[i] < before && found[i] > before / 8));
   }
   // Pair 0 turns one radian a position: 16 tokens are 16 / 2 pi rotations, here half way between the two factors.
   const double rotations = 16 / (2 * std::numbers::pi);
-  const RopeScaling middle{.kind = Kind::llama3, .factor = 8, .original_max_position_embeddings = 16,
-                           .low_freq_factor = rotations - 1, .high_freq_factor = rotations + 1};
+  const RopeScaling middle{.kind = Kind::llama3,
+                           .factor = 8,
+                           .original_max_position_embeddings = 16,
+                           .low_freq_factor = rotations - 1,
+                           .high_freq_factor = rotations + 1};
   CHECK(rope_frequencies(middle, 10000, 2)[0] == Approx(0.5 / 8 + 0.5));
   CHECK(rope_amplitude(kLlama31) == 1);
 }
@@ -85,7 +98,8 @@ TEST_CASE("yarn's amplitude, and what it does to latent attention") {
   CHECK(latent_softmax_factor(scaling) == 1);
   scaling.attention_factor = 1.5;
   CHECK(rope_amplitude(scaling) == 1.5);
-  CHECK(rope_amplitude({.kind = Kind::yarn, .factor = 4, .original_max_position_embeddings = 32768}) == Approx(1.138629));
+  CHECK(rope_amplitude({.kind = Kind::yarn, .factor = 4, .original_max_position_embeddings = 32768}) ==
+        Approx(1.138629));
 
   ModelSpec model;
   model.head_dim = 64, model.attention.rope_scaling = kDeepSeekV3;
@@ -102,12 +116,16 @@ TEST_CASE("values that no formula takes are refused by their key") {
   CHECK(refused({}) == "no error");
   CHECK(refused(kLlama31) == "no error");
   CHECK(refused(kDeepSeekV3) == "no error");
-  CHECK_THAT(with(kDeepSeekV3, &RopeScaling::factor, 0.5), Contains("rope_scaling.factor: found 0.5, yarn needs a number >= 1"));
-  CHECK_THAT(with(kDeepSeekV3, &RopeScaling::original_max_position_embeddings, 0), Contains("original_max_position_embeddings: found 0"));
-  CHECK_THAT(with(kDeepSeekV3, &RopeScaling::beta_fast, 0.5), Contains("beta_fast: found 0.5, yarn needs at least beta_slow"));
+  CHECK_THAT(with(kDeepSeekV3, &RopeScaling::factor, 0.5),
+             Contains("rope_scaling.factor: found 0.5, yarn needs a number >= 1"));
+  CHECK_THAT(with(kDeepSeekV3, &RopeScaling::original_max_position_embeddings, 0),
+             Contains("original_max_position_embeddings: found 0"));
+  CHECK_THAT(with(kDeepSeekV3, &RopeScaling::beta_fast, 0.5),
+             Contains("beta_fast: found 0.5, yarn needs at least beta_slow"));
   CHECK_THAT(with(kDeepSeekV3, &RopeScaling::beta_slow, 0.0), Contains("beta_slow: found 0"));
   CHECK_THAT(with(kDeepSeekV3, &RopeScaling::mscale, -1.0), Contains("mscale: found -1"));
   CHECK_THAT(with(kDeepSeekV3, &RopeScaling::attention_factor, -1.0), Contains("attention_factor: found -1"));
-  CHECK_THAT(with(kLlama31, &RopeScaling::high_freq_factor, 1.0), Contains("high_freq_factor: found 1, llama3 needs more than low_freq_factor"));
+  CHECK_THAT(with(kLlama31, &RopeScaling::high_freq_factor, 1.0),
+             Contains("high_freq_factor: found 1, llama3 needs more than low_freq_factor"));
   CHECK_THAT(with(kLlama31, &RopeScaling::low_freq_factor, 0.0), Contains("low_freq_factor: found 0"));
 }

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/microbatches.hpp"
-#include "trainer/pch.hpp"
 #include "trainer/model/router.hpp"
+#include "trainer/pch.hpp"
 
 #undef CHECK  // LibTorch's logging takes the name
 #define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
@@ -26,7 +26,8 @@ struct Routed {
 };
 
 /// Weights, and the gradient of logits for the loss sum(weights * given) + balancing losses.
-Routed run(const RouterSpec& spec, const Tensor& logits, const Tensor& given, const RouterLossScale& scale, const Tensor& bias = {}) {
+Routed run(const RouterSpec& spec, const Tensor& logits, const Tensor& given, const RouterLossScale& scale,
+           const Tensor& bias = {}) {
   Routed out;
   const Tensor leaf = logits.clone().requires_grad_(true);
   const Tensor weights = route(leaf, kTopK, spec, scale, bias, out.choice, out.loss);
@@ -36,7 +37,8 @@ Routed run(const RouterSpec& spec, const Tensor& logits, const Tensor& given, co
 }
 
 /// The same by autograd, with the router's own choice.
-Tensor reference_gradient(const RouterSpec& spec, const Tensor& logits, const Tensor& given, const RouterLossScale& scale, const Routed& routed) {
+Tensor reference_gradient(const RouterSpec& spec, const Tensor& logits, const Tensor& given,
+                          const RouterLossScale& scale, const Routed& routed) {
   const Tensor leaf = logits.clone().requires_grad_(true);
   const bool softmax = spec.score == RouterSpec::Score::softmax;
   const Tensor scores = softmax ? leaf.softmax(1) : leaf.sigmoid();
@@ -44,7 +46,8 @@ Tensor reference_gradient(const RouterSpec& spec, const Tensor& logits, const Te
   if (spec.normalize) weights = weights / weights.sum(1, true);
   weights = weights * spec.scale;
   const Tensor shares = softmax ? scores : scores / scores.sum(1, true);
-  const Tensor chosen = at::zeros_like(logits).scatter_(1, routed.choice.index, 1.0).view({-1, kSeq, kExperts}).sum(1, true);
+  const Tensor chosen =
+      at::zeros_like(logits).scatter_(1, routed.choice.index, 1.0).view({-1, kSeq, kExperts}).sum(1, true);
   const Tensor aux = (shares.view({-1, kSeq, kExperts}) * chosen).sum() * scale.aux;
   const Tensor z = leaf.logsumexp(1).square().sum() * scale.z;
   ((weights * given).sum() + aux + z).backward();
@@ -67,7 +70,8 @@ TEST_CASE("the gradient of every variant is autograd's") {
   RouterSpec v2 = scaled;
   v2.groups = 4, v2.top_groups = 2, v2.group_worth = RouterSpec::GroupWorth::best;
   sigmoid.normalize = GENERATE(true, false);
-  const Tensor logits = random(kTokens, kExperts, 1), given = random(kTokens, kTopK, 2), bias = 0.1 * random(1, kExperts, 3)[0];
+  const Tensor logits = random(kTokens, kExperts, 1), given = random(kTokens, kTopK, 2),
+               bias = 0.1 * random(1, kExperts, 3)[0];
   const RouterLossScale scale{0.02, GENERATE(0.0, 0.01), kSeq};
   for (const RouterSpec& spec : {plain, sigmoid, scaled, v2}) {
     const Routed routed = run(spec, logits, given, scale, spec.score == RouterSpec::Score::sigmoid ? bias : Tensor());
@@ -120,7 +124,8 @@ TEST_CASE("forced routing ignores the scores") {
   const RouterLossScale scale{0, 0, kSeq};
   const Routed even = run(balanced, random(240, kExperts, 5), given, scale);
   CHECK(even.choice.expert_counts.equal(at::full({kExperts}, 60, at::kLong)));
-  const Routed skewed = run(zipf, random(240, kExperts, 5), given, scale), again = run(zipf, random(240, kExperts, 6), given, scale);
+  const Routed skewed = run(zipf, random(240, kExperts, 5), given, scale),
+               again = run(zipf, random(240, kExperts, 6), given, scale);
   CHECK(skewed.choice.index.equal(again.choice.index));
   CHECK((skewed.choice.expert_counts[0] > 2 * skewed.choice.expert_counts[3]).item<bool>());
   CHECK((skewed.choice.index.select(1, 0) != skewed.choice.index.select(1, 1)).all().item<bool>());

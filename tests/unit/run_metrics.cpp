@@ -10,7 +10,8 @@ namespace {
 RunSpec run_of(std::int64_t expert_ranks) {
   RunSpec run;
   run.model.layers = 2, run.model.experts = 4, run.model.top_k = 2;
-  run.model.d_model = 64, run.model.heads = 4, run.model.kv_heads = 2, run.model.head_dim = 16, run.model.ffn = 96, run.model.vocab = 264;
+  run.model.d_model = 64, run.model.heads = 4, run.model.kv_heads = 2, run.model.head_dim = 16, run.model.ffn = 96,
+  run.model.vocab = 264;
   run.layout.shard = run.layout.expert = expert_ranks;
   run.seq = 128, run.global_batch = 8;
   return run;
@@ -20,7 +21,8 @@ RunSpec run_of(std::int64_t expert_ranks) {
 
 TEST_CASE("imbalance is that of the most loaded expert rank, over microbatches together and layers alike") {
   // Layer 0: experts 4 1 2 1 of 8 rows; layer 1: 2 2 2 2.
-  const std::vector<std::vector<std::vector<std::int64_t>>> routing{{{3, 0, 1, 0}, {1, 1, 1, 1}}, {{1, 1, 1, 1}, {1, 1, 1, 1}}};
+  const std::vector<std::vector<std::vector<std::int64_t>>> routing{{{3, 0, 1, 0}, {1, 1, 1, 1}},
+                                                                    {{1, 1, 1, 1}, {1, 1, 1, 1}}};
   CHECK(*expert_imbalance(run_of(4), routing) == Approx((4.0 / 2 + 1) / 2));
   CHECK(*expert_imbalance(run_of(2), routing) == Approx((5.0 / 4 + 1) / 2));
   CHECK_FALSE(expert_imbalance(run_of(1), routing));

@@ -1,4 +1,5 @@
-// Predictions of runs do not know what they predict: neither through their group under another name, nor through a stack.
+// Predictions of runs do not know what they predict: neither through their group under another name, nor through a
+// stack.
 #include <catch2/catch.hpp>
 
 #include "configs/spec/find.hpp"

@@ -68,7 +68,8 @@ TEST_CASE("rectangles of a run follow one another, fill it and are no more than 
     Shape shape(1 + random() % 3);
     for (auto& n : shape) n = 1 + random() % 5;
     const std::int64_t total = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-    const std::int64_t begin = static_cast<std::int64_t>(random()) % total, count = static_cast<std::int64_t>(random()) % (total - begin + 1);
+    const std::int64_t begin = static_cast<std::int64_t>(random()) % total,
+                       count = static_cast<std::int64_t>(random()) % (total - begin + 1);
     std::int64_t next = begin;
     const auto parts = rectangles(shape, begin, count);
     CHECK(parts.size() <= 2 * shape.size() - 1);
@@ -115,7 +116,8 @@ TEST_CASE("damage is found by tensor name") {
   const TempDirectory folder;
   const auto file = folder / "a.safetensors";
   const std::vector<float> values{1, 2, 3, 4};
-  const WrittenFile written = write_safetensors(file, {{"first", "F32", {2}, values.data()}, {"second", "F32", {2}, values.data() + 2}});
+  const WrittenFile written =
+      write_safetensors(file, {{"first", "F32", {2}, values.data()}, {"second", "F32", {2}, values.data() + 2}});
   CHECK(damage_of(file, written).empty());
   const std::string good = read_bytes(file);
   const auto with_flipped = [&](std::size_t at) {
@@ -129,7 +131,8 @@ TEST_CASE("damage is found by tensor name") {
   CHECK(with_flipped(20) == "a.safetensors: the header has another checksum");
   CHECK_THAT(with_flipped(6), Catch::Contains("header of") && Catch::Contains("does not fit the file"));
   write_bytes(file, good + "x");
-  CHECK(damage_of(file, written) == fmt::format("a.safetensors has another size: {} bytes of {}", good.size() + 1, good.size()));
+  CHECK(damage_of(file, written) ==
+        fmt::format("a.safetensors has another size: {} bytes of {}", good.size() + 1, good.size()));
   std::filesystem::remove(file);
   CHECK(damage_of(file, written) == "a.safetensors is missing");
 }
@@ -140,14 +143,22 @@ TEST_CASE("what is not safetensors is refused with its reason") {
   CHECK_THAT(refused(std::string(8, '\xff')), Catch::Contains("does not fit the file"));
   CHECK_THAT(refused(file_of("{\"w\":", data)), Catch::Contains("the header is not safetensors'"));
   CHECK_THAT(refused(file_of(R"({"w": {"shape": [2], "data_offsets": [0, 8]}})", data)), Catch::Contains("dtype"));
-  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F33", "shape": [2], "data_offsets": [0, 8]}})", data)), Catch::Contains("w: found type F33"));
-  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", data)), Catch::Contains("shape [3], offsets [0] and bytes 0..8 disagree"));
-  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}})", data)), Catch::Contains("disagree"));
-  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})", data)), Catch::Contains("lie outside the file"));
-  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "__metadata__": {"DCP_SHARDING_INFO": "{\"w\":{\"saved_offsets\":[0,0]}}"}})", data)),
-             Catch::Contains("offsets [0,0]"));
+  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F33", "shape": [2], "data_offsets": [0, 8]}})", data)),
+             Catch::Contains("w: found type F33"));
+  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", data)),
+             Catch::Contains("shape [3], offsets [0] and bytes 0..8 disagree"));
+  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}})", data)),
+             Catch::Contains("disagree"));
+  CHECK_THAT(refused(file_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}})", data)),
+             Catch::Contains("lie outside the file"));
+  CHECK_THAT(
+      refused(file_of(
+          R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "__metadata__": {"DCP_SHARDING_INFO": "{\"w\":{\"saved_offsets\":[0,0]}}"}})",
+          data)),
+      Catch::Contains("offsets [0,0]"));
   const TempDirectory folder;
   const float value = 0;
-  CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"w", "F32", {1}, &value}, {"w", "F32", {1}, &value}}), Catch::Contains("w: twice in one safetensors file"));
+  CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"w", "F32", {1}, &value}, {"w", "F32", {1}, &value}}),
+                    Catch::Contains("w: twice in one safetensors file"));
   CHECK(folder.entries() == 0);
 }

@@ -110,7 +110,8 @@ TEST_CASE("a microbatch that leaves a smaller last one is priced where a study a
   for (const Candidate& c : enumerate_layouts(s.problem)) CHECK((c.layout.microbatch == 1 || c.layout.microbatch == 3));
   s.problem.space.microbatches = {1, 2, 3};
   std::map<std::int64_t, std::int64_t> microbatches;
-  for (const Candidate& c : enumerate_layouts(s.problem)) microbatches[c.layout.microbatch] = std::max(microbatches[c.layout.microbatch], c.microbatches);
+  for (const Candidate& c : enumerate_layouts(s.problem))
+    microbatches[c.layout.microbatch] = std::max(microbatches[c.layout.microbatch], c.microbatches);
   CHECK(microbatches == std::map<std::int64_t, std::int64_t>{{1, 3}, {2, 2}, {3, 1}});
   const SearchResult r = search_layouts(s.problem);
   CHECK(r.certificate.incumbent_s == brute_force(s.problem));

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 using namespace wt;

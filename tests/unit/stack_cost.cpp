@@ -91,7 +91,9 @@ TEST_CASE("more rows never take less time, nor does a faster clock take more, th
     }
   }
   // Few rows are the host's, and a clock leaves them as they are; many are arithmetic's.
-  const auto faster = [&](double rows) { return h100.segment(experts, rows).seconds / h100.segment(experts, rows, {2}).seconds; };
+  const auto faster = [&](double rows) {
+    return h100.segment(experts, rows).seconds / h100.segment(experts, rows, {2}).seconds;
+  };
   CHECK(faster(1) < 1.05);
   CHECK(faster(65536) > 1.5);
 }
@@ -99,9 +101,8 @@ TEST_CASE("more rows never take less time, nor does a faster clock take more, th
 TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slower than InfiniBand at the same rate") {
   for (const char* name : {"hgx-h100", "aws-p5", "aws-p4d"}) {
     const ClusterSpec& on = cluster(name);
-    for (OpKind kind :
-         {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all, OpKind::broadcast,
-          OpKind::send})
+    for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce, OpKind::all_to_all,
+                        OpKind::broadcast, OpKind::send})
       for (const auto& [ranks, nodes] : {std::pair{8, 1}, {64, 8}, {8, 8}}) {
         if (kind == OpKind::send && ranks != 8) continue;
         const std::int64_t members = kind == OpKind::send ? 2 : ranks,
@@ -147,13 +148,16 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
   const auto same = [](const OpCost& a, const OpCost& b) {
     const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
     CHECK(a.item(product, 0).seconds == b.item(product, 0).seconds);
-    const CollectivePrice x = a.collective(OpKind::all_gather, 1e9, 64, 8), y = b.collective(OpKind::all_gather, 1e9, 64, 8);
+    const CollectivePrice x = a.collective(OpKind::all_gather, 1e9, 64, 8),
+                          y = b.collective(OpKind::all_gather, 1e9, 64, 8);
     CHECK(x.latency_s == y.latency_s);
     CHECK(x.efficiency == y.efficiency);
   };
   same(both.on(0), cost("hgx-h100", "torchtitan"));
-  for (std::size_t kind : {1, 2}) same(both.on(kind), StackCost(mixed.all_of(kind), read_stack("torchtitan"), test::published_reference()));
-  CHECK(both.on(1).item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds > 2 * both.item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds);
+  for (std::size_t kind : {1, 2})
+    same(both.on(kind), StackCost(mixed.all_of(kind), read_stack("torchtitan"), test::published_reference()));
+  CHECK(both.on(1).item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds >
+        2 * both.item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds);
 }
 
 TEST_CASE("whether gathers and reductions share a communicator is the stack's, whoever passes its prices on") {

@@ -1,13 +1,13 @@
-// The step-time model: closed forms of how work adds up, constants recovered from times made of them, and what a stack or
-// GPU never measured gets.
+// The step-time model: closed forms of how work adds up, constants recovered from times made of them, and what a stack
+// or GPU never measured gets.
 #include "sim/cost/stacks/step_model.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/stack.hpp"
+#include "configs/spec/support/error.hpp"
 
 using namespace wt;
 using C = StepConstant;
@@ -18,7 +18,8 @@ namespace {
 StepConstants plain() {
   StepConstants k;
   k.values.fill(0);
-  for (C c : {C::products, C::attention, C::attention_hopper, C::memory, C::fp8, C::network, C::tensor, C::exchange, C::replicas, C::optimizer})
+  for (C c : {C::products, C::attention, C::attention_hopper, C::memory, C::fp8, C::network, C::tensor, C::exchange,
+              C::replicas, C::optimizer})
     k.values[static_cast<std::size_t>(c)] = 1;
   return k;
 }
@@ -49,7 +50,8 @@ StepWork random_work(std::mt19937& draw) {
   return w;
 }
 
-std::vector<TimedStep> made(const std::vector<StepWork>& works, const StepConstants& k, const std::string& stack, const std::string& gpu) {
+std::vector<TimedStep> made(const std::vector<StepWork>& works, const StepConstants& k, const std::string& stack,
+                            const std::string& gpu) {
   std::vector<TimedStep> out;
   for (std::size_t i = 0; i < works.size(); ++i) {
     const StepTraits traits{stack, gpu, false, false};
@@ -76,7 +78,7 @@ TEST_CASE("with perfect overlap the longer of computation and gathers counts, an
   StepWork w = computing(2, 4);
   w.forward.gather_s = 3;
   w.backward.gather_s = 1;
-  w.forward.items = 500;   // 0.5 s
+  w.forward.items = 500;    // 0.5 s
   w.backward.items = 5000;  // 5 s: the host cannot keep up
   CHECK(step_seconds(w, {}, k) == Approx(3 + 5).epsilon(1e-3));
 }
@@ -99,7 +101,7 @@ TEST_CASE("an output projection larger than a stage is the stage that the others
   StepWork w = computing(0.5, 0.5);  // of 2 layers: 0.5 s each
   w.ends.products_s = 3;
   w.stages = 8, w.layers = 16, w.stage_layers = 2, w.microbatches = 1e9;
-  CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(3));      // alone on the last stage
+  CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(3));       // alone on the last stage
   CHECK(step_seconds(w, {"", "", false, false}, plain()) == Approx(1 + 3));  // beside its layers
   w.ends.products_s = 1;  // 9 s in all; of 0.5 s each, the fullest of 8 has 3
   CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(1.5));
@@ -122,17 +124,20 @@ TEST_CASE("layers that do not go evenly over stages leave room for embedding and
 TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs apart") {
   std::mt19937 draw(7);
   std::vector<StepWork> a, b, c;
-  for (int i = 0; i < 60; ++i) a.push_back(random_work(draw)), b.push_back(random_work(draw)), c.push_back(random_work(draw));
+  for (int i = 0; i < 60; ++i)
+    a.push_back(random_work(draw)), b.push_back(random_work(draw)), c.push_back(random_work(draw));
   StepConstants typical = plain();
   typical.values = {1.05, 2.2, 1.3, 1.6, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
-  const StepConstants slower = with(with(typical, C::memory, 2.4), C::item_s, 90e-6), hotter = with(typical, C::products, 1.05 * 1.15);
+  const StepConstants slower = with(with(typical, C::memory, 2.4), C::item_s, 90e-6),
+                      hotter = with(typical, C::products, 1.05 * 1.15);
   std::vector<TimedStep> steps = made(a, typical, "plain", "A");
   for (const TimedStep& s : made(b, slower, "eager", "A")) steps.push_back(s);
   for (const TimedStep& s : made(c, hotter, "plain", "B")) steps.push_back(s);
   const StepModel model(steps);
   CHECK(model.knows_stack("eager"));
   CHECK_FALSE(model.knows_stack("another"));
-  for (const TimedStep& s : steps) CHECK(model.seconds(*s.work, s.traits) == Approx(s.seconds).epsilon(0.03));  // priors pull
+  for (const TimedStep& s : steps)
+    CHECK(model.seconds(*s.work, s.traits) == Approx(s.seconds).epsilon(0.03));  // priors pull
   // A stack that nobody measured lies between those that were.
   const StepWork fresh = random_work(draw);
   const double guess = model.seconds(fresh, {"another", "A", false, false});

@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/stack.hpp"
+#include "configs/spec/support/error.hpp"
 
 using namespace wt;
 using Catch::Contains;

@@ -1,9 +1,9 @@
 // Studies: what is read, what is refused, and the model presets behind them.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/study.hpp"
+#include "configs/spec/support/error.hpp"
 
 using namespace wt;
 
@@ -157,7 +157,8 @@ TEST_CASE("loads nobody says are those recorded with as many experts and choices
   CHECK(study_from_text(kStudy + "routing: balanced\n", "s").routing == std::vector<std::string>{"balanced"});
   CHECK(routing_for_model(read_model("mixtral-8x7b")) == std::vector<std::string>{"mixtral"});
   CHECK(routing_for_model(read_model("olmoe-1b-7b")) == std::vector<std::string>{"olmoe"});
-  CHECK(routing_for_model(read_model("qwen3-30b-a3b")) == std::vector<std::string>{"stretched-olmoe"});  // nothing recorded
+  CHECK(routing_for_model(read_model("qwen3-30b-a3b")) ==
+        std::vector<std::string>{"stretched-olmoe"});  // nothing recorded
   CHECK(routing_for_model(read_model("llama3-8b")) == std::vector<std::string>{"balanced"});
 }
 

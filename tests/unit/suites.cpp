@@ -1,5 +1,6 @@
 // The suites of windtunnel-train: which items they find, that a wrong kernel is caught, and that what they measure is
 // what calibration wants.
+#include "bench/profile/rate.hpp"
 #include "bench/suites/aims.hpp"
 #include "bench/suites/bench_case.hpp"
 #include "bench/suites/cases.hpp"
@@ -9,7 +10,6 @@
 #include "bench/suites/sampler.hpp"
 #include "bench/suites/table.hpp"
 #include "bench/suites/work_list.hpp"
-#include "bench/profile/rate.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -55,7 +55,8 @@ RunSpec tiny_run() {
 RunSpec other_run() {
   RunSpec run = tiny_run();
   ModelSpec& m = run.model;
-  m.experts = m.top_k = 0, m.norm = Norm::layernorm, m.activation = Activation::gelu, m.attention.bias = AttentionSpec::Bias::all;
+  m.experts = m.top_k = 0, m.norm = Norm::layernorm, m.activation = Activation::gelu,
+  m.attention.bias = AttentionSpec::Bias::all;
   run.layout.expert = 1;
   return run;
 }
@@ -156,11 +157,13 @@ TEST_CASE("a rank's experts get rows as recorded where such a model was, and by 
 
 TEST_CASE("attention's rows name the backend that the library chose") {
   NormalPool normal(5);
-  ItemRunner runner(make_item(Kernel::attention, Pass::forward, Precision::fp32, {2, 0}, {16, 4, 4, 8}), tiny_run(), normal);
+  ItemRunner runner(make_item(Kernel::attention, Pass::forward, Precision::fp32, {2, 0}, {16, 4, 4, 8}), tiny_run(),
+                    normal);
   CHECK(runner.check() >= 0);
   CHECK((runner.backend() == "flash" || runner.backend() == "math"));
   Measurement m;
-  m.kernel = "attention", m.shape = {{"rows", 2}}, m.samples = {1e-3}, m.backend = "flash", m.evidence = {Evidence::measured, "test"};
+  m.kernel = "attention", m.shape = {{"rows", 2}}, m.samples = {1e-3}, m.backend = "flash",
+  m.evidence = {Evidence::measured, "test"};
   CHECK_THAT(bench_table({{}, {m}}), Catch::Contains("by flash"));
   CHECK(profile_from_json(to_json(Profile{{}, {m}}), "test").measurements[0].backend == "flash");
 }
@@ -247,7 +250,8 @@ TEST_CASE("what is measured for the aims is right, and every aim finds its rows"
   for (const FailedMeasurement& f : profile.failures) FAIL_CHECK(f.name << ": " << f.error);
   CHECK(profile.measurements.size() == aims.cases.size());
   const std::string table = aims_table(aims.aims, profile);
-  CHECK_THAT(table, Catch::Contains("not judged, the aims are of an H200") && !Catch::Contains("failed") && !Catch::Contains("not measured"));
+  CHECK_THAT(table, Catch::Contains("not judged, the aims are of an H200") && !Catch::Contains("failed") &&
+                        !Catch::Contains("not measured"));
   CHECK_THAT(aims_table(aims.aims, profile, "cpu"), !Catch::Contains("not judged"));
 }
 
@@ -257,7 +261,9 @@ TEST_CASE("a wrong result of what the aims are of is found") {
   const std::vector<std::function<void(const Tensors&)>> spoil{
       [&](const Tensors& out) { last_of(out).copy_(last_of(out) + 100); },
       [&](const Tensors& out) { no_number(last_of(out)); },
-      [&](const Tensors& out) { for (const at::Tensor& all : out) no_number(all); }};
+      [&](const Tensors& out) {
+        for (const at::Tensor& all : out) no_number(all);
+      }};
   for (const BenchCase& what : kernel_aims(at::kCPU, true).cases) {
     NormalPool normal(5);
     INFO(what.row.name());
@@ -281,10 +287,14 @@ TEST_CASE("a wrong result of what the aims are of is found") {
 TEST_CASE("aims are met, missed, or it says why neither") {
   const auto row = [](const char* kernel, double seconds) {
     Measurement m;
-    m.kernel = kernel, m.pass = "", m.samples = {seconds}, m.counters = {{"bytes", 1e9}}, m.evidence = {Evidence::measured, "test"};
+    m.kernel = kernel, m.pass = "", m.samples = {seconds}, m.counters = {{"bytes", 1e9}},
+    m.evidence = {Evidence::measured, "test"};
     return m;
   };
-  Profile profile{{{"device", "NVIDIA H200"}}, {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6), row("torn", 1e-3)}, {{"bad", "wrong"}, {"torn", "trap"}}};
+  Profile profile{{{"device", "NVIDIA H200"}},
+                  {row("copy", 1e-3), row("near", 1.1e-3), row("far", 2e-3), row("hot", 1e-3), row("quick", 5e-6),
+                   row("torn", 1e-3)},
+                  {{"bad", "wrong"}, {"torn", "trap"}}};
   profile.measurements[3].throttled = {"hw_thermal"};
   const auto verdict = [&](Aim aim) {
     const std::string table = aims_table({aim}, profile);
@@ -329,7 +339,14 @@ TEST_CASE("an exception in a case is that case's error, what it holds is given b
                                       [&] { ++released; },
                                       {}},
                                      {"b", [] {}, [] {}, [] {}, {}},
-                                     {"c", [] { throw_error(Code::runtime, "no memory"); }, [] {}, [&] { released += 100; throw_error(Code::runtime, "lost"); }, {}}};
+                                     {"c",
+                                      [] { throw_error(Code::runtime, "no memory"); },
+                                      [] {},
+                                      [&] {
+                                        released += 100;
+                                        throw_error(Code::runtime, "lost");
+                                      },
+                                      {}}};
   const auto samples = sample_thread_cpu(cases, {});
   CHECK_THAT(samples[0].error, Catch::Contains("broken kernel"));
   CHECK(samples[1].error == "");
@@ -375,7 +392,8 @@ TEST_CASE("a failing item keeps its row; what is known is not measured again") {
   CHECK(second.failures.empty());
   REQUIRE(second.measurements.size() == 2);
   CHECK(second.measurements[1].samples.size() == 3);
-  CHECK(std::equal(known.measurements[0].samples.begin(), known.measurements[0].samples.end(), second.measurements[1].samples.begin()));
+  CHECK(std::equal(known.measurements[0].samples.begin(), known.measurements[0].samples.end(),
+                   second.measurements[1].samples.begin()));
   CHECK(saves >= 1);
   const Profile third = bench_kernels({run, {copied}}, options, first);
   CHECK(third.measurements[0].samples == first.measurements[0].samples);
@@ -421,7 +439,8 @@ TEST_CASE("a partial profile is continued on the same machine and build alone") 
   more.shape["rows"] = 2;
   again.put_kernels({{}, {m, more}});  // in place of the one kernel
   CHECK(again.profile().measurements.size() == 3);
-  for (const auto& [key, value] : std::map<std::string, std::string>{{"cpu_model", "b"}, {"commit", "2"}, {"run.seed", "18"}}) {
+  for (const auto& [key, value] :
+       std::map<std::string, std::string>{{"cpu_model", "b"}, {"commit", "2"}, {"run.seed", "18"}}) {
     std::map<std::string, std::string> other = facts;
     other[key] = value;
     CHECK(PartialProfile(out, other).profile().measurements.empty());
@@ -451,8 +470,11 @@ TEST_CASE("a work list reads back, and says which device it is for") {
   CHECK_FALSE(is_gpu("NVIDIA GH200 480GB", "H200-SXM-141GB"));
   CHECK(is_gpu("NVIDIA GH200 480GB", "GH200"));
   CHECK_FALSE(is_gpu("cpu", ""));
-  for (const char* wrong : {R"({"schema":"x"})", R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"gemm","pass":"sideways","dtype":"fp32","shape":{}}]})",
-                            R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"copy","pass":"forward","dtype":"fp32","shape":{"rows":0}}]})"}) {
+  for (
+      const char* wrong :
+      {R"({"schema":"x"})",
+       R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"gemm","pass":"sideways","dtype":"fp32","shape":{}}]})",
+       R"({"schema":"windtunnel.work/1","study":"","gpu":"","items":[{"kernel":"copy","pass":"forward","dtype":"fp32","shape":{"rows":0}}]})"}) {
     test::write_bytes(folder / "list.json", wrong);
     CHECK_THROWS_AS(read_work_list(folder / "list.json"), Error);
   }
@@ -460,9 +482,11 @@ TEST_CASE("a work list reads back, and says which device it is for") {
 
 TEST_CASE("a failed benchmark has its row in the table") {
   Measurement m;
-  m.kernel = "all_reduce", m.pass = "", m.shape = {{"bytes", 4096}, {"ranks", 4}}, m.samples = {1e-3}, m.counters = {{"busbw_Bps", 6.144e6}};
+  m.kernel = "all_reduce", m.pass = "", m.shape = {{"bytes", 4096}, {"ranks", 4}}, m.samples = {1e-3},
+  m.counters = {{"busbw_Bps", 6.144e6}};
   const std::string table = bench_table({{}, {m}, {{"broadcast/bytes=4096", "gave 3"}}});
-  CHECK_THAT(table, Catch::Contains("0.01 GB/s") && Catch::Contains("broadcast/bytes=4096") && Catch::Contains("failed: gave 3"));
+  CHECK_THAT(table, Catch::Contains("0.01 GB/s") && Catch::Contains("broadcast/bytes=4096") &&
+                        Catch::Contains("failed: gave 3"));
 }
 
 TEST_CASE("measurements on a throttled device are counted and their reasons named, whichever suite they are of") {
@@ -470,7 +494,8 @@ TEST_CASE("measurements on a throttled device are counted and their reasons name
   hot.throttled = {"hw_thermal"}, hotter.throttled = {"hw_slowdown", "hw_thermal"};
   CHECK(throttling_note({{}, {cool}}) == "");
   CHECK_THAT(throttling_note({{}, {cool, hot}}), Catch::Contains("1 of 2") && Catch::Contains("(hw_thermal)"));
-  CHECK_THAT(throttling_note({{}, {hot, hotter}}), Catch::Contains("2 of 2") && Catch::Contains("(hw_slowdown, hw_thermal)"));
+  CHECK_THAT(throttling_note({{}, {hot, hotter}}),
+             Catch::Contains("2 of 2") && Catch::Contains("(hw_slowdown, hw_thermal)"));
 }
 
 TEST_CASE("the kernel suite's profile reads back, and calibration prices every item of the run") {
@@ -481,9 +506,11 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   Profile profile;
   profile.fingerprint = {{"cores", "2"}};
   profile.measurements = bench_kernels({run, kernel_cases(run, true)}, options).measurements;
-  for (const char* kernel : {"device_to_device", "host_to_device", "launch"}) {  // nothing of a step, and no reason for a note
+  for (const char* kernel :
+       {"device_to_device", "host_to_device", "launch"}) {  // nothing of a step, and no reason for a note
     Measurement& m = profile.measurements.emplace_back();
-    m.kernel = kernel, m.pass = "", m.clock = "thread_cpu", m.samples = {1e-3}, m.evidence = {Evidence::measured, "test"};
+    m.kernel = kernel, m.pass = "", m.clock = "thread_cpu", m.samples = {1e-3},
+    m.evidence = {Evidence::measured, "test"};
   }
   const test::TempDirectory folder;
   write_profile(profile, folder.path() / "profile.json");

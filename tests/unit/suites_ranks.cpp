@@ -1,5 +1,5 @@
-// The suites of several processes, as far as one process can tell: sizes, bandwidths, what results must be, and what is made
-// of samples.
+// The suites of several processes, as far as one process can tell: sizes, bandwidths, what results must be, and what is
+// made of samples.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -17,7 +17,8 @@ using namespace wt;
 
 TEST_CASE("bus bandwidths are nccl-tests'") {  // doc/PERFORMANCE.md, its summary
   CHECK(bus_factor(CollectiveKind::all_reduce, 8) == Approx(1.75));
-  for (CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all, CollectiveKind::all_to_all_uneven})
+  for (CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                              CollectiveKind::all_to_all_uneven})
     CHECK(bus_factor(kind, 8) == Approx(0.875));
   CHECK(bus_factor(CollectiveKind::broadcast, 8) == 1);
   CHECK(bus_factor(CollectiveKind::send_recv, 8) == 1);
@@ -46,7 +47,8 @@ TEST_CASE("buffers hold what their segments say, and one wrong element anywhere 
   CHECK(buffer[50].item<double>() == 4 * 5 + 10);
   CHECK(buffer[count - 1].item<double>() == 4 * static_cast<double>((5 + count - 51) % 7) + 10);
   CHECK(first_wrong(buffer, segments) == -1);
-  for (std::int64_t at : {std::int64_t{0}, std::int64_t{49}, std::int64_t{50}, (std::int64_t{7} << 18) + 60, count - 1}) {
+  for (std::int64_t at :
+       {std::int64_t{0}, std::int64_t{49}, std::int64_t{50}, (std::int64_t{7} << 18) + 60, count - 1}) {
     const at::Tensor changed = buffer.clone();
     changed[at] += 1;
     CHECK(first_wrong(changed, segments) == at);
@@ -91,7 +93,8 @@ TEST_CASE("a block has 32 cases, or fewer with 1 GiB of messages, or one with mo
   CHECK(block_ends({kGiB / 2, kGiB / 2, 4, 3 * kGiB, 3 * kGiB, 4}) == std::vector<std::size_t>{2, 3, 4, 5, 6});
 }
 
-TEST_CASE("rows that are added to a profile are in its file, beside those that it had, and known to whom reads it next") {
+TEST_CASE(
+    "rows that are added to a profile are in its file, beside those that it had, and known to whom reads it next") {
   const test::TempDirectory folder, scratch;
   const std::filesystem::path file = folder / "out.json.partial";
   const auto row = [](std::int64_t bytes) {
@@ -127,7 +130,8 @@ TEST_CASE("ranks agree on the order of samples") {
 
 TEST_CASE("a device under stress has a time for every repetition, and the same bits each time") {
   const auto clock = make_step_clock(at::kCPU);
-  const DeviceObservation seen = stress_device(*clock, 3, {.width = 48, .products = 4, .copy_bytes = 4096, .copies = 2});
+  const DeviceObservation seen =
+      stress_device(*clock, 3, {.width = 48, .products = 4, .copy_bytes = 4096, .copies = 2});
   CHECK(seen.stress_s.size() == 3);
   CHECK(seen.memory_Bps.size() == 3);
   for (double s : seen.stress_s) CHECK(s > 0);
@@ -151,7 +155,8 @@ void flip_bit(const at::RecordFunction& call, at::ObserverContext*) {
   if (std::string_view(call.name()) != flip.op) return;
   const auto inputs = call.inputs();
   const at::Tensor written = (std::string_view(flip.op) == "aten::mm" ? inputs.back() : inputs.front()).toTensor();
-  if (written.scalar_type() == flip.dtype && --flip.in_calls == 0) static_cast<unsigned char*>(written.data_ptr())[8] ^= 16;
+  if (written.scalar_type() == flip.dtype && --flip.in_calls == 0)
+    static_cast<unsigned char*>(written.data_ptr())[8] ^= 16;
 }
 
 }  // namespace
@@ -162,7 +167,8 @@ TEST_CASE("one bit that flips in a product or a copy is a wrong result") {
   // The second product of the first repetition, behind three to warm up; the last copy of the second, behind one.
   for (const Flip& planted : {Flip{"aten::mm", at::kFloat, 3 * 4 + 2}, Flip{"aten::copy_", at::kInt, 2 + 2 * 2}}) {
     flip = planted;
-    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(nothing, flip_bit).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+    const auto handle = at::addGlobalCallback(
+        at::RecordFunctionCallback(nothing, flip_bit).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
     const DeviceObservation seen = stress_device(*clock, 3, size);
     at::removeCallback(handle);
     INFO(planted.op);

@@ -21,13 +21,14 @@ TEST_CASE("the staircase has every dense product of its models once, forward and
     CHECK(item.flops(0) <= 1e10);
   }
   CHECK(rows.size() == 3);
-  CHECK(rows.at({6144, 2048}) == std::vector<double>{256});                // queries, keys and values of 16 heads of 128
+  CHECK(rows.at({6144, 2048}) == std::vector<double>{256});  // queries, keys and values of 16 heads of 128
   CHECK(rows.at({2048, 2048}) == std::vector<double>{256, 512, 1024});
   CHECK(rows.at({64, 2048}) == std::vector<double>{256, 512, 1024, 2048, 4096, 8192, 16384});  // the router
-  CHECK(stairs.left_out == std::vector<std::string>{"50304 x 2048"});      // the head: 53 GFLOP at 256 rows
+  CHECK(stairs.left_out == std::vector<std::string>{"50304 x 2048"});  // the head: 53 GFLOP at 256 rows
   CHECK(stairs.backward.size() == 2 * stairs.forward.size());
 
-  for (const WorkItem& item : gemm_staircase({read_model("falcon-7b")}, at::kCPU, false).forward)  // dense, with products of its FFN
+  for (const WorkItem& item :
+       gemm_staircase({read_model("falcon-7b")}, at::kCPU, false).forward)  // dense, with products of its FFN
     CHECK((item.dims[0] % 4544 == 0 || item.dims[1] % 4544 == 0));
 
   ModelSpec tiny = olmoe;

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/stack.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/cost/memory/layer_activations.hpp"
-#include "sim/validate/memory.hpp"
 #include "sim/cost/memory/run_memory.hpp"
+#include "sim/validate/memory.hpp"
 
 using namespace wt;
 

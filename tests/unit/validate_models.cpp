@@ -9,12 +9,12 @@
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/collectives/collective_fit.hpp"
-#include "sim/validate/collectives.hpp"
-#include "sim/measurements/csv.hpp"
-#include "sim/measurements/fabric.hpp"
-#include "sim/validate/kernels.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
+#include "sim/measurements/csv.hpp"
+#include "sim/measurements/fabric.hpp"
+#include "sim/validate/collectives.hpp"
+#include "sim/validate/kernels.hpp"
 #include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
@@ -217,8 +217,7 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   rows.push_back({0, "A100-SXM", "gemm", "fp8", "made up", 512, 5120, 4096, 1e-4});
   rows.push_back({0, "H100-SXM", "softmax", "fp16", "made up", 512, 5120, 0, 1e-4});
   const std::vector<Judged> judged = judge_kernels(rows, {});
-  for (std::size_t i = 0; i < seen; ++i)
-    CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.1));
+  for (std::size_t i = 0; i < seen; ++i) CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.1));
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
   CHECK(judged[seen + 2].forecast.reason.find("no tensor-core rate") != std::string::npos);
@@ -226,18 +225,37 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
 }
 
 TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
-  const std::vector<std::pair<const char*, const char*>> names = {
-      {"H100 80GB HBM3", "H100-SXM"},        {"NVIDIA H100 PCIe", "H100-PCIe"},   {"H100-NVL", "H100-NVL"},
-      {"H100 SXM ~94-95GB HBM2e lower TDP", "H100-SXM-96G"}, {"H100-SXM-96 GB", "H100-SXM-96G"},
-      {"H100 PCIe 80GB HBM2e", "H100-PCIe"}, {"GH200 96GB", "GH200"},
-      {"H100-SXM (NVLink)", "H100-SXM"},     {"GH200 480GB", "GH200"},            {"H200", "H200-SXM"},
-      {"NVIDIA H20", "H20"},                 {"A100-PCIE-40GB", "A100-40G-PCIe"}, {"A100 80GB PCIe", "A100-80G-PCIe"},
-      {"A100-SXM4-40 GB", "A100-40G-SXM"},   {"A100-80G (Selene)", "A100-80G-SXM"}, {"A800", "A800-SXM"},
-      {"GB300", "GB300"},                    {"HGX B300", "B300"},                {"GB200 NVL72", "GB200"},
-      {"NVIDIA L40S", "L40S"},               {"NVIDIA A10G", "A10G"},             {"A10", "A10"},
-      {"GeForce RTX 4090", "RTX 4090"},      {"RTX 6000 Ada", "RTX 6000 Ada"},    {"RTX A6000", "RTX A6000"},
-      {"DGX A100 640GB", "A100-80G-SXM"},    {"DGX A100 640 GB", "A100-80G-SXM"}, {"DGX A100 320GB", "A100-40G-SXM"},
-      {"A100 40 GB PCIe", "A100-40G-PCIe"},  {"H200 NVL", "H200-NVL"},            {"TITAN RTX", "TITAN RTX"}};
+  const std::vector<std::pair<const char*, const char*>> names = {{"H100 80GB HBM3", "H100-SXM"},
+                                                                  {"NVIDIA H100 PCIe", "H100-PCIe"},
+                                                                  {"H100-NVL", "H100-NVL"},
+                                                                  {"H100 SXM ~94-95GB HBM2e lower TDP", "H100-SXM-96G"},
+                                                                  {"H100-SXM-96 GB", "H100-SXM-96G"},
+                                                                  {"H100 PCIe 80GB HBM2e", "H100-PCIe"},
+                                                                  {"GH200 96GB", "GH200"},
+                                                                  {"H100-SXM (NVLink)", "H100-SXM"},
+                                                                  {"GH200 480GB", "GH200"},
+                                                                  {"H200", "H200-SXM"},
+                                                                  {"NVIDIA H20", "H20"},
+                                                                  {"A100-PCIE-40GB", "A100-40G-PCIe"},
+                                                                  {"A100 80GB PCIe", "A100-80G-PCIe"},
+                                                                  {"A100-SXM4-40 GB", "A100-40G-SXM"},
+                                                                  {"A100-80G (Selene)", "A100-80G-SXM"},
+                                                                  {"A800", "A800-SXM"},
+                                                                  {"GB300", "GB300"},
+                                                                  {"HGX B300", "B300"},
+                                                                  {"GB200 NVL72", "GB200"},
+                                                                  {"NVIDIA L40S", "L40S"},
+                                                                  {"NVIDIA A10G", "A10G"},
+                                                                  {"A10", "A10"},
+                                                                  {"GeForce RTX 4090", "RTX 4090"},
+                                                                  {"RTX 6000 Ada", "RTX 6000 Ada"},
+                                                                  {"RTX A6000", "RTX A6000"},
+                                                                  {"DGX A100 640GB", "A100-80G-SXM"},
+                                                                  {"DGX A100 640 GB", "A100-80G-SXM"},
+                                                                  {"DGX A100 320GB", "A100-40G-SXM"},
+                                                                  {"A100 40 GB PCIe", "A100-40G-PCIe"},
+                                                                  {"H200 NVL", "H200-NVL"},
+                                                                  {"TITAN RTX", "TITAN RTX"}};
   for (const auto& [said, part] : names) {
     INFO(said);
     REQUIRE(data_sheet(said));

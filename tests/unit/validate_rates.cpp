@@ -8,10 +8,10 @@
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/kernels/composed_kernels.hpp"
-#include "sim/measurements/kernel_rates.hpp"
-#include "sim/validate/kernels.hpp"
 #include "sim/cost/kernels/libraries.hpp"
+#include "sim/measurements/kernel_rates.hpp"
 #include "sim/measurements/row_ops.hpp"
+#include "sim/validate/kernels.hpp"
 #include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -21,8 +21,8 @@ using test::kWave;
 
 namespace {
 
-KernelRow read(const std::string& kernel, const std::string& shape, double value = 500, const std::string& unit = "TFLOP/s",
-               const std::string& precision = "bf16") {
+KernelRow read(const std::string& kernel, const std::string& shape, double value = 500,
+               const std::string& unit = "TFLOP/s", const std::string& precision = "bf16") {
   KernelRow row;
   row.gpu = "H100-SXM";
   read_rate({"made up", kernel, shape, precision, unit, value}, row);
@@ -60,11 +60,17 @@ TEST_CASE("in a table of times only what is known to be bound by memory, or has 
 }
 
 TEST_CASE("kernels bound by memory are known by their names, however spelled, and by what they move") {
-  const std::vector<std::tuple<const char*, const char*, double>> names = {
-      {"RMSNorm forward", "rmsnorm", 2},     {"rms_norm", "rmsnorm", 2},        {"fused_add_rms_norm", "add_rmsnorm", 4},
-      {"LayerNorm", "layernorm", 2},         {"silu_and_mul", "swiglu", 3},     {"SwiGLU act", "swiglu", 3},
-      {"silu", "silu", 2},                   {"add", "residual_add", 3},        {"softmax", "softmax", 2},
-      {"RMSNorm backward", "rmsnorm_backward", 3}, {"swiglu bwd", "swiglu_backward", 5}};
+  const std::vector<std::tuple<const char*, const char*, double>> names = {{"RMSNorm forward", "rmsnorm", 2},
+                                                                           {"rms_norm", "rmsnorm", 2},
+                                                                           {"fused_add_rms_norm", "add_rmsnorm", 4},
+                                                                           {"LayerNorm", "layernorm", 2},
+                                                                           {"silu_and_mul", "swiglu", 3},
+                                                                           {"SwiGLU act", "swiglu", 3},
+                                                                           {"silu", "silu", 2},
+                                                                           {"add", "residual_add", 3},
+                                                                           {"softmax", "softmax", 2},
+                                                                           {"RMSNorm backward", "rmsnorm_backward", 3},
+                                                                           {"swiglu bwd", "swiglu_backward", 5}};
   for (const auto& [said, name, streams] : names) {
     INFO(said);
     REQUIRE(row_op(said));
@@ -99,14 +105,17 @@ TEST_CASE("what a rate does not say is a reason") {
   CHECK(why(read("attention forward FA3", "best of paper")).find("shape does not say batch, heads") == 0);
   CHECK(why(read("attention forward FA3", "B=8 H=16 S=8192 D=128", 3, "ms")).find("causal") != std::string::npos);
   CHECK(why(read("attention fwd+bwd", "B=8 H=16 S=8192 D=128 causal=1")).find("together") != std::string::npos);
-  CHECK(why(read("attention", "B=8 H=16 S=8192 D=128 causal=1", 3, "GB/s")).find("bound by FLOPs") != std::string::npos);
+  CHECK(why(read("attention", "B=8 H=16 S=8192 D=128 causal=1", 3, "GB/s")).find("bound by FLOPs") !=
+        std::string::npos);
   CHECK(why(read("fused router top-k", "8192 tokens E=2304 K=36", 900, "GB/s")).find("no model of") == 0);
-  CHECK(why(read("torch grouped fwd", "E=32 D=6144x2048", 1.5, "s (relative only)")).find("is no time") != std::string::npos);
+  CHECK(why(read("torch grouped fwd", "E=32 D=6144x2048", 1.5, "s (relative only)")).find("is no time") !=
+        std::string::npos);
   CHECK(why(read("dMoE fwd", "tokens=4096 d=2048", 3.4, "ms (std 3.3)")).find("is no time") != std::string::npos);
   CHECK(why(read("RMSNorm", "large")).find("shape does not say rows") == 0);
   CHECK_THROWS_AS(read("dense GEMM", "64x64x64", 0), Error);
   // A rate of attention hardly depends on the mask, as its FLOPs are counted accordingly: assumed, not refused.
-  CHECK((why(read("attention", "b=4 s=8192 h=16 d=128")).empty() && read("attention", "b=4 s=8192 h=16 d=128").assumed));
+  CHECK(
+      (why(read("attention", "b=4 s=8192 h=16 d=128")).empty() && read("attention", "b=4 s=8192 h=16 d=128").assumed));
 }
 
 TEST_CASE("groups, experts and heads are read from published shapes") {
@@ -157,7 +166,9 @@ TEST_CASE("a layer of experts costs more than its FLOPs, and backward more than 
 }
 
 TEST_CASE("attention is never faster than its FLOPs, nears them with length and width, and a mask halves it") {
-  const auto share = [](const KernelRow& row) { return published_flops(row) / h100().flops / attention_time_s(row, 1, h100()); };
+  const auto share = [](const KernelRow& row) {
+    return published_flops(row) / h100().flops / attention_time_s(row, 1, h100());
+  };
   for (double seq : {128., 512., 4096., 65536.})
     for (double width : {64., 128., 256.})
       for (bool causal : {false, true}) {
@@ -190,7 +201,7 @@ TEST_CASE("a library's factor comes from its other groups, on this GPU before ot
   REQUIRE(factor(row("B", "H100", "g4", 1)));
   CHECK(factor(row("B", "H100", "g4", 1))->known == Libraries::Known::never_measured);
   CHECK(std::exp(factor(row("B", "H100", "g4", 1))->log_factor) == Approx(1.6));  // medians 1.5, 1.6, 2.2
-  CHECK_FALSE(factor(rows[0], true));                                              // without A two are left
+  CHECK_FALSE(factor(rows[0], true));                                             // without A two are left
   rows.push_back(row("E", "H100", "g7", 9));
   CHECK_FALSE(factor(row("B", "H100", "g4", 1)));  // too different to say anything
   LibraryRow slow = rows[0];

@@ -152,7 +152,8 @@ TEST_CASE("words and numbers of other tables are understood or refused, never ta
   CHECK(silent("NeMo AutoModel (PyTorch FSDP2)") == 3);
   CHECK(silent("Homegrown") == 0);
   for (const char* column : {"tp", "n_gpus", "micro_batch", "grad_accum", "hidden", "layers"})
-    CHECK(row_of({{column, "4294967296"}}).unusable.find("found '4294967296', needs a whole number") != std::string::npos);
+    CHECK(row_of({{column, "4294967296"}}).unusable.find("found '4294967296', needs a whole number") !=
+          std::string::npos);
 }
 
 TEST_CASE("degrees that are not said follow from the others, or are not there") {

@@ -1,8 +1,8 @@
 // Sharded checkpoints. One replica writes; each of its ranks writes what it owns of the fp32 masters and AdamW moments,
-// keyed by logical parameter, into safetensors files that PyTorch's HuggingFaceStorageReader and any other layout of ours
-// can read. Saving is asynchronous: training stands still while values are copied, a thread writes them. Files go to
-// step-N.partial; when all are synced, rank 0 writes manifest.json, renames the folder to step-N and points `latest` at it.
-// A folder without a manifest, or whose files do not match it, is not a checkpoint.
+// keyed by logical parameter, into safetensors files that PyTorch's HuggingFaceStorageReader and any other layout of
+// ours can read. Saving is asynchronous: training stands still while values are copied, a thread writes them. Files go
+// to step-N.partial; when all are synced, rank 0 writes manifest.json, renames the folder to step-N and points `latest`
+// at it. A folder without a manifest, or whose files do not match it, is not a checkpoint.
 #pragma once
 #include <atomic>
 #include <filesystem>
@@ -16,20 +16,20 @@
 #include "configs/spec/run.hpp"
 #include "trainer/communication/communicator.hpp"
 #include "trainer/data/sampler.hpp"
-#include "trainer/safetensors/safetensors.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/parameters/weights.hpp"
+#include "trainer/safetensors/safetensors.hpp"
 
 namespace wt {
 
 struct SaveTimes {
   double blocking_s = 0;  ///< training stood still for so long: waiting for the save before, and the copy
-  double total_s = 0;     ///< from the same moment until this rank had written; on rank 0, until the checkpoint was valid
-  double bytes = 0;       ///< written by this rank
+  double total_s = 0;  ///< from the same moment until this rank had written; on rank 0, until the checkpoint was valid
+  double bytes = 0;    ///< written by this rank
 };
 
-/// A copy of what this rank writes, in plain host memory: it counts neither as tensor memory nor, on a GPU, as its memory.
-/// The buffer is kept from save to save, because touching fresh pages costs more than the copy.
+/// A copy of what this rank writes, in plain host memory: it counts neither as tensor memory nor, on a GPU, as its
+/// memory. The buffer is kept from save to save, because touching fresh pages costs more than the copy.
 class StagedState {
  public:
   void copy(const std::vector<ShardedGroup>& groups, std::int64_t step, std::int64_t rank);
@@ -53,8 +53,8 @@ class CheckpointSaver {
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
 
-  /// Waits for the save before, copies, returns; writing goes on. Throws Error{runtime} on every rank when a rank could not
-  /// write the save before; nothing of that one is left behind.
+  /// Waits for the save before, copies, returns; writing goes on. Throws Error{runtime} on every rank when a rank could
+  /// not write the save before; nothing of that one is left behind.
   void save(std::int64_t step, const SamplerState& sampler, const std::vector<ShardedGroup>& groups);
   /// Waits for the last save. Throws as save() does.
   void finish();
@@ -87,9 +87,9 @@ struct LoadedCheckpoint {
   std::filesystem::path path;
 };
 
-/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; damaged ones
-/// are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep copies. Nothing there:
-/// nullopt. Throws Error{usage} on every rank when it is of another model or of other data.
+/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; damaged
+/// ones are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep copies.
+/// Nothing there: nullopt. Throws Error{usage} on every rank when it is of another model or of other data.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators);
 

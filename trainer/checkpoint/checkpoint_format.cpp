@@ -32,34 +32,57 @@ std::string wait_for(SharedStore& store, const std::string& key, const std::atom
   constexpr double kPatience_s = 1800;
   const double begin = Clocks::now().wall_s;
   // Thousands of ranks ask one store: seldom, once it is clear that it takes long.
-  for (auto pause = std::chrono::milliseconds(1); !store.has(key); pause = std::min(2 * pause, std::chrono::milliseconds(250))) {
+  for (auto pause = std::chrono::milliseconds(1); !store.has(key);
+       pause = std::min(2 * pause, std::chrono::milliseconds(250))) {
     if (given_up && *given_up) throw_error(Code::runtime, "{}: given up, because the run ended", key);
     if (Clocks::now().wall_s - begin > kPatience_s)
-      throw_error(Code::runtime, "{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key, kPatience_s / 60);
+      throw_error(Code::runtime, "{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key,
+                  kPatience_s / 60);
     std::this_thread::sleep_for(pause);
   }
   return store.get(key);
 }
 
 json model_json(const ModelSpec& m) {
-  json out{{"layers", m.layers}, {"d_model", m.d_model}, {"heads", m.heads}, {"kv_heads", m.kv_heads}, {"head_dim", m.head_dim},
-          {"ffn", m.ffn}, {"experts", m.experts}, {"top_k", m.top_k}, {"vocab", m.vocab},
-          {"dense_layers", m.dense_layers}, {"dense_ffn", m.dense_ffn}, {"shared_ffn", m.shared_ffn}, {"tied", m.tied},
-          {"layernorm", m.norm == Norm::layernorm}, {"norm_bias", m.norm_bias}, {"gelu", m.activation == Activation::gelu},
-          {"alibi", m.attention.alibi}, {"rope_theta", m.attention.rope_theta}, {"qk_norm", static_cast<int>(m.attention.qk_norm)},
-          {"parallel_norms", static_cast<int>(m.attention.parallel)}, {"kv_lora_rank", m.attention.mla.kv_lora_rank},
-          {"sigmoid", m.router.score == RouterSpec::Score::sigmoid}, {"router_bias", m.router.bias_update_rate > 0}};
+  json out{{"layers", m.layers},
+           {"d_model", m.d_model},
+           {"heads", m.heads},
+           {"kv_heads", m.kv_heads},
+           {"head_dim", m.head_dim},
+           {"ffn", m.ffn},
+           {"experts", m.experts},
+           {"top_k", m.top_k},
+           {"vocab", m.vocab},
+           {"dense_layers", m.dense_layers},
+           {"dense_ffn", m.dense_ffn},
+           {"shared_ffn", m.shared_ffn},
+           {"tied", m.tied},
+           {"layernorm", m.norm == Norm::layernorm},
+           {"norm_bias", m.norm_bias},
+           {"gelu", m.activation == Activation::gelu},
+           {"alibi", m.attention.alibi},
+           {"rope_theta", m.attention.rope_theta},
+           {"qk_norm", static_cast<int>(m.attention.qk_norm)},
+           {"parallel_norms", static_cast<int>(m.attention.parallel)},
+           {"kv_lora_rank", m.attention.mla.kv_lora_rank},
+           {"sigmoid", m.router.score == RouterSpec::Score::sigmoid},
+           {"router_bias", m.router.bias_update_rate > 0}};
   // Only where they are not usual, so that checkpoints without them stay readable.
   if (m.attention.rope_scaling.on()) {
     json& scaling = out["rope_scaling"] = {{"rope_type", to_string(m.attention.rope_scaling.kind)}};
-    for_rope_fields(m.attention.rope_scaling.kind, [&](const char* key, auto member, bool) { scaling[key] = m.attention.rope_scaling.*member; });
+    for_rope_fields(m.attention.rope_scaling.kind,
+                    [&](const char* key, auto member, bool) { scaling[key] = m.attention.rope_scaling.*member; });
   }
-  if (m.attention.bias != AttentionSpec::Bias::none) out["attention_bias"] = m.attention.bias == AttentionSpec::Bias::all ? "all" : "qkv";
+  if (m.attention.bias != AttentionSpec::Bias::none)
+    out["attention_bias"] = m.attention.bias == AttentionSpec::Bias::all ? "all" : "qkv";
   return out;
 }
 
 json data_json(const RunSpec& run) {
-  return {{"max_seq_len", run.seq}, {"global_train_batch_size", run.global_batch}, {"seed", run.seed}, {"shuffle_seed", run.shuffle_seed}};
+  return {{"max_seq_len", run.seq},
+          {"global_train_batch_size", run.global_batch},
+          {"seed", run.seed},
+          {"shuffle_seed", run.shuffle_seed}};
 }
 
 }  // namespace wt

@@ -12,8 +12,8 @@
 
 #include "configs/spec/run.hpp"
 #include "trainer/communication/communicator.hpp"
-#include "trainer/safetensors/tensor_parts.hpp"
 #include "trainer/parameters/weights.hpp"
+#include "trainer/safetensors/tensor_parts.hpp"
 
 namespace wt {
 
@@ -33,13 +33,16 @@ std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t fi
 nlohmann::json model_json(const ModelSpec& model);
 nlohmann::json data_json(const RunSpec& run);
 
-/// The value of a key that another rank sets when its files are written or read, however long that takes: polls, so that the
-/// store's own timeout does not end it. Throws Error{runtime} after half an hour, or once `given_up` is set.
+/// The value of a key that another rank sets when its files are written or read, however long that takes: polls, so
+/// that the store's own timeout does not end it. Throws Error{runtime} after half an hour, or once `given_up` is set.
 std::string wait_for(SharedStore& store, const std::string& key, const std::atomic<bool>* given_up = nullptr);
 
 /// The states of a parameter and the keys they have in a checkpoint.
-inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g, const std::string& parameter) {
-  return {{parameter, &g.master}, {state_key(parameter, "exp_avg"), &g.exp_avg}, {state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq}};
+inline std::vector<std::pair<std::string, const at::Tensor*>> states(const ShardedGroup& g,
+                                                                     const std::string& parameter) {
+  return {{parameter, &g.master},
+          {state_key(parameter, "exp_avg"), &g.exp_avg},
+          {state_key(parameter, "exp_avg_sq"), &g.exp_avg_sq}};
 }
 
 }  // namespace wt

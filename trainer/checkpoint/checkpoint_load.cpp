@@ -21,8 +21,9 @@ std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t
       return fmt::format("manifest.json has schema {}, this build reads {}", schema, kCheckpointSchema);
     const json& files = manifest.at("files");
     for (std::size_t i = static_cast<std::size_t>(reader); i < files.size(); i += static_cast<std::size_t>(readers))
-      if (const std::string wrong = damage_of(checkpoint / files[i].at("name").get<std::string>(),
-                                              {files[i].at("bytes").get<std::int64_t>(), files[i].at("header_xxh3").get<std::string>()});
+      if (const std::string wrong =
+              damage_of(checkpoint / files[i].at("name").get<std::string>(),
+                        {files[i].at("bytes").get<std::int64_t>(), files[i].at("header_xxh3").get<std::string>()});
           !wrong.empty())
         return wrong;
     return "";
@@ -80,7 +81,9 @@ void check_manifest(const json& manifest, const RunSpec& run, const std::string&
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
     if (manifest.at("data").at(key) != value)
-      throw_error(Code::usage, "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it back or choose another output folder",
+      throw_error(Code::usage,
+                  "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it "
+                  "back or choose another output folder",
                   chosen, key, manifest.at("data").at(key).dump(), value.dump());
 }
 
@@ -94,8 +97,10 @@ std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGro
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       for (const auto& [key, tensor] : states(g, p.name)) {
         if (stored.shape(key) != p.shape)
-          throw_error(Code::usage, "{}: found shape {}, the model has {}; the checkpoint is of another model", key, json(stored.shape(key)).dump(), json(p.shape).dump());
-        fill_from_host(tensor->narrow(0, at, count), [&, name = key](float* values) { stored.read(name, first, count, values); });
+          throw_error(Code::usage, "{}: found shape {}, the model has {}; the checkpoint is of another model", key,
+                      json(stored.shape(key)).dump(), json(p.shape).dump());
+        fill_from_host(tensor->narrow(0, at, count),
+                       [&, name = key](float* values) { stored.read(name, first, count, values); });
         needed[static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin())] = '1';
       }
     });
@@ -107,7 +112,8 @@ std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::
   const std::vector<std::string> keys = stored.keys();
   std::string names;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (std::none_of(needed.begin(), needed.end(), [&](const std::string& n) { return n[i] == '1'; }) && names.size() < 100)
+    if (std::none_of(needed.begin(), needed.end(), [&](const std::string& n) { return n[i] == '1'; }) &&
+        names.size() < 100)
       names += (names.empty() ? "" : ", ") + keys[i];
   return names.empty() ? "" : "tensors that the model does not have: " + names + "; the checkpoint is of another model";
 }
@@ -115,7 +121,8 @@ std::string unknown_tensors(const StoredTensors& stored, const std::vector<std::
 }  // namespace
 
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, const RunSpec& run,
-                                                       std::vector<ShardedGroup>& groups, Communicators& communicators) {
+                                                       std::vector<ShardedGroup>& groups,
+                                                       Communicators& communicators) {
   const std::int64_t readers = state_ranks(run.layout);
   const std::string chosen = newest_valid(folder, communicators, readers);
   if (chosen.empty()) return std::nullopt;
@@ -132,20 +139,22 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
     } catch (const std::exception& e) {
       own["error"] = e.what();
     }
-  const std::string wrong = agree(communicators, readers, "read", own.dump(), [&](const std::vector<std::string>& results) {
-    std::vector<std::string> needed;
-    for (const std::string& text : results) {
-      const json result = json::parse(text);
-      if (result["error"] != "") return result["error"].get<std::string>();
-      needed.push_back(result["needed"]);
-    }
-    return unknown_tensors(*stored, needed);
-  });
+  const std::string wrong =
+      agree(communicators, readers, "read", own.dump(), [&](const std::vector<std::string>& results) {
+        std::vector<std::string> needed;
+        for (const std::string& text : results) {
+          const json result = json::parse(text);
+          if (result["error"] != "") return result["error"].get<std::string>();
+          needed.push_back(result["needed"]);
+        }
+        return unknown_tensors(*stored, needed);
+      });
   if (!wrong.empty()) throw_error(Code::usage, "{}: {}", chosen, wrong);
   if (const Axis copies = state_copies_axis(run.layout); Mesh(run.layout).size(copies) > 1)
     for (const ShardedGroup& g : groups)
       for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq}) communicators.broadcast(copies, t)->wait();
-  return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(), sampler_state_from_json(manifest.at("sampler"), chosen), chosen};
+  return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(),
+                          sampler_state_from_json(manifest.at("sampler"), chosen), chosen};
 }
 
 }  // namespace wt

@@ -15,13 +15,17 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 std::string key_of(std::int64_t step, const std::string& what) { return fmt::format("checkpoint/{}/{}", step, what); }
-fs::path partial_folder(const fs::path& folder, std::int64_t step) { return step_folder(folder, step).string() + ".partial"; }
+fs::path partial_folder(const fs::path& folder, std::int64_t step) {
+  return step_folder(folder, step).string() + ".partial";
+}
 
 /// Keeps so many (-1: all), `newest` among them. What is newer was passed over as damaged: it does not count, and stays
 /// until its step comes again. What was left half written goes.
 void remove_old(const fs::path& newest, std::int64_t keep) {
   for (const auto& entry : fs::directory_iterator(newest.parent_path()))
-    if (const std::string name = entry.path().filename().string(); name.starts_with("step-") && name.ends_with(".partial")) fs::remove_all(entry.path());
+    if (const std::string name = entry.path().filename().string();
+        name.starts_with("step-") && name.ends_with(".partial"))
+      fs::remove_all(entry.path());
   std::int64_t kept = 0;
   for (const fs::path& step : checkpoint_folders(newest.parent_path()))
     if (keep >= 0 && step.filename() <= newest.filename() && ++kept > keep) fs::remove_all(step);
@@ -48,7 +52,8 @@ void StagedState::copy(const std::vector<ShardedGroup>& groups, std::int64_t ste
       const auto parts = rectangles(p.shape, first, count);
       for (const auto& [key, tensor] : states(g, p.name)) {
         at::from_blob(next, {count}, at::kFloat).copy_(tensor->narrow(0, at, count), /*non_blocking=*/true);
-        for (std::size_t i = 0; i < parts.size(); ++i) add(i, {key, "F32", parts[i].shape, next + (parts[i].begin - first), parts[i].offsets});
+        for (std::size_t i = 0; i < parts.size(); ++i)
+          add(i, {key, "F32", parts[i].shape, next + (parts[i].begin - first), parts[i].offsets});
         next += count;
       }
       if (first == 0) add(0, {state_key(p.name, "step"), "F32", {}, values_.data(), {}});  // PyTorch's AdamW wants it
@@ -90,7 +95,8 @@ void CheckpointSaver::finish() {
   under_way_ = false;
   if (thread_.joinable()) thread_.join();
   if (const std::string verdict = wt::wait_for(communicators_.store(), key_of(step_, "verdict")); verdict != "ok")
-    throw_error(Code::runtime, "checkpoint of step {} was not written: {}; nothing of it is left behind", step_, verdict);
+    throw_error(Code::runtime, "checkpoint of step {} was not written: {}; nothing of it is left behind", step_,
+                verdict);
   done_(step_, {blocking_s_, written_at_s_ - begun_at_s_, bytes_});
 }
 
@@ -120,7 +126,9 @@ void CheckpointSaver::begin_folder() {
     std::error_code error;
     fs::remove_all(partial, error);
     if (!error) fs::create_directories(partial, error);
-    if (error) wrong = fmt::format("{}: could not be made: {}; free space or choose another folder", partial.string(), error.message());
+    if (error)
+      wrong = fmt::format("{}: could not be made: {}; free space or choose another folder", partial.string(),
+                          error.message());
     store_->set(key_of(step_, "begin"), wrong);
   } else {
     wrong = wt::wait_for(*store_, key_of(step_, "begin"), &given_up_);
@@ -149,14 +157,23 @@ json CheckpointSaver::write_own_files() {
 
 std::string CheckpointSaver::publish() {
   const fs::path target = step_folder(folder_, step_), partial = partial_folder(folder_, step_);
-  json manifest = {{"schema", kCheckpointSchema}, {"step", step_}, {"run", run_.name}, {"data", data_json(run_)}, {"model", model_json(run_.model)},
-                   {"layout", run_.layout.name()}, {"sampler", to_json(sampler_)}, {"files", json::array()}};
+  json manifest = {{"schema", kCheckpointSchema},
+                   {"step", step_},
+                   {"run", run_.name},
+                   {"data", data_json(run_)},
+                   {"model", model_json(run_.model)},
+                   {"layout", run_.layout.name()},
+                   {"sampler", to_json(sampler_)},
+                   {"files", json::array()}};
   std::string wrong;
   try {
-    for (std::int64_t rank = 0; rank < state_ranks(run_.layout); ++rank) {  // all of them: none may write on when the folder goes
+    for (std::int64_t rank = 0; rank < state_ranks(run_.layout);
+         ++rank) {  // all of them: none may write on when the folder goes
       const json result = json::parse(wt::wait_for(*store_, key_of(step_, std::to_string(rank)), &given_up_));
-      if (result.contains("error")) wrong = wrong.empty() ? result["error"].get<std::string>() : wrong;
-      else manifest["files"].insert(manifest["files"].end(), result["files"].begin(), result["files"].end());
+      if (result.contains("error"))
+        wrong = wrong.empty() ? result["error"].get<std::string>() : wrong;
+      else
+        manifest["files"].insert(manifest["files"].end(), result["files"].begin(), result["files"].end());
     }
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
     write_file_atomically(partial / "manifest.json", manifest.dump(1));

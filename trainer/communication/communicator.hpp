@@ -18,8 +18,8 @@ namespace wt {
 class PendingWork {
  public:
   virtual ~PendingWork() = default;
-  /// What is issued after this finds the result: on the CPU the host waits, on CUDA the current stream does. Throws PeerLost
-  /// when another rank's end broke it.
+  /// What is issued after this finds the result: on the CPU the host waits, on CUDA the current stream does. Throws
+  /// PeerLost when another rank's end broke it.
   virtual void wait() = 0;
   virtual bool done() = 0;
   /// Where its lane began and ended it; none where only done() can tell.
@@ -56,8 +56,8 @@ class Communicators {
   virtual const IssuedCollective& last_issued() const = 0;
   virtual std::int64_t rank() const = 0;
   virtual SharedStore& store() = 0;
-  /// What follows belongs to this op (an id of the step program, or a word outside of the steps, with step 0): errors and
-  /// other ranks' reports name it.
+  /// What follows belongs to this op (an id of the step program, or a word outside of the steps, with step 0): errors
+  /// and other ranks' reports name it.
   virtual void at(std::int64_t, std::string_view) {}
 
   /// `full` (n * part) receives every rank's part in order; `part` may be this rank's slice of it.
@@ -72,13 +72,13 @@ class Communicators {
   /// `tensor` of coordinate 0 on the axis goes to the others there.
   virtual Pending broadcast(Axis axis, at::Tensor tensor) = 0;
   virtual void barrier() = 0;
-  /// Before the host reads a tensor of the device: returns when no collective holds up its current stream any more. One that
-  /// does is timed and named as one that is waited for. Nothing where tensors are in host memory.
+  /// Before the host reads a tensor of the device: returns when no collective holds up its current stream any more. One
+  /// that does is timed and named as one that is waited for. Nothing where tensors are in host memory.
   virtual void before_host_read() {}
 };
 
-/// Whether the ranks of a group compare what they are about to issue, and throw Error{runtime} naming op, group, ranks and
-/// both calls where that differs. Costs a small gather before every collective: for debug builds.
+/// Whether the ranks of a group compare what they are about to issue, and throw Error{runtime} naming op, group, ranks
+/// and both calls where that differs. Costs a small gather before every collective: for debug builds.
 enum class OrderCheck { off, on };
 #ifdef NDEBUG
 inline constexpr OrderCheck kOrderCheck = OrderCheck::off;
@@ -86,14 +86,16 @@ inline constexpr OrderCheck kOrderCheck = OrderCheck::off;
 inline constexpr OrderCheck kOrderCheck = OrderCheck::on;
 #endif
 
-/// c10d/Gloo on the mesh: tensors in host memory. A call that does not end in time, or whose peer is gone, is told by `watch`,
-/// which outlives this. `members`: the mesh is over these ranks of the world alone, in this order, and rank() is a place among
-/// them; empty: over all. The same members can be made communicators of once.
-std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                       OrderCheck check = kOrderCheck, const std::vector<std::int64_t>& members = {});
+/// c10d/Gloo on the mesh: tensors in host memory. A call that does not end in time, or whose peer is gone, is told by
+/// `watch`, which outlives this. `members`: the mesh is over these ranks of the world alone, in this order, and rank()
+/// is a place among them; empty: over all. The same members can be made communicators of once.
+std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh,
+                                                       RankWatch& watch, OrderCheck check = kOrderCheck,
+                                                       const std::vector<std::int64_t>& members = {});
 /// NCCL for tensors on the clock's CUDA device, Gloo for those in host memory; for a CPU clock Gloo alone. `clock` and
 /// `watch` outlive this.
-std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                  StepClock& clock, OrderCheck check = kOrderCheck, const std::vector<std::int64_t>& members = {});
+std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh,
+                                                  RankWatch& watch, StepClock& clock, OrderCheck check = kOrderCheck,
+                                                  const std::vector<std::int64_t>& members = {});
 
 }  // namespace wt

@@ -14,10 +14,12 @@ namespace {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-/// With `watch` its waits are the main thread's, which the watch ends; without, those of another thread: the store's limit.
+/// With `watch` its waits are the main thread's, which the watch ends; without, those of another thread: the store's
+/// limit.
 class StoreView : public SharedStore {
  public:
-  StoreView(StorePtr store, RankWatch* watch, double timeout_s) : store_(std::move(store)), watch_(watch), timeout_s_(timeout_s) {}
+  StoreView(StorePtr store, RankWatch* watch, double timeout_s)
+      : store_(std::move(store)), watch_(watch), timeout_s_(timeout_s) {}
   void set(const std::string& key, const std::string& value) override {
     store_->set(key, std::vector<std::uint8_t>(value.begin(), value.end()));
   }
@@ -74,13 +76,19 @@ class GlooPending : public PendingWork {
 };
 
 constexpr GroupKey kUsed[] = {
-    {Axis::world, Lane::all_reduce},      {Axis::shard, Lane::all_gather},
-    {Axis::shard, Lane::reduce_scatter},    {Axis::state, Lane::all_reduce},
-    {Axis::expert, Lane::all_to_all},     {Axis::expert_shard, Lane::all_gather},
-    {Axis::expert_shard, Lane::reduce_scatter}, {Axis::replicate, Lane::all_reduce},
-    {Axis::context, Lane::all_gather},    {Axis::context, Lane::reduce_scatter},
+    {Axis::world, Lane::all_reduce},
+    {Axis::shard, Lane::all_gather},
+    {Axis::shard, Lane::reduce_scatter},
+    {Axis::state, Lane::all_reduce},
+    {Axis::expert, Lane::all_to_all},
+    {Axis::expert_shard, Lane::all_gather},
+    {Axis::expert_shard, Lane::reduce_scatter},
+    {Axis::replicate, Lane::all_reduce},
+    {Axis::context, Lane::all_gather},
+    {Axis::context, Lane::reduce_scatter},
     {Axis::context, Lane::all_reduce},
-    {Axis::optimizer_shard, Lane::all_reduce},  {Axis::optimizer_replicate, Lane::all_reduce},
+    {Axis::optimizer_shard, Lane::all_reduce},
+    {Axis::optimizer_replicate, Lane::all_reduce},
 };
 
 StorePtr store_of(const RankWatch& watch) { return StorePtr::reclaim_copy(&watch.store()); }
@@ -95,10 +103,11 @@ std::vector<GroupKey> used_groups(const Mesh& mesh) {
   return out;
 }
 
-GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check,
-                                     const std::vector<std::int64_t>& members)
+GlooCommunicators::GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
+                                     OrderCheck check, const std::vector<std::int64_t>& members)
     : members_(members),
-      rank_(members.empty() ? environment.rank : std::find(members.begin(), members.end(), environment.rank) - members.begin()),
+      rank_(members.empty() ? environment.rank
+                            : std::find(members.begin(), members.end(), environment.rank) - members.begin()),
       mesh_(mesh),
       watch_(watch),
       shared_(std::make_unique<StoreView>(store_of(watch), &watch, watch.timeout_s())),
@@ -145,7 +154,7 @@ GlooCommunicators::Group GlooCommunicators::make_group(Axis axis, const std::str
   const RankWatch::Wait wait(watch_, call);
   try {
     group.gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(mesh_.coordinate(axis, rank_)),
-                                                            static_cast<int>(mesh_.size(axis)), options);
+                                                             static_cast<int>(mesh_.size(axis)), options);
   } catch (const std::exception& e) {
     watch_.lose(call, e.what());
   }
@@ -156,23 +165,26 @@ template <typename Call>
 Pending GlooCommunicators::issue(Axis axis, Lane lane, const char* what, Call&& run, std::function<void()> after) {
   const auto it = groups_.find({axis, lane});
   if (it == groups_.end())
-    throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis), mesh_.size(axis));
+    throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis),
+                mesh_.size(axis));
   AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
   compare_calls(axis, call);
   try {
     return std::make_unique<GlooPending>(run(*it->second.gloo), std::move(call), watch_, std::move(after));
   } catch (const std::exception& e) {
-    throw_error(Code::runtime, "rank {}: {}: {} could not be issued: {}", world_rank(), call.position, call.what, e.what());
+    throw_error(Code::runtime, "rank {}: {}: {} could not be issued: {}", world_rank(), call.position, call.what,
+                e.what());
   }
 }
 
 Pending GlooCommunicators::all_gather(Axis axis, at::Tensor full, at::Tensor part) {
   last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
-  // c10d's own call gathers into a buffer that it gives back whenever it is done. An exchange of copies of the part moves
-  // and needs as much, but the copies are ours until the wait, which is where the step program gives them back.
+  // c10d's own call gathers into a buffer that it gives back whenever it is done. An exchange of copies of the part
+  // moves and needs as much, but the copies are ours until the wait, which is where the step program gives them back.
   at::Tensor copies = part.unsqueeze(0).expand({mesh_.size(axis), part.numel()}).contiguous();
   std::vector<std::int64_t> even;
-  return issue(axis, lane_of(last_.kind, axis), "all_gather", [&](auto& group) { return group.alltoall_base(full, copies, even, even); });
+  return issue(axis, lane_of(last_.kind, axis), "all_gather",
+               [&](auto& group) { return group.alltoall_base(full, copies, even, even); });
 }
 
 Pending GlooCommunicators::reduce_scatter(Axis axis, at::Tensor part, at::Tensor full) {
@@ -191,8 +203,8 @@ Pending GlooCommunicators::all_reduce(Axis axis, at::Tensor tensor) {
   return issue(axis, Lane::all_reduce, "all_reduce", [&](auto& group) { return group.allreduce(tensors); });
 }
 
-Pending GlooCommunicators::all_to_all(Axis axis, at::Tensor received, at::Tensor sent, std::vector<std::int64_t> received_rows,
-                                          std::vector<std::int64_t> sent_rows) {
+Pending GlooCommunicators::all_to_all(Axis axis, at::Tensor received, at::Tensor sent,
+                                      std::vector<std::int64_t> received_rows, std::vector<std::int64_t> sent_rows) {
   last_ = {OpKind::all_to_all, axis, static_cast<std::int64_t>(sent.nbytes())};
   return issue(axis, Lane::all_to_all, "all_to_all",
                [&](auto& group) { return group.alltoall_base(received, sent, received_rows, sent_rows); });
@@ -215,20 +227,25 @@ void GlooCommunicators::compare_calls(Axis axis, const AwaitedCall& call) {
   constexpr std::int64_t kWidth = 192;
   // Rows of an exchange differ by the routing; everything else moves equally many bytes on every rank.
   const std::string bytes = last_.kind == OpKind::all_to_all ? "" : fmt::format(" of {} bytes", last_.bytes);
-  const std::string own = fmt::format("{}: {}{}, call {}", call.position, call.what, bytes, call.number).substr(0, kWidth - 1);
+  const std::string own =
+      fmt::format("{}: {}{}, call {}", call.position, call.what, bytes, call.number).substr(0, kWidth - 1);
   at::Tensor sent = at::zeros({kWidth}, at::kByte), all = at::empty({mesh_.size(axis) * kWidth}, at::kByte);
   std::memcpy(sent.data_ptr(), own.data(), own.size());
   Group& group = checks_.at(axis);
   GlooPending(group.gloo->_allgather_base(all, sent), call, watch_).wait();
   const auto members = world_ranks(axis);
   for (std::size_t i = 0; i < members.size(); ++i)
-    if (const std::string other(static_cast<const char*>(all.data_ptr()) + static_cast<std::int64_t>(i) * kWidth); other != own)
-      throw_error(Code::runtime, "rank {}: order of collectives over axis {} (group {} of {} ranks): this rank issues {}; rank {} issues {}",
-                  world_rank(), to_string(axis), mesh_.group_index(axis, rank_), members.size(), own, members[i], other);
+    if (const std::string other(static_cast<const char*>(all.data_ptr()) + static_cast<std::int64_t>(i) * kWidth);
+        other != own)
+      throw_error(
+          Code::runtime,
+          "rank {}: order of collectives over axis {} (group {} of {} ranks): this rank issues {}; rank {} issues {}",
+          world_rank(), to_string(axis), mesh_.group_index(axis, rank_), members.size(), own, members[i], other);
 }
 
-std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                       OrderCheck check, const std::vector<std::int64_t>& members) {
+std::unique_ptr<Communicators> make_gloo_communicators(const RankEnvironment& environment, const Mesh& mesh,
+                                                       RankWatch& watch, OrderCheck check,
+                                                       const std::vector<std::int64_t>& members) {
   return std::make_unique<GlooCommunicators>(environment, mesh, watch, check, members);
 }
 

@@ -11,7 +11,8 @@
 
 namespace wt {
 
-/// What the groups of a transport are made for: one for each (axis, lane) that the step program and the checkpoints use.
+/// What the groups of a transport are made for: one for each (axis, lane) that the step program and the checkpoints
+/// use.
 using GroupKey = std::pair<Axis, Lane>;
 /// In the order in which every rank makes them; without axes of one rank.
 std::vector<GroupKey> used_groups(const Mesh& mesh);
@@ -19,7 +20,8 @@ std::vector<GroupKey> used_groups(const Mesh& mesh);
 class GlooCommunicators : public Communicators {
  public:
   /// Collective. `watch` outlives this.
-  GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check, const std::vector<std::int64_t>& members);
+  GlooCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, OrderCheck check,
+                    const std::vector<std::int64_t>& members);
   ~GlooCommunicators() override;
 
   std::int64_t rank() const override { return rank_; }
@@ -44,8 +46,8 @@ class GlooCommunicators : public Communicators {
   /// This rank's group on the axis, and this rank, as ranks of the world.
   std::vector<std::int64_t> world_ranks(Axis axis) const;
   std::int64_t world_rank() const { return members_.empty() ? rank_ : members_[static_cast<std::size_t>(rank_)]; }
-  /// Gathers what each rank of the group is about to issue, where the order is checked, and throws where that differs. All
-  /// of it as text: the message needs both sides.
+  /// Gathers what each rank of the group is about to issue, where the order is checked, and throws where that differs.
+  /// All of it as text: the message needs both sides.
   void compare_calls(Axis axis, const AwaitedCall& call);
 
   std::vector<std::int64_t> members_;  ///< empty: all ranks of the world

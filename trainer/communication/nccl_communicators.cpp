@@ -1,5 +1,5 @@
-// NCCL on the mesh: a stream for every lane, a communicator for every (axis, lane). A call starts when the stream it was
-// issued on has come so far, and whoever waits for it makes its own stream wait: the host is not held up.
+// NCCL on the mesh: a stream for every lane, a communicator for every (axis, lane). A call starts when the stream it
+// was issued on has come so far, and whoever waits for it makes its own stream wait: the host is not held up.
 #include "trainer/communication/gloo_communicators.hpp"
 
 #include "configs/spec/support/error.hpp"
@@ -23,7 +23,8 @@ namespace {
 
 using at::Tensor;
 
-/// NCCL's functions, of the library that LibTorch's CUDA side has loaded: a program linked to it would not start without.
+/// NCCL's functions, of the library that LibTorch's CUDA side has loaded: a program linked to it would not start
+/// without.
 struct Nccl {
   decltype(&ncclGetErrorString) error_string;
   decltype(&ncclGetUniqueId) get_unique_id;
@@ -42,7 +43,9 @@ struct Nccl {
   static const Nccl& library() {
     static const Nccl loaded = [] {
       void* handle = dlopen("libnccl.so.2", RTLD_NOW);
-      if (!handle) throw_error(Code::runtime, "NCCL does not load: {}; install the wheel nvidia-nccl-cu13 or NVIDIA's package", dlerror());
+      if (!handle)
+        throw_error(Code::runtime, "NCCL does not load: {}; install the wheel nvidia-nccl-cu13 or NVIDIA's package",
+                    dlerror());
       const auto find = [handle]<typename F>(F& function, const char* name) {
         function = reinterpret_cast<F>(dlsym(handle, name));
         if (!function) throw_error(Code::runtime, "NCCL: {} is not there; needs NCCL 2.10 or newer", name);
@@ -50,8 +53,10 @@ struct Nccl {
       Nccl out{};
       find(out.error_string, "ncclGetErrorString"), find(out.get_unique_id, "ncclGetUniqueId");
       find(out.comm_init_rank, "ncclCommInitRank"), find(out.comm_destroy, "ncclCommDestroy");
-      find(out.async_error, "ncclCommGetAsyncError"), find(out.all_gather, "ncclAllGather"), find(out.reduce_scatter, "ncclReduceScatter");
-      find(out.all_reduce, "ncclAllReduce"), find(out.broadcast, "ncclBroadcast"), find(out.send, "ncclSend"), find(out.receive, "ncclRecv");
+      find(out.async_error, "ncclCommGetAsyncError"), find(out.all_gather, "ncclAllGather"),
+          find(out.reduce_scatter, "ncclReduceScatter");
+      find(out.all_reduce, "ncclAllReduce"), find(out.broadcast, "ncclBroadcast"), find(out.send, "ncclSend"),
+          find(out.receive, "ncclRecv");
       find(out.group_start, "ncclGroupStart"), find(out.group_end, "ncclGroupEnd");
       return out;
     }();
@@ -61,11 +66,17 @@ struct Nccl {
 
 ncclDataType_t nccl_type(const Tensor& tensor) {
   switch (tensor.scalar_type()) {
-    case at::kFloat: return ncclFloat32;
-    case at::kDouble: return ncclFloat64;
-    case at::kBFloat16: return ncclBfloat16;
-    case at::kLong: return ncclInt64;
-    default: throw_error(Code::runtime, "NCCL: found a tensor of {}, allowed are fp32, fp64, bf16 and int64", c10::toString(tensor.scalar_type()));
+    case at::kFloat:
+      return ncclFloat32;
+    case at::kDouble:
+      return ncclFloat64;
+    case at::kBFloat16:
+      return ncclBfloat16;
+    case at::kLong:
+      return ncclInt64;
+    default:
+      throw_error(Code::runtime, "NCCL: found a tensor of {}, allowed are fp32, fp64, bf16 and int64",
+                  c10::toString(tensor.scalar_type()));
   }
 }
 
@@ -88,14 +99,17 @@ class NcclPending : public PendingWork {
 
 class NcclCommunicators : public GlooCommunicators {
  public:
-  NcclCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, StepClock& clock, OrderCheck check,
-                    const std::vector<std::int64_t>& members)
-      : GlooCommunicators(environment, mesh, watch, check, members), clock_(clock), unwinding_(std::uncaught_exceptions()) {
+  NcclCommunicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch, StepClock& clock,
+                    OrderCheck check, const std::vector<std::int64_t>& members)
+      : GlooCommunicators(environment, mesh, watch, check, members),
+        clock_(clock),
+        unwinding_(std::uncaught_exceptions()) {
     for (const auto& [axis, lane] : used_groups(mesh_)) groups_[{axis, lane}] = connect(axis, lane);
   }
 
   ~NcclCommunicators() override {
-    // A communicator with a call that never ends cannot be destroyed; where an error unwinds the process is about to end.
+    // A communicator with a call that never ends cannot be destroyed; where an error unwinds the process is about to
+    // end.
     if (std::uncaught_exceptions() != unwinding_) return;
     cudaDeviceSynchronize();
     for (auto& [key, group] : groups_) nccl_.comm_destroy(group.communicator);
@@ -104,22 +118,27 @@ class NcclCommunicators : public GlooCommunicators {
   Pending all_gather(Axis axis, Tensor full, Tensor part) override {
     if (full.is_cpu()) return GlooCommunicators::all_gather(axis, full, part);
     last_ = {OpKind::all_gather, axis, static_cast<std::int64_t>(full.nbytes())};
-    return issue(axis, lane_of(last_.kind, axis), "all_gather", {full, part}, [&](ncclComm_t comm, cudaStream_t stream) {
-      return nccl_.all_gather(part.data_ptr(), full.data_ptr(), static_cast<std::size_t>(part.numel()), nccl_type(part), comm, stream);
-    });
+    return issue(axis, lane_of(last_.kind, axis), "all_gather", {full, part},
+                 [&](ncclComm_t comm, cudaStream_t stream) {
+                   return nccl_.all_gather(part.data_ptr(), full.data_ptr(), static_cast<std::size_t>(part.numel()),
+                                           nccl_type(part), comm, stream);
+                 });
   }
   Pending reduce_scatter(Axis axis, Tensor part, Tensor full) override {
     if (full.is_cpu()) return GlooCommunicators::reduce_scatter(axis, part, full);
     last_ = {OpKind::reduce_scatter, axis, static_cast<std::int64_t>(full.nbytes())};
-    return issue(axis, lane_of(last_.kind, axis), "reduce_scatter", {part, full}, [&](ncclComm_t comm, cudaStream_t stream) {
-      return nccl_.reduce_scatter(full.data_ptr(), part.data_ptr(), static_cast<std::size_t>(part.numel()), nccl_type(part), ncclSum, comm, stream);
-    });
+    return issue(axis, lane_of(last_.kind, axis), "reduce_scatter", {part, full},
+                 [&](ncclComm_t comm, cudaStream_t stream) {
+                   return nccl_.reduce_scatter(full.data_ptr(), part.data_ptr(), static_cast<std::size_t>(part.numel()),
+                                               nccl_type(part), ncclSum, comm, stream);
+                 });
   }
   Pending all_reduce(Axis axis, Tensor tensor) override {
     if (tensor.is_cpu()) return GlooCommunicators::all_reduce(axis, tensor);
     last_ = {OpKind::all_reduce, axis, static_cast<std::int64_t>(tensor.nbytes())};
     return issue(axis, Lane::all_reduce, "all_reduce", {tensor}, [&](ncclComm_t comm, cudaStream_t stream) {
-      return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), nccl_type(tensor), ncclSum, comm, stream);
+      return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()),
+                              nccl_type(tensor), ncclSum, comm, stream);
     });
   }
   Pending all_to_all(Axis axis, Tensor received, Tensor sent, std::vector<std::int64_t> received_rows,
@@ -132,7 +151,8 @@ class NcclCommunicators : public GlooCommunicators {
       ncclResult_t result = nccl_.group_start();
       for (int peer = 0; peer < static_cast<int>(ranks) && result == ncclSuccess; ++peer) {
         if (from.bytes(peer) > 0) result = nccl_.send(from.begin(peer), from.bytes(peer), ncclInt8, peer, comm, stream);
-        if (to.bytes(peer) > 0 && result == ncclSuccess) result = nccl_.receive(to.begin(peer), to.bytes(peer), ncclInt8, peer, comm, stream);
+        if (to.bytes(peer) > 0 && result == ncclSuccess)
+          result = nccl_.receive(to.begin(peer), to.bytes(peer), ncclInt8, peer, comm, stream);
       }
       const ncclResult_t ended = nccl_.group_end();
       return result == ncclSuccess ? ended : result;
@@ -142,7 +162,8 @@ class NcclCommunicators : public GlooCommunicators {
     if (tensor.is_cpu()) return GlooCommunicators::broadcast(axis, tensor);
     last_ = {OpKind::host, axis, static_cast<std::int64_t>(tensor.nbytes())};
     return issue(axis, Lane::all_reduce, "broadcast", {tensor}, [&](ncclComm_t comm, cudaStream_t stream) {
-      return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), nccl_type(tensor), 0, comm, stream);
+      return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()),
+                             nccl_type(tensor), 0, comm, stream);
     });
   }
 
@@ -172,11 +193,14 @@ class NcclCommunicators : public GlooCommunicators {
   /// Where the rows of each rank lie in a tensor, in bytes; even ones where no rows are given.
   class Strips {
    public:
-    Strips(const Tensor& tensor, const std::vector<std::int64_t>& rows, std::int64_t ranks) : data_(static_cast<char*>(tensor.data_ptr())) {
-      const std::size_t total = tensor.nbytes(), row = tensor.size(0) > 0 ? total / static_cast<std::size_t>(tensor.size(0)) : 0;
+    Strips(const Tensor& tensor, const std::vector<std::int64_t>& rows, std::int64_t ranks)
+        : data_(static_cast<char*>(tensor.data_ptr())) {
+      const std::size_t total = tensor.nbytes(),
+                        row = tensor.size(0) > 0 ? total / static_cast<std::size_t>(tensor.size(0)) : 0;
       for (std::int64_t rank = 0; rank < ranks; ++rank)
         end_.push_back((end_.empty() ? 0 : end_.back()) +
-                       (rows.empty() ? total / static_cast<std::size_t>(ranks) : row * static_cast<std::size_t>(rows[static_cast<std::size_t>(rank)])));
+                       (rows.empty() ? total / static_cast<std::size_t>(ranks)
+                                     : row * static_cast<std::size_t>(rows[static_cast<std::size_t>(rank)])));
     }
     char* begin(int rank) const { return data_ + start(rank); }
     std::size_t bytes(int rank) const { return end_[static_cast<std::size_t>(rank)] - start(rank); }
@@ -189,7 +213,8 @@ class NcclCommunicators : public GlooCommunicators {
 
   void need(ncclResult_t result, const AwaitedCall& call) const {
     if (result != ncclSuccess)
-      throw_error(Code::runtime, "rank {}: {}: {}: NCCL says '{}'; NCCL_DEBUG=INFO tells more", world_rank(), call.position, call.what, nccl_.error_string(result));
+      throw_error(Code::runtime, "rank {}: {}: {}: NCCL says '{}'; NCCL_DEBUG=INFO tells more", world_rank(),
+                  call.position, call.what, nccl_.error_string(result));
   }
 
   /// Member 0 of the group invents its id and leaves it in the store.
@@ -207,7 +232,9 @@ class NcclCommunicators : public GlooCommunicators {
       std::memcpy(id.internal, text.data(), std::min(text.size(), sizeof id.internal));
     }
     const RankWatch::Wait wait(watch_, call);
-    need(nccl_.comm_init_rank(&group.communicator, static_cast<int>(mesh_.size(axis)), id, static_cast<int>(mesh_.coordinate(axis, rank_))), call);
+    need(nccl_.comm_init_rank(&group.communicator, static_cast<int>(mesh_.size(axis)), id,
+                              static_cast<int>(mesh_.coordinate(axis, rank_))),
+         call);
     streams_.try_emplace(lane, c10::cuda::getStreamFromPool(/*isHighPriority=*/true));
     return group;
   }
@@ -216,9 +243,12 @@ class NcclCommunicators : public GlooCommunicators {
   Pending issue(Axis axis, Lane lane, const char* what, std::vector<Tensor> held, Call&& run) {
     const auto it = groups_.find({axis, lane});
     if (it == groups_.end())
-      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis), mesh_.size(axis));
+      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what,
+                  to_string(axis), mesh_.size(axis));
     for (const Tensor& tensor : held)
-      if (!tensor.is_contiguous()) throw_error(Code::runtime, "rank {}: {} over axis {}: a tensor is not contiguous", world_rank(), what, to_string(axis));
+      if (!tensor.is_contiguous())
+        throw_error(Code::runtime, "rank {}: {} over axis {}: a tensor is not contiguous", world_rank(), what,
+                    to_string(axis));
     AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
     compare_calls(axis, call);
     const c10::cuda::CUDAStream stream = streams_.at(lane);
@@ -259,10 +289,12 @@ class NcclCommunicators : public GlooCommunicators {
 }  // namespace
 #endif
 
-std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh, RankWatch& watch,
-                                                  StepClock& clock, OrderCheck check, const std::vector<std::int64_t>& members) {
+std::unique_ptr<Communicators> make_communicators(const RankEnvironment& environment, const Mesh& mesh,
+                                                  RankWatch& watch, StepClock& clock, OrderCheck check,
+                                                  const std::vector<std::int64_t>& members) {
 #ifdef WT_CUDA
-  if (!clock.device().is_cpu() && mesh.world() > 1) return std::make_unique<NcclCommunicators>(environment, mesh, watch, clock, check, members);
+  if (!clock.device().is_cpu() && mesh.world() > 1)
+    return std::make_unique<NcclCommunicators>(environment, mesh, watch, clock, check, members);
 #endif
   static_cast<void>(clock);
   return make_gloo_communicators(environment, mesh, watch, check, members);

@@ -19,7 +19,8 @@ namespace {
 using nlohmann::json;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-/// Between two publications of a rank; more where many ranks share the store, which answers some 10^4 requests a second.
+/// Between two publications of a rank; more where many ranks share the store, which answers some 10^4 requests a
+/// second.
 double tick_s(std::int64_t world) { return 0.5 * std::max(1.0, static_cast<double>(world) / 512); }
 /// A rank is silent when it publishes nothing for so many ticks.
 constexpr double kSilentTicks = 2.5;
@@ -79,7 +80,8 @@ struct RankWatch::Impl {
     const std::lock_guard lock(mutex);
     json issued = json::object();
     for (const Group& group : groups) issued[group.name] = group.issued;
-    return json{{"beat", beat}, {"at", position()}, {"awaits", awaited ? awaited->position : ""}, {"issued", issued}}.dump();
+    return json{{"beat", beat}, {"at", position()}, {"awaits", awaited ? awaited->position : ""}, {"issued", issued}}
+        .dump();
   }
 
   void publish() {
@@ -108,7 +110,9 @@ struct RankWatch::Impl {
       if (!awaited || now - awaited_since < timeout_s) continue;
       const AwaitedCall call = *awaited;
       lock.unlock();
-      end({environment.rank, static_cast<int>(Code::runtime), fmt::format("{} was not over after {:g} s (dist_timeout)", describe(call), timeout_s)}, call);
+      end({environment.rank, static_cast<int>(Code::runtime),
+           fmt::format("{} was not over after {:g} s (dist_timeout)", describe(call), timeout_s)},
+          call);
     }
   }
 
@@ -142,7 +146,8 @@ struct RankWatch::Impl {
       }
       const json& last = it->second;
       const std::string at = last.at("at"), awaits = last.at("awaits");
-      if (const auto earlier = before.find(rank); earlier != before.end() && earlier->second.at("beat") == last.at("beat")) {
+      if (const auto earlier = before.find(rank);
+          earlier != before.end() && earlier->second.at("beat") == last.at("beat")) {
         causes.push_back(fmt::format("rank {} is silent (stopped, dead or cut off), last seen at {}", rank, at));
       } else if (member && (!group || last.at("issued").value(group->name, std::int64_t{0}) < call.number)) {
         elsewhere.push_back(fmt::format("rank {} {} {}{}", rank, group ? "has not issued it: it is at" : "is at", at,
@@ -185,12 +190,16 @@ struct RankWatch::Impl {
         promise->set_exception(std::current_exception());
       }
     }).detach();
-    if (status.wait_for(std::chrono::duration<double>(kEnding_s + 2 * kSilentTicks * tick_s(environment.world))) == std::future_status::ready) try {
+    if (status.wait_for(std::chrono::duration<double>(kEnding_s + 2 * kSilentTicks * tick_s(environment.world))) ==
+        std::future_status::ready)
+      try {
         _exit(status.get());
       } catch (const std::exception&) {
       }
-    fmt::print(stderr, "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n", own.text,
-               environment.master_address, environment.master_port, environment.agent_store ? "the launcher" : "rank 0");
+    fmt::print(stderr,
+               "windtunnel: {}: the store at {}:{}, in {}, does not answer: that process is stopped, dead or cut off\n",
+               own.text, environment.master_address, environment.master_port,
+               environment.agent_store ? "the launcher" : "rank 0");
     std::fflush(stderr);
     _exit(own.status);
   }
@@ -212,8 +221,8 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
     // Waits end by the watch, which knows why; the store's own limit is only a second line.
     impl_->store->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(2000 * timeout_s + 60'000)));
   } catch (const std::exception& e) {
-    throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank, environment.master_address,
-                environment.master_port, e.what());
+    throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank,
+                environment.master_address, environment.master_port, e.what());
   }
   impl_->publisher = std::thread([this] { impl_->publish(); });
   impl_->enforcer = std::thread([this] { impl_->enforce(); });

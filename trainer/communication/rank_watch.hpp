@@ -1,6 +1,7 @@
 // Watches one rank from threads of its own, so that no run hangs and every end has a cause:
 //   - publishes in the rendezvous store where the rank is: step, op, collectives issued in each group;
-//   - ends the process when its main thread has waited longer than the timeout, and says for which op, over which group,
+//   - ends the process when its main thread has waited longer than the timeout, and says for which op, over which
+//   group,
 //     and which ranks are missing: those that have not issued it, and where they are; those that no longer publish;
 //   - ends the process soon after any other rank has failed, whatever the main thread is doing.
 // Costs a string an op, two sleeping threads, and two small requests to the store every half second.
@@ -36,7 +37,8 @@ struct PeerLost : Error {
 
 class RankWatch {
  public:
-  /// Connects to the rendezvous store; rank 0 hosts it where no launcher does. Throws Error{runtime} naming its address.
+  /// Connects to the rendezvous store; rank 0 hosts it where no launcher does. Throws Error{runtime} naming its
+  /// address.
   RankWatch(const RankEnvironment& environment, double timeout_s);
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;

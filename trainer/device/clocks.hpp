@@ -11,9 +11,7 @@ struct Clocks {
     clock_gettime(clock, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
   }
-  static Clocks now() {
-    return {read(CLOCK_MONOTONIC), read(CLOCK_THREAD_CPUTIME_ID), read(CLOCK_PROCESS_CPUTIME_ID)};
-  }
+  static Clocks now() { return {read(CLOCK_MONOTONIC), read(CLOCK_THREAD_CPUTIME_ID), read(CLOCK_PROCESS_CPUTIME_ID)}; }
 };
 
 /// CPU seconds that the whole machine has worked since it started (all cores, all programs, stolen time included);

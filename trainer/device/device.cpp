@@ -45,7 +45,9 @@ at::Device open_device(const std::string& name, std::int64_t index) {
     throw_error(Code::runtime, "device cuda: found no CUDA device ({}), needs a GPU with its driver; use device cpu",
                 error == cudaSuccess ? "none visible" : cudaGetErrorString(error));
   if (index >= devices)
-    throw_error(Code::runtime, "device cuda: found {} CUDA devices, this is rank {} of the machine, and every rank needs one of its own; start fewer ranks",
+    throw_error(Code::runtime,
+                "device cuda: found {} CUDA devices, this is rank {} of the machine, and every rank needs one of its "
+                "own; start fewer ranks",
                 devices, index);
   // Read when cuBLAS starts; without it LibTorch refuses products while deterministic algorithms are on.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
@@ -122,7 +124,8 @@ std::int64_t visible_devices() {
 at::Device open_device(const std::string& name, std::int64_t) {
   if (name == "cpu") return at::kCPU;
   if (name != "cuda") throw_error(Code::usage, "device: found {}, allowed are cpu and cuda", name);
-  throw_error(Code::runtime, "device cuda: found a build without CUDA, allowed here is cpu; build with cmake --preset cuda");
+  throw_error(Code::runtime,
+              "device cuda: found a build without CUDA, allowed here is cpu; build with cmake --preset cuda");
 }
 
 Fingerprint device_facts(at::Device) { return {{"device", "cpu"}}; }

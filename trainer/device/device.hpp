@@ -1,5 +1,6 @@
-// The device that a rank's tensors and kernels are on: the CPU, or a CUDA device (CUDA_VISIBLE_DEVICES chooses which there
-// are). What the trainer needs of it beside LibTorch's tensors: opening it, its facts, and host memory that it copies from.
+// The device that a rank's tensors and kernels are on: the CPU, or a CUDA device (CUDA_VISIBLE_DEVICES chooses which
+// there are). What the trainer needs of it beside LibTorch's tensors: opening it, its facts, and host memory that it
+// copies from.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,9 +12,9 @@
 
 namespace wt {
 
-/// "cpu" or "cuda". For cuda loads LibTorch's CUDA library and makes device `index` the calling thread's current one, so call
-/// it before any other use of LibTorch. Throws Error{runtime} for a build without WT_CUDA, no such device or no driver, or a
-/// library that does not load, naming it; Error{usage} for another name.
+/// "cpu" or "cuda". For cuda loads LibTorch's CUDA library and makes device `index` the calling thread's current one,
+/// so call it before any other use of LibTorch. Throws Error{runtime} for a build without WT_CUDA, no such device or no
+/// driver, or a library that does not load, naming it; Error{usage} for another name.
 at::Device open_device(const std::string& name, std::int64_t index = 0);
 
 /// cpu: device "cpu" alone. cuda: device (its name), cuda_driver (the newest CUDA it serves), cuda (runtime),
@@ -25,8 +26,8 @@ Fingerprint device_facts(at::Device device);
 /// CUDA devices that this process sees; 0 in a build without CUDA.
 std::int64_t visible_devices();
 
-/// Calls fill(values) with host memory of as many floats as `to` (fp32, contiguous) has, which `to` has afterwards: its own
-/// memory on the CPU.
+/// Calls fill(values) with host memory of as many floats as `to` (fp32, contiguous) has, which `to` has afterwards: its
+/// own memory on the CPU.
 void fill_from_host(const at::Tensor& to, const std::function<void(float*)>& fill);
 
 /// Floats in host memory, page-locked once for a CUDA device, so that copies from it need no staging of the driver's.

@@ -1,5 +1,5 @@
-// Counts tensor memory of this process. On the CPU by an allocator that wraps LibTorch's own and keeps live and peak bytes;
-// on CUDA by the statistics of LibTorch's caching allocator: the bytes that were asked for.
+// Counts tensor memory of this process. On the CPU by an allocator that wraps LibTorch's own and keeps live and peak
+// bytes; on CUDA by the statistics of LibTorch's caching allocator: the bytes that were asked for.
 #pragma once
 #include <c10/core/Device.h>
 
@@ -7,8 +7,8 @@
 
 namespace wt {
 
-/// Installs the CPU's counting allocator; once, before the first tensor. On CUDA what is held by then does not count: make the
-/// libraries' workspaces first, which live as long as the process.
+/// Installs the CPU's counting allocator; once, before the first tensor. On CUDA what is held by then does not count:
+/// make the libraries' workspaces first, which live as long as the process.
 void install_memory_counter(c10::Device device);
 /// Bytes of tensors alive now.
 std::int64_t live_tensor_bytes(c10::Device device = c10::DeviceType::CPU);

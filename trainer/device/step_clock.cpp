@@ -40,7 +40,9 @@ class EventClock : public StepClock {
     events_[used_].record();
     return used_++;
   }
-  double seconds(Mark mark) const override { return 1e-3 * static_cast<double>(events_.front().elapsed_time(events_.at(mark))); }
+  double seconds(Mark mark) const override {
+    return 1e-3 * static_cast<double>(events_.front().elapsed_time(events_.at(mark)));
+  }
 
  private:
   at::Device device_;

@@ -1,5 +1,5 @@
-// When the ops of a step begin and end: the host's clock on the CPU; events on a CUDA device, which works on long after the
-// host has issued an op.
+// When the ops of a step begin and end: the host's clock on the CPU; events on a CUDA device, which works on long after
+// the host has issued an op.
 #pragma once
 #include <ATen/core/Tensor.h>
 

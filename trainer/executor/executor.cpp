@@ -6,8 +6,8 @@
 #include "sim/program/build/expert_copies.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
-#include "trainer/launch/fault_point.hpp"
 #include "trainer/device/memory_counter.hpp"
+#include "trainer/launch/fault_point.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -38,7 +38,8 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
       mesh_(run.layout),
       rank_(communicators.rank()),
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
-      segments_(run.model, run.layout, run.seq, run.global_batch, type_, mesh_.coordinate(Axis::context, communicators.rank()), clock.device()) {
+      segments_(run.model, run.layout, run.seq, run.global_batch, type_,
+                mesh_.coordinate(Axis::context, communicators.rank()), clock.device()) {
   const at::TensorOptions on_device(device_);
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   program_ = std::move(set.programs[static_cast<std::size_t>(set.class_of_rank[static_cast<std::size_t>(rank_)])]);
@@ -53,8 +54,10 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
   if (biased) add(Group::router_bias, -1);
   if (run.layout.optimizer_shard > 1)
     for (ShardedGroup& g : groups_) g.weights = at::zeros({g.layout.shard_elements}, on_device.dtype(type_));
-  make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_, dense_gradients_);
-  make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_, expert_gradients_);
+  make_slots(Group::dense, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), dense_slots_,
+             dense_gradients_);
+  make_slots(Group::expert, weight_slots(run.model, run.layout), gradient_slots(run.model, run.layout), expert_slots_,
+             expert_gradients_);
   if (biased) router_loads_ = at::zeros({run.model.moe_layers(), run.model.experts}, on_device.dtype(at::kFloat));
   if (!run.layout.reduce_every_microbatch) {
     embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
@@ -67,18 +70,22 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
 
 Executor::~Executor() = default;
 
-void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots, std::vector<GradientBuffer>& buffers) {
+void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
+                          std::vector<GradientBuffer>& buffers) {
   const auto storages = [&](std::int64_t count, at::ScalarType type) {
     std::vector<Tensor> out;
     for (std::int64_t slot = 0; slot < count; ++slot)
-      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)}, at::TensorOptions(device_).dtype(type)));
+      out.push_back(at::zeros({slot_elements(run_.model, run_.layout, group, slot, count)},
+                              at::TensorOptions(device_).dtype(type)));
     return out;
   };
   const auto weight_storage = storages(weights, type_), gradient_storage = storages(gradients, at::kFloat);
   for (std::int64_t layer = 0; layer < run_.model.layers; ++layer) {
     const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
-    slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_), weight_storage[static_cast<std::size_t>(layer % weights)]));
-    buffers.push_back(GradientBuffer::make(layout, device_, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
+    slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_),
+                               weight_storage[static_cast<std::size_t>(layer % weights)]));
+    buffers.push_back(
+        GradientBuffer::make(layout, device_, gradient_storage[static_cast<std::size_t>(layer % gradients)]));
   }
 }
 
@@ -96,7 +103,8 @@ void Executor::wait_for(int index) {
 void Executor::read_marks(StepClock::Mark end) {
   StepTimeline& t = result_.timeline;
   t.step_s = clock_.seconds(end);
-  for (std::size_t i = 0; i < t.ops.size(); ++i) t.ops[i].issued_s = clock_.seconds(marks_[i].issued), t.ops[i].done_s = clock_.seconds(marks_[i].done);
+  for (std::size_t i = 0; i < t.ops.size(); ++i)
+    t.ops[i].issued_s = clock_.seconds(marks_[i].issued), t.ops[i].done_s = clock_.seconds(marks_[i].done);
   for (const Waited& waited : waits_) {
     const double seconds = clock_.seconds(waited.end) - clock_.seconds(waited.begin);
     t.ops[waited.record].waited_s += seconds;
@@ -117,9 +125,10 @@ void Executor::check_issued(const OpInstance& instance, double rows) const {
   const IssuedCollective& issued = communicators_.last_issued();
   const double bytes = op.collective.bytes.at(rows);
   if (issued.kind != op.kind || issued.axis != op.collective.axis || static_cast<double>(issued.bytes) != bytes)
-    throw_error(Code::runtime, "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}",
-                rank_, instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind), bytes,
-                to_string(op.collective.axis));
+    throw_error(Code::runtime,
+                "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}",
+                rank_, instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind),
+                bytes, to_string(op.collective.axis));
 }
 
 StepResult Executor::run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load) {
@@ -163,7 +172,9 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
     record.process_cpu_s = end.process_cpu_s - start.process_cpu_s;
     if (instance.layer >= 0) {
       const LayerState& s = layers_[static_cast<std::size_t>(instance.layer)];
-      record.rows = static_cast<double>(run_.layout.expert == 1 ? 0 : s.to_expert_major.defined() ? s.to_expert_major.numel() : 0);
+      record.rows = static_cast<double>(run_.layout.expert == 1       ? 0
+                                        : s.to_expert_major.defined() ? s.to_expert_major.numel()
+                                                                      : 0);
     }
     check_issued(instance, record.rows);
     record.live_bytes = static_cast<double>(live_tensor_bytes(device_));
@@ -173,7 +184,8 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
     const auto on_lane = issued_ ? issued_->marks() : std::nullopt;
     if (on_lane) marks = {on_lane->begin, on_lane->end};
     marks_.push_back(marks);
-    if (issued_) in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
+    if (issued_)
+      in_flight_[i] = std::make_unique<InFlight>(InFlight{std::move(issued_), marks_.size() - 1, on_lane.has_value()});
     for (auto& flight : in_flight_)  // when a collective was over, as closely as op boundaries tell
       if (flight && !flight->timed && flight->work->done()) {
         flight->timed = true;
@@ -209,14 +221,18 @@ void Executor::execute(const OpInstance& instance) {
       if (op.kind != OpKind::host) unshard(instance);
       if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
       break;
-    case Action::refresh: refresh(instance); break;
+    case Action::refresh:
+      refresh(instance);
+      break;
     case Action::embed:
       if (!backward) {
         activation_ = segments_.embed(run_.model.tied ? head_ : embedding_, batch_.tokens);
         embedding_ = Slot{};
       } else {
-        if (!run_.model.tied && !embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
-        segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens, activation_gradient_);
+        if (!run_.model.tied && !embedding_gradient_.flat.defined())
+          embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
+        segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens,
+                                 activation_gradient_);
         activation_gradient_.reset();
       }
       break;
@@ -228,8 +244,12 @@ void Executor::execute(const OpInstance& instance) {
         segments_.project(*s, slot_of(instance), op.direction, again);
       }
       break;
-    case Action::gather_kv: issued_ = backward ? reduce_kv(*s) : gather_kv(*s); break;
-    case Action::reduce_balance: issued_ = communicators_.all_reduce(Axis::context, s->choice.sequence_counts); break;
+    case Action::gather_kv:
+      issued_ = backward ? reduce_kv(*s) : gather_kv(*s);
+      break;
+    case Action::reduce_balance:
+      issued_ = communicators_.all_reduce(Axis::context, s->choice.sequence_counts);
+      break;
     case Action::attention:
       if (backward) {
         activation_gradient_ = segments_.attention_backward(*s);
@@ -238,7 +258,8 @@ void Executor::execute(const OpInstance& instance) {
           if (activation_.defined()) s->input = std::move(activation_);
           if (forced_) s->choice.forced = to_device(forced_(instance.microbatch, instance.layer), device_);
         }
-        if (!device_.is_cpu() && op.direction == Direction::forward && has_copies(run_.model, run_.layout)) communicators_.before_host_read();
+        if (!device_.is_cpu() && op.direction == Direction::forward && has_copies(run_.model, run_.layout))
+          communicators_.before_host_read();
         RouterLoss counted;  // in forward already
         segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
                             op.direction == Direction::forward ? router_loss_ : counted);
@@ -254,14 +275,23 @@ void Executor::execute(const OpInstance& instance) {
         if (op.direction == Direction::forward && !run_.model.moe(instance.layer)) activation_ = std::move(s->residual);
       }
       break;
-    case Action::exchange_counts: issued_ = counts(*s); break;
-    case Action::dispatch: issued_ = dispatch(*s, backward); break;
-    case Action::experts:
-      if (!device_.is_cpu() && type_ == at::kFloat) communicators_.before_host_read();  // LibTorch's fp32 grouped product reads its offsets
-      if (backward) segments_.experts_backward(*s);
-      else segments_.experts(*s, slot_of(instance), op.direction, again);
+    case Action::exchange_counts:
+      issued_ = counts(*s);
       break;
-    case Action::collect: issued_ = collect(*s, backward); break;
+    case Action::dispatch:
+      issued_ = dispatch(*s, backward);
+      break;
+    case Action::experts:
+      if (!device_.is_cpu() && type_ == at::kFloat)
+        communicators_.before_host_read();  // LibTorch's fp32 grouped product reads its offsets
+      if (backward)
+        segments_.experts_backward(*s);
+      else
+        segments_.experts(*s, slot_of(instance), op.direction, again);
+      break;
+    case Action::collect:
+      issued_ = collect(*s, backward);
+      break;
     case Action::combine:
       if (backward) {
         s->output_gradient = std::move(activation_gradient_);
@@ -279,20 +309,43 @@ void Executor::execute(const OpInstance& instance) {
       head_ = Slot{};
       break;
     }
-    case Action::reduce_gradients: reduce_gradients(instance); break;
-    case Action::accumulate: accumulate(instance); break;
-    case Action::exchange_copies: exchange_copies(instance); break;
-    case Action::add_copies: add_copies(instance); break;
-    case Action::reduce_replicas: reduce_replicas(instance); break;
-    case Action::gradient_norm: gradient_norm(); break;
-    case Action::reduce_norm: issued_ = communicators_.all_reduce(Axis::state, norm_); break;
-    case Action::optimizer: optimizer_step(); break;
-    case Action::reduce_loads: issued_ = communicators_.all_reduce(Axis::world, router_loads_); break;
-    case Action::update_bias: update_bias(); break;
-    case Action::reduce_loss: issued_ = communicators_.all_reduce(Axis::world, losses_); break;
+    case Action::reduce_gradients:
+      reduce_gradients(instance);
+      break;
+    case Action::accumulate:
+      accumulate(instance);
+      break;
+    case Action::exchange_copies:
+      exchange_copies(instance);
+      break;
+    case Action::add_copies:
+      add_copies(instance);
+      break;
+    case Action::reduce_replicas:
+      reduce_replicas(instance);
+      break;
+    case Action::gradient_norm:
+      gradient_norm();
+      break;
+    case Action::reduce_norm:
+      issued_ = communicators_.all_reduce(Axis::state, norm_);
+      break;
+    case Action::optimizer:
+      optimizer_step();
+      break;
+    case Action::reduce_loads:
+      issued_ = communicators_.all_reduce(Axis::world, router_loads_);
+      break;
+    case Action::update_bias:
+      update_bias();
+      break;
+    case Action::reduce_loss:
+      issued_ = communicators_.all_reduce(Axis::world, losses_);
+      break;
     case Action::share_tensor:
     case Action::exchange_stages:  // of layouts that are simulated alone, which check_model refuses
-    case Action::restore: break;   // of no step
+    case Action::restore:
+      break;  // of no step
   }
 }
 

@@ -1,5 +1,5 @@
-// The trainer's executor: walks the step program and does it. Collectives are issued where the program says and waited for
-// where an op needs them; what each op took is recorded under its id.
+// The trainer's executor: walks the step program and does it. Collectives are issued where the program says and waited
+// for where an op needs them; what each op took is recorded under its id.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,15 +8,15 @@
 
 #include "configs/spec/run.hpp"
 #include "sim/program/timeline.hpp"
-#include "trainer/model/batch.hpp"
 #include "trainer/communication/communicator.hpp"
+#include "trainer/model/batch.hpp"
 #include "trainer/model/segments.hpp"
 #include "trainer/parameters/weights.hpp"
 
 namespace wt {
 
 struct StepResult {
-  double loss = 0;       ///< mean cross-entropy over the global batch
+  double loss = 0;  ///< mean cross-entropy over the global batch
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
   StepTimeline timeline;
@@ -26,7 +26,8 @@ struct StepResult {
 
 class Executor {
  public:
-  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive it.
+  /// Builds the program of this rank's class, the shards and the slots, on the clock's device. All but `run` outlive
+  /// it.
   Executor(const RunSpec& run, Communicators& communicators, StepClock& clock);
   ~Executor();
 
@@ -68,7 +69,8 @@ class Executor {
   void accumulate(const OpInstance& instance);
   void reduce_replicas(const OpInstance& instance);
   /// One slot and one gradient buffer a layer, `weights` and `gradients` of them with memory of their own.
-  void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots, std::vector<GradientBuffer>& buffers);
+  void make_slots(Group group, std::int64_t weights, std::int64_t gradients, std::vector<Slot>& slots,
+                  std::vector<GradientBuffer>& buffers);
   /// (E,) fp32 of a layer, undefined without loss-free balancing.
   at::Tensor router_bias(std::int64_t layer) const;
   void count_rows(const OpInstance& instance, const LayerState& s);
@@ -96,7 +98,8 @@ class Executor {
   at::ScalarType type_;
   Program program_;
   std::vector<OpInstance> ops_;
-  std::vector<ShardedGroup> groups_;  ///< embedding, head, then dense and expert of each layer; router_bias last, where it is
+  std::vector<ShardedGroup>
+      groups_;  ///< embedding, head, then dense and expert of each layer; router_bias last, where it is
   Slot embedding_, head_;
   std::vector<Slot> dense_slots_, expert_slots_;  ///< by layer
   GradientBuffer embedding_gradient_, head_gradient_;
@@ -115,7 +118,8 @@ class Executor {
   at::Tensor activation_, activation_gradient_;
   at::Tensor norm_, losses_;
   at::Tensor cross_entropy_;  ///< fp64 scalar, summed over this rank's tokens
-  at::Tensor router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
+  at::Tensor
+      router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
   at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too
   RouterLoss router_loss_;
   StepResult result_;
@@ -123,7 +127,7 @@ class Executor {
   std::vector<OpMarks> marks_;  ///< by op of the timeline
   std::vector<Waited> waits_;
   std::vector<std::pair<const OpInstance*, at::Tensor>> counted_;  ///< rows per expert of every microbatch and layer
-  Pending issued_;  ///< set by execute() when the op is a collective
+  Pending issued_;                                                 ///< set by execute() when the op is a collective
 };
 
 }  // namespace wt

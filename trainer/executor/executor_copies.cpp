@@ -1,5 +1,5 @@
-// The executor's exchange between ranks that hold copies of the same experts: whole gradients of those experts, summed on
-// every rank in the same order, so that all copies get the same bits.
+// The executor's exchange between ranks that hold copies of the same experts: whole gradients of those experts, summed
+// on every rank in the same order, so that all copies get the same bits.
 #include "sim/program/build/expert_copies.hpp"
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
@@ -42,7 +42,8 @@ void Executor::own_gradient(const OpInstance& instance, std::int64_t expert, Ten
 
 void Executor::exchange_copies(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
-  const CopyExchange exchange = copy_exchange(run_.model, run_.layout, instance.layer, mesh_.coordinate(Axis::expert, rank_));
+  const CopyExchange exchange =
+      copy_exchange(run_.model, run_.layout, instance.layer, mesh_.coordinate(Axis::expert, rank_));
   const auto options = at::TensorOptions(device_).dtype(at::kFloat);
   const std::int64_t width = run_.model.expert_parameters();
   Tensor sent = at::empty({exchange.total(), width}, options);

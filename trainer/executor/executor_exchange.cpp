@@ -1,5 +1,5 @@
-// The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks that hold
-// different experts.
+// The executor's exchanges of activations: keys and values between ranks that share sequences, rows between ranks that
+// hold different experts.
 #include "trainer/executor/executor.hpp"
 #include "trainer/pch.hpp"
 
@@ -18,7 +18,8 @@ Pending Executor::gather_kv(LayerState& s) {
 
 Pending Executor::reduce_kv(LayerState& s) {
   s.kv_gradient = at::empty(s.kv_gathered_gradient.sizes().slice(1), s.kv_gathered_gradient.options());
-  Pending work = communicators_.reduce_scatter(Axis::context, s.kv_gradient.view({-1}), s.kv_gathered_gradient.view({-1}));
+  Pending work =
+      communicators_.reduce_scatter(Axis::context, s.kv_gradient.view({-1}), s.kv_gathered_gradient.view({-1}));
   s.kv_gathered_gradient.reset();
   return work;
 }
@@ -34,7 +35,8 @@ Pending Executor::dispatch(LayerState& s, bool backward) {
   const std::int64_t width = run_.model.d_model;
   if (backward) {
     s.rows_gradient = at::empty({s.choice.order.size(0), width}, s.expert_input_gradient.options());
-    Pending work = communicators_.all_to_all(Axis::expert, s.rows_gradient, s.expert_input_gradient, s.sent_rows, s.received_rows);
+    Pending work =
+        communicators_.all_to_all(Axis::expert, s.rows_gradient, s.expert_input_gradient, s.sent_rows, s.received_rows);
     s.expert_input_gradient.reset();  // c10d keeps it until the work is done
     return work;
   }
@@ -52,7 +54,8 @@ Pending Executor::collect(LayerState& s, bool backward) {
   const std::int64_t width = run_.model.d_model;
   if (backward) {
     s.incoming_gradient = at::empty({s.to_expert_major.size(0), width}, s.collected_gradient.options());
-    Pending work = communicators_.all_to_all(Axis::expert, s.incoming_gradient, s.collected_gradient, s.received_rows, s.sent_rows);
+    Pending work = communicators_.all_to_all(Axis::expert, s.incoming_gradient, s.collected_gradient, s.received_rows,
+                                             s.sent_rows);
     s.collected_gradient.reset();
     return work;
   }

@@ -15,37 +15,50 @@ using at::Tensor;
 
 ShardedGroup& Executor::group_of(const OpInstance& instance) {
   switch (instance.op->group) {
-    case Group::embedding: return groups_[0];
-    case Group::head: return groups_[1];
-    case Group::dense: return groups_[static_cast<std::size_t>(2 + 2 * instance.layer)];
-    default: return groups_[static_cast<std::size_t>(3 + 2 * instance.layer)];
+    case Group::embedding:
+      return groups_[0];
+    case Group::head:
+      return groups_[1];
+    case Group::dense:
+      return groups_[static_cast<std::size_t>(2 + 2 * instance.layer)];
+    default:
+      return groups_[static_cast<std::size_t>(3 + 2 * instance.layer)];
   }
 }
 
 Slot& Executor::slot_of(const OpInstance& instance) {
   const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
   switch (instance.op->group) {
-    case Group::embedding: return embedding_;
-    case Group::head: return head_;
-    case Group::dense: return dense_slots_[layer];
-    default: return expert_slots_[layer];
+    case Group::embedding:
+      return embedding_;
+    case Group::head:
+      return head_;
+    case Group::dense:
+      return dense_slots_[layer];
+    default:
+      return expert_slots_[layer];
   }
 }
 
 GradientBuffer& Executor::gradient_of(const OpInstance& instance) {
   const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
   switch (instance.op->group) {
-    case Group::embedding: return embedding_gradient_;
-    case Group::head: return head_gradient_;
-    case Group::dense: return dense_gradients_[layer];
-    default: return expert_gradients_[layer];
+    case Group::embedding:
+      return embedding_gradient_;
+    case Group::head:
+      return head_gradient_;
+    case Group::dense:
+      return dense_gradients_[layer];
+    default:
+      return expert_gradients_[layer];
   }
 }
 
 void Executor::refresh(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   ShardedGroup& group = group_of(instance);
-  Tensor own = group.weights.narrow(0, group.layout.state_index * group.layout.state_elements, group.layout.state_elements);
+  Tensor own =
+      group.weights.narrow(0, group.layout.state_index * group.layout.state_elements, group.layout.state_elements);
   own.copy_(group.master);
   issued_ = communicators_.all_gather(Axis::optimizer_shard, group.weights, own);
 }
@@ -54,7 +67,8 @@ void Executor::unshard(const OpInstance& instance) {
   const at::NoGradGuard no_grad;
   ShardedGroup& group = group_of(instance);
   Slot& slot = slot_of(instance);
-  if (instance.op->group == Group::embedding || instance.op->group == Group::head) slot = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_));
+  if (instance.op->group == Group::embedding || instance.op->group == Group::head)
+    slot = Slot::make(group.layout, at::TensorOptions(device_).dtype(type_));
   const std::int64_t n = group.layout.shard_elements;
   Tensor own = slot.flat.narrow(0, group.layout.shard_index * n, n);
   own.copy_(group.weights.defined() ? group.weights : group.master);
@@ -74,12 +88,16 @@ void Executor::accumulate(const OpInstance& instance) {
   GradientBuffer& gradient = gradient_of(instance);
   const bool every = run_.layout.reduce_every_microbatch, sharded = group.layout.shard_ranks > 1;
   const Tensor sum = sharded ? reduced_.at(&group) : gradient.flat;
-  if (instance.microbatch == 0 || !every) group.gradient.copy_(sum);
-  else group.gradient.add_(sum);
+  if (instance.microbatch == 0 || !every)
+    group.gradient.copy_(sum);
+  else
+    group.gradient.add_(sum);
   reduced_.erase(&group);
   const bool outer = instance.op->group == Group::embedding || instance.op->group == Group::head;
-  if (outer && every) gradient = GradientBuffer{};
-  else gradient.flat.zero_();
+  if (outer && every)
+    gradient = GradientBuffer{};
+  else
+    gradient.flat.zero_();
 }
 
 void Executor::reduce_replicas(const OpInstance& instance) {
@@ -109,17 +127,19 @@ void Executor::gradient_norm() {
 void Executor::optimizer_step() {
   const OptimizerSpec& o = run_.optimizer;
   communicators_.before_host_read();
-  const double norm = std::sqrt(norm_.item<double>());  // the host needs it: to clip, and not to go on where it is not finite
+  const double norm =
+      std::sqrt(norm_.item<double>());  // the host needs it: to clip, and not to go on where it is not finite
   result_.gradient_norm = norm;
   if (!std::isfinite(norm))  // before the update: the masters and the checkpoints to come stay good
-    throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged", rank_, step_, norm);
+    throw_error(Code::runtime, "rank {}: step {}: gradient norm is {}; the loss has diverged or the data is damaged",
+                rank_, step_, norm);
   const double scale = o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
   for (ShardedGroup& group : groups_) {
     if (group.layout.group == Group::router_bias) continue;  // moved by update_bias
-    const WtStatus status = wt_adamw(stream_of(group.master), group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
-                                     group.exp_avg_sq.data_ptr<float>(), group.state_gradient().data_ptr<float>(),
-                                     group.layout.state_elements, learning_rate_, o.beta1, o.beta2, o.eps,
-                                     o.weight_decay, step_, static_cast<float>(scale));
+    const WtStatus status = wt_adamw(
+        stream_of(group.master), group.master.data_ptr<float>(), group.exp_avg.data_ptr<float>(),
+        group.exp_avg_sq.data_ptr<float>(), group.state_gradient().data_ptr<float>(), group.layout.state_elements,
+        learning_rate_, o.beta1, o.beta2, o.eps, o.weight_decay, step_, static_cast<float>(scale));
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
   }
   const double tokens = static_cast<double>(run_.tokens_per_step());
@@ -148,7 +168,8 @@ void Executor::read_counts() {
   const Tensor all = at::stack(rows).cpu();
   const std::int64_t* next = all.data_ptr<std::int64_t>();
   for (const auto& [instance, counts] : counted_) {
-    result_.routing[static_cast<std::size_t>(instance->microbatch)][static_cast<std::size_t>(instance->layer)].assign(next, next + run_.model.experts);
+    result_.routing[static_cast<std::size_t>(instance->microbatch)][static_cast<std::size_t>(instance->layer)].assign(
+        next, next + run_.model.experts);
     next += run_.model.experts;
   }
 }

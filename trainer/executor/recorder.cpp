@@ -7,24 +7,23 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "configs/spec/profile.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
-#include "configs/spec/profile.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/memory_counter.hpp"
-#include "trainer/pch.hpp"
 #include "trainer/executor/run_metrics.hpp"
 #include "trainer/executor/run_profile.hpp"
+#include "trainer/pch.hpp"
 
 namespace wt {
 namespace {
 
 using nlohmann::json;
-
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -36,14 +35,16 @@ double median(std::vector<double> values) {
 /// Every rank puts its row of `columns` numbers into a zero matrix; the sum is everybody's.
 at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world, const std::vector<double>& own) {
   at::Tensor all = at::zeros({world, static_cast<std::int64_t>(own.size())}, at::kDouble);
-  std::copy(own.begin(), own.end(), all.data_ptr<double>() + communicators.rank() * static_cast<std::int64_t>(own.size()));
+  std::copy(own.begin(), own.end(),
+            all.data_ptr<double>() + communicators.rank() * static_cast<std::int64_t>(own.size()));
   if (world > 1) communicators.all_reduce(Axis::world, all)->wait();
   return all;
 }
 
 }  // namespace
 
-Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step, std::optional<double> peak_flops)
+Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
+                   std::optional<double> peak_flops)
     : run_(run), folder_(std::move(folder)), rank_(rank), peak_flops_(peak_flops) {
   if (rank_ != 0) return;
   for (const char* name : {"metrics.jsonl", "checkpoints.jsonl"}) {
@@ -52,7 +53,8 @@ Recorder::Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_
     if (!in) continue;
     std::string kept;
     for (std::string line; std::getline(in, line);)
-      if (const json entry = json::parse(line, nullptr, false); entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
+      if (const json entry = json::parse(line, nullptr, false);
+          entry.is_object() && entry.value("step", resumed_step + 1) <= resumed_step)
         kept += line + "\n";
     in.close();
     write_file_atomically(file, kept);
@@ -72,17 +74,27 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
   if (routed_.size() > static_cast<std::size_t>(kRecordedSteps)) routed_.pop_front();
   if (rank_ != 0) return;
   const double tokens_per_s = static_cast<double>(run_.tokens_per_step()) / r.timeline.step_s;
-  json line{{"step", r.timeline.step}, {"loss", r.loss}, {"aux_loss", r.aux_loss}, {"z_loss", r.z_loss},
-            {"grad_norm", r.gradient_norm}, {"lr", learning_rate}, {"step_s", r.timeline.step_s},
-            {"tokens_per_s", tokens_per_s}, {"exposed_communication_s", r.timeline.exposed_s},
-            {"peak_tensor_bytes", r.timeline.peak_bytes}, {"resident_bytes", resident_bytes()}, {"unix_s", Clocks::read(CLOCK_REALTIME)}, {"samples", samples}};
+  json line{{"step", r.timeline.step},
+            {"loss", r.loss},
+            {"aux_loss", r.aux_loss},
+            {"z_loss", r.z_loss},
+            {"grad_norm", r.gradient_norm},
+            {"lr", learning_rate},
+            {"step_s", r.timeline.step_s},
+            {"tokens_per_s", tokens_per_s},
+            {"exposed_communication_s", r.timeline.exposed_s},
+            {"peak_tensor_bytes", r.timeline.peak_bytes},
+            {"resident_bytes", resident_bytes()},
+            {"unix_s", Clocks::read(CLOCK_REALTIME)},
+            {"samples", samples}};
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
   metrics_ << line.dump() << std::endl;
-  if (!metrics_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
+  if (!metrics_)
+    throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
   const std::string shown =
-      fmt::format("step {:>4}/{}  loss {:.4f}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}", r.timeline.step,
-                  run_.steps, r.loss, r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s),
+      fmt::format("step {:>4}/{}  loss {:.4f}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}",
+                  r.timeline.step, run_.steps, r.loss, r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s),
                   100 * r.timeline.exposed_s / r.timeline.step_s, format_bytes(r.timeline.peak_bytes));
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", shown);
 }
@@ -91,11 +103,14 @@ void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
   checkpoints_.push_back(times);
   if (rank_ != 0) return;
   if (!saves_.is_open()) saves_.open(folder_ / "checkpoints.jsonl", std::ios::app);
-  saves_ << json{{"step", step}, {"blocking_s", times.blocking_s}, {"total_s", times.total_s}, {"bytes", times.bytes}}.dump() << std::endl;
-  if (!saves_) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "checkpoints.jsonl").string());
+  saves_ << json{{"step", step}, {"blocking_s", times.blocking_s}, {"total_s", times.total_s}, {"bytes", times.bytes}}
+                .dump()
+         << std::endl;
+  if (!saves_)
+    throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "checkpoints.jsonl").string());
   if (isatty(STDERR_FILENO))
-    fmt::print(stderr, "step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step, format_bytes(times.bytes),
-               format_seconds(times.blocking_s), format_seconds(times.total_s));
+    fmt::print(stderr, "step {:>4}  checkpoint {}: training stood still {}, valid after {}\n", step,
+               format_bytes(times.bytes), format_seconds(times.blocking_s), format_seconds(times.total_s));
 }
 
 void Recorder::write_routing(Communicators& communicators) {
@@ -106,7 +121,8 @@ void Recorder::write_routing(Communicators& communicators) {
   for (std::int64_t s = 0; s < steps; ++s)
     for (std::int64_t m = 0; m < mbs; ++m)
       for (std::int64_t l = 0; l < layers; ++l) {
-        const auto& row = routed_[static_cast<std::size_t>(s)].second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];
+        const auto& row = routed_[static_cast<std::size_t>(s)]
+                              .second.routing[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)];
         std::copy(row.begin(), row.end(), at + (((s * mbs + m) * layers + l) * world + rank_) * experts);
       }
   if (world > 1) communicators.all_reduce(Axis::world, counts)->wait();
@@ -160,13 +176,14 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   }
   for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s), save_s.push_back(c.total_s);
   const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(),
-                                              {median(step_s), median(exposed_s), peak, median(compute_s), median(block_s),
-                                               checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
+                                              {median(step_s), median(exposed_s), peak, median(compute_s),
+                                               median(block_s), checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
                                                now.process_cpu_s - measured_from_.process_cpu_s, median(save_s)});
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)
-    if (std::abs(timelines_[i].step_s - median(step_s)) < std::abs(timelines_[typical].step_s - median(step_s))) typical = i;
+    if (std::abs(timelines_[i].step_s - median(step_s)) < std::abs(timelines_[typical].step_s - median(step_s)))
+      typical = i;
   SharedStore& store = communicators.store();
   if (rank_ == 0) store.set("typical", std::to_string(typical));
   write_timelines(communicators, timelines_[std::stoul(store.get("typical"))]);
@@ -177,14 +194,28 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
     const double* row = all.data_ptr<double>() + all.size(1) * r;
     own_cpu_s += row[6];
-    ranks.push_back({{"rank", r}, {"step_s", row[0]}, {"exposed_communication_s", row[1]}, {"peak_tensor_bytes", row[2]},
-                     {"compute_cpu_s", row[3]}, {"checkpoint_blocking_s", row[4]}, {"checkpoint_total_s", row[7]}, {"checkpoint_bytes", row[5]}});
+    ranks.push_back({{"rank", r},
+                     {"step_s", row[0]},
+                     {"exposed_communication_s", row[1]},
+                     {"peak_tensor_bytes", row[2]},
+                     {"compute_cpu_s", row[3]},
+                     {"checkpoint_blocking_s", row[4]},
+                     {"checkpoint_total_s", row[7]},
+                     {"checkpoint_bytes", row[5]}});
   }
-  const json summary = {{"schema", "windtunnel.run_summary/1"}, {"run", run_.name}, {"layout", run_.layout.name()},
-                        {"device", to_string(run_.device)}, {"attention", executor.attention_backend()},
-                        {"reserved_bytes", reserved_tensor_bytes(executor.device())}, {"steps", steps_}, {"measured_steps", timelines_.size()},
-                        {"tokens_per_step", run_.tokens_per_step()}, {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)}, {"median_step_s", median(step_s)},
-                        {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)}, {"ranks", ranks}};
+  const json summary = {{"schema", "windtunnel.run_summary/1"},
+                        {"run", run_.name},
+                        {"layout", run_.layout.name()},
+                        {"device", to_string(run_.device)},
+                        {"attention", executor.attention_backend()},
+                        {"reserved_bytes", reserved_tensor_bytes(executor.device())},
+                        {"steps", steps_},
+                        {"measured_steps", timelines_.size()},
+                        {"tokens_per_step", run_.tokens_per_step()},
+                        {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)},
+                        {"median_step_s", median(step_s)},
+                        {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)},
+                        {"ranks", ranks}};
   write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");
 }
 

@@ -1,5 +1,6 @@
 // What a run leaves behind besides checkpoints, written by rank 0 into the output folder:
-//   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples; expert_imbalance by
+//   metrics.jsonl   one line a step: loss, tokens/s, step time, exposed communication, memory, samples;
+//   expert_imbalance by
 //                   the tokens of rank 0, and mfu where the device's peak is known (run_metrics.hpp)
 //   checkpoints.jsonl  one line a save: how long training stood still, how long until the checkpoint was valid
 //   summary.json    medians over the measured steps, per rank
@@ -22,9 +23,10 @@ namespace wt {
 
 class Recorder {
  public:
-  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are left to do:
-  /// who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
-  Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step, std::optional<double> peak_flops);
+  /// Rank 0 cuts metrics.jsonl and checkpoints.jsonl back to `resumed_step`, and removes summary.json where steps are
+  /// left to do: who watches the run takes it for the end. `peak_flops`: of each rank's device, for the MFU.
+  Recorder(const RunSpec& run, std::filesystem::path folder, std::int64_t rank, std::int64_t resumed_step,
+           std::optional<double> peak_flops);
   void step(const StepResult& result, double learning_rate, const std::vector<std::int64_t>& samples);
   void checkpoint(std::int64_t step, const SaveTimes& times);
   /// Collective: gathers what the other ranks measured and writes the files of the run.
@@ -39,11 +41,12 @@ class Recorder {
   std::int64_t rank_;
   std::optional<double> peak_flops_;
   std::ofstream metrics_, saves_;
-  std::int64_t steps_ = 0;               ///< of this process
-  std::deque<StepTimeline> timelines_;   ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
+  std::int64_t steps_ = 0;  ///< of this process
+  std::deque<StepTimeline>
+      timelines_;  ///< the last kKeptTimelines after the warm-up (of the warm-up while there are no others)
   std::vector<SaveTimes> checkpoints_;
-  Clocks measured_from_;         ///< end of the warm-up
-  double machine_from_s_ = 0;    ///< machine_cpu_s() then
+  Clocks measured_from_;                                    ///< end of the warm-up
+  double machine_from_s_ = 0;                               ///< machine_cpu_s() then
   std::deque<std::pair<std::int64_t, StepResult>> routed_;  ///< routing of the last steps
 };
 

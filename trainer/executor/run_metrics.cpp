@@ -8,7 +8,8 @@
 
 namespace wt {
 
-std::optional<double> expert_imbalance(const RunSpec& run, const std::vector<std::vector<std::vector<std::int64_t>>>& routing) {
+std::optional<double> expert_imbalance(const RunSpec& run,
+                                       const std::vector<std::vector<std::vector<std::int64_t>>>& routing) {
   if (run.layout.expert == 1) return std::nullopt;
   double sum = 0, layers = 0;
   for (std::int64_t layer = 0; layer < run.model.layers; ++layer) {

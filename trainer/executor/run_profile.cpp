@@ -4,8 +4,8 @@
 #include <map>
 
 #include "bench/profile/fingerprint.hpp"
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/recompute_mask.hpp"
+#include "configs/spec/support/error.hpp"
 #include "trainer/device/device.hpp"
 
 #include <torch/version.h>
@@ -19,9 +19,11 @@ std::string direction_suffix(Direction direction) {
 
 }  // namespace
 
-Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines, bool collectives) {
+Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines,
+                    bool collectives) {
   const auto instances = unroll(executor.program());
-  const bool cpu = executor.device().is_cpu();  // elsewhere the time of an op is the device's, not that of the thread that issues it
+  const bool cpu =
+      executor.device().is_cpu();  // elsewhere the time of an op is the device's, not that of the thread that issues it
   Profile profile;
   profile.fingerprint = host_facts();
   profile.fingerprint["torch"] = TORCH_VERSION;
@@ -35,12 +37,14 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
     for (std::size_t i = 0; i < instances.size(); ++i) {
       const Op& op = *instances[i].op;
       const OpRecord& record = timeline.ops[i];
-      if (op.work.empty() || (op.asynchronous() && !(collectives && cpu))) continue;  // a device tells when the lane ran, not the cast before
+      if (op.work.empty() || (op.asynchronous() && !(collectives && cpu)))
+        continue;  // a device tells when the lane ran, not the cast before
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
       const std::int64_t again =  // of the layer: it decides what work an op has
           instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));
       const bool smaller = instances[i].microbatch >= 0 && sequences.of(instances[i].microbatch) < sequences.each;
-      const std::string key = kernel + to_string(op.group) + std::to_string(again) + (smaller ? " of a smaller microbatch" : "");
+      const std::string key =
+          kernel + to_string(op.group) + std::to_string(again) + (smaller ? " of a smaller microbatch" : "");
       Measurement& m = ops[key];
       m.kernel = kernel;
       m.pass = op.direction == Direction::backward ? "backward" : "forward";
@@ -54,16 +58,27 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
   for (auto& [key, m] : ops) {
     m.dtype = to_string(run.precision);
     m.clock = cpu ? "thread_cpu" : "device";
-    m.evidence = {Evidence::measured, fmt::format("{} samples on rank {} of {}", m.samples.size(), timelines.front().rank, run.name)};
+    m.evidence = {Evidence::measured,
+                  fmt::format("{} samples on rank {} of {}", m.samples.size(), timelines.front().rank, run.name)};
     double mean_rows = 0;
     for (double r : rows[key]) mean_rows += r / static_cast<double>(rows[key].size());
-    const std::pair<const char*, std::int64_t> facts[] = {
-        {"rows", std::llround(mean_rows)}, {"seq", run.seq}, {"layers", model.layers},
-        {"d_model", model.d_model}, {"n_heads", model.heads}, {"kv_heads", model.kv_heads}, {"head_dim", model.head_dim},
-        {"ffn", model.ffn}, {"experts", model.experts}, {"top_k", model.top_k}, {"vocab", model.vocab},
-        {"expert_ranks", run.layout.expert}, {"replicate", run.layout.replicate}, {"shard", run.layout.shard}};
+    const std::pair<const char*, std::int64_t> facts[] = {{"rows", std::llround(mean_rows)},
+                                                          {"seq", run.seq},
+                                                          {"layers", model.layers},
+                                                          {"d_model", model.d_model},
+                                                          {"n_heads", model.heads},
+                                                          {"kv_heads", model.kv_heads},
+                                                          {"head_dim", model.head_dim},
+                                                          {"ffn", model.ffn},
+                                                          {"experts", model.experts},
+                                                          {"top_k", model.top_k},
+                                                          {"vocab", model.vocab},
+                                                          {"expert_ranks", run.layout.expert},
+                                                          {"replicate", run.layout.replicate},
+                                                          {"shard", run.layout.shard}};
     for (const auto& [name, value] : facts) m.shape[name] = value;
-    if (cpu && collectives && run.layout.world() > 1) m.shape["host_ranks"] = run.layout.world();  // that shared the cores
+    if (cpu && collectives && run.layout.world() > 1)
+      m.shape["host_ranks"] = run.layout.world();  // that shared the cores
     profile.measurements.push_back(m);
   }
   return profile;

@@ -9,8 +9,10 @@
 
 namespace wt {
 
-/// `timelines`: measured steps of the executor's rank, not empty. CPU seconds of the thread on the CPU, else the device's. `collectives`: those that begin
-/// with work of their own (the cast before a gather) count too; false in a rehearsal, which is alone.
-Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines, bool collectives = true);
+/// `timelines`: measured steps of the executor's rank, not empty. CPU seconds of the thread on the CPU, else the
+/// device's. `collectives`: those that begin with work of their own (the cast before a gather) count too; false in a
+/// rehearsal, which is alone.
+Profile run_profile(const RunSpec& run, const Executor& executor, const std::vector<StepTimeline>& timelines,
+                    bool collectives = true);
 
 }  // namespace wt

@@ -13,8 +13,8 @@
 #include "configs/spec/support/error.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/launch/first_failure.hpp"
-#include "trainer/pch.hpp"
 #include "trainer/launch/rank_environment.hpp"
+#include "trainer/pch.hpp"
 
 namespace wt {
 namespace {
@@ -41,11 +41,16 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 pid_t start_rank(std::vector<std::string> command, std::int64_t rank, std::int64_t world, int port, int generation) {
-  std::vector<std::string> environment = environment_with(
-      {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(world)}, {"LOCAL_RANK", std::to_string(rank)},
-       {"LOCAL_WORLD_SIZE", std::to_string(world)}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)},
-       {"TORCHELASTIC_RESTART_COUNT", std::to_string(generation)}, {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-       {"OMP_NUM_THREADS", "1"}, {"WINDTUNNEL_PARENT", std::to_string(getpid())}});
+  std::vector<std::string> environment = environment_with({{"RANK", std::to_string(rank)},
+                                                           {"WORLD_SIZE", std::to_string(world)},
+                                                           {"LOCAL_RANK", std::to_string(rank)},
+                                                           {"LOCAL_WORLD_SIZE", std::to_string(world)},
+                                                           {"MASTER_ADDR", "127.0.0.1"},
+                                                           {"MASTER_PORT", std::to_string(port)},
+                                                           {"TORCHELASTIC_RESTART_COUNT", std::to_string(generation)},
+                                                           {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                                           {"OMP_NUM_THREADS", "1"},
+                                                           {"WINDTUNNEL_PARENT", std::to_string(getpid())}});
   auto argv = pointers(command), envp = pointers(environment);
   pid_t pid = -1;
   if (const int failed = posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()); failed != 0)
@@ -64,8 +69,10 @@ void stop_all(std::map<pid_t, std::int64_t>& running) {
   running.clear();
 }
 
-/// A rank that ended by itself has told the others why, unless it was a victim: then the first failure is another rank's.
-void name_first_failure(const c10::intrusive_ptr<c10d::TCPStore>& store, int generation, RestartRecord& failure, int& status) {
+/// A rank that ended by itself has told the others why, unless it was a victim: then the first failure is another
+/// rank's.
+void name_first_failure(const c10::intrusive_ptr<c10d::TCPStore>& store, int generation, RestartRecord& failure,
+                        int& status) {
   c10d::PrefixStore of_ranks(store_prefix(generation), store);
   const auto first = first_failure(of_ranks);
   if (!first || WIFSIGNALED(status)) return;
@@ -125,7 +132,8 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
       const pid_t pid = waitpid(-1, &status, WNOHANG);
       if (stop_signal != 0) {
         stop_all(running);
-        throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays", static_cast<int>(stop_signal));
+        throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays",
+                    static_cast<int>(stop_signal));
       }
       if (pid <= 0 || !running.count(pid)) {
         if (failure.rank >= 0 && Clocks::now().wall_s - started - failure.detected_s > kGraceSeconds) break;

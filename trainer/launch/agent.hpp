@@ -23,13 +23,13 @@ struct AgentOptions {
 };
 
 struct RestartRecord {
-  int generation = 0;        ///< that failed
-  std::int64_t rank = -1;    ///< first rank seen to fail
-  std::string cause;         ///< "signal 9 (Killed)", "exit status 4"
-  std::string message;       ///< what the rank said, where it could
-  double detected_s = 0;     ///< from the start of the generation to the detection
+  int generation = 0;      ///< that failed
+  std::int64_t rank = -1;  ///< first rank seen to fail
+  std::string cause;       ///< "signal 9 (Killed)", "exit status 4"
+  std::string message;     ///< what the rank said, where it could
+  double detected_s = 0;   ///< from the start of the generation to the detection
   double detected_unix_s = 0;
-  double stopped_s = 0;      ///< until all other ranks were gone
+  double stopped_s = 0;  ///< until all other ranks were gone
   RunProgress reached;
 };
 
@@ -43,8 +43,8 @@ void catch_stop_signals();
 /// The signal that came, 0 = none.
 int stop_requested();
 
-/// In a rank: it is killed when its agent dies, which could not stop it any more. Throws Error{runtime} where the agent is gone
-/// already. Nothing in a process that names none in WINDTUNNEL_PARENT (a process id).
+/// In a rank: it is killed when its agent dies, which could not stop it any more. Throws Error{runtime} where the agent
+/// is gone already. Nothing in a process that names none in WINDTUNNEL_PARENT (a process id).
 void end_with_agent();
 
 /// `command`: program and arguments of a rank. Returns when all ranks of a generation ended well. Throws Error{runtime}

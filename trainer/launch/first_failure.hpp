@@ -1,5 +1,5 @@
-// The first failure of a generation of ranks, known to all of them through the rendezvous store: a user reads one cause,
-// once, and not one message a rank of which most are consequences.
+// The first failure of a generation of ranks, known to all of them through the rendezvous store: a user reads one
+// cause, once, and not one message a rank of which most are consequences.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ struct Failure {
 std::optional<Failure> first_failure(c10d::Store& store);
 
 /// Puts `own` down unless another rank was first, sees to it that the first failure is printed on stderr exactly once,
-/// and returns it. A usage error is mostly found by every rank: rank 0 speaks. Any other is told by the rank that has it.
-/// Takes up to 3 s, when a rank dies in the middle of it.
+/// and returns it. A usage error is mostly found by every rank: rank 0 speaks. Any other is told by the rank that has
+/// it. Takes up to 3 s, when a rank dies in the middle of it.
 Failure settle_failure(c10d::Store& store, const Failure& own);
 
 /// The host of the store stays until the other ranks have settled, or `at_most_s` have passed.

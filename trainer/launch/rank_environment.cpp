@@ -39,7 +39,8 @@ RankEnvironment RankEnvironment::read() {
   e.rank = number({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, 0);
   e.world = number({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, 1);
   if (e.rank >= e.world)
-    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; mend the launcher's settings", e.rank, e.world, e.world - 1);
+    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; mend the launcher's settings",
+                e.rank, e.world, e.world - 1);
   e.local_rank = number({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, 0);
   const std::int64_t port = number({"MASTER_PORT"}, 29500);
   if (port > 65535) throw_error(Code::usage, "environment MASTER_PORT: found {}, needs 0..65535", port);

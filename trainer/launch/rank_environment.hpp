@@ -20,7 +20,8 @@ struct RankEnvironment {
   static RankEnvironment read();
 };
 
-/// In front of every key of a generation in the rendezvous store: what a failed generation left there is not seen again.
+/// In front of every key of a generation in the rendezvous store: what a failed generation left there is not seen
+/// again.
 std::string store_prefix(int generation);
 
 }  // namespace wt

@@ -6,16 +6,16 @@
 #include "configs/spec/support/error.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/timeline_json.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/data/sampler.hpp"
+#include "trainer/device/clocks.hpp"
 #include "trainer/executor/executor.hpp"
-#include "trainer/model/forced_routing.hpp"
-#include "trainer/pch.hpp"
-#include "trainer/launch/rehearsal_communicators.hpp"
 #include "trainer/executor/run_profile.hpp"
-#include "trainer/parameters/schedule.hpp"
+#include "trainer/launch/rehearsal_communicators.hpp"
 #include "trainer/launch/worker.hpp"
+#include "trainer/model/forced_routing.hpp"
+#include "trainer/parameters/schedule.hpp"
+#include "trainer/pch.hpp"
 
 namespace wt {
 namespace {
@@ -67,8 +67,9 @@ class Choices {
     for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch) {
       const std::int64_t tokens = run_.tokens().of(microbatch);
       for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
-        chosen_.push_back(choose_experts(whole_rows(routing_.counts(step, microbatch, layer, run_.rehearsal.rank), tokens), tokens,
-                                         run_.model.top_k, run_.seed + static_cast<std::uint64_t>(chosen_.size())));
+        chosen_.push_back(
+            choose_experts(whole_rows(routing_.counts(step, microbatch, layer, run_.rehearsal.rank), tokens), tokens,
+                           run_.model.top_k, run_.seed + static_cast<std::uint64_t>(chosen_.size())));
     }
   }
   at::Tensor of(int microbatch, int layer) {
@@ -86,7 +87,12 @@ class Choices {
 
 struct RehearsedRank::Parts {
   Parts(const RunSpec& r, StepClock& clock)
-      : run(r), routing(routing_of(r)), communicators(r, *routing), executor(r, communicators, clock), batches(r), choices(r, *routing) {
+      : run(r),
+        routing(routing_of(r)),
+        communicators(r, *routing),
+        executor(r, communicators, clock),
+        batches(r),
+        choices(r, *routing) {
     executor.force_routing([this](int microbatch, int layer) { return choices.of(microbatch, layer); });
   }
   const RunSpec& run;
@@ -107,7 +113,8 @@ StepResult RehearsedRank::run_step(std::int64_t step) {
   p.communicators.begin_step(step);
   p.batches.begin_step(step);
   p.choices.begin_step(step);
-  StepResult result = p.executor.run_step(step, learning_rate(p.run.optimizer, step, p.run.steps), [&](int m) { return p.batches.load(m); });
+  StepResult result = p.executor.run_step(step, learning_rate(p.run.optimizer, step, p.run.steps),
+                                          [&](int m) { return p.batches.load(m); });
   p.communicators.end_step();
   return result;
 }
@@ -125,16 +132,26 @@ void rehearse(const RunSpec& run, const std::filesystem::path& folder) {
       from = Clocks::now(), machine_from_s = machine_cpu_s();
       continue;
     }
-    steps.push_back({{"loss", result.loss}, {"gradient_norm", result.gradient_norm}, {"routing", result.routing}, {"timeline", to_json(result.timeline)}});
+    steps.push_back({{"loss", result.loss},
+                     {"gradient_norm", result.gradient_norm},
+                     {"routing", result.routing},
+                     {"timeline", to_json(result.timeline)}});
     measured.push_back(std::move(result.timeline));
   }
   const Clocks end = Clocks::now();
-  const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) / std::max(end.wall_s - from.wall_s, 1e-9);
+  const double others = (machine_cpu_s() - machine_from_s - (end.process_cpu_s - from.process_cpu_s)) /
+                        std::max(end.wall_s - from.wall_s, 1e-9);
   write_profile(run_profile(run, rank.executor(), measured, false), folder / "profile.json");
   write_file_atomically(folder / "trace.json", chrome_trace({{"rehearsed", {measured.back()}}}));
-  const json document = {{"schema", "windtunnel.rehearsal/1"}, {"run", run.name}, {"layout", run.layout.name()},
-                         {"rank", run.rehearsal.rank}, {"device", to_string(run.device)}, {"routing", rank.routing()},
-                         {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()}, {"cores_used_by_others", std::max(0.0, others)}, {"steps", steps}};
+  const json document = {{"schema", "windtunnel.rehearsal/1"},
+                         {"run", run.name},
+                         {"layout", run.layout.name()},
+                         {"rank", run.rehearsal.rank},
+                         {"device", to_string(run.device)},
+                         {"routing", rank.routing()},
+                         {"tokens", run.data.empty() ? "drawn evenly" : run.data.string()},
+                         {"cores_used_by_others", std::max(0.0, others)},
+                         {"steps", steps}};
   write_file_atomically(folder / "rehearsal.json", document.dump() + "\n");
 }
 

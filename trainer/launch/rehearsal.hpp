@@ -31,8 +31,9 @@ class RehearsedRank {
 ///   rehearsal.json  the measured steps as timelines, with what they were run on (schema windtunnel.rehearsal/1)
 ///   profile.json    op times for calibration
 ///   trace.json      Chrome trace of the last step
-/// run.rehearsal.routing: a recording (routing.csv) of the ranks of its expert group; "" or "balanced" = even. Tokens are
-/// those of run.data, or drawn evenly where that is empty. Throws Error{usage} on what read_run and the readers refuse.
+/// run.rehearsal.routing: a recording (routing.csv) of the ranks of its expert group; "" or "balanced" = even. Tokens
+/// are those of run.data, or drawn evenly where that is empty. Throws Error{usage} on what read_run and the readers
+/// refuse.
 void rehearse(const RunSpec& run, const std::filesystem::path& folder);
 
 }  // namespace wt

@@ -28,7 +28,8 @@ class OwnStore : public SharedStore {
  public:
   void set(const std::string& key, const std::string& value) override { (*values_)[key] = value; }
   std::string get(const std::string& key) override {
-    if (!has(key)) throw_error(Code::runtime, "rehearsal: key '{}' is asked of another rank; a rehearsal has none", key);
+    if (!has(key))
+      throw_error(Code::runtime, "rehearsal: key '{}' is asked of another rank; a rehearsal has none", key);
     return values_->at(key);
   }
   bool has(const std::string& key) override { return values_->contains(key); }
@@ -41,7 +42,8 @@ class OwnStore : public SharedStore {
 /// `to` from `from`, repeated along dim 0; zero where there is nothing to repeat.
 void copy_cyclically(Tensor to, const Tensor& from) {
   const at::NoGradGuard no_grad;
-  if (from.size(0) == 0) to.zero_();
+  if (from.size(0) == 0)
+    to.zero_();
   else
     for (std::int64_t at = 0; at < to.size(0); at += from.size(0)) {
       const std::int64_t n = std::min(from.size(0), to.size(0) - at);
@@ -51,7 +53,8 @@ void copy_cyclically(Tensor to, const Tensor& from) {
 
 void check_rows(const OpInstance& op, const char* what, const Tensor& rows, const std::vector<std::int64_t>& split) {
   if (const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0}); sum != rows.size(0))
-    throw_error(Code::runtime, "rehearsal: op {}: {} {} rows are split into {}; mend the executor's counts", op.id(), rows.size(0), what, sum);
+    throw_error(Code::runtime, "rehearsal: op {}: {} {} rows are split into {}; mend the executor's counts", op.id(),
+                rows.size(0), what, sum);
 }
 
 }  // namespace
@@ -77,20 +80,25 @@ void RehearsalCommunicators::begin_step(std::int64_t step) {
 
 void RehearsalCommunicators::end_step() const {
   if (issued_ != collectives_.size())
-    throw_error(Code::runtime, "rehearsal: step {} issued {} collectives, its program has {}; {} is missing", step_, issued_,
-                collectives_.size(), collectives_[issued_].id());
+    throw_error(Code::runtime, "rehearsal: step {} issued {} collectives, its program has {}; {} is missing", step_,
+                issued_, collectives_.size(), collectives_[issued_].id());
 }
 
 const OpInstance& RehearsalCommunicators::next(OpKind kind, Axis axis, const Tensor& tensor) {
   last_ = {kind, axis, static_cast<std::int64_t>(tensor.nbytes())};
   if (issued_ == collectives_.size())
-    throw_error(Code::runtime, "rehearsal: step {} issued {} over axis {} after the last collective of its program, {}", step_,
-                to_string(kind), to_string(axis), collectives_.empty() ? "which has none" : collectives_.back().id());
+    throw_error(Code::runtime, "rehearsal: step {} issued {} over axis {} after the last collective of its program, {}",
+                step_, to_string(kind), to_string(axis),
+                collectives_.empty() ? "which has none" : collectives_.back().id());
   const OpInstance& op = collectives_[issued_++];
   const Amount& bytes = op.op->collective.bytes;  // what depends on rows is checked by the executor, which knows them
-  if (op.op->kind != kind || op.op->collective.axis != axis || (bytes.per_row == 0 && bytes.fixed != static_cast<double>(last_.bytes)))
-    throw_error(Code::runtime, "rehearsal: issued {} of {} bytes over axis {}, the step program has {} there: {} of {} bytes over axis {}",
-                to_string(kind), last_.bytes, to_string(axis), op.id(), to_string(op.op->kind), bytes.fixed, to_string(op.op->collective.axis));
+  if (op.op->kind != kind || op.op->collective.axis != axis ||
+      (bytes.per_row == 0 && bytes.fixed != static_cast<double>(last_.bytes)))
+    throw_error(
+        Code::runtime,
+        "rehearsal: issued {} of {} bytes over axis {}, the step program has {} there: {} of {} bytes over axis {}",
+        to_string(kind), last_.bytes, to_string(axis), op.id(), to_string(op.op->kind), bytes.fixed,
+        to_string(op.op->collective.axis));
   return op;
 }
 
@@ -133,14 +141,17 @@ void RehearsalCommunicators::fill_counts(Tensor& received, const OpInstance& op)
   Tensor counts = at::empty({static_cast<std::int64_t>(sources.size()), local}, at::kLong);
   std::int64_t* at = counts.data_ptr<std::int64_t>();
   for (const std::int64_t source : sources) {
-    const auto rows = whole_rows(routing_.counts(step_, op.microbatch, op.layer, source), run_.tokens().of(op.microbatch));
+    const auto rows =
+        whole_rows(routing_.counts(step_, op.microbatch, op.layer, source), run_.tokens().of(op.microbatch));
     const auto slots = rows_per_slot(run_.layout, op.layer, {rows.begin(), rows.end()});
-    for (std::int64_t slot = 0; slot < local; ++slot) *at++ = static_cast<std::int64_t>(slots.at(static_cast<std::size_t>(first + slot)));
+    for (std::int64_t slot = 0; slot < local; ++slot)
+      *at++ = static_cast<std::int64_t>(slots.at(static_cast<std::size_t>(first + slot)));
   }
   received.copy_(counts);
 }
 
-Pending RehearsalCommunicators::all_to_all(Axis axis, Tensor received, Tensor sent, std::vector<std::int64_t> received_rows,
+Pending RehearsalCommunicators::all_to_all(Axis axis, Tensor received, Tensor sent,
+                                           std::vector<std::int64_t> received_rows,
                                            std::vector<std::int64_t> sent_rows) {
   const OpInstance& op = next(OpKind::all_to_all, axis, sent);
   if (op.op->action == Action::exchange_counts) {

@@ -1,10 +1,10 @@
-// The communicators of a rehearsal: one real rank of a planned mesh, every other rank faked. A faked rank holds what this
-// rank holds, so sums are this rank's values times the ranks of the group; weights gathered from others are drawn as
-// initial weights are; rows from other ranks are copies of this rank's, exactly as many as the routing says.
+// The communicators of a rehearsal: one real rank of a planned mesh, every other rank faked. A faked rank holds what
+// this rank holds, so sums are this rank's values times the ranks of the group; weights gathered from others are drawn
+// as initial weights are; rows from other ranks are copies of this rank's, exactly as many as the routing says.
 //
-// Every call is checked against the step program: kind, axis, bytes, and its place in the order of issue. Memory is that
-// of the transport it stands for: with `transport_scratch` (Gloo) a gather and a reduce-scatter hold a full-size copy
-// until they are waited for; NCCL works in place. Nothing moves between machines, so waits take no time.
+// Every call is checked against the step program: kind, axis, bytes, and its place in the order of issue. Memory is
+// that of the transport it stands for: with `transport_scratch` (Gloo) a gather and a reduce-scatter hold a full-size
+// copy until they are waited for; NCCL works in place. Nothing moves between machines, so waits take no time.
 #pragma once
 #include <map>
 #include <vector>

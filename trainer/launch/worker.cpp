@@ -6,13 +6,13 @@
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/device/device.hpp"
-#include "trainer/executor/executor.hpp"
-#include "trainer/parameters/hugging_face.hpp"
 #include "trainer/device/memory_counter.hpp"
-#include "trainer/pch.hpp"
+#include "trainer/executor/executor.hpp"
 #include "trainer/executor/recorder.hpp"
 #include "trainer/executor/run_metrics.hpp"
+#include "trainer/parameters/hugging_face.hpp"
 #include "trainer/parameters/schedule.hpp"
+#include "trainer/pch.hpp"
 
 namespace wt {
 namespace {
@@ -33,14 +33,16 @@ void make_workspaces(at::Device device) {
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank) {
   const at::Device device = open_device(to_string(run.device), local_rank);
   at::set_num_threads(1);  // ranks share cores; one thread each keeps op times and sums reproducible
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);  // warning only would also choose other kernels
+  at::globalContext().setDeterministicAlgorithms(true,
+                                                 /*warn_only=*/false);  // warning only would also choose other kernels
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   if (!device.is_cpu()) make_workspaces(device);
   install_memory_counter(device);
   return device;
 }
 
-void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options, RankWatch& watch) {
+void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
+                   RankWatch& watch) {
   if (environment.world != run.layout.world())
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, run.layout.name(), run.layout.world());
@@ -65,7 +67,8 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   }
   if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
   const auto positions = context_positions(run.seq, run.layout.context, environment.rank % run.layout.context);
-  const auto peak = environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
+  const auto peak =
+      environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
   CheckpointSaver saver(checkpoints, run, *communicators,
                         [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
@@ -79,8 +82,7 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     recorder.step(result, lr, batch);
     const bool due = run.save_interval > 0 && step % run.save_interval == 0;
     watch.at(step, "checkpoint");
-    if (run.save && (due || step == run.steps))
-      saver.save(step, sampler.state(), executor.groups());
+    if (run.save && (due || step == run.steps)) saver.save(step, sampler.state(), executor.groups());
   }
   saver.finish();
   watch.at(0, "writing the summary");

@@ -14,11 +14,12 @@ struct WorkerOptions {
   std::optional<FaultCase> fault;  ///< armed only in the first generation (restart_count 0)
 };
 
-/// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels: what every
-/// process that executes steps begins with.
+/// Opens the run's device (the local_rank-th of its kind), counts tensor memory, one thread, deterministic kernels:
+/// what every process that executes steps begins with.
 at::Device prepare_rank_process(const RunSpec& run, std::int64_t local_rank);
 
 /// Trains to run.steps, continuing from the newest valid checkpoint in folder/checkpoints.
-void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options, RankWatch& watch);
+void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const WorkerOptions& options,
+                   RankWatch& watch);
 
 }  // namespace wt

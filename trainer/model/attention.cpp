@@ -18,17 +18,17 @@ using torch::autograd::variable_list;
 
 WtDtype dtype(const Tensor& t) { return t.scalar_type() == at::kFloat ? WT_FP32 : WT_BF16; }
 
-/// RMSNorm of the q and k parts of qkv (T, (H + 2 KV) * hd), of the whole projection or of every head; v passes. Saves q
-/// and k, not qkv.
+/// RMSNorm of the q and k parts of qkv (T, (H + 2 KV) * hd), of the whole projection or of every head; v passes. Saves
+/// q and k, not qkv.
 struct QkNorm : torch::autograd::Function<QkNorm> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Tensor& k_gain, std::int64_t q_width,
-                        std::int64_t k_width, double eps) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& q_gain, const Tensor& k_gain,
+                        std::int64_t q_width, std::int64_t k_width, double eps) {
     Tensor out = qkv.clone();
     const auto part = [&](std::int64_t begin, std::int64_t width, const Tensor& gain) {
       const Tensor x = qkv.narrow(1, begin, width).contiguous().view({-1, gain.size(0)});
       Tensor y = at::empty_like(x), rstd = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
-      check_kernel(wt_rmsnorm_forward(stream_of(x), dtype(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps), x.size(0), x.size(1),
-                               y.data_ptr(), rstd.data_ptr<float>()));
+      check_kernel(wt_rmsnorm_forward(stream_of(x), dtype(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps),
+                                      x.size(0), x.size(1), y.data_ptr(), rstd.data_ptr<float>()));
       out.narrow(1, begin, width).copy_(y.view({qkv.size(0), width}));
       return std::pair{x, rstd};
     };
@@ -45,9 +45,11 @@ struct QkNorm : torch::autograd::Function<QkNorm> {
     Tensor dqkv = dy.clone();
     const auto part = [&](std::int64_t begin, std::int64_t width, std::size_t first) {
       const Tensor &x = saved[first], &gain = saved[first + 1];
-      Tensor d = dy.narrow(1, begin, width).contiguous().view_as(x), dgain = at::zeros({gain.size(0)}, x.options().dtype(at::kFloat));
-      check_kernel(wt_rmsnorm_backward(stream_of(x), dtype(x), d.data_ptr(), x.data_ptr(), gain.data_ptr(), saved[first + 2].data_ptr<float>(),
-                                x.size(0), x.size(1), d.data_ptr(), dgain.data_ptr<float>()));
+      Tensor d = dy.narrow(1, begin, width).contiguous().view_as(x),
+             dgain = at::zeros({gain.size(0)}, x.options().dtype(at::kFloat));
+      check_kernel(wt_rmsnorm_backward(stream_of(x), dtype(x), d.data_ptr(), x.data_ptr(), gain.data_ptr(),
+                                       saved[first + 2].data_ptr<float>(), x.size(0), x.size(1), d.data_ptr(),
+                                       dgain.data_ptr<float>()));
       dqkv.narrow(1, begin, width).copy_(d.view({dy.size(0), width}));
       return dgain.to(gain.scalar_type());
     };
@@ -78,13 +80,16 @@ Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine, double 
   return at::cat({a * cosine - b * s, b * cosine + a * s}, -1).to(x.scalar_type());
 }
 
-/// Latent attention's parts put together by head: q (T, H * (nope + rope)), kv_a (T, lora + rope), kv_b (T, H * (nope + v))
-/// -> q, k and v, each (B, H, S, nope + rope), v filled up with zeros so that the fused attention kernels take it. Saves
-/// nothing of its inputs.
+/// Latent attention's parts put together by head: q (T, H * (nope + rope)), kv_a (T, lora + rope), kv_b (T, H * (nope +
+/// v))
+/// -> q, k and v, each (B, H, S, nope + rope), v filled up with zeros so that the fused attention kernels take it.
+/// Saves nothing of its inputs.
 struct Assemble : torch::autograd::Function<Assemble> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& q_flat, const Tensor& kv_a, const Tensor& kv_b, const Tensor& cosine,
-                               const Tensor& sine, std::int64_t batch, std::int64_t heads, const MlaSpec* m) {
-    const std::int64_t seq = q_flat.size(0) / batch, nope = m->qk_nope_head_dim, rope = m->qk_rope_head_dim, v_dim = m->v_head_dim;
+  static variable_list forward(AutogradContext* ctx, const Tensor& q_flat, const Tensor& kv_a, const Tensor& kv_b,
+                               const Tensor& cosine, const Tensor& sine, std::int64_t batch, std::int64_t heads,
+                               const MlaSpec* m) {
+    const std::int64_t seq = q_flat.size(0) / batch, nope = m->qk_nope_head_dim, rope = m->qk_rope_head_dim,
+                       v_dim = m->v_head_dim;
     Tensor q = q_flat.view({batch, seq, heads, nope + rope}).transpose(1, 2).contiguous();
     q.narrow(3, nope, rope).copy_(rotate(q.narrow(3, nope, rope), cosine, sine, 1));
     const Tensor up = kv_b.view({batch, seq, heads, nope + v_dim}).transpose(1, 2);
@@ -102,17 +107,22 @@ struct Assemble : torch::autograd::Function<Assemble> {
     const auto& m = *reinterpret_cast<const MlaSpec*>(ctx->saved_data["spec"].toInt());
     const Tensor cosine = ctx->saved_data["cosine"].toTensor(), sine = ctx->saved_data["sine"].toTensor();
     const Tensor &dq = gradients[0], &dk = gradients[1], &dv = gradients[2];
-    const std::int64_t batch = dq.size(0), heads = dq.size(1), seq = dq.size(2), nope = m.qk_nope_head_dim, rope = m.qk_rope_head_dim;
+    const std::int64_t batch = dq.size(0), heads = dq.size(1), seq = dq.size(2), nope = m.qk_nope_head_dim,
+                       rope = m.qk_rope_head_dim;
     const Tensor turned = rotate(dq.narrow(3, nope, rope), cosine, sine, -1);
-    const Tensor q = at::cat({dq.narrow(3, 0, nope), turned}, 3).transpose(1, 2).reshape({batch * seq, heads * (nope + rope)});
+    const Tensor q =
+        at::cat({dq.narrow(3, 0, nope), turned}, 3).transpose(1, 2).reshape({batch * seq, heads * (nope + rope)});
     const Tensor shared = rotate(dk.narrow(3, nope, rope).sum(1), cosine, sine, -1).view({batch * seq, rope});
     const Tensor kv_a = at::cat({at::zeros({batch * seq, m.kv_lora_rank}, dq.options()), shared}, 1);
-    const Tensor kv_b = at::cat({dk.narrow(3, 0, nope), dv.narrow(3, 0, m.v_head_dim)}, 3).transpose(1, 2).reshape({batch * seq, heads * (nope + m.v_head_dim)});
+    const Tensor kv_b = at::cat({dk.narrow(3, 0, nope), dv.narrow(3, 0, m.v_head_dim)}, 3)
+                            .transpose(1, 2)
+                            .reshape({batch * seq, heads * (nope + m.v_head_dim)});
     return {q, kv_a, kv_b, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
-variable_list latent_qkv(const Tensor& normed, const Slot& w, const ModelSpec& m, const RopeTable& rope, std::int64_t batch) {
+variable_list latent_qkv(const Tensor& normed, const Slot& w, const ModelSpec& m, const RopeTable& rope,
+                         std::int64_t batch) {
   const MlaSpec& a = m.attention.mla;
   Tensor q;
   if (a.q_lora_rank > 0) {
@@ -122,14 +132,17 @@ variable_list latent_qkv(const Tensor& normed, const Slot& w, const ModelSpec& m
     q = at::mm(normed, w["attention.q.weight"].t());
   }
   const Tensor kv_a = product(normed, w, "attention.kv_a");
-  const Tensor latent = rms_norm(kv_a.narrow(1, 0, a.kv_lora_rank).contiguous(), w["attention.kv_a_norm.weight"], m.norm_eps);
-  return Assemble::apply(q, kv_a, at::mm(latent, w["attention.kv_b.weight"].t()), rope.cosine, rope.sine, batch, m.heads, &a);
+  const Tensor latent =
+      rms_norm(kv_a.narrow(1, 0, a.kv_lora_rank).contiguous(), w["attention.kv_a_norm.weight"], m.norm_eps);
+  return Assemble::apply(q, kv_a, at::mm(latent, w["attention.kv_b.weight"].t()), rope.cosine, rope.sine, batch,
+                         m.heads, &a);
 }
 
 variable_list split_qkv(Tensor qkv, const Slot& w, const ModelSpec& m, const RopeTable& rope, std::int64_t batch) {
   const AttentionSpec& a = m.attention;
   if (a.qk_norm != AttentionSpec::QkNorm::none)
-    qkv = QkNorm::apply(qkv, w["attention.q_norm.weight"], w["attention.k_norm.weight"], m.heads * m.head_dim, m.kv_heads * m.head_dim, m.norm_eps);
+    qkv = QkNorm::apply(qkv, w["attention.q_norm.weight"], w["attention.k_norm.weight"], m.heads * m.head_dim,
+                        m.kv_heads * m.head_dim, m.norm_eps);
   if (a.clip_qkv > 0) qkv = Clip::apply(qkv, a.clip_qkv);
   return rope_split(qkv, rope, batch, m.heads, m.kv_heads);
 }
@@ -138,7 +151,8 @@ variable_list split_qkv(Tensor qkv, const Slot& w, const ModelSpec& m, const Rop
 std::vector<double> alibi_slopes(std::int64_t heads) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
   std::vector<double> all, slopes;
-  for (std::int64_t i = 1; i <= power; ++i) all.push_back(std::exp2(-8.0 * static_cast<double>(i) / static_cast<double>(power)));
+  for (std::int64_t i = 1; i <= power; ++i)
+    all.push_back(std::exp2(-8.0 * static_cast<double>(i) / static_cast<double>(power)));
   if (power == heads) return all;
   for (std::size_t i = 1; i < all.size(); i += 2) slopes.push_back(all[i]);
   for (std::size_t i = 0; i < all.size(); i += 2) slopes.push_back(all[i]);
@@ -174,7 +188,8 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
   }
   if (context == 1 && !m.attention.alibi) return out;
   const std::vector<double> slopes = m.attention.alibi ? alibi_slopes(m.heads) : std::vector<double>{0};
-  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()), pieces = context == 1 ? 1 : 2, length = tokens / pieces;
+  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()), pieces = context == 1 ? 1 : 2,
+                     length = tokens / pieces;
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
     const std::int64_t* query = own.data() + piece * length;
     const std::int64_t keys = query[length - 1] + 1;
@@ -183,7 +198,8 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t i = 0; i < length; ++i)
         for (std::int64_t key = 0; key <= query[i]; ++key)
-          bias[(h * length + i) * keys + key] = static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
+          bias[(h * length + i) * keys + key] =
+              static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
     out.masks.push_back(std::move(mask));
   }
   return out;
@@ -208,8 +224,8 @@ Tensor norm(const Tensor& x, const Slot& weights, const std::string& name, const
   return at::layer_norm(x, {x.size(1)}, gain, bias.defined() ? std::optional<Tensor>(bias) : std::nullopt, m.norm_eps);
 }
 
-Projected norm_then_product(const Tensor& x, const Slot& weights, const std::string& name, const Tensor& weight, const ModelSpec& m,
-                            at::ScalarType type, bool again) {
+Projected norm_then_product(const Tensor& x, const Slot& weights, const std::string& name, const Tensor& weight,
+                            const ModelSpec& m, at::ScalarType type, bool again) {
   if (m.norm == Norm::rmsnorm) {
     NormProduct out = norm_product(x, weights[name + ".weight"], weight, m.norm_eps, type, again);
     return {std::move(out.normed), std::move(out.product)};
@@ -218,16 +234,19 @@ Projected norm_then_product(const Tensor& x, const Slot& weights, const std::str
   return {normed, at::mm(normed.to(type), weight.to(type).t())};
 }
 
-Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Positions& positions, std::int64_t batch, bool again) {
+Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Positions& positions, std::int64_t batch,
+                bool again) {
   Qkv out;
   variable_list qkv;
   if (m.attention.mla.on()) {
     out.normed = norm(x, dense, "attention_norm", m);
     qkv = latent_qkv(out.normed, dense, m, positions.rope, batch);
   } else {
-    Projected fused = norm_then_product(x, dense, "attention_norm", dense["attention.qkv.weight"], m, x.scalar_type(), again);
+    Projected fused =
+        norm_then_product(x, dense, "attention_norm", dense["attention.qkv.weight"], m, x.scalar_type(), again);
     out.normed = std::move(fused.normed);
-    if (const Tensor bias = dense.find("attention.qkv.bias"); bias.defined()) fused.product.add_(bias);  // no backward reads the product
+    if (const Tensor bias = dense.find("attention.qkv.bias"); bias.defined())
+      fused.product.add_(bias);  // no backward reads the product
     qkv = split_qkv(std::move(fused.product), dense, m, positions.rope, batch);
   }
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) out.normed.reset();
@@ -239,8 +258,9 @@ Tensor in_sequence_order(const Tensor& gathered) {
   const std::int64_t ranks = gathered.size(0), length = gathered.size(4) / 2;
   const Tensor pieces = gathered.view({ranks, 2, gathered.size(2), gathered.size(3), 2, length, gathered.size(5)});
   // First pieces by rank, then second pieces by rank backwards: context_positions.
-  return at::cat({pieces.select(4, 0), pieces.select(4, 1).flip(0)}, 0).permute({1, 2, 3, 0, 4, 5}).reshape(
-      {2, gathered.size(2), gathered.size(3), 2 * ranks * length, gathered.size(5)});
+  return at::cat({pieces.select(4, 0), pieces.select(4, 1).flip(0)}, 0)
+      .permute({1, 2, 3, 0, 4, 5})
+      .reshape({2, gathered.size(2), gathered.size(3), 2 * ranks * length, gathered.size(5)});
 }
 
 Tensor in_rank_order(const Tensor& k, const Tensor& v, std::int64_t ranks) {
@@ -258,16 +278,23 @@ Tensor in_rank_order(const Tensor& k, const Tensor& v, std::int64_t ranks) {
 std::string attention_backend(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask) {
   const at::AutoGradMode training(true);
   const Tensor learned = q.detach().requires_grad_(true);
-  switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(learned, k, v, mask, 0.0, !mask, std::nullopt, q.size(1) != k.size(1)))) {
-    case at::SDPBackend::flash_attention: return "flash";
-    case at::SDPBackend::efficient_attention: return "efficient";
-    case at::SDPBackend::cudnn_attention: return "cudnn";
-    case at::SDPBackend::math: return "math";
-    default: return "unknown";
+  switch (static_cast<at::SDPBackend>(
+      at::_fused_sdp_choice(learned, k, v, mask, 0.0, !mask, std::nullopt, q.size(1) != k.size(1)))) {
+    case at::SDPBackend::flash_attention:
+      return "flash";
+    case at::SDPBackend::efficient_attention:
+      return "efficient";
+    case at::SDPBackend::cudnn_attention:
+      return "cudnn";
+    case at::SDPBackend::math:
+      return "math";
+    default:
+      return "unknown";
   }
 }
 
-std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences, at::ScalarType type) {
+std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences,
+                              at::ScalarType type) {
   const auto options = at::TensorOptions().dtype(type).device(positions.rope.cosine.device());
   const bool cut = positions.context > 1, masked = !positions.masks.empty();
   const std::int64_t tokens = positions.rope.cosine.size(0), queries = cut ? tokens / 2 : tokens;
@@ -292,12 +319,14 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec
     for (std::int64_t piece = 0; piece < 2; ++piece) {
       const Tensor& mask = positions.masks[static_cast<std::size_t>(piece)];
       const std::int64_t keys = mask.size(3);
-      pieces.push_back(at::scaled_dot_product_attention(q.narrow(2, piece * length, length), k.narrow(2, 0, keys), v.narrow(2, 0, keys),
-                                                        mask, 0.0, false, scale, grouped));
+      pieces.push_back(at::scaled_dot_product_attention(q.narrow(2, piece * length, length), k.narrow(2, 0, keys),
+                                                        v.narrow(2, 0, keys), mask, 0.0, false, scale, grouped));
     }
     attended = at::cat(pieces, 2);
   }
-  return attended.narrow(3, 0, m.v_head_dim()).transpose(1, 2).reshape({q.size(0) * q.size(2), m.heads * m.v_head_dim()});
+  return attended.narrow(3, 0, m.v_head_dim())
+      .transpose(1, 2)
+      .reshape({q.size(0) * q.size(2), m.heads * m.v_head_dim()});
 }
 
 }  // namespace wt

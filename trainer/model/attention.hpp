@@ -1,6 +1,6 @@
 // Attention of every family up to its output projection: q, k and v with their norms, clipping and positions, and the
-// attention kernel. Autograd saves q, k, v, the kernel's output and one logsumexp a row and head, and what the variants add
-// (sim/program/build/sizes.cpp).
+// attention kernel. Autograd saves q, k, v, the kernel's output and one logsumexp a row and head, and what the variants
+// add (sim/program/build/sizes.cpp).
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,16 +12,16 @@
 
 namespace wt {
 
-/// Which tokens of a sequence a rank has under context parallelism: pieces c and 2C-1-c of 2C equal ones, so that under a
-/// causal mask every rank has the same work. Ascending; all of them where C is 1.
+/// Which tokens of a sequence a rank has under context parallelism: pieces c and 2C-1-c of 2C equal ones, so that under
+/// a causal mask every rank has the same work. Ascending; all of them where C is 1.
 std::vector<std::int64_t> context_positions(std::int64_t seq, std::int64_t context, std::int64_t rank);
 
 /// What attention needs to know of positions.
 struct Positions {
   RopeTable rope;  ///< of angle zero where positions are linear biases; rows of the rank's own positions
-  /// Additive fp32 masks (1, H or 1, queries, keys), -infinity for later keys: slope * (key - query) with linear biases. One
-  /// for each of the rank's two pieces under context parallelism, over the keys up to its end; one with linear biases
-  /// alone; none otherwise, where the kernel's own causal mask will do.
+  /// Additive fp32 masks (1, H or 1, queries, keys), -infinity for later keys: slope * (key - query) with linear
+  /// biases. One for each of the rank's two pieces under context parallelism, over the keys up to its end; one with
+  /// linear biases alone; none otherwise, where the kernel's own causal mask will do.
   std::vector<at::Tensor> masks;
   std::int64_t context = 1;
   static Positions make(const ModelSpec& model, std::int64_t seq, std::int64_t context = 1, std::int64_t rank = 0);
@@ -48,21 +48,25 @@ struct Qkv {
   at::Tensor normed;   ///< (B*S, D) the normalised input, where the FFN reads it too
 };
 /// x (B*S, D), the block's input. `dense`: the block's gathered weights; `again` as above.
-Qkv project_qkv(const at::Tensor& x, const Slot& dense, const ModelSpec& model, const Positions& positions, std::int64_t batch,
-                bool again);
+Qkv project_qkv(const at::Tensor& x, const Slot& dense, const ModelSpec& model, const Positions& positions,
+                std::int64_t batch, bool again);
 
-/// Keys and values of all ranks of a context group, (C, 2, B, KV, S / C, hd) -> (2, B, KV, S, hd) in the order of the sequence.
+/// Keys and values of all ranks of a context group, (C, 2, B, KV, S / C, hd) -> (2, B, KV, S, hd) in the order of the
+/// sequence.
 at::Tensor in_sequence_order(const at::Tensor& gathered);
 /// Its inverse, for gradients.
 at::Tensor in_rank_order(const at::Tensor& k, const at::Tensor& v, std::int64_t ranks);
 
-/// What scaled_dot_product_attention runs for such tensors in training: "flash", "efficient", "cudnn" or "math", as LibTorch
-/// chooses. q (B, H, S, hd), k and v (B, KV, S', hd); causal without a mask.
-std::string attention_backend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::optional<at::Tensor>& mask = {});
+/// What scaled_dot_product_attention runs for such tensors in training: "flash", "efficient", "cudnn" or "math", as
+/// LibTorch chooses. q (B, H, S, hd), k and v (B, KV, S', hd); causal without a mask.
+std::string attention_backend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                              const std::optional<at::Tensor>& mask = {});
 /// What attend() would run for such a microbatch of `sequences`.
-std::string attention_backend(const ModelSpec& model, const Positions& positions, std::int64_t sequences, at::ScalarType type);
+std::string attention_backend(const ModelSpec& model, const Positions& positions, std::int64_t sequences,
+                              at::ScalarType type);
 
 /// q (B, H, S / C, hd), k and v (B, KV, S, hd) -> (B * S / C, H * v_head_dim).
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ModelSpec& model, const Positions& positions);
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ModelSpec& model,
+                  const Positions& positions);
 
 }  // namespace wt

@@ -9,13 +9,14 @@ namespace wt {
 
 Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
                            std::span<const std::int64_t> positions) {
-  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()), own = static_cast<std::int64_t>(positions.size());
+  const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()),
+                     own = static_cast<std::int64_t>(positions.size());
   Microbatch batch{at::empty({n * own}, at::kLong), at::empty({n * own}, at::kLong)};
   for (std::int64_t i = 0; i < n; ++i) {
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= seq)
-      throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}", run.data.string(),
-                  samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1, seq);
+      throw_error(Code::usage, "{}: sample {} has {} tokens, max_seq_len {} needs {}; pack with --seq-len {}",
+                  run.data.string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, seq + 1, seq);
     for (std::int64_t t = 0; t <= seq; ++t) {
       const std::int64_t token = tokens[static_cast<std::size_t>(t)];
       if (token < 0 || token >= run.model.vocab)
@@ -31,8 +32,10 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
   return batch;
 }
 
-std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples, int microbatch) {
-  return samples.subspan(static_cast<std::size_t>(microbatch * run.layout.microbatch), static_cast<std::size_t>(run.sequences().of(microbatch)));
+std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples,
+                                                 int microbatch) {
+  return samples.subspan(static_cast<std::size_t>(microbatch * run.layout.microbatch),
+                         static_cast<std::size_t>(run.sequences().of(microbatch)));
 }
 
 Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch) {

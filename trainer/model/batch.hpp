@@ -14,13 +14,14 @@ struct Microbatch {
   at::Tensor tokens, targets;
 };
 
-/// Of each sample the tokens at `positions`, and those behind them. Throws Error{usage} on samples that are too short and tokens outside the
-/// vocabulary.
+/// Of each sample the tokens at `positions`, and those behind them. Throws Error{usage} on samples that are too short
+/// and tokens outside the vocabulary.
 Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<const std::int64_t> samples,
                            std::span<const std::int64_t> positions);
 
 /// The part of a rank's samples that microbatch m is made of.
-std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples, int microbatch);
+std::span<const std::int64_t> microbatch_samples(const RunSpec& run, std::span<const std::int64_t> samples,
+                                                 int microbatch);
 
 /// Evenly drawn tokens: the same for the same run, step and microbatch.
 Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbatch);

@@ -8,8 +8,8 @@
 
 namespace wt {
 
-std::vector<std::int64_t> choose_experts(const std::vector<std::int64_t>& counts, std::int64_t tokens, std::int64_t top_k,
-                                         std::uint64_t seed) {
+std::vector<std::int64_t> choose_experts(const std::vector<std::int64_t>& counts, std::int64_t tokens,
+                                         std::int64_t top_k, std::uint64_t seed) {
   if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != tokens * top_k)
     throw_error(Code::runtime, "forced routing: found {} rows, needs tokens x top_k = {}; mend the counts",
                 std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), tokens * top_k);
@@ -23,7 +23,8 @@ std::vector<std::int64_t> choose_experts(const std::vector<std::int64_t>& counts
   std::int64_t card = 0;
   for (std::size_t expert = 0; expert < counts.size(); ++expert)
     for (std::int64_t i = 0; i < counts[expert]; ++i, ++card)
-      out[static_cast<std::size_t>(place[static_cast<std::size_t>(card % tokens)] * top_k + card / tokens)] = static_cast<std::int64_t>(expert);
+      out[static_cast<std::size_t>(place[static_cast<std::size_t>(card % tokens)] * top_k + card / tokens)] =
+          static_cast<std::int64_t>(expert);
   return out;
 }
 

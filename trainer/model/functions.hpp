@@ -30,13 +30,16 @@ struct RopeTable {
 struct NormProduct {
   at::Tensor normed, product;
 };
-/// x (T, D), gain (D), weight (N, D) in x's type; the product computes and results in `type`. Saves x, one fp32 a row, and
-/// the normalised rows as the product reads them; with `again` not these: backward computes them once more, to the same bits.
-NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps, at::ScalarType type, bool again);
+/// x (T, D), gain (D), weight (N, D) in x's type; the product computes and results in `type`. Saves x, one fp32 a row,
+/// and the normalised rows as the product reads them; with `again` not these: backward computes them once more, to the
+/// same bits.
+NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps,
+                         at::ScalarType type, bool again);
 
-/// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row times its
-/// expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can start there. By
-/// LibTorch's _grouped_mm or our kernel: forward and backward each as GroupedChoice has it for this device, unless `by` says.
+/// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row
+/// times its expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can
+/// start there. By LibTorch's _grouped_mm or our kernel: forward and backward each as GroupedChoice has it for this
+/// device, unless `by` says.
 at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute,
                            std::optional<GroupedBy> by = {});
 /// Does our kernel serve these (a GPU of compute capability 9.0, bf16, widths of whole 16 bytes)?
@@ -71,14 +74,15 @@ struct PackedRows {
 PackedRows pack_rows(const at::Tensor& x, Compression compression);
 /// (T, D) in `type`.
 at::Tensor unpack_rows(const PackedRows& packed, Compression compression, at::ScalarType type);
-/// Stable sort of rows by `slot` (n), int64 in [0, slots): order[j] is the row that comes j-th, inverse[order[j]] = j, both (n)
-/// int64; counts (slots) int64, or undefined. `renamed`: slots looked up in it by the values of `slot`, or undefined.
-void sort_rows(const at::Tensor& slot, std::int64_t slots, at::Tensor& order, at::Tensor& inverse, const at::Tensor& counts = {},
-               const at::Tensor& renamed = {});
+/// Stable sort of rows by `slot` (n), int64 in [0, slots): order[j] is the row that comes j-th, inverse[order[j]] = j,
+/// both (n) int64; counts (slots) int64, or undefined. `renamed`: slots looked up in it by the values of `slot`, or
+/// undefined.
+void sort_rows(const at::Tensor& slot, std::int64_t slots, at::Tensor& order, at::Tensor& inverse,
+               const at::Tensor& counts = {}, const at::Tensor& renamed = {});
 /// y[j] = x[index[j]].
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& index);
-/// Adds the sum over rows of -log softmax(logits)[target] to `loss`, fp64 of one element on the same device; logits become
-/// scale * (softmax - onehot).
+/// Adds the sum over rows of -log softmax(logits)[target] to `loss`, fp64 of one element on the same device; logits
+/// become scale * (softmax - onehot).
 void cross_entropy_in_place(at::Tensor& logits, const at::Tensor& targets, double scale, const at::Tensor& loss);
 
 }  // namespace wt

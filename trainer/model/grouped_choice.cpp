@@ -16,7 +16,8 @@ constexpr double kWorthIt = 0.97;  // the gate's smallest finding, 3 %: less may
 /// Largest factor between the two shapes in rows of a group, n and k.
 double factor(const GroupedQuery& a, const GroupedQuery& b) {
   const auto sizes = [](const GroupedQuery& q) {
-    return std::array<double, 3>{static_cast<double>(q.rows) / static_cast<double>(q.groups), static_cast<double>(q.n), static_cast<double>(q.k)};
+    return std::array<double, 3>{static_cast<double>(q.rows) / static_cast<double>(q.groups), static_cast<double>(q.n),
+                                 static_cast<double>(q.k)};
   };
   const auto x = sizes(a), y = sizes(b);
   double largest = 0;
@@ -33,7 +34,9 @@ GroupedChoice::GroupedChoice(const std::vector<Profile>& profiles) {
       m.kernel = "grouped_gemm";
       return m.name();
     };
-    const auto usable = [](const Measurement& m, const std::string& kernel) { return m.kernel == kernel && m.dtype == "bf16" && m.clock == "device" && m.throttled.empty(); };
+    const auto usable = [](const Measurement& m, const std::string& kernel) {
+      return m.kernel == kernel && m.dtype == "bf16" && m.clock == "device" && m.throttled.empty();
+    };
     for (const Measurement& m : profile.measurements)
       if (usable(m, "grouped_gemm_library") && m.median() > 0) library[key(m)] = &m;
     for (const Measurement& m : profile.measurements) {

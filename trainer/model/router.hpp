@@ -10,25 +10,26 @@ namespace wt {
 
 /// What the router decided for one microbatch: fixed once, reused by recompute.
 struct RouterChoice {
-  at::Tensor forced;                        ///< (T, k) int64: taken instead of the best k where defined (rehearsals)
-  at::Tensor index;                         ///< (T, k) int64, logical experts
-  at::Tensor order;                         ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
-  at::Tensor inverse;                       ///< (T*k) int64
+  at::Tensor forced;           ///< (T, k) int64: taken instead of the best k where defined (rehearsals)
+  at::Tensor index;            ///< (T, k) int64, logical experts
+  at::Tensor order;            ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
+  at::Tensor inverse;          ///< (T*k) int64
   at::Tensor expert_counts;    ///< (E) int64 rows per logical expert
   at::Tensor slot_counts;      ///< (slots) int64 rows per slot
   at::Tensor sequence_counts;  ///< (sequences, E) fp32 rows per expert; summed over the context group before backward
-  at::Tensor score_sums;       ///< (sequences, E) fp64 sums of what the load-balancing loss sums, under context parallelism
+  at::Tensor score_sums;  ///< (sequences, E) fp64 sums of what the load-balancing loss sums, under context parallelism
 };
 
 /// Weights of the balancing losses, already divided by what they are averaged over.
 struct RouterLossScale {
-  double aux = 0;  ///< aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2)
-  double z = 0;    ///< z_loss_weight / (MoE layers * tokens of the global batch)
+  double aux = 0;               ///< aux_loss_weight * E / (MoE layers * top_k * sequences of the global batch * seq^2)
+  double z = 0;                 ///< z_loss_weight / (MoE layers * tokens of the global batch)
   std::int64_t seq = 0;         ///< tokens of a sequence on this rank
   bool whole_sequences = true;  ///< false: other ranks have the rest, and the loss waits for their counts
 };
 
-/// This rank's contributions to the loss: fp64 scalars where the logits are, so that nobody waits for them; undefined = none.
+/// This rank's contributions to the loss: fp64 scalars where the logits are, so that nobody waits for them; undefined =
+/// none.
 struct RouterLoss {
   at::Tensor aux, z;
 };
@@ -37,9 +38,9 @@ void add_loss(at::Tensor& total, const at::Tensor& part);
 
 /// logits (T, E) fp32 -> weights (T, k) fp32. Fills `choice` unless it is filled already (recompute), adds to
 /// `loss`. The gradient of both balancing losses is added in backward. The load-balancing loss is per sequence:
-/// scale.aux * sum over sequences, experts of (rows that chose e) * (sum of scores of e), with sigmoid of scores divided
-/// by their sum over experts (DeepSeek-V3 report, eq. 17-20).
-/// bias: (E,) fp32, added to the scores for choosing alone, or undefined.
+/// scale.aux * sum over sequences, experts of (rows that chose e) * (sum of scores of e), with sigmoid of scores
+/// divided by their sum over experts (DeepSeek-V3 report, eq. 17-20). bias: (E,) fp32, added to the scores for choosing
+/// alone, or undefined.
 at::Tensor route(const at::Tensor& logits, std::int64_t top_k, const RouterSpec& spec, const RouterLossScale& scale,
                  const at::Tensor& bias, RouterChoice& choice, RouterLoss& loss);
 
@@ -50,8 +51,8 @@ struct SlotMap {
   at::Tensor slot_of_expert;              ///< (E) int64: the same on the device; undefined with the identity
   static SlotMap make(std::vector<std::int64_t> experts_of_slots, std::int64_t experts, at::Device device);
 };
-/// Sorts the chosen rows by expert slot. The rows of an expert with several slots go to them as rows_per_slot says, in order;
-/// that is dealt on the host.
+/// Sorts the chosen rows by expert slot. The rows of an expert with several slots go to them as rows_per_slot says, in
+/// order; that is dealt on the host.
 void sort_by_slot(RouterChoice& choice, const SlotMap& slots);
 
 /// Loss-free balancing (DeepSeek-V3 report, section 2.1.2; the update as in torchtitan): per layer,

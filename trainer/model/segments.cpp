@@ -14,10 +14,13 @@ Tensor leaf(const Tensor& value) { return value.detach().requires_grad_(true); }
 using torch::autograd::Edge;
 
 /// The edge that a tensor hangs on; none where no graph was kept.
-Edge end_of(const Tensor& tensor) { return tensor.requires_grad() ? torch::autograd::impl::gradient_edge(tensor) : Edge{}; }
+Edge end_of(const Tensor& tensor) {
+  return tensor.requires_grad() ? torch::autograd::impl::gradient_edge(tensor) : Edge{};
+}
 
 void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
-  torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);
+  torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false, /*create_graph=*/false,
+                                                        /*accumulate_grad=*/true);
 }
 
 }  // namespace
@@ -33,8 +36,9 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
   const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
   router_scale_.seq = seq_;
   router_scale_.whole_sequences = layout.context == 1;
-  router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
-                      (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
+  router_scale_.aux =
+      model.router.aux_loss_weight * static_cast<double>(model.experts) /
+      (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
   router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
   for (const auto& experts : layout.placement) slots_.push_back(SlotMap::make(experts, model.experts, device));
   if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.layers));
@@ -46,7 +50,8 @@ Compression Segments::compression(const LayerRecompute& again) const {
 
 Qkv Segments::begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
   const bool first = direction == Direction::forward;
-  if (!first && compression(again) != Compression::none) s.input = unpack_rows(s.packed, compression(again), type_), s.packed = {};
+  if (!first && compression(again) != Compression::none)
+    s.input = unpack_rows(s.packed, compression(again), type_), s.packed = {};
   if (!first || !again.attention_again()) s.input = leaf(s.input);
   return project_qkv(s.input, dense, model_, positions_, s.input.size(0) / seq_, again.norm);
 }
@@ -60,8 +65,8 @@ void Segments::project(LayerState& s, const Slot& dense, Direction direction, co
   if (qkv.normed.defined()) s.ffn_input_end = end_of(qkv.normed), s.ffn_input = qkv.normed.detach();
 }
 
-void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
-                         const Tensor& router_bias, RouterLoss& loss) const {
+void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+                         const LayerRecompute& again, const Tensor& router_bias, RouterLoss& loss) const {
   const bool first = direction == Direction::forward, keep_graph = !first || !again.attention_again();
   const at::AutoGradMode mode(keep_graph);
   Qkv qkv;
@@ -85,9 +90,11 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   attended.reset();
   Tensor normed;  // what the FFN reads
   if (model_.moe(layer)) {
-    const Projected router = norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
+    const Projected router =
+        norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
     normed = router.normed;
-    const Tensor weights = route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
+    const Tensor weights =
+        route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
     if (!s.choice.order.defined()) sort_by_slot(s.choice, slots_[static_cast<std::size_t>(layer)]);
     const Tensor rows = permute(normed, s.choice, model_.top_k);
     s.weights_end = end_of(weights), s.rows_end = end_of(rows);
@@ -105,10 +112,12 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   }
   s.residual_end = end_of(residual);
   if (first) s.residual = residual.detach();
-  if (first && compression(again) != Compression::none) s.packed = pack_rows(s.input, compression(again)), s.input.reset();
+  if (first && compression(again) != Compression::none)
+    s.packed = pack_rows(s.input, compression(again)), s.input.reset();
 }
 
-void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again) const {
+void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+                   const LayerRecompute& again) const {
   const bool first = direction == Direction::forward, keep_graph = !first || !again.block;
   const at::AutoGradMode mode(keep_graph);
   if (keep_graph) s.ffn_input = leaf(s.ffn_input);
@@ -140,7 +149,8 @@ void Segments::plan_rows(LayerState& s) const {
   const std::int64_t total = std::accumulate(s.received_rows.begin(), s.received_rows.end(), std::int64_t{0});
   const auto options = s.received_counts.options();
   // Rows arrive by rank, and by expert within a rank; sorting them by expert is what both orders say.
-  const Tensor expert = at::repeat_interleave(at::arange(local, options).repeat({ranks}), s.received_counts.view({-1}), 0, total);
+  const Tensor expert =
+      at::repeat_interleave(at::arange(local, options).repeat({ranks}), s.received_counts.view({-1}), 0, total);
   s.to_expert_major = at::empty({total}, options);
   s.to_rank_major = at::empty({total}, options);
   sort_rows(expert, local, s.to_expert_major, s.to_rank_major);
@@ -184,7 +194,8 @@ Tensor Segments::combine_rows(LayerState& s, const LayerRecompute& again) const 
 
 void Segments::combine_rows_backward(LayerState& s) const {
   const at::NoGradGuard no_grad;
-  std::tie(s.collected_gradient, s.weights_gradient) = combine_backward(s.output_gradient, s.collected, s.choice, s.weights);
+  std::tie(s.collected_gradient, s.weights_gradient) =
+      combine_backward(s.output_gradient, s.collected, s.choice, s.weights);
   s.collected.reset();
 }
 
@@ -229,7 +240,8 @@ Tensor Segments::project_backward(LayerState& s) const {
   std::vector<Edge> roots{std::move(s.q_end), std::move(s.k_end), std::move(s.v_end)};
   std::vector<Tensor> gradients{std::move(s.q_gradient), s.kv_gradient.select(0, 0), s.kv_gradient.select(0, 1)};
   s.kv_gradient.reset();
-  if (s.ffn_input_gradient.defined()) roots.push_back(std::move(s.ffn_input_end)), gradients.push_back(std::move(s.ffn_input_gradient));
+  if (s.ffn_input_gradient.defined())
+    roots.push_back(std::move(s.ffn_input_end)), gradients.push_back(std::move(s.ffn_input_gradient));
   backward(std::move(roots), std::move(gradients));
   Tensor gradient = s.input.grad().add_(s.residual_input_gradient);
   s = LayerState{};

@@ -16,17 +16,18 @@ namespace wt {
 
 /// What one layer holds between its ops in one microbatch. Undefined tensors hold no memory.
 struct LayerState {
-  at::Tensor input;      ///< (T, D) leaf: the block's input
+  at::Tensor input;  ///< (T, D) leaf: the block's input
   // Under context parallelism, where attention is cut at the gather of keys and values; s = S / C tokens of a sequence.
-  at::Tensor q;                   ///< (B, H, s, hd); a leaf of the attention graph where it is kept
-  at::Tensor kv, kv_gathered;     ///< (2, B, KV, s, hd) own keys and values; (C, ...) those of all ranks, in their order
-  at::Tensor k, v;                ///< (B, KV, S, hd) in the order of the sequence; leaves of the attention graph
-  at::Tensor residual_input;      ///< (T, D) leaf: the block's input as the attention graph adds it
+  at::Tensor q;                ///< (B, H, s, hd); a leaf of the attention graph where it is kept
+  at::Tensor kv, kv_gathered;  ///< (2, B, KV, s, hd) own keys and values; (C, ...) those of all ranks, in their order
+  at::Tensor k, v;             ///< (B, KV, S, hd) in the order of the sequence; leaves of the attention graph
+  at::Tensor residual_input;   ///< (T, D) leaf: the block's input as the attention graph adds it
   torch::autograd::Edge q_end, k_end, v_end;
   at::Tensor q_gradient, kv_gathered_gradient, kv_gradient, residual_input_gradient;
   PackedRows packed;     ///< the same from forward to recompute under activation_compression, which then starts from it
   at::Tensor residual;   ///< (T, D) attention output plus input; after the FFN with its output; until combine
-  at::Tensor ffn_input;  ///< (T, D) normalised activations for the dense FFN or the shared experts; a leaf where the graph is kept
+  at::Tensor ffn_input;  ///< (T, D) normalised activations for the dense FFN or the shared experts; a leaf where the
+                         ///< graph is kept
   at::Tensor weights;    ///< (T, k) fp32 router weights
   at::Tensor rows;       ///< (T*k, D) permuted rows, until the experts or the exchange have them
   /// Ends of the graphs, without values: what nobody reads again is given back although backward starts there.
@@ -34,19 +35,19 @@ struct LayerState {
   RouterChoice choice;
 
   std::vector<std::int64_t> sent_rows, received_rows;  ///< per expert rank
-  at::Tensor received_counts;  ///< (expert ranks, local experts) int64
-  at::Tensor to_expert_major, to_rank_major;  ///< row orders of the received rows, int64
-  at::Tensor received;      ///< (R, D) rows from all ranks, rank-major
-  at::Tensor expert_input;  ///< (R, D) sorted by expert; a leaf where the graph is kept
-  at::Tensor outgoing;      ///< (R, D) outputs in rank-major order, to be sent back
-  at::Tensor collected;     ///< (T*k, D) expert outputs of this rank's tokens
+  at::Tensor received_counts;                          ///< (expert ranks, local experts) int64
+  at::Tensor to_expert_major, to_rank_major;           ///< row orders of the received rows, int64
+  at::Tensor received;                                 ///< (R, D) rows from all ranks, rank-major
+  at::Tensor expert_input;                             ///< (R, D) sorted by expert; a leaf where the graph is kept
+  at::Tensor outgoing;                                 ///< (R, D) outputs in rank-major order, to be sent back
+  at::Tensor collected;                                ///< (T*k, D) expert outputs of this rank's tokens
 
-  at::Tensor output_gradient;   ///< (T, D)
+  at::Tensor output_gradient;     ///< (T, D)
   at::Tensor ffn_input_gradient;  ///< (T, D)
   at::Tensor collected_gradient, weights_gradient;
-  at::Tensor incoming_gradient; ///< (R, D) rank-major gradient of the expert outputs
+  at::Tensor incoming_gradient;      ///< (R, D) rank-major gradient of the expert outputs
   at::Tensor expert_input_gradient;  ///< (R, D), rank-major again, to be sent back
-  at::Tensor rows_gradient;     ///< (T*k, D)
+  at::Tensor rows_gradient;          ///< (T*k, D)
 };
 
 class Segments {
@@ -61,7 +62,8 @@ class Segments {
   void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
                  const at::Tensor& router_bias, RouterLoss& loss) const;
   /// Dense FFN or shared experts: adds its output to s.residual, which in a dense layer is then the block's output.
-  void ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again) const;
+  void ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+           const LayerRecompute& again) const;
   void experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const;
   at::Tensor combine_rows(LayerState& s, const LayerRecompute& again) const;
 
@@ -75,8 +77,9 @@ class Segments {
   /// Balancing loss of a layer under context parallelism, from loads summed over the ranks that share the sequences.
   at::Tensor balance_loss(const LayerState& s) const;
 
-  /// From the sent and the received counts, both of which must be there: rows to and from each rank, row orders. Here the host
-  /// reads from the device; on the way from router to combine it otherwise does so for copies of experts and fp32 products alone.
+  /// From the sent and the received counts, both of which must be there: rows to and from each rank, row orders. Here
+  /// the host reads from the device; on the way from router to combine it otherwise does so for copies of experts and
+  /// fp32 products alone.
   void plan_rows(LayerState& s) const;
 
   at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;

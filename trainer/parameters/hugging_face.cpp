@@ -32,11 +32,14 @@ std::map<std::string, StoredTensor> stored_tensors(const fs::path& folder) {
   std::set<std::string> files;
   if (fs::exists(index)) {
     const json document = read_json(index);
-    for (const auto& [tensor, file] : JsonReader(document, index.string()).at("weight_map").items()) files.insert(file.string());
+    for (const auto& [tensor, file] : JsonReader(document, index.string()).at("weight_map").items())
+      files.insert(file.string());
   } else if (fs::exists(single)) {
     files.insert("model.safetensors");
   } else {
-    throw_error(Code::usage, "{}: found neither model.safetensors nor model.safetensors.index.json, needs a folder as save_pretrained writes it",
+    throw_error(Code::usage,
+                "{}: found neither model.safetensors nor model.safetensors.index.json, needs a folder as "
+                "save_pretrained writes it",
                 folder.string());
   }
   std::map<std::string, StoredTensor> out;
@@ -53,13 +56,17 @@ bool ignored(const std::string& name, const ModelSpec& model) {
 const fs::path& of_family(const fs::path& folder, const ModelSpec& model) {
   const std::string family = family_of(model_from_hugging_face(folder / "config.json")), own = family_of(model);
   if (family != own)
-    throw_error(Code::usage, "{}: config.json is of family {}, the run's model {} is of family {}; give the run this folder as its model", folder.string(),
-                family, model.name, own);
+    throw_error(
+        Code::usage,
+        "{}: config.json is of family {}, the run's model {} is of family {}; give the run this folder as its model",
+        folder.string(), family, model.name, own);
   return folder;
 }
 
 /// Rows and columns of a parameter; a vector is one column.
-std::pair<std::int64_t, std::int64_t> matrix(const ParameterInfo& p) { return {p.shape[0], p.shape.size() == 1 ? 1 : p.shape[1]}; }
+std::pair<std::int64_t, std::int64_t> matrix(const ParameterInfo& p) {
+  return {p.shape[0], p.shape.size() == 1 ? 1 : p.shape[1]};
+}
 
 /// Values of `type` to fp32.
 void widen(const std::string& type, const char* from, std::int64_t count, float* to) {
@@ -67,9 +74,12 @@ void widen(const std::string& type, const char* from, std::int64_t count, float*
     const T* values = reinterpret_cast<const T*>(from);
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(values[i]);
   };
-  if (type == "F32") convert.template operator()<float>();
-  else if (type == "BF16") convert.template operator()<c10::BFloat16>();
-  else convert.template operator()<c10::Half>();
+  if (type == "F32")
+    convert.template operator()<float>();
+  else if (type == "BF16")
+    convert.template operator()<c10::BFloat16>();
+  else
+    convert.template operator()<c10::Half>();
 }
 
 }  // namespace
@@ -79,22 +89,28 @@ PretrainedWeights::PretrainedWeights(const fs::path& folder, const ModelSpec& mo
   for (const auto& [name, shape] : names_.shapes()) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end())
-      throw_error(Code::usage, "{}: found no tensor {}, the model {} needs it with shape {}; the files are of another model or incomplete", folder.string(),
-                  name, model.name, shown(shape));
+      throw_error(
+          Code::usage,
+          "{}: found no tensor {}, the model {} needs it with shape {}; the files are of another model or incomplete",
+          folder.string(), name, model.name, shown(shape));
     if (found->second.shape != shape)
-      throw_error(Code::usage, "{}: tensor {} has shape {}, the model {} needs {}; give the run this folder as its model", folder.string(), name,
-                  shown(found->second.shape), model.name, shown(shape));
+      throw_error(Code::usage,
+                  "{}: tensor {} has shape {}, the model {} needs {}; give the run this folder as its model",
+                  folder.string(), name, shown(found->second.shape), model.name, shown(shape));
     if (const std::string& type = found->second.dtype; type != "F32" && type != "F16" && type != "BF16")
-      throw_error(Code::usage, "{}: tensor {} is of type {}, allowed F32, F16, BF16; convert it", folder.string(), name, type);
+      throw_error(Code::usage, "{}: tensor {} is of type {}, allowed F32, F16, BF16; convert it", folder.string(), name,
+                  type);
   }
   for (const auto& [name, tensor] : tensors_)
     if (!names_.shapes().contains(name) && !ignored(name, model))
-      throw_error(Code::usage, "{}: tensor {} is not known in family {}, allowed are the names of its modeling code; remove it, or load another model",
+      throw_error(Code::usage,
+                  "{}: tensor {} is not known in family {}, allowed are the names of its modeling code; remove it, or "
+                  "load another model",
                   folder.string(), name, family_of(model));
 }
 
-std::vector<float> PretrainedWeights::read(const std::string& parameter, std::int64_t rows, std::int64_t columns, std::int64_t first,
-                                           std::int64_t last) const {
+std::vector<float> PretrainedWeights::read(const std::string& parameter, std::int64_t rows, std::int64_t columns,
+                                           std::int64_t first, std::int64_t last) const {
   std::vector<float> out(static_cast<std::size_t>((last - first) * columns));
   std::vector<char> bytes;
   std::vector<float> block;
@@ -108,14 +124,17 @@ std::vector<float> PretrainedWeights::read(const std::string& parameter, std::in
       widen(tensor.dtype, bytes.data(), count, to);
     };
     if (!piece.transposed) {
-      take((piece.their_row + begin - piece.row) * columns, (end - begin) * columns, out.data() + (begin - first) * columns);
+      take((piece.their_row + begin - piece.row) * columns, (end - begin) * columns,
+           out.data() + (begin - first) * columns);
       continue;
     }
-    block.resize(static_cast<std::size_t>(columns * rows));  // theirs: our columns as rows, each as long as we have rows
+    block.resize(
+        static_cast<std::size_t>(columns * rows));  // theirs: our columns as rows, each as long as we have rows
     take(piece.their_row * rows, columns * rows, block.data());
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t column = 0; column < columns; ++column)
-        out[static_cast<std::size_t>((row - first) * columns + column)] = block[static_cast<std::size_t>(column * rows + row)];
+        out[static_cast<std::size_t>((row - first) * columns + column)] =
+            block[static_cast<std::size_t>(column * rows + row)];
   }
   return out;
 }
@@ -141,7 +160,8 @@ void save_pretrained(const fs::path& folder, const ModelSpec& model, bool bf16,
   const WeightNames names(model, family_of(model));
   std::map<std::string, std::vector<float>> tensors;
   for (const auto& [name, shape] : names.shapes())
-    tensors[name].resize(static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+    tensors[name].resize(
+        static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
   for (const ParameterInfo& p : all_parameters(model)) {
     const std::vector<float> own = values(p);
     const auto [rows, columns] = matrix(p);
@@ -180,7 +200,8 @@ std::vector<ParameterInfo> all_parameters(const ModelSpec& model) {
   return out;
 }
 
-void export_pretrained(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups, Communicators& communicators) {
+void export_pretrained(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups,
+                       Communicators& communicators) {
   const Mesh mesh(run.layout);
   const std::int64_t rank = communicators.rank();
   const bool owner = mesh.coordinate(state_copies_axis(run.layout), rank) == 0;
@@ -191,8 +212,11 @@ void export_pretrained(const fs::path& folder, const RunSpec& run, const std::ve
       for (const ParameterInfo& p : group.layout.parameters) {
         if (p.name != wanted.name || p.further_copy) continue;
         const std::int64_t begin = std::max(group.layout.state_begin(), p.offset);
-        const std::int64_t end = std::min(group.layout.state_begin() + group.layout.state_elements, p.offset + p.elements());
-        if (begin < end) values.narrow(0, begin - p.offset, end - begin).copy_(group.master.narrow(0, begin - group.layout.state_begin(), end - begin));
+        const std::int64_t end =
+            std::min(group.layout.state_begin() + group.layout.state_elements, p.offset + p.elements());
+        if (begin < end)
+          values.narrow(0, begin - p.offset, end - begin)
+              .copy_(group.master.narrow(0, begin - group.layout.state_begin(), end - begin));
       }
     }
     if (run.layout.world() > 1) communicators.all_reduce(Axis::world, values)->wait();

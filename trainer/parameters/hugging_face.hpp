@@ -1,5 +1,5 @@
-// Weights under a family's own tensor names: which rows of which tensor of a Hugging Face checkpoint make up each of our
-// parameters, for loading and saving alike.
+// Weights under a family's own tensor names: which rows of which tensor of a Hugging Face checkpoint make up each of
+// our parameters, for loading and saving alike.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -9,13 +9,13 @@
 
 #include "configs/spec/run.hpp"
 #include "trainer/communication/communicator.hpp"
-#include "trainer/safetensors/safetensors.hpp"
 #include "trainer/parameters/weights.hpp"
+#include "trainer/safetensors/safetensors.hpp"
 
 namespace wt {
 
-/// `rows` rows of our parameter, from `row` on, are as many rows of the tensor from `their_row` on; both seen as matrices
-/// (a vector is one column). `transposed`: columns of the tensor's block instead.
+/// `rows` rows of our parameter, from `row` on, are as many rows of the tensor from `their_row` on; both seen as
+/// matrices (a vector is one column). `transposed`: columns of the tensor's block instead.
 struct WeightPiece {
   std::string tensor;
   std::int64_t row = 0, rows = 0, their_row = 0;
@@ -40,15 +40,16 @@ class WeightNames {
 /// A folder with config.json and safetensors (one file, or several and an index).
 class PretrainedWeights {
  public:
-  /// Reads headers alone. Throws Error{usage} naming folder and tensor: another family's or shape's config, names that are
-  /// missing or not known, wrong shapes, types other than F32, F16 and BF16.
+  /// Reads headers alone. Throws Error{usage} naming folder and tensor: another family's or shape's config, names that
+  /// are missing or not known, wrong shapes, types other than F32, F16 and BF16.
   PretrainedWeights(const std::filesystem::path& folder, const ModelSpec& model);
   /// Fills the master slices of a rank's groups.
   void load(std::vector<ShardedGroup>& groups) const;
 
  private:
   /// Rows [first, last) of a parameter of (rows, columns).
-  std::vector<float> read(const std::string& parameter, std::int64_t rows, std::int64_t columns, std::int64_t first, std::int64_t last) const;
+  std::vector<float> read(const std::string& parameter, std::int64_t rows, std::int64_t columns, std::int64_t first,
+                          std::int64_t last) const;
   std::map<std::string, StoredTensor> tensors_;
   WeightNames names_;
 };
@@ -56,13 +57,15 @@ class PretrainedWeights {
 /// All parameters of a model, whole, in the order of the groups.
 std::vector<ParameterInfo> all_parameters(const ModelSpec& model);
 
-/// Writes config.json and model.safetensors (fp32, or bf16) into a folder, as the family's from_pretrained reads it. `values`
-/// gives a whole parameter, named as in group_layout. Throws Error{usage} where no family can say the model, Error{runtime}.
+/// Writes config.json and model.safetensors (fp32, or bf16) into a folder, as the family's from_pretrained reads it.
+/// `values` gives a whole parameter, named as in group_layout. Throws Error{usage} where no family can say the model,
+/// Error{runtime}.
 void save_pretrained(const std::filesystem::path& folder, const ModelSpec& model, bool bf16,
                      const std::function<std::vector<float>(const ParameterInfo&)>& values);
 
 /// Collective over all ranks: rank 0 gathers the masters, parameter by parameter, and saves them as above (it holds the
 /// whole model in fp32 meanwhile).
-void export_pretrained(const std::filesystem::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups, Communicators& communicators);
+void export_pretrained(const std::filesystem::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups,
+                       Communicators& communicators);
 
 }  // namespace wt

@@ -11,23 +11,30 @@ class Namer {
   Namer(const ModelSpec& model, WeightNames& out) : m_(model), out_(out) {}
 
   void name(const std::string& family) {
-    if (family == "dbrx") dbrx();
-    else if (family == "mpt") mpt();
-    else if (family == "falcon") falcon();
-    else llama_like(family);
+    if (family == "dbrx")
+      dbrx();
+    else if (family == "mpt")
+      mpt();
+    else if (family == "falcon")
+      falcon();
+    else
+      llama_like(family);
   }
 
  private:
   using Shape = std::vector<std::int64_t>;
 
   /// Rows [row, row + rows) of our parameter from a whole tensor of (rows, columns), or of (rows) where columns is 0.
-  void whole(const std::string& parameter, const std::string& tensor, std::int64_t rows, std::int64_t columns, std::int64_t row = 0) {
+  void whole(const std::string& parameter, const std::string& tensor, std::int64_t rows, std::int64_t columns,
+             std::int64_t row = 0) {
     out_.shapes_[tensor] = columns > 0 ? Shape{rows, columns} : Shape{rows};
     piece(parameter, {tensor, row, rows, 0, false});
   }
   void piece(const std::string& parameter, WeightPiece p) { out_.pieces_[parameter].push_back(std::move(p)); }
 
-  static std::string ours(std::int64_t layer, const std::string& name) { return fmt::format("layers.{}.{}", layer, name); }
+  static std::string ours(std::int64_t layer, const std::string& name) {
+    return fmt::format("layers.{}.{}", layer, name);
+  }
   void norm(const std::string& parameter, const std::string& tensor) {
     whole(parameter + ".weight", tensor + ".weight", m_.d_model, 0);
     if (m_.norm_bias) whole(parameter + ".bias", tensor + ".bias", m_.d_model, 0);
@@ -38,7 +45,8 @@ class Namer {
     if (!m_.tied) whole("output.weight", "lm_head.weight", m_.vocab, m_.d_model);
   }
   /// gate, up and down of an FFN of three products.
-  void glu(const std::string& parameter, const std::string& gate, const std::string& up, const std::string& down, std::int64_t width) {
+  void glu(const std::string& parameter, const std::string& gate, const std::string& up, const std::string& down,
+           std::int64_t width) {
     whole(parameter + "gate_up.weight", gate, width, m_.d_model);
     whole(parameter + "gate_up.weight", up, width, m_.d_model, width);
     whole(parameter + "down.weight", down, m_.d_model, width);
@@ -55,7 +63,8 @@ class Namer {
   void latent_attention(std::int64_t layer, const std::string& theirs) {
     const MlaSpec& a = m_.attention.mla;
     const std::string q_ours = ours(layer, a.q_lora_rank > 0 ? "attention.q_b.weight" : "attention.q.weight");
-    const std::string q = theirs + (a.q_lora_rank > 0 ? "q_b_proj.weight" : "q_proj.weight"), kv = theirs + "kv_a_proj_with_mqa.weight";
+    const std::string q = theirs + (a.q_lora_rank > 0 ? "q_b_proj.weight" : "q_proj.weight"),
+                      kv = theirs + "kv_a_proj_with_mqa.weight";
     if (a.q_lora_rank > 0) {
       whole(ours(layer, "attention.q_a.weight"), theirs + "q_a_proj.weight", a.q_lora_rank, m_.d_model);
       whole(ours(layer, "attention.q_a_norm.weight"), theirs + "q_a_layernorm.weight", a.q_lora_rank, 0);
@@ -77,7 +86,8 @@ class Namer {
       interleaved(ours(layer, "attention.kv_a.bias"), kv_bias, a.kv_lora_rank, a.qk_rope_head_dim);
     }
     whole(ours(layer, "attention.kv_a_norm.weight"), theirs + "kv_a_layernorm.weight", a.kv_lora_rank, 0);
-    whole(ours(layer, "attention.kv_b.weight"), theirs + "kv_b_proj.weight", m_.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank);
+    whole(ours(layer, "attention.kv_b.weight"), theirs + "kv_b_proj.weight",
+          m_.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank);
   }
 
   void llama_like(const std::string& family) {
@@ -103,8 +113,10 @@ class Namer {
         whole(ours(layer, "attention.q_norm.weight"), attention + "q_norm.weight", full ? q : m_.head_dim, 0);
         whole(ours(layer, "attention.k_norm.weight"), attention + "k_norm.weight", full ? kv : m_.head_dim, 0);
       }
-      whole(ours(layer, "attention.output.weight"), attention + "o_proj.weight", m_.d_model, m_.heads * m_.v_head_dim());
-      if (m_.attention.bias == AttentionSpec::Bias::all) whole(ours(layer, "attention.output.bias"), attention + "o_proj.bias", m_.d_model, 0);
+      whole(ours(layer, "attention.output.weight"), attention + "o_proj.weight", m_.d_model,
+            m_.heads * m_.v_head_dim());
+      if (m_.attention.bias == AttentionSpec::Bias::all)
+        whole(ours(layer, "attention.output.bias"), attention + "o_proj.bias", m_.d_model, 0);
       norm(ours(layer, "ffn_norm"), block + "post_attention_layernorm");
       if (!m_.moe(layer)) {
         glu(ours(layer, "ffn."), block + "mlp.", m_.ffn_width(layer));
@@ -113,12 +125,16 @@ class Namer {
       const bool mixtral = family == "mixtral";
       const std::string moe = block + (mixtral ? "block_sparse_moe." : "mlp.");
       whole(ours(layer, "router.weight"), moe + "gate.weight", m_.experts, m_.d_model);
-      if (m_.router.bias_update_rate > 0) whole(ours(layer, "router.bias"), moe + "gate.e_score_correction_bias", m_.experts, 0);
+      if (m_.router.bias_update_rate > 0)
+        whole(ours(layer, "router.bias"), moe + "gate.e_score_correction_bias", m_.experts, 0);
       if (m_.shared_ffn > 0) glu(ours(layer, "shared_experts."), moe + "shared_experts.", m_.shared_ffn);
       for (std::int64_t e = 0; e < m_.experts; ++e) {
-        const std::string expert = fmt::format("{}experts.{}.", moe, e), mine = ours(layer, fmt::format("experts.{}.", e));
-        if (mixtral) glu(mine, expert + "w1.weight", expert + "w3.weight", expert + "w2.weight", m_.ffn);
-        else glu(mine, expert, m_.ffn);
+        const std::string expert = fmt::format("{}experts.{}.", moe, e),
+                          mine = ours(layer, fmt::format("experts.{}.", e));
+        if (mixtral)
+          glu(mine, expert + "w1.weight", expert + "w3.weight", expert + "w2.weight", m_.ffn);
+        else
+          glu(mine, expert, m_.ffn);
       }
     }
   }
@@ -161,12 +177,14 @@ class Namer {
     outer("transformer.word_embeddings.weight", "transformer.ln_f");
     const std::int64_t d = m_.head_dim, q_each = m_.heads / m_.kv_heads;
     for (std::int64_t layer = 0; layer < m_.layers; ++layer) {
-      const std::string block = fmt::format("transformer.h.{}.", layer), qkv = block + "self_attention.query_key_value.weight";
+      const std::string block = fmt::format("transformer.h.{}.", layer),
+                        qkv = block + "self_attention.query_key_value.weight";
       const bool two = m_.attention.parallel == AttentionSpec::Parallel::two_norms;
       norm(ours(layer, "attention_norm"), block + (two ? "ln_attn" : "input_layernorm"));
       if (two) norm(ours(layer, "ffn_norm"), block + "ln_mlp");
       out_.shapes_[qkv] = {(m_.heads + 2 * m_.kv_heads) * d, m_.d_model};
-      for (std::int64_t group = 0; group < m_.kv_heads; ++group) {  // theirs: the queries of a group, its key, its value
+      for (std::int64_t group = 0; group < m_.kv_heads;
+           ++group) {  // theirs: the queries of a group, its key, its value
         const std::string mine = ours(layer, "attention.qkv.weight");
         const std::int64_t begin = group * (q_each + 2) * d;
         piece(mine, {qkv, group * q_each * d, q_each * d, begin, false});

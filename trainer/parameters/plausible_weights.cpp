@@ -36,7 +36,8 @@ void PlausibleWeights::fill(at::Tensor& full, std::int64_t begin, std::int64_t e
 
 void PlausibleWeights::fill(at::Tensor& full, const GroupLayout& layout) {
   const at::NoGradGuard no_grad;
-  const std::int64_t own_begin = layout.shard_index * layout.shard_elements, own_end = own_begin + layout.shard_elements;
+  const std::int64_t own_begin = layout.shard_index * layout.shard_elements,
+                     own_end = own_begin + layout.shard_elements;
   for (const ParameterInfo& p : layout.parameters) {
     const std::int64_t begin = p.offset, end = p.offset + p.elements();
     fill(full, begin, std::min(end, own_begin), p.init_std);

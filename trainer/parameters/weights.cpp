@@ -26,8 +26,8 @@ std::uint64_t splitmix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Standard normal numbers 2 * pair and 2 * pair + 1 of a sequence (Box and Muller 1958 over Steele et al. 2014's splitmix64):
-/// any of them costs the same, so a rank draws its slice alone, in any layout the same values.
+/// Standard normal numbers 2 * pair and 2 * pair + 1 of a sequence (Box and Muller 1958 over Steele et al. 2014's
+/// splitmix64): any of them costs the same, so a rank draws its slice alone, in any layout the same values.
 std::array<double, 2> normal_pair(std::uint64_t key, std::int64_t pair) {
   const std::uint64_t bits = splitmix64(key ^ splitmix64(static_cast<std::uint64_t>(pair)));
   const double radius = std::sqrt(-2 * std::log((static_cast<double>(bits >> 32) + 0.5) * 0x1p-32));
@@ -39,14 +39,16 @@ std::array<double, 2> normal_pair(std::uint64_t key, std::int64_t pair) {
 void draw(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
   for (std::int64_t i = first; i < first + count;) {
     const std::array<double, 2> drawn = normal_pair(key, i / 2);
-    for (std::int64_t half = i % 2; half < 2 && i < first + count; ++half, ++i) values[i - first] = static_cast<float>(std * drawn[static_cast<std::size_t>(half)]);
+    for (std::int64_t half = i % 2; half < 2 && i < first + count; ++half, ++i)
+      values[i - first] = static_cast<float>(std * drawn[static_cast<std::size_t>(half)]);
   }
 }
 
 /// The same by all cores, where it is worth threads.
 void draw_in_parallel(std::uint64_t key, double std, std::int64_t first, std::int64_t count, float* values) {
   constexpr std::int64_t kAlone = 1 << 22;
-  const std::int64_t threads = std::clamp<std::int64_t>(count / kAlone, 1, std::max(1u, std::thread::hardware_concurrency()));
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(count / kAlone, 1, std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t each = (count + threads - 1) / threads;
   std::vector<std::jthread> workers;
   for (std::int64_t at = each; at < count; at += each)
@@ -62,7 +64,9 @@ class LayoutBuilder {
     leaf(name, shape);
     entry(name, std::move(shape), init_std);
   }
-  void leaf(const std::string& name, std::vector<std::int64_t> shape) { out_.leaves.push_back({name, std::move(shape), out_.elements}); }
+  void leaf(const std::string& name, std::vector<std::int64_t> shape) {
+    out_.leaves.push_back({name, std::move(shape), out_.elements});
+  }
   void entry(const std::string& name, std::vector<std::int64_t> shape, double init_std) {
     out_.parameters.push_back({prefix_ + name, std::move(shape), out_.elements, init_std});
     out_.elements += out_.parameters.back().elements();
@@ -142,7 +146,8 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       if (m.moe(layer)) build.parameter("router.weight", {m.experts, m.d_model}, kBase);
       const std::string ffn = m.moe(layer) ? "shared_experts." : "ffn.";
       if (const std::int64_t width = m.ffn_width(layer); width > 0) {
-        build.parameter(ffn + (m.activation == Activation::swiglu ? "gate_up.weight" : "up.weight"), {m.ffn_rows(width), m.d_model}, kBase);
+        build.parameter(ffn + (m.activation == Activation::swiglu ? "gate_up.weight" : "up.weight"),
+                        {m.ffn_rows(width), m.d_model}, kBase);
         build.parameter(ffn + "down.weight", {m.d_model, width}, into_residual(m));
       }
       break;
@@ -173,12 +178,15 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       build.parameter(m.tied ? "embedding.weight" : "output.weight", {m.vocab, m.d_model}, kBase);
       break;
     case Group::router_bias:
-      for (std::int64_t l = m.dense_layers; l < m.layers; ++l) build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
+      for (std::int64_t l = m.dense_layers; l < m.layers; ++l)
+        build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
       break;
-    case Group::none: break;
+    case Group::none:
+      break;
   }
   if (out.elements != group_elements(m, layout, group, layer))
-    throw_error(Code::runtime, "{} group holds {} elements, the step program says {}; mend trainer/parameters/weights.cpp",
+    throw_error(Code::runtime,
+                "{} group holds {} elements, the step program says {}; mend trainer/parameters/weights.cpp",
                 to_string(group), out.elements, group_elements(m, layout, group, layer));
   if (group == Group::router_bias) {
     out.copied = true;
@@ -203,8 +211,10 @@ ShardedGroup make_group(GroupLayout layout, std::uint64_t seed, at::Device devic
   fill_from_host(g.master, [&](float* master) {
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       const std::uint64_t key = fnv1a(p.name, seed);
-      if (p.init_std > 0) draw_in_parallel(key, p.init_std, first, count, master + at);
-      else std::fill_n(master + at, count, p.init_std == kOnes ? 1.0f : 0.0f);
+      if (p.init_std > 0)
+        draw_in_parallel(key, p.init_std, first, count, master + at);
+      else
+        std::fill_n(master + at, count, p.init_std == kOnes ? 1.0f : 0.0f);
     });
   });
   return g;
@@ -216,7 +226,8 @@ at::Tensor ShardedGroup::state_gradient() const {
 
 GradientBuffer GradientBuffer::make(const GroupLayout& layout, at::Device device, const at::Tensor& storage) {
   GradientBuffer out;
-  out.flat = storage.defined() ? storage.narrow(0, 0, layout.padded()) : at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat).device(device));
+  out.flat = storage.defined() ? storage.narrow(0, 0, layout.padded())
+                               : at::zeros({layout.padded()}, at::TensorOptions().dtype(at::kFloat).device(device));
   out.leaves = views(out.flat, layout);
   return out;
 }
@@ -228,7 +239,8 @@ at::Tensor Slot::find(std::string_view name) const {
 
 const at::Tensor& Slot::operator[](std::string_view name) const {
   const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end()) throw_error(Code::runtime, "a block's weights have no '{}'; mend trainer/parameters/weights.cpp", name);
+  if (it == names.end())
+    throw_error(Code::runtime, "a block's weights have no '{}'; mend trainer/parameters/weights.cpp", name);
   return leaves[static_cast<std::size_t>(it - names.begin())];
 }
 

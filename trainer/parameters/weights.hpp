@@ -1,10 +1,10 @@
-// Sharded parameters. A parameter group is one flat sequence of named tensors; every rank of its shard axis owns an equal
-// slice of it, and keeps its state in fp32 (master, AdamW moments): all of it, or a part where replicas share the work of
-// the optimizer. To compute, the slices are gathered into a slot: a flat buffer in
-// the compute type with leaf views over it, whose .grad are views over one flat fp32 gradient buffer, so that autograd
-// accumulates in place. Layers share two slots per group (all have their own where weights stay after forward); layer l
-// always uses slot l % 2, so that tensors saved by autograd find the same weights again after the backward gather. Every
-// layer has leaves of its own over the slot's memory, because layers may differ in what they consist of.
+// Sharded parameters. A parameter group is one flat sequence of named tensors; every rank of its shard axis owns an
+// equal slice of it, and keeps its state in fp32 (master, AdamW moments): all of it, or a part where replicas share the
+// work of the optimizer. To compute, the slices are gathered into a slot: a flat buffer in the compute type with leaf
+// views over it, whose .grad are views over one flat fp32 gradient buffer, so that autograd accumulates in place.
+// Layers share two slots per group (all have their own where weights stay after forward); layer l always uses slot l %
+// 2, so that tensors saved by autograd find the same weights again after the backward gather. Every layer has leaves of
+// its own over the slot's memory, because layers may differ in what they consist of.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -24,8 +24,8 @@ inline constexpr double kOnes = 0, kZeros = -1;
 struct ParameterInfo {
   std::string name;  ///< fully qualified: "layers.3.experts.7.gate_up"
   std::vector<std::int64_t> shape;
-  std::int64_t offset = 0;  ///< elements from the start of the flat sequence
-  double init_std = 0;      ///< normal(0, std); or kOnes, kZeros
+  std::int64_t offset = 0;    ///< elements from the start of the flat sequence
+  double init_std = 0;        ///< normal(0, std); or kOnes, kZeros
   bool further_copy = false;  ///< of an expert in a lower slot, which stands for it in norms and checkpoints
   std::int64_t elements() const;
 };
@@ -48,7 +48,7 @@ struct GroupLayout {
   std::int64_t shard_index = 0;
   std::int64_t state_elements = 0;  ///< part of the share whose optimizer state this rank keeps
   std::int64_t state_index = 0;     ///< which part
-  bool copied = false;  ///< every rank keeps all of it, alike; rank 0 saves it
+  bool copied = false;              ///< every rank keeps all of it, alike; rank 0 saves it
   std::int64_t padded() const { return shard_elements * shard_ranks; }
   /// First element of the flat sequence whose state this rank keeps; state_elements follow, padding included.
   std::int64_t state_begin() const { return shard_index * shard_elements + state_index * state_elements; }
@@ -65,16 +65,19 @@ struct GroupLayout {
 };
 
 /// dense: attention_norm, attention.*, ffn_norm, router, then ffn.* (dense layers) or shared_experts.*; expert:
-/// gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding: (vocab, d_model), nothing where it is tied;
-/// head: norm, output (vocab, d_model). Norms have a bias where the model's have; a GELU FFN has `up` for `gate_up`.
-GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer, std::int64_t rank);
+/// gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding: (vocab, d_model), nothing where it is
+/// tied; head: norm, output (vocab, d_model). Norms have a bias where the model's have; a GELU FFN has `up` for
+/// `gate_up`.
+GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer,
+                         std::int64_t rank);
 
 /// The slices of one group on this rank.
 struct ShardedGroup {
   GroupLayout layout;
   at::Tensor master, exp_avg, exp_avg_sq;  ///< (state_elements,) fp32
   at::Tensor gradient;                     ///< (shard_elements,) fp32
-  at::Tensor weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
+  at::Tensor
+      weights;  ///< (shard_elements,) compute type, gathered from masters; undefined where this rank has them all
   /// The part of the gradient that goes with the state.
   at::Tensor state_gradient() const;
 };

@@ -34,7 +34,8 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
 class File {
  public:
   File(const std::filesystem::path& path, int flags) : path_(path), fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (fd_ < 0 && flags == O_RDONLY) throw_error(Code::usage, "{}: could not be read: {}; check the path", path_.string(), std::strerror(errno));
+    if (fd_ < 0 && flags == O_RDONLY)
+      throw_error(Code::usage, "{}: could not be read: {}; check the path", path_.string(), std::strerror(errno));
     if (fd_ < 0) fail("opened");
   }
   ~File() {
@@ -54,7 +55,8 @@ class File {
     while (n > 0) {
       const ssize_t done = pread(fd_, data, n, offset);
       if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) throw_error(Code::usage, "{}: cut off at byte {}; take another checkpoint", path_.string(), offset);
+      if (done <= 0)
+        throw_error(Code::usage, "{}: cut off at byte {}; take another checkpoint", path_.string(), offset);
       data += done, n -= static_cast<std::size_t>(done), offset += done;
     }
   }
@@ -66,7 +68,8 @@ class File {
     return fstat(fd_, &s) == 0 ? s.st_size : -1;
   }
   [[noreturn]] void fail(const char* what) const {
-    throw_error(Code::runtime, "{}: could not be {}: {}; free space or raise the limit", path_.string(), what, std::strerror(errno));
+    throw_error(Code::runtime, "{}: could not be {}: {}; free space or raise the limit", path_.string(), what,
+                std::strerror(errno));
   }
 
  private:
@@ -79,14 +82,16 @@ std::string header_of(const std::vector<OutgoingTensor>& tensors) {
   json header = json::object(), parts = json::object(), checksums = json::object();
   std::int64_t offset = 0;
   for (const OutgoingTensor& t : tensors) {
-    if (header.contains(t.key)) throw_error(Code::runtime, "{}: twice in one safetensors file; write its parts to several", t.key);
+    if (header.contains(t.key))
+      throw_error(Code::runtime, "{}: twice in one safetensors file; write its parts to several", t.key);
     header[t.key] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {offset, offset + t.bytes()}}};
     parts[t.key] = {{"saved_offsets", t.offsets.empty() ? std::vector<std::int64_t>(t.shape.size(), 0) : t.offsets}};
     checksums[t.key] = hex(XXH3_64bits(t.values, static_cast<std::size_t>(t.bytes())));
     offset += t.bytes();
   }
   json metadata = {{"format", "pt"}, {kChecksums, checksums.dump()}};
-  const bool sharded = std::any_of(tensors.begin(), tensors.end(), [](const OutgoingTensor& t) { return !t.offsets.empty(); });
+  const bool sharded =
+      std::any_of(tensors.begin(), tensors.end(), [](const OutgoingTensor& t) { return !t.offsets.empty(); });
   if (sharded) metadata["DCP_VERSION"] = "1.0", metadata[kSharding] = parts.dump();
   header["__metadata__"] = std::move(metadata);
   std::string text = header.dump();
@@ -100,7 +105,8 @@ std::string read_header(File& in, const std::filesystem::path& file) {
   std::uint64_t length = 0;
   in.read_all(reinterpret_cast<char*>(&length), 8, 0);
   if (static_cast<std::int64_t>(length) < 0 || static_cast<std::int64_t>(length) > std::min(kMaxHeader, in.size() - 8))
-    throw_error(Code::usage, "{}: header of {} bytes does not fit the file; not safetensors or cut off", file.string(), length);
+    throw_error(Code::usage, "{}: header of {} bytes does not fit the file; not safetensors or cut off", file.string(),
+                length);
   std::string header(8 + length, '\0');
   in.read_all(header.data(), header.size(), 0);
   return header;
@@ -115,9 +121,9 @@ json inner(const json& header, const char* key) {
 }  // namespace
 
 std::int64_t safetensors_type_bytes(const std::string& dtype) {
-  static const std::map<std::string, std::int64_t> bytes{{"F64", 8}, {"I64", 8}, {"U64", 8}, {"F32", 4}, {"I32", 4}, {"U32", 4},
-                                                         {"BF16", 2}, {"F16", 2}, {"I16", 2}, {"U16", 2}, {"I8", 1}, {"U8", 1},
-                                                         {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"BOOL", 1}};
+  static const std::map<std::string, std::int64_t> bytes{
+      {"F64", 8}, {"I64", 8}, {"U64", 8}, {"F32", 4}, {"I32", 4},     {"U32", 4},     {"BF16", 2}, {"F16", 2},
+      {"I16", 2}, {"U16", 2}, {"I8", 1},  {"U8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"BOOL", 1}};
   const auto it = bytes.find(dtype);
   return it == bytes.end() ? 0 : it->second;
 }
@@ -169,13 +175,15 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
       t.position = static_cast<std::int64_t>(text.size()) + begin;
       t.offsets.assign(t.shape.size(), 0);
       if (parts.contains(key)) t.offsets = parts[key].at("saved_offsets").get<std::vector<std::int64_t>>();
-      if (safetensors_type_bytes(t.dtype) == 0) throw_error(Code::usage, "{}: {}: found type {}, which safetensors does not have", file.string(), key, t.dtype);
-      if (std::any_of(t.shape.begin(), t.shape.end(), [](std::int64_t n) { return n < 0; }) || end - begin != t.bytes() ||
-          t.offsets.size() != t.shape.size())
-        throw_error(Code::usage, "{}: {}: shape {}, offsets {} and bytes {}..{} disagree; the file is damaged", file.string(), key,
-                    entry.at("shape").dump(), json(t.offsets).dump(), begin, end);
+      if (safetensors_type_bytes(t.dtype) == 0)
+        throw_error(Code::usage, "{}: {}: found type {}, which safetensors does not have", file.string(), key, t.dtype);
+      if (std::any_of(t.shape.begin(), t.shape.end(), [](std::int64_t n) { return n < 0; }) ||
+          end - begin != t.bytes() || t.offsets.size() != t.shape.size())
+        throw_error(Code::usage, "{}: {}: shape {}, offsets {} and bytes {}..{} disagree; the file is damaged",
+                    file.string(), key, entry.at("shape").dump(), json(t.offsets).dump(), begin, end);
       if (begin < 0 || t.position + t.bytes() > in.size())
-        throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin, end);
+        throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin,
+                    end);
       out.tensors[key] = std::move(t);
     }
   } catch (const json::exception& e) {
@@ -195,9 +203,11 @@ std::string damage_of(const std::filesystem::path& file, const WrittenFile& writ
   try {
     if (!std::filesystem::exists(file)) return name + " is missing";
     File in(file, O_RDONLY);
-    if (in.size() != written.bytes) return fmt::format("{} has another size: {} bytes of {}", name, in.size(), written.bytes);
+    if (in.size() != written.bytes)
+      return fmt::format("{} has another size: {} bytes of {}", name, in.size(), written.bytes);
     const std::string header = read_header(in, file);
-    if (hex(XXH3_64bits(header.data(), header.size())) != written.header_xxh3) return name + ": the header has another checksum";
+    if (hex(XXH3_64bits(header.data(), header.size())) != written.header_xxh3)
+      return name + ": the header has another checksum";
     std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
     std::vector<char> buffer(kChunk);
     for (const auto& [key, tensor] : read_safetensors(file).tensors) {
@@ -207,7 +217,8 @@ std::string damage_of(const std::filesystem::path& file, const WrittenFile& writ
         in.read_all(buffer.data(), part, tensor.position + at);
         XXH3_64bits_update(hash.get(), buffer.data(), part);
       }
-      if (hex(XXH3_64bits_digest(hash.get())) != tensor.xxh3) return fmt::format("{}: tensor {} has another checksum", name, key);
+      if (hex(XXH3_64bits_digest(hash.get())) != tensor.xxh3)
+        return fmt::format("{}: tensor {} has another checksum", name, key);
     }
     return "";
   } catch (const std::exception& e) {

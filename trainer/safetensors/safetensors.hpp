@@ -1,6 +1,6 @@
-// The safetensors container: u64 little-endian header length, JSON header padded to 8 bytes, byte buffer. A file may hold
-// parts of logical tensors: then its metadata says where each begins, as PyTorch's HuggingFaceStorageReader wants it
-// (DCP_SHARDING_INFO). Every tensor has an XXH3 checksum in the metadata, so that damage is found by tensor name.
+// The safetensors container: u64 little-endian header length, JSON header padded to 8 bytes, byte buffer. A file may
+// hold parts of logical tensors: then its metadata says where each begins, as PyTorch's HuggingFaceStorageReader wants
+// it (DCP_SHARDING_INFO). Every tensor has an XXH3 checksum in the metadata, so that damage is found by tensor name.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +20,8 @@ struct OutgoingTensor {
   std::string dtype = "F32";
   std::vector<std::int64_t> shape;
   const void* values = nullptr;
-  std::vector<std::int64_t> offsets = {};  ///< where a part begins in its logical tensor; empty = whole tensors in this file
+  std::vector<std::int64_t> offsets =
+      {};  ///< where a part begins in its logical tensor; empty = whole tensors in this file
   std::int64_t bytes() const;
 };
 
@@ -29,8 +30,8 @@ struct WrittenFile {
   std::string header_xxh3;  ///< 16 hex digits over length and header, which hold the checksums of the tensors
 };
 
-/// Writes under a temporary name, fsyncs, renames. `progress(bytes so far)` is called as they go out; what it throws ends
-/// the writing. Throws Error{runtime} and removes the temporary when writing fails (disk full, file-size limit).
+/// Writes under a temporary name, fsyncs, renames. `progress(bytes so far)` is called as they go out; what it throws
+/// ends the writing. Throws Error{runtime} and removes the temporary when writing fails (disk full, file-size limit).
 WrittenFile write_safetensors(const std::filesystem::path& file, const std::vector<OutgoingTensor>& tensors,
                               const std::function<void(std::int64_t)>& progress = {});
 

@@ -28,7 +28,8 @@ std::int64_t flat_position(const Shape& shape, const Shape& offsets) {
 bool is_run(const Shape& shape, const Shape& part) {
   std::size_t d = 0;
   while (d < part.size() && part[d] == 1) ++d;
-  return d == part.size() || std::equal(part.begin() + static_cast<std::ptrdiff_t>(d) + 1, part.end(), shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+  return d == part.size() || std::equal(part.begin() + static_cast<std::ptrdiff_t>(d) + 1, part.end(),
+                                        shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
 }
 
 /// Appends the rectangles of a run inside the sub-tensor that `prefix` has chosen in the leading dims.
@@ -54,7 +55,8 @@ void cut(const Shape& shape, Shape prefix, std::int64_t begin, std::int64_t coun
     within(begin / row, inside, n);
     begin += n, count -= n;
   }
-  if (const std::int64_t rows = count / row; rows > 0) emit(begin / row, rows), begin += rows * row, count -= rows * row;
+  if (const std::int64_t rows = count / row; rows > 0)
+    emit(begin / row, rows), begin += rows * row, count -= rows * row;
   if (count > 0) within(begin / row, 0, count);
 }
 
@@ -62,7 +64,8 @@ void cut(const Shape& shape, Shape prefix, std::int64_t begin, std::int64_t coun
 
 std::vector<Rectangle> rectangles(const Shape& shape, std::int64_t begin, std::int64_t count) {
   if (begin < 0 || count < 0 || begin + count > product(shape.begin(), shape.end()))
-    throw_error(Code::runtime, "values {}..{} of a tensor of {} values", begin, begin + count, product(shape.begin(), shape.end()));
+    throw_error(Code::runtime, "values {}..{} of a tensor of {} values", begin, begin + count,
+                product(shape.begin(), shape.end()));
   std::vector<Rectangle> out;
   if (count == 0) return out;
   if (shape.empty()) return {{{}, {}, 0, 1}};
@@ -73,18 +76,22 @@ std::vector<Rectangle> rectangles(const Shape& shape, std::int64_t begin, std::i
 StoredTensors::StoredTensors(const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
     for (auto& [key, stored] : read_safetensors(file).tensors) {
-      if (stored.dtype != "F32") throw_error(Code::usage, "{}: {}: found {}, needs F32", file.string(), key, stored.dtype);
+      if (stored.dtype != "F32")
+        throw_error(Code::usage, "{}: {}: found {}, needs F32", file.string(), key, stored.dtype);
       Shape& shape = tensors_[key].shape;
       if (shape.empty()) shape.assign(stored.shape.size(), 0);
       if (shape.size() != stored.shape.size())
-        throw_error(Code::usage, "{}: {}: found {} dims, another file has {}; the files are not of one checkpoint", file.string(), key, stored.shape.size(), shape.size());
+        throw_error(Code::usage, "{}: {}: found {} dims, another file has {}; the files are not of one checkpoint",
+                    file.string(), key, stored.shape.size(), shape.size());
       for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], stored.offsets[d] + stored.shape[d]);
       tensors_[key].parts.push_back({0, std::move(stored)});
     }
   for (auto& [key, tensor] : tensors_) {
     for (Part& part : tensor.parts) {
       if (!is_run(tensor.shape, part.stored.shape))
-        throw_error(Code::usage, "{}: {}: a part cut in columns; only runs of the flattened tensor can be read: convert the checkpoint with PyTorch",
+        throw_error(Code::usage,
+                    "{}: {}: a part cut in columns; only runs of the flattened tensor can be read: convert the "
+                    "checkpoint with PyTorch",
                     part.stored.file.string(), key);
       part.begin = flat_position(tensor.shape, part.stored.offsets);
     }
@@ -107,7 +114,8 @@ std::vector<std::string> StoredTensors::keys() const {
 
 const StoredTensors::Tensor& StoredTensors::find(const std::string& key) const {
   const auto it = tensors_.find(key);
-  if (it == tensors_.end()) throw_error(Code::usage, "{}: no such tensor in the checkpoint; it is of another model", key);
+  if (it == tensors_.end())
+    throw_error(Code::usage, "{}: no such tensor in the checkpoint; it is of another model", key);
   return it->second;
 }
 
@@ -122,7 +130,8 @@ void StoredTensors::read(const std::string& key, std::int64_t begin, std::int64_
     next = end;
   }
   if (next != begin + count)
-    throw_error(Code::usage, "{}: found {} of values {}..{}; the checkpoint is incomplete: take another", key, next - begin, begin, begin + count);
+    throw_error(Code::usage, "{}: found {} of values {}..{}; the checkpoint is incomplete: take another", key,
+                next - begin, begin, begin + count);
 }
 
 std::vector<float> StoredTensors::read(const std::string& key) const {

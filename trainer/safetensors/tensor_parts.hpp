@@ -1,6 +1,7 @@
-// Tensors whose flattened values are cut anywhere, as FSDP's flat slices do. PyTorch's readers know rectangles only, so a
-// slice is written as rectangles: the rest of a row, whole rows, the beginning of a row. Each of them is a run of the
-// flattened tensor, so that reading back needs no rectangles: a tensor is the parts of all files in the order of their runs.
+// Tensors whose flattened values are cut anywhere, as FSDP's flat slices do. PyTorch's readers know rectangles only, so
+// a slice is written as rectangles: the rest of a row, whole rows, the beginning of a row. Each of them is a run of the
+// flattened tensor, so that reading back needs no rectangles: a tensor is the parts of all files in the order of their
+// runs.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -31,7 +32,8 @@ class StoredTensors {
 
   std::vector<std::string> keys() const;
   const std::vector<std::int64_t>& shape(const std::string& key) const;
-  /// Values [begin, begin + count) of the flattened tensor. Throws Error{usage}: no such tensor, or not all of it is there.
+  /// Values [begin, begin + count) of the flattened tensor. Throws Error{usage}: no such tensor, or not all of it is
+  /// there.
   void read(const std::string& key, std::int64_t begin, std::int64_t count, float* values) const;
   /// The whole tensor, flattened.
   std::vector<float> read(const std::string& key) const;
@@ -51,7 +53,9 @@ class StoredTensors {
 };
 
 /// Keys of a parameter's training state, as PyTorch flattens it: the parameter itself, "state.<name>.exp_avg", ...
-inline std::string state_key(const std::string& parameter, const std::string& state) { return "state." + parameter + "." + state; }
+inline std::string state_key(const std::string& parameter, const std::string& state) {
+  return "state." + parameter + "." + state;
+}
 inline bool is_optimizer_key(const std::string& key) { return key.starts_with("state."); }
 
 }  // namespace wt

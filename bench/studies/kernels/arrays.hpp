@@ -13,7 +13,8 @@ namespace wt::bandwidth {
 
 constexpr int64_t kTokens = 8192, kWidth = 2048, kTopK = 4, kRows = kTokens * kTopK;
 constexpr int64_t kVocabulary = 32768, kLossRows = kRows * kWidth / kVocabulary;
-constexpr int64_t kSequences = 8, kPositions = kRows / kSequences, kHead = 128, kKeyHeads = 2, kQueryHeads = kWidth / kHead - 2 * kKeyHeads;
+constexpr int64_t kSequences = 8, kPositions = kRows / kSequences, kHead = 128, kKeyHeads = 2,
+                  kQueryHeads = kWidth / kHead - 2 * kKeyHeads;
 constexpr int64_t kParameters = kRows * kWidth / 4;  // p, m, v and g are a quarter of an array each
 const WtStream kCpu{-1, nullptr};
 
@@ -36,9 +37,20 @@ struct Arrays {
   std::vector<int64_t> order, inverse, target;
   double loss = 0;
   Arrays()
-      : in(size_t(kRows * kWidth)), also_in(in.size()), out(in.size()), scale(in.size() / 64), weights(size_t(kRows), 0.25f),
-        dweights(size_t(kRows)), rstd(size_t(kRows)), gain_gradient(size_t(kWidth)), cos(size_t(kPositions * kHead / 2)), sin(cos.size()),
-        codes(in.size()), order(size_t(kRows)), inverse(size_t(kRows)), target(size_t(kLossRows)) {
+      : in(size_t(kRows * kWidth)),
+        also_in(in.size()),
+        out(in.size()),
+        scale(in.size() / 64),
+        weights(size_t(kRows), 0.25f),
+        dweights(size_t(kRows)),
+        rstd(size_t(kRows)),
+        gain_gradient(size_t(kWidth)),
+        cos(size_t(kPositions * kHead / 2)),
+        sin(cos.size()),
+        codes(in.size()),
+        order(size_t(kRows)),
+        inverse(size_t(kRows)),
+        target(size_t(kLossRows)) {
     std::mt19937 random{1};
     std::vector<int64_t> expert(order.size());
     for (int64_t& e : expert) e = random() % 64;
@@ -69,7 +81,8 @@ inline Split split(Array<float>& array, WtDtype dtype) {
   return {q, q + kQueryHeads * head, q + (kQueryHeads + kKeyHeads) * head};
 }
 
-constexpr float kLossScale = kVocabulary;  // gradients of about one, not of 1 / vocabulary, where an error would not show
+constexpr float kLossScale =
+    kVocabulary;  // gradients of about one, not of 1 / vocabulary, where an error would not show
 constexpr double kRate = 0.1, kBeta1 = 0.9, kBeta2 = 0.95, kEps = 1e-8, kDecay = 0.1;
 constexpr int64_t kStep = 3;
 

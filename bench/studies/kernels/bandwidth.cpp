@@ -1,9 +1,10 @@
 // Memory-bound CPU kernels as a share of the copy bandwidth, with Google Benchmark:
 //   bench_kernels --benchmark_enable_random_interleaving=true --benchmark_repetitions=3
-// Names say kernel, type, instruction set and threads. Every iteration times the kernel and then memcpy moving as many bytes
-// with as many threads; of_copy is the median of copy time / kernel time, so that what else the machine does hits both.
-// Before it is timed, every kernel in every form was compared with its formula in doubles; one that is wrong, or fails, is an
-// error in its row and exit status 1. Bytes are what must move: inputs read once, outputs written once, at sizes beyond the caches.
+// Names say kernel, type, instruction set and threads. Every iteration times the kernel and then memcpy moving as many
+// bytes with as many threads; of_copy is the median of copy time / kernel time, so that what else the machine does hits
+// both. Before it is timed, every kernel in every form was compared with its formula in doubles; one that is wrong, or
+// fails, is an error in its row and exit status 1. Bytes are what must move: inputs read once, outputs written once, at
+// sizes beyond the caches.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -68,53 +69,70 @@ const std::vector<Kernel>& kernels() {
   constexpr int64_t D = kWidth, T = kTokens, k = kTopK, N = kRows, F = kWidth / 2;
   static const std::vector<Kernel> all = {
       {"permute", (T + N) * D, N * 8,
-       [](WtDtype t, Arrays& a) { return wt_permute_forward(kCpu, t, a.in.data(), a.order.data(), T, k, D, a.out.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_permute_forward(kCpu, t, a.in.data(), a.order.data(), T, k, D, a.out.data());
+       }},
       {"permute_backward", (T + N) * D, N * 8,
-       [](WtDtype t, Arrays& a) { return wt_permute_backward(kCpu, t, a.in.data(), a.inverse.data(), T, k, D, 0, a.out.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_permute_backward(kCpu, t, a.in.data(), a.inverse.data(), T, k, D, 0, a.out.data());
+       }},
       {"combine", (2 * T + N) * D, N * 12,
        [](WtDtype t, Arrays& a) {
-         return wt_combine_forward(kCpu, t, a.in.data(), a.inverse.data(), a.weights.data(), a.also_in.data(), T, k, D, a.out.data());
+         return wt_combine_forward(kCpu, t, a.in.data(), a.inverse.data(), a.weights.data(), a.also_in.data(), T, k, D,
+                                   a.out.data());
        }},
       {"combine_backward", (T + 2 * N) * D, N * 16,
        [](WtDtype t, Arrays& a) {
-         return wt_combine_backward(kCpu, t, a.also_in.data(), a.in.data(), a.inverse.data(), a.weights.data(), T, k, D, a.out.data(),
-                                    a.dweights.data());
+         return wt_combine_backward(kCpu, t, a.also_in.data(), a.in.data(), a.inverse.data(), a.weights.data(), T, k, D,
+                                    a.out.data(), a.dweights.data());
        }},
-      {"swiglu", 3 * N * F, 0, [](WtDtype t, Arrays& a) { return wt_swiglu_forward(kCpu, t, a.in.data(), N, F, a.out.data()); }},
+      {"swiglu", 3 * N * F, 0,
+       [](WtDtype t, Arrays& a) { return wt_swiglu_forward(kCpu, t, a.in.data(), N, F, a.out.data()); }},
       {"swiglu_backward", 5 * N * F, 0,
-       [](WtDtype t, Arrays& a) { return wt_swiglu_backward(kCpu, t, a.also_in.data(), a.in.data(), N, F, a.out.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_swiglu_backward(kCpu, t, a.also_in.data(), a.in.data(), N, F, a.out.data());
+       }},
       {"quantize_int8", N * D, N * D + N * D / 32,
-       [](WtDtype t, Arrays& a) { return wt_quantize_blocks(kCpu, t, WT_INT8, a.in.data(), N, D, a.codes.data(), a.scale.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_quantize_blocks(kCpu, t, WT_INT8, a.in.data(), N, D, a.codes.data(), a.scale.data());
+       }},
       {"quantize_fp8", N * D, N * D + N * D / 32,
-       [](WtDtype t, Arrays& a) { return wt_quantize_blocks(kCpu, t, WT_FP8, a.in.data(), N, D, a.codes.data(), a.scale.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_quantize_blocks(kCpu, t, WT_FP8, a.in.data(), N, D, a.codes.data(), a.scale.data());
+       }},
       {"dequantize_int8", N * D, N * D + N * D / 32,
-       [](WtDtype t, Arrays& a) { return wt_dequantize_blocks(kCpu, t, WT_INT8, a.codes.data(), a.scale.data(), N, D, a.out.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_dequantize_blocks(kCpu, t, WT_INT8, a.codes.data(), a.scale.data(), N, D, a.out.data());
+       }},
       {"dequantize_fp8", N * D, N * D + N * D / 32,
-       [](WtDtype t, Arrays& a) { return wt_dequantize_blocks(kCpu, t, WT_FP8, a.codes.data(), a.scale.data(), N, D, a.out.data()); }},
+       [](WtDtype t, Arrays& a) {
+         return wt_dequantize_blocks(kCpu, t, WT_FP8, a.codes.data(), a.scale.data(), N, D, a.out.data());
+       }},
       {"rmsnorm", 2 * N * D, N * 4,
        [](WtDtype t, Arrays& a) {
          return wt_rmsnorm_forward(kCpu, t, a.in.data(), a.also_in.data(), 1e-5f, N, D, a.out.data(), a.rstd.data());
        }},
       {"rmsnorm_backward", 3 * N * D, N * 4,
        [](WtDtype t, Arrays& a) {
-         return wt_rmsnorm_backward(kCpu, t, a.also_in.data(), a.in.data(), a.also_in.data(), a.rstd.data(), N, D, a.out.data(),
-                                    a.gain_gradient.data());
+         return wt_rmsnorm_backward(kCpu, t, a.also_in.data(), a.in.data(), a.also_in.data(), a.rstd.data(), N, D,
+                                    a.out.data(), a.gain_gradient.data());
        }},
       {"rope", 2 * N * D, 4 * kPositions * kHead,
        [](WtDtype t, Arrays& a) {
          const Split out = split(a.out, t);
-         return wt_rope_split_forward(kCpu, t, a.in.data(), a.cos.data(), a.sin.data(), kSequences, kPositions, kQueryHeads, kKeyHeads, kHead,
-                                      out.q, out.k, out.v);
+         return wt_rope_split_forward(kCpu, t, a.in.data(), a.cos.data(), a.sin.data(), kSequences, kPositions,
+                                      kQueryHeads, kKeyHeads, kHead, out.q, out.k, out.v);
        }},
       {"rope_backward", 2 * N * D, 4 * kPositions * kHead,
        [](WtDtype t, Arrays& a) {
          const Split in = split(a.in, t);
-         return wt_rope_split_backward(kCpu, t, in.q, in.k, in.v, a.cos.data(), a.sin.data(), kSequences, kPositions, kQueryHeads,
-                                       kKeyHeads, kHead, a.out.data());
+         return wt_rope_split_backward(kCpu, t, in.q, in.k, in.v, a.cos.data(), a.sin.data(), kSequences, kPositions,
+                                       kQueryHeads, kKeyHeads, kHead, a.out.data());
        }},
       {"cross_entropy", 2 * N * D, 0,
        [](WtDtype t, Arrays& a) {
-         return wt_cross_entropy_forward_backward(kCpu, t, a.out.data(), a.target.data(), kLossRows, kVocabulary, kLossScale, &a.loss);
+         return wt_cross_entropy_forward_backward(kCpu, t, a.out.data(), a.target.data(), kLossRows, kVocabulary,
+                                                  kLossScale, &a.loss);
        }},
       {"adamw", 7 * kParameters, 0,
        [](WtDtype, Arrays& a) {
@@ -128,10 +146,12 @@ const std::vector<Kernel>& kernels() {
 
 void measure(benchmark::State& state, const Kernel& kernel, WtDtype dtype, const char* isa, int threads) {
   if (wt_kernel_set_isa(isa) != WT_OK || wt_kernel_set_threads(threads) != WT_OK) return fail(state, wt_kernel_error());
-  if (prepare(kernel.name, dtype, arrays()) != WT_OK || kernel.run(dtype, arrays()) != WT_OK) return fail(state, wt_kernel_error());
+  if (prepare(kernel.name, dtype, arrays()) != WT_OK || kernel.run(dtype, arrays()) != WT_OK)
+    return fail(state, wt_kernel_error());
   const double error = largest_error(kernel.name, dtype, arrays()), allowed = allowed_error(kernel.name, dtype);
   state.counters["error"] = error;
-  if (!(error <= allowed)) return fail(state, "wrong: off by " + std::to_string(error) + ", allowed " + std::to_string(allowed));
+  if (!(error <= allowed))
+    return fail(state, "wrong: off by " + std::to_string(error) + ", allowed " + std::to_string(allowed));
   const int64_t bytes = kernel.elements * (dtype == WT_FP32 ? 4 : 2) + kernel.other_bytes;
   std::vector<double> ratios, rates;
   for (auto _ : state) {
@@ -162,9 +182,12 @@ int main(int argc, char** argv) {
           if ((kernel.fp32_alone && dtype != WT_FP32) || wt_kernel_set_isa(isa) != WT_OK) continue;
           const std::string name = std::string(kernel.name) + (dtype == WT_FP32 ? "/fp32/" : "/bf16/") + isa +
                                    "/threads:" + std::to_string(threads);
-          benchmark::RegisterBenchmark(name.c_str(), [&kernel, dtype, isa, threads](benchmark::State& state) {
-            measure(state, kernel, dtype, isa, threads);
-          })->UseManualTime()->Iterations(7)->Unit(benchmark::kMillisecond);
+          benchmark::RegisterBenchmark(
+              name.c_str(),
+              [&kernel, dtype, isa, threads](benchmark::State& state) { measure(state, kernel, dtype, isa, threads); })
+              ->UseManualTime()
+              ->Iterations(7)
+              ->Unit(benchmark::kMillisecond);
         }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -29,7 +29,8 @@ double off(double found, double right) {
 double over(int64_t rows, int64_t width, const std::function<double(int64_t row, int64_t column)>& error) {
   double worst = 0;
   for (int64_t s = 0; s < kSampled; ++s)
-    for (int64_t column = 0, row = s * (rows - 1) / (kSampled - 1); column < width; ++column) worst = std::max(worst, error(row, column));
+    for (int64_t column = 0, row = s * (rows - 1) / (kSampled - 1); column < width; ++column)
+      worst = std::max(worst, error(row, column));
   return worst;
 }
 
@@ -54,21 +55,22 @@ double rstd_of(const Arrays& a, WtDtype dtype, int64_t row) {
   return 1 / std::sqrt(squares / double(kWidth) + 1e-5);
 }
 
-double combine_backward_error(const Arrays& a, const std::function<double(int64_t)>& in, const std::function<double(int64_t)>& also,
-                              const std::function<double(int64_t)>& out) {
+double combine_backward_error(const Arrays& a, const std::function<double(int64_t)>& in,
+                              const std::function<double(int64_t)>& also, const std::function<double(int64_t)>& out) {
   const double rows = over(kRows, kWidth, [&](int64_t j, int64_t d) {
     const int64_t i = a.order[size_t(j)];
     return off(out(j * kWidth + d), double(a.weights[size_t(i)]) * also(i / kTopK * kWidth + d));
   });
   return std::max(rows, over(kRows, 1, [&](int64_t i, int64_t) {
-    double sum = 0;
-    for (int64_t d = 0; d < kWidth; ++d) sum += also(i / kTopK * kWidth + d) * in(a.inverse[size_t(i)] * kWidth + d);
-    return off(a.dweights[size_t(i)], sum);
-  }));
+                    double sum = 0;
+                    for (int64_t d = 0; d < kWidth; ++d)
+                      sum += also(i / kTopK * kWidth + d) * in(a.inverse[size_t(i)] * kWidth + d);
+                    return off(a.dweights[size_t(i)], sum);
+                  }));
 }
 
-double rmsnorm_backward_error(const Arrays& a, const std::function<double(int64_t)>& in, const std::function<double(int64_t)>& also,
-                              const std::function<double(int64_t)>& out) {
+double rmsnorm_backward_error(const Arrays& a, const std::function<double(int64_t)>& in,
+                              const std::function<double(int64_t)>& also, const std::function<double(int64_t)>& out) {
   int64_t row_of_mean = -1;
   double mean = 0;
   const double rows = over(kRows, kWidth, [&](int64_t t, int64_t d) {
@@ -80,16 +82,20 @@ double rmsnorm_backward_error(const Arrays& a, const std::function<double(int64_
     return off(out(t * kWidth + d), rstd * (h - in(t * kWidth + d) * rstd * rstd * mean));
   });
   return std::max(rows, over(kWidth, 1, [&](int64_t d, int64_t) {
-    double sum = 0;
-    for (int64_t t = 0; t < kRows; ++t) sum += also(t * kWidth + d) * in(t * kWidth + d) * double(a.rstd[size_t(t)]);
-    return off(a.gain_gradient[size_t(d)], sum);
-  }));
+                    double sum = 0;
+                    for (int64_t t = 0; t < kRows; ++t)
+                      sum += also(t * kWidth + d) * in(t * kWidth + d) * double(a.rstd[size_t(t)]);
+                    return off(a.gain_gradient[size_t(d)], sum);
+                  }));
 }
 
-double rope_error(const Arrays& a, bool backward, const std::function<double(int64_t)>& in, const std::function<double(int64_t)>& out) {
+double rope_error(const Arrays& a, bool backward, const std::function<double(int64_t)>& in,
+                  const std::function<double(int64_t)>& out) {
   return over(kRows, kWidth, [&](int64_t t, int64_t d) {
     const int64_t s = t % kPositions, head = d / kHead, i = d % kHead, half = kHead / 2;
-    const int64_t first = head < kQueryHeads ? 0 : head < kQueryHeads + kKeyHeads ? kQueryHeads : kQueryHeads + kKeyHeads;
+    const int64_t first = head < kQueryHeads               ? 0
+                          : head < kQueryHeads + kKeyHeads ? kQueryHeads
+                                                           : kQueryHeads + kKeyHeads;
     const int64_t heads = first == 0 ? kQueryHeads : kKeyHeads;
     // Of the head's first number in the two layouts: as projected, and split.
     const int64_t fused = t * kWidth + head * kHead;
@@ -102,7 +108,8 @@ double rope_error(const Arrays& a, bool backward, const std::function<double(int
   });
 }
 
-double cross_entropy_error(const Arrays& a, const std::function<double(int64_t)>& in, const std::function<double(int64_t)>& out) {
+double cross_entropy_error(const Arrays& a, const std::function<double(int64_t)>& in,
+                           const std::function<double(int64_t)>& out) {
   std::vector<double> log_sums(a.target.size());  // of exponentials of numbers below 2
   double loss = 0;
   for (size_t t = 0; t < log_sums.size(); ++t) {
@@ -112,13 +119,15 @@ double cross_entropy_error(const Arrays& a, const std::function<double(int64_t)>
     loss += log_sums[t] - in(int64_t(t) * kVocabulary + a.target[t]);
   }
   return std::max(off(a.loss, loss), over(kLossRows, kVocabulary, [&](int64_t t, int64_t v) {
-    const double p = std::exp(in(t * kVocabulary + v) - log_sums[size_t(t)]);
-    return off(out(t * kVocabulary + v), double(kLossScale) * (p - (v == a.target[size_t(t)])));
-  }));
+                    const double p = std::exp(in(t * kVocabulary + v) - log_sums[size_t(t)]);
+                    return off(out(t * kVocabulary + v), double(kLossScale) * (p - (v == a.target[size_t(t)])));
+                  }));
 }
 
 double adamw_error(const Arrays& a) {
-  const auto quarter = [](const Array<float>& array, int64_t which, int64_t i) { return double(array[size_t(which * kParameters + i)]); };
+  const auto quarter = [](const Array<float>& array, int64_t which, int64_t i) {
+    return double(array[size_t(which * kParameters + i)]);
+  };
   return over(kParameters / kWidth, kWidth, [&](int64_t row, int64_t column) {
     const int64_t i = row * kWidth + column;
     const double g = quarter(a.in, 3, i), m = kBeta1 * quarter(a.in, 1, i) + (1 - kBeta1) * g;
@@ -144,9 +153,11 @@ WtStatus prepare(const std::string& kernel, WtDtype dtype, Arrays& a) {
     std::transform(v, v + kParameters, v, [](float x) { return std::abs(x); });
   }
   if (kernel.starts_with("dequantize"))
-    return wt_quantize_blocks(kCpu, dtype, is_fp8(kernel) ? WT_FP8 : WT_INT8, a.in.data(), kRows, kWidth, a.codes.data(), a.scale.data());
+    return wt_quantize_blocks(kCpu, dtype, is_fp8(kernel) ? WT_FP8 : WT_INT8, a.in.data(), kRows, kWidth,
+                              a.codes.data(), a.scale.data());
   if (kernel == "rmsnorm_backward") {
-    const WtStatus status = wt_rmsnorm_forward(kCpu, dtype, a.in.data(), a.also_in.data(), 1e-5f, kRows, kWidth, a.out.data(), a.rstd.data());
+    const WtStatus status = wt_rmsnorm_forward(kCpu, dtype, a.in.data(), a.also_in.data(), 1e-5f, kRows, kWidth,
+                                               a.out.data(), a.rstd.data());
     spoil(a.out);
     return status;
   }
@@ -161,13 +172,18 @@ double largest_error(const std::string& kernel, WtDtype dtype, const Arrays& a) 
   /// Of a token's rows, each times its weight or 1.
   const auto summed = [&](int64_t t, int64_t d, bool weighted) {
     double sum = 0;
-    for (int64_t c = t * kTopK; c < (t + 1) * kTopK; ++c) sum += (weighted ? double(a.weights[size_t(c)]) : 1) * in(a.inverse[size_t(c)] * D + d);
+    for (int64_t c = t * kTopK; c < (t + 1) * kTopK; ++c)
+      sum += (weighted ? double(a.weights[size_t(c)]) : 1) * in(a.inverse[size_t(c)] * D + d);
     return sum;
   };
   if (kernel == "permute")
-    return over(kRows, D, [&](int64_t j, int64_t d) { return off(out(j * D + d), in(a.order[size_t(j)] / kTopK * D + d)); });
-  if (kernel == "permute_backward") return over(kTokens, D, [&](int64_t t, int64_t d) { return off(out(t * D + d), summed(t, d, false)); });
-  if (kernel == "combine") return over(kTokens, D, [&](int64_t t, int64_t d) { return off(out(t * D + d), also(t * D + d) + summed(t, d, true)); });
+    return over(kRows, D,
+                [&](int64_t j, int64_t d) { return off(out(j * D + d), in(a.order[size_t(j)] / kTopK * D + d)); });
+  if (kernel == "permute_backward")
+    return over(kTokens, D, [&](int64_t t, int64_t d) { return off(out(t * D + d), summed(t, d, false)); });
+  if (kernel == "combine")
+    return over(kTokens, D,
+                [&](int64_t t, int64_t d) { return off(out(t * D + d), also(t * D + d) + summed(t, d, true)); });
   if (kernel == "combine_backward") return combine_backward_error(a, in, also, out);
   if (kernel == "swiglu")
     return over(kRows, F, [&](int64_t r, int64_t f) {
@@ -177,12 +193,15 @@ double largest_error(const std::string& kernel, WtDtype dtype, const Arrays& a) 
   if (kernel == "swiglu_backward")
     return over(kRows, F, [&](int64_t r, int64_t f) {
       const double gate = in(r * D + f), up = in(r * D + F + f), dact = also(r * F + f), s = sigmoid(gate);
-      return std::max(off(out(r * D + f), dact * up * s * (1 + gate * (1 - s))), off(out(r * D + F + f), dact * gate * s));
+      return std::max(off(out(r * D + f), dact * up * s * (1 + gate * (1 - s))),
+                      off(out(r * D + F + f), dact * gate * s));
     });
   if (kernel.starts_with("quantize"))
-    return over(kRows, D, [&](int64_t r, int64_t d) { return off(decoded(a, is_fp8(kernel), r * D + d, D), in(r * D + d)); });
+    return over(kRows, D,
+                [&](int64_t r, int64_t d) { return off(decoded(a, is_fp8(kernel), r * D + d, D), in(r * D + d)); });
   if (kernel.starts_with("dequantize"))
-    return over(kRows, D, [&](int64_t r, int64_t d) { return off(out(r * D + d), decoded(a, is_fp8(kernel), r * D + d, D)); });
+    return over(kRows, D,
+                [&](int64_t r, int64_t d) { return off(out(r * D + d), decoded(a, is_fp8(kernel), r * D + d, D)); });
   if (kernel == "rmsnorm")
     return over(kRows, D, [&, row = int64_t{-1}, rstd = 0.0](int64_t t, int64_t d) mutable {
       if (row != t) row = t, rstd = rstd_of(a, dtype, t);

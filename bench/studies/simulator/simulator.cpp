@@ -8,11 +8,11 @@
 
 #include "configs/spec/find.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "sim/estimate/bounds.hpp"
 #include "sim/cost/fit/calibrate.hpp"
 #include "sim/cost/remembered_cost.hpp"
-#include "sim/program/routing/named_routing.hpp"
+#include "sim/estimate/bounds.hpp"
 #include "sim/months/simulate_run.hpp"
+#include "sim/program/routing/named_routing.hpp"
 
 namespace {
 
@@ -104,8 +104,18 @@ BENCHMARK(step_by_layers)
 /// remembered.
 struct Space {
   ModelSpec model = read_model("dbrx");
-  SearchProblem problem{model, read_cluster("dbrx-3072-h100"),        prices(), 3072, kSeq, 3072, Precision::bf16, {},
-                        0,     read_scenarios({"dbrx-proxy-c4"}, read_model("dbrx")), 0,        {}};
+  SearchProblem problem{model,
+                        read_cluster("dbrx-3072-h100"),
+                        prices(),
+                        3072,
+                        kSeq,
+                        3072,
+                        Precision::bf16,
+                        {},
+                        0,
+                        read_scenarios({"dbrx-proxy-c4"}, read_model("dbrx")),
+                        0,
+                        {}};
   struct Case {
     Layout layout;
     ProgramSet set;
@@ -217,12 +227,15 @@ void thousand_runs_with(benchmark::State& state, void (*change)(RunScenario&)) {
   change(s);
   for (auto _ : state) benchmark::DoNotOptimize(simulate_runs(s, 1000, 1));
 }
-BENCHMARK_CAPTURE(thousand_runs_with, local_saves, [](RunScenario& s) { s.local = {5, 0.5, 5, 0.8}; })
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(thousand_runs_with, silent_errors, [](RunScenario& s) { s.silent = {9 * 86400.0, 10}; })
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(thousand_runs_with, replica_loss, [](RunScenario& s) { s.tolerance = {16, 600, 180}; })
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(thousand_runs_with, local_saves, [](RunScenario& s) {
+  s.local = {5, 0.5, 5, 0.8};
+})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(thousand_runs_with, silent_errors, [](RunScenario& s) {
+  s.silent = {9 * 86400.0, 10};
+})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(thousand_runs_with, replica_loss, [](RunScenario& s) {
+  s.tolerance = {16, 600, 180};
+})->Unit(benchmark::kMillisecond);
 
 // Last: its memory stays the largest.
 void step_unfolded(benchmark::State& state) { simulate(state, Step(state.range(0)), false); }

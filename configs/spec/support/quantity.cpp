@@ -14,13 +14,12 @@ namespace {
 using Unit = std::pair<const char*, double>;
 
 constexpr double kKi = 1024.0, kMi = kKi * 1024, kGi = kMi * 1024, kTi = kGi * 1024;
-constexpr std::array kTime{Unit{"ns", 1e-9}, Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1.0},
+constexpr std::array kTime{Unit{"ns", 1e-9}, Unit{"us", 1e-6},  Unit{"ms", 1e-3},  Unit{"s", 1.0},
                            Unit{"m", 60.0},  Unit{"h", 3600.0}, Unit{"d", 86400.0}};
 constexpr std::array kBytes{Unit{"B", 1.0},   Unit{"kB", 1e3},  Unit{"MB", 1e6},  Unit{"GB", 1e9}, Unit{"TB", 1e12},
                             Unit{"KiB", kKi}, Unit{"MiB", kMi}, Unit{"GiB", kGi}, Unit{"TiB", kTi}};
-constexpr std::array kRate{Unit{"MB/s", 1e6},  Unit{"GB/s", 1e9},      Unit{"TB/s", 1e12},
-                           Unit{"MiB/s", kMi}, Unit{"GiB/s", kGi},     Unit{"Mb/s", 1e6 / 8},
-                           Unit{"Gb/s", 1e9 / 8}, Unit{"Tb/s", 1e12 / 8}};
+constexpr std::array kRate{Unit{"MB/s", 1e6},  Unit{"GB/s", 1e9},     Unit{"TB/s", 1e12},    Unit{"MiB/s", kMi},
+                           Unit{"GiB/s", kGi}, Unit{"Mb/s", 1e6 / 8}, Unit{"Gb/s", 1e9 / 8}, Unit{"Tb/s", 1e12 / 8}};
 constexpr std::array kFlops{Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15}};
 constexpr std::array kCount{Unit{"", 1.0}, Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"B", 1e9}, Unit{"T", 1e12}};
 
@@ -33,7 +32,8 @@ double parse(const std::string& text, std::span<const Unit> units, const char* w
     for (const auto& [name, factor] : units)
       if (suffix == name) return value * factor;
   std::string allowed;
-  for (const auto& [name, factor] : units) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", *name ? name : "none");
+  for (const auto& [name, factor] : units)
+    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", *name ? name : "none");
   throw_error(Code::usage, "{}: found '{}', needs a {} with one of the units {}; write for example '{}{}'", where, text,
               what, allowed, 30, units[units.size() / 2].first);
 }

@@ -7,8 +7,8 @@ namespace wt {
 
 class ScratchFolder {
  public:
-  /// `parent`/`name`-XXXXXX, six letters that make it new, in the system's folder for temporary files where no parent is
-  /// given. A parent that is missing is made. Throws Error{runtime} where that cannot be.
+  /// `parent`/`name`-XXXXXX, six letters that make it new, in the system's folder for temporary files where no parent
+  /// is given. A parent that is missing is made. Throws Error{runtime} where that cannot be.
   explicit ScratchFolder(const std::string& name, std::filesystem::path parent = {});
   /// With all that is in it.
   ~ScratchFolder();

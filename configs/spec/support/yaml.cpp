@@ -24,7 +24,9 @@ YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path)
   if (!node_.IsMap())
     throw_error(Code::usage, "{}:{}: {}: found {}, needs a map of keys and values", file_.string(),
                 node_.Mark().line + 1, path_.empty() ? "the file" : path_,
-                node_.IsNull() ? "nothing" : node_.IsSequence() ? "a list" : "a single value");
+                node_.IsNull()       ? "nothing"
+                : node_.IsSequence() ? "a list"
+                                     : "a single value");
 }
 
 YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {
@@ -89,8 +91,9 @@ std::int64_t YamlMap::integer(const std::string& key, std::int64_t minimum, std:
   std::int64_t value = 0;
   const bool parsed = YAML::convert<std::int64_t>::decode(require(key), value);
   if (!parsed || value < minimum || value > maximum)
-    fail(key, maximum == INT64_MAX ? fmt::format("found '{}', needs a whole number >= {}", found, minimum)
-                                   : fmt::format("found '{}', needs a whole number in {}..{}", found, minimum, maximum));
+    fail(key, maximum == INT64_MAX
+                  ? fmt::format("found '{}', needs a whole number >= {}", found, minimum)
+                  : fmt::format("found '{}', needs a whole number in {}..{}", found, minimum, maximum));
   return value;
 }
 
@@ -164,9 +167,7 @@ std::vector<std::string> YamlMap::texts(const std::string& key, std::vector<std:
   return values;
 }
 
-YamlMap YamlMap::map(const std::string& key) {
-  return {require(key), file_, path_.empty() ? key : path_ + "." + key};
-}
+YamlMap YamlMap::map(const std::string& key) { return {require(key), file_, path_.empty() ? key : path_ + "." + key}; }
 
 std::vector<YamlMap> YamlMap::maps(const std::string& key) {
   std::vector<YamlMap> out;
@@ -187,8 +188,8 @@ void YamlMap::finish() const {
     std::sort(allowed.begin(), allowed.end());
     allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
     const std::string near = nearest(key, allowed);
-    fail(key, fmt::format("unknown key; {}allowed here: {}", near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
-                          join(allowed)));
+    fail(key, fmt::format("unknown key; {}allowed here: {}",
+                          near.empty() ? "" : fmt::format("did you mean '{}'? ", near), join(allowed)));
   }
 }
 

@@ -6,7 +6,8 @@
 //                 of one and inside the other)
 //   nvls          the NVSwitch adds what it reads from the node's GPUs, and copies the sum to them (NVLink SHARP)
 //   nvls_tree     nvls inside each node, the two trees over the nodes
-//   hierarchical  reduce-scatter inside each node, a ring over the nodes for each part, all-gather inside each node; not
+//   hierarchical  reduce-scatter inside each node, a ring over the nodes for each part, all-gather inside each node;
+//   not
 //                 one of NCCL's, but what a library of one's own does
 #pragma once
 #include <array>

@@ -9,8 +9,8 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
-#include "sim/measurements/fabric.hpp"
 #include "sim/cost/fit/least_squares.hpp"
+#include "sim/measurements/fabric.hpp"
 
 namespace wt {
 namespace {
@@ -42,9 +42,9 @@ double in_node_s(const CollectiveRow& row, const DataSheet& gpu) {
   return (switch_reduces(row, gpu) ? row.bytes : row.bytes * bus_share(row.collective, row.gpus)) / gpu.link_Bps;
 }
 
-/// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides: each
-/// ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the most
-/// to other nodes.
+/// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides:
+/// each ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the
+/// most to other nodes.
 double over_nodes_s(const CollectiveRow& row, const DataSheet& gpu, double node_Bps) {
   const double n = as_double(row.gpus), fewest = row.fewest();
   const double gpu_Bps = node_Bps / as_double(row.gpus_per_node);
@@ -68,8 +68,8 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
   s.reason = row.unusable;
   if (row.collective == "all_reduce")
     s.kind = "all-reduce";
-  else if (row.collective == "all_gather" || row.collective == "reduce_scatter" ||
-           row.collective == "broadcast" || row.collective == "sendrecv")
+  else if (row.collective == "all_gather" || row.collective == "reduce_scatter" || row.collective == "broadcast" ||
+           row.collective == "sendrecv")
     s.kind = "gather";
   else if (row.collective == "alltoall")
     s.kind = "exchange";
@@ -87,11 +87,14 @@ CollectiveSample collective_sample(const CollectiveRow& row) {
     s.link = fabric->family;
     s.fabric = row.fabric;
     s.transport = fabric->transport;
-    s.steps = s.kind == "all-reduce" ? std::log2(as_double(row.nodes)) : row.collective == "sendrecv" ? 1 : as_double(row.nodes - 1);
+    s.steps = s.kind == "all-reduce"         ? std::log2(as_double(row.nodes))
+              : row.collective == "sendrecv" ? 1
+                                             : as_double(row.nodes - 1);
     s.transfer_s = over_nodes_s(row, *gpu, fabric->node_Bps);
   } else {
-    s.link = gpu->nvlink() ? fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring")
-                           : "PCIe";
+    s.link = gpu->nvlink()
+                 ? fmt::format("NVLink{} {}", gpu->generation - 5, switch_reduces(row, *gpu) ? "SHARP" : "ring")
+                 : "PCIe";
     s.transfer_s = in_node_s(row, *gpu);
   }
   return s;

@@ -12,13 +12,15 @@ namespace wt {
 /// A row as the model sees it.
 struct CollectiveSample {
   const CollectiveRow* row = nullptr;
-  std::string kind;       ///< "all-reduce", "gather" (and reduce-scatter, broadcast, sendrecv: the same ring), "exchange" (all-to-all)
-  std::string link;       ///< kind of link: "NVLink4 ring", "NVLink4 SHARP", "IB", "EFA"
-  std::string fabric;     ///< over several nodes the text of the file, else empty
+  std::string kind;    ///< "all-reduce", "gather" (and reduce-scatter, broadcast, sendrecv: the same ring), "exchange"
+                       ///< (all-to-all)
+  std::string link;    ///< kind of link: "NVLink4 ring", "NVLink4 SHARP", "IB", "EFA"
+  std::string fabric;  ///< over several nodes the text of the file, else empty
   std::string transport;  ///< over several nodes, with its version
   std::string group;      ///< source, GPU, nodes, GPUs, fabric
   std::string reason;     ///< why nothing can be said of it; empty = it can be used
-  double steps = 1;  ///< that latency grows with: log2 of the nodes for an all-reduce (tree), nodes - 1 else (ring; 1 of a send)
+  double steps =
+      1;  ///< that latency grows with: log2 of the nodes for an all-reduce (tree), nodes - 1 else (ring; 1 of a send)
   double transfer_s = 0;  ///< at the nominal rate of the narrowest resource
   bool python = false;    ///< timed from Python
 

@@ -34,7 +34,8 @@ double moved_share(OpKind kind, std::int64_t ranks) {
 
 CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, std::int64_t ranks) {
   const auto measured = [&](OpKind wanted) {
-    return std::any_of(data.cpu.begin(), data.cpu.end(), [&](const CpuCollective& each) { return each.kind == wanted; });
+    return std::any_of(data.cpu.begin(), data.cpu.end(),
+                       [&](const CpuCollective& each) { return each.kind == wanted; });
   };
   // Of a step's collectives none stands for another; a restore's broadcast brings each rank what a gather would.
   const OpKind source = kind == OpKind::broadcast && !measured(kind) ? OpKind::all_gather : kind;
@@ -56,7 +57,8 @@ CollectivePrice by_cpu(const CollectiveData& data, OpKind kind, double bytes, st
   price.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
   price.relative_spread = nearest->relative_spread;
   price.root = nearest->evidence;
-  price.evidence = nearest->ranks == ranks && source == kind ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
+  price.evidence =
+      nearest->ranks == ranks && source == kind ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
   return price;
 }
 
@@ -175,7 +177,9 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
 
   // The nearest node count by ratio; one node and several are different machines.
   std::int64_t nearest = 0;
-  const auto distance = [&](std::int64_t count) { return std::max(as_double(count) / as_double(nodes), as_double(nodes) / as_double(count)); };
+  const auto distance = [&](std::int64_t count) {
+    return std::max(as_double(count) / as_double(nodes), as_double(nodes) / as_double(count));
+  };
   for (const PoolPoint& p : data.pools)
     if (p.kind == source && (p.nodes > 1) == (nodes > 1) && (nearest == 0 || distance(p.nodes) < distance(nearest)))
       nearest = p.nodes;
@@ -188,7 +192,8 @@ CollectivePrice price_collective(const CollectiveData& data, bool allow_assumed,
 
   // Efficiency follows what one NIC carries: a group with fewer ranks on a node puts more of its buffer on each.
   double size = bytes;
-  if (nodes > 1) size *= (as_double(smallest->ranks) / as_double(smallest->nodes)) / (as_double(ranks) / as_double(nodes));
+  if (nodes > 1)
+    size *= (as_double(smallest->ranks) / as_double(smallest->nodes)) / (as_double(ranks) / as_double(nodes));
   const PoolPoint *below = nullptr, *above = nullptr;  // the nearest sizes; of equal ones the last measured
   for (const PoolPoint& p : data.pools) {
     if (p.kind != source || p.nodes != nearest) continue;

@@ -57,8 +57,8 @@ struct CollectiveData : AllReduceMachine {
 /// 8.4 us): a ring over `ranks` on `nodes` passes ranks - nodes links inside nodes and nodes - 1 between them, which is
 /// 37.8 us for each further node of 8 GPUs. All-reduce over several nodes: (20 + 90 log2 nodes) us, a fit of the
 /// published NVLSTree curve of DGX H100. All-to-all: 11 us on one node and 37 us on two (Vultr HGX B200, smallest
-/// messages), and NCCL's 1 us of network overhead for each further rank elsewhere. A message from one rank to another: 9.3
-/// us inside a node, 14.5 us between nodes (the same source's send and receive).
+/// messages), and NCCL's 1 us of network overhead for each further rank elsewhere. A message from one rank to
+/// another: 9.3 us inside a node, 14.5 us between nodes (the same source's send and receive).
 double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
 /// The same, of an all-reduce with the algorithm that this machine's large ones take on these nodes: trees between
@@ -66,9 +66,9 @@ double nccl_latency_s(OpKind kind, std::int64_t ranks, std::int64_t nodes);
 double latency_s(const AllReduceMachine& machine, OpKind kind, std::int64_t ranks, std::int64_t nodes);
 
 /// Bytes that pass the tightest pool for one GPU: its NVLink on one node, its share of the node's NICs on several.
-/// Rings move (n-1)/n of the buffer across every node boundary (all-reduce twice that, a broadcast all of it), spread over
-/// the node's GPUs in the group; all-to-all sends what is not for this node. This is the bus bandwidth's byte count; what an all-reduce
-/// really moves follows its algorithm (all_reduce_ports).
+/// Rings move (n-1)/n of the buffer across every node boundary (all-reduce twice that, a broadcast all of it), spread
+/// over the node's GPUs in the group; all-to-all sends what is not for this node. This is the bus bandwidth's byte
+/// count; what an all-reduce really moves follows its algorithm (all_reduce_ports).
 double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
 
 /// Seconds that these bytes take at least: NVLink at its nominal rate, NICs at 0.97 of theirs; of an all-reduce with

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/program/program.hpp"
 #include "sim/cost/collectives/collective_fit.hpp"
 #include "sim/measurements/run_rows.hpp"
+#include "sim/program/program.hpp"
 
 namespace wt {
 

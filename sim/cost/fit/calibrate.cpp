@@ -74,7 +74,8 @@ std::vector<Sample> pooled(const std::vector<Profile>& profiles) {
     }
   for (Sample& sample : out)
     if (Measurement& m = sample.measurement; !sample.joins.empty())
-      m.evidence.source = fmt::format("{} samples in {} profiles, the first: {}", m.samples.size(), sample.joins.size() + 1, m.evidence.source);
+      m.evidence.source = fmt::format("{} samples in {} profiles, the first: {}", m.samples.size(),
+                                      sample.joins.size() + 1, m.evidence.source);
   return out;
 }
 
@@ -106,24 +107,29 @@ void calibrate_crowding(const std::vector<Sample>& samples, Calibration& out) {
     const std::int64_t ranks = shape_value(m, "ranks");
     const auto together = m.counters.find("issuing_thread_cpu_s"), alone = m.counters.find("alone_cpu_s");
     if (ranks < 2 || together == m.counters.end() || alone == m.counters.end() || !(alone->second > 0))
-      throw_error(Code::usage,
-                  "profile, measurement '{}': found {} ranks and {} counters, allowed at least 2 ranks and the counters "
-                  "issuing_thread_cpu_s and alone_cpu_s (above 0); run 'windtunnel bench collectives' again",
-                  m.name(), ranks, m.counters.size());
+      throw_error(
+          Code::usage,
+          "profile, measurement '{}': found {} ranks and {} counters, allowed at least 2 ranks and the counters "
+          "issuing_thread_cpu_s and alone_cpu_s (above 0); run 'windtunnel bench collectives' again",
+          m.name(), ranks, m.counters.size());
     const double ratio = std::max(1.0, together->second / alone->second);
     out.data.crowding[ranks] = ratio;
-    out.notes.push_back(fmt::format("computation takes {:.1f} % longer where {} ranks share the cores", 100 * (ratio - 1), ranks));
+    out.notes.push_back(
+        fmt::format("computation takes {:.1f} % longer where {} ranks share the cores", 100 * (ratio - 1), ranks));
   }
 }
 
-/// Of products that a suite timed alone and beside a collective ("gemm_beside_all_gather"): the share of their rate that they
-/// lose, median and the middle 80 %. None where nothing was measured so, or in ranks that share cores with the transport.
+/// Of products that a suite timed alone and beside a collective ("gemm_beside_all_gather"): the share of their rate
+/// that they lose, median and the middle 80 %. None where nothing was measured so, or in ranks that share cores with
+/// the transport.
 std::optional<CommunicationSlowdown> measured_slowdown(const std::vector<Sample>& samples) {
   std::vector<double> lost;
   for (const Sample& sample : samples) {
     const auto& counters = sample.measurement.counters;
     const auto alone = counters.find("gemm_alone_s"), beside = counters.find("gemm_beside_s");
-    if (alone == counters.end() || beside == counters.end() || !(beside->second > 0) || sample.measurement.clock != "device") continue;
+    if (alone == counters.end() || beside == counters.end() || !(beside->second > 0) ||
+        sample.measurement.clock != "device")
+      continue;
     lost.push_back(std::clamp(1 - alone->second / beside->second, 0.0, 0.99));
   }
   if (lost.empty()) return std::nullopt;
@@ -142,8 +148,10 @@ bool is_of_machine(const std::string& kernel) {
 /// Half of a product's backward pass, timed apart (bench/suites/staircase.hpp).
 bool is_backward_product(const std::string& kernel) { return kernel == "gemm_rows" || kernel == "gemm_weight"; }
 
-/// The gradients of rows and weight of one shape as the backward pass that they make up, where that was not measured itself.
-void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& items, std::vector<std::string>& notes) {
+/// The gradients of rows and weight of one shape as the backward pass that they make up, where that was not measured
+/// itself.
+void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& items,
+                         std::vector<std::string>& notes) {
   std::set<std::string> known;
   for (const Sample& item : items) known.insert(item.measurement.name());
   std::map<std::string, Sample> halves;  // by the name of the whole
@@ -166,7 +174,8 @@ void add_backward_passes(const std::vector<Sample>& apart, std::vector<Sample>& 
                   std::max(m.evidence.root_kind(), other.evidence.root_kind())};
     items.push_back(std::move(whole));
   }
-  if (!halves.empty()) notes.push_back(fmt::format("left out: {} gradient(s) of products, of rows or weight alone", halves.size()));
+  if (!halves.empty())
+    notes.push_back(fmt::format("left out: {} gradient(s) of products, of rows or weight alone", halves.size()));
 }
 
 }  // namespace
@@ -189,7 +198,10 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
     }
   }
   if (throttled > 0)
-    work.notes.push_back(fmt::format("{} measurement(s) were taken on a throttled device, which this model takes for its usual speed; measure them again", throttled));
+    work.notes.push_back(
+        fmt::format("{} measurement(s) were taken on a throttled device, which this model takes for its usual speed; "
+                    "measure them again",
+                    throttled));
   const auto processors = work.data.fingerprint.find("multiprocessors");
   if (!work.data.synchronous_host && processors != work.data.fingerprint.end())
     work.data.multiprocessors = std::atoll(processors->second.c_str());
@@ -223,7 +235,11 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
           Code::usage,
           "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
           sample.measurement.name(), sample.measurement.unit);
-    (op ? ops : collective ? collectives : is_backward_product(kernel) ? backward_products : items).push_back(std::move(sample));
+    (op                            ? ops
+     : collective                  ? collectives
+     : is_backward_product(kernel) ? backward_products
+                                   : items)
+        .push_back(std::move(sample));
   }
   for (const auto& [kernel, count] : left_out)
     work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
@@ -238,7 +254,8 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   if (work.data.synchronous_host) calibrate_crowding(crowded, work);
   calibrate_ops(ops, work);
   calibrate_collectives(collectives, work);
-  if (!work.data.synchronous_host) work.data.communication_slowdown = measured_slowdown(besides).value_or(published_slowdown());
+  if (!work.data.synchronous_host)
+    work.data.communication_slowdown = measured_slowdown(besides).value_or(published_slowdown());
   return {MachineModel(std::move(work.data)), std::move(work.residuals), std::move(work.notes)};
 }
 

@@ -1,12 +1,15 @@
 // Calibration: profiles in, machine model out, with what is left over said class by class. Three kinds of measurements:
-//   items        kernel = a work item's name, shape = WorkItem::shape, dtype fp32 | bf16 | fp16 (fp16 speaks for bf16 and
+//   items        kernel = a work item's name, shape = WorkItem::shape, dtype fp32 | bf16 | fp16 (fp16 speaks for bf16
+//   and
 //                is marked derived: the tensor cores run both at one rate)
-//   op traces    kernel = "op:attention.fwd" and so on: what ops of a training run took, with the run's shape; gives each
+//   op traces    kernel = "op:attention.fwd" and so on: what ops of a training run took, with the run's shape; gives
+//   each
 //                op a factor over what its items predict, and an overhead where runs of several sizes are there
 //   collectives  kernel = all_gather | reduce_scatter | all_reduce | all_to_all | broadcast | send_recv, shape bytes,
 //                ranks, nodes (groups > 1 at a time: by CPU they share the host's cores, on GPUs they are left out)
 //   step_computation  of so many ranks at once and of one alone: by how much computation is slower on shared cores
-//   gemm_beside_all_gather and so on: products alone and beside a collective; on GPUs what communication takes from them
+//   gemm_beside_all_gather and so on: products alone and beside a collective; on GPUs what communication takes from
+//   them
 // A suite's other kernels are left out and counted in the notes.
 #pragma once
 #include <string>

@@ -94,7 +94,7 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
     const double per_node = static_cast<double>(ranks * groups_of(m)) / static_cast<double>(nodes);
     const double cores = fingerprint_number(*sample.profile, "cores");
     groups[{kind_of(m), ranks}].push_back({static_cast<double>(shape_value(m, "bytes")), m.median(), cpu->second,
-                                                  std::max(1.0, per_node / cores), m.evidence.kind});
+                                           std::max(1.0, per_node / cores), m.evidence.kind});
   }
   for (const auto& [key, points] : groups) {
     CpuCollective fit = fit_cpu(key.first, key.second, points);

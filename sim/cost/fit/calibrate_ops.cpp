@@ -4,8 +4,8 @@
 #include <map>
 #include <optional>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/recompute_mask.hpp"
+#include "configs/spec/support/error.hpp"
 #include "sim/cost/fit/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/program/build/build.hpp"
@@ -82,7 +82,9 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
   layout.replicate = value("replicate"), layout.shard = value("shard"), layout.expert = value("expert_ranks");
   layout.microbatch = value("microbatch");
   const auto again = m.shape.find("recompute");  // of the op's layer; traces older than that know the whole block
-  layout.recompute = recompute_of_mask(again != m.shape.end() ? again->second : key.direction == Direction::recompute ? 1 : 0);
+  layout.recompute = recompute_of_mask(again != m.shape.end()                  ? again->second
+                                       : key.direction == Direction::recompute ? 1
+                                                                               : 0);
   ProgramOptions options;
   options.seq = value("seq");
   options.precision = m.dtype == "bf16" ? Precision::bf16 : Precision::fp32;
@@ -93,15 +95,16 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
           std::any_of(op->work.begin(), op->work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; })};
 }
 
-/// Relative standard deviation of one call to the next, from the differences of neighbours (von Neumann 1941): slow phases of the
-/// machine meet all ranks alike and do not count, nor what lies between two profiles. Without the calls that the mean leaves
-/// out it is some 6 % low where times are normal.
+/// Relative standard deviation of one call to the next, from the differences of neighbours (von Neumann 1941): slow
+/// phases of the machine meet all ranks alike and do not count, nor what lies between two profiles. Without the calls
+/// that the mean leaves out it is some 6 % low where times are normal.
 double variation(const std::vector<double>& samples, const std::vector<std::size_t>& joins) {
   const auto [least, most] = trimmed_range(samples, kStalled);
   const auto usual = [least = least, most = most](double seconds) { return least <= seconds && seconds <= most; };
   double squares = 0, differences = 0;
   for (std::size_t i = 1; i < samples.size(); ++i) {
-    if (!usual(samples[i]) || !usual(samples[i - 1]) || std::find(joins.begin(), joins.end(), i) != joins.end()) continue;
+    if (!usual(samples[i]) || !usual(samples[i - 1]) || std::find(joins.begin(), joins.end(), i) != joins.end())
+      continue;
     squares += std::pow(samples[i] - samples[i - 1], 2) / 2, ++differences;
   }
   return differences > 0 ? std::sqrt(squares / differences) / trimmed_mean(samples, kStalled) : 0;
@@ -154,9 +157,11 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
       const auto sharing = m.shape.find("host_ranks");
       const double crowding = sharing == m.shape.end() ? 1 : model.crowding(sharing->second);
       const TracedItems items = items_of(m, key, model);
-      Trace trace{items.seconds, trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind, m.evidence.source};
+      Trace trace{items.seconds, trimmed_mean(m.samples, kStalled) / crowding, m.samples, m.evidence.kind,
+                  m.evidence.source};
       for (double& seconds : trace.samples) seconds /= crowding;
-      if (const double all_s = trace.seconds * static_cast<double>(m.samples.size()); !items.routed && m.samples.size() > sample.joins.size() + 1)
+      if (const double all_s = trace.seconds * static_cast<double>(m.samples.size());
+          !items.routed && m.samples.size() > sample.joins.size() + 1)
         varied_s += all_s * variation(m.samples, sample.joins), varying_s += all_s;
       traces[key].push_back(std::move(trace));
     } catch (const Error& error) {
@@ -166,7 +171,8 @@ void calibrate_ops(const std::vector<Sample>& samples, Calibration& out) {
   }
   if (varying_s > 0) {
     out.data.variation = varied_s / varying_s;
-    if (out.data.synchronous_host) out.notes.push_back(fmt::format("ops vary by {:.1f} % from call to call", 100 * out.data.variation));
+    if (out.data.synchronous_host)
+      out.notes.push_back(fmt::format("ops vary by {:.1f} % from call to call", 100 * out.data.variation));
   }
   for (const auto& [key, why] : failed)
     out.notes.push_back(fmt::format("left out: {} trace(s) of op {}; the first: {}", why.first, key, why.second));

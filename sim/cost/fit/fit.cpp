@@ -100,7 +100,8 @@ std::pair<double, double> trimmed_range(std::vector<double> values, double share
 double trimmed_mean(std::vector<double> values, double share) {
   const auto cut = static_cast<std::ptrdiff_t>(trimmed_away(values, share));
   std::sort(values.begin(), values.end());
-  return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) / static_cast<double>(std::ssize(values) - 2 * cut);
+  return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) /
+         static_cast<double>(std::ssize(values) - 2 * cut);
 }
 
 }  // namespace wt

@@ -19,8 +19,8 @@ double relative_residual(const std::vector<std::vector<double>>& features, const
 
 /// Quantile of unsorted values, linear between order statistics. Throws Error{usage} without values.
 double quantile(std::vector<double> values, double q);
-/// Least and largest of the values that remain when this share, at most 0.2, is taken away at either end: whole values, rounded up,
-/// of fewer than five none. Throws Error{usage} without values.
+/// Least and largest of the values that remain when this share, at most 0.2, is taken away at either end: whole values,
+/// rounded up, of fewer than five none. Throws Error{usage} without values.
 std::pair<double, double> trimmed_range(std::vector<double> values, double share);
 /// Mean of these values.
 double trimmed_mean(std::vector<double> values, double share);

@@ -7,14 +7,14 @@ namespace wt {
 namespace {
 
 // Chosen on the published rates of attention in configs/measurements/kernel_rates.csv and the dense FSDP runs of
-// training_runs.csv together: two thirds or four thirds of each change the mean errors by less than a point, none of the
-// three adds 7 points to that of the rates.
+// training_runs.csv together: two thirds or four thirds of each change the mean errors by less than a point, none of
+// the three adds 7 points to that of the rates.
 constexpr double kSoftmaxWidth = 16, kStartupKeys = 192, kMaskedKeys = 64;
 // Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and
 // out), dropped (in, mask, out), and read by the second product.
 constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
 constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
-constexpr double kRowsTile = 128;  // queries of a thread block, in all of these libraries
+constexpr double kRowsTile = 128;      // queries of a thread block, in all of these libraries
 
 }  // namespace
 
@@ -35,8 +35,8 @@ double attention_time_s(const KernelRow& attention, double relative_rate, const 
   const double keys = (attention.causal ? attention.k - attention.m / 2 + kMaskedKeys : attention.k) + kStartupKeys;
   const double blocks = attention.groups * std::ceil(attention.m / kRowsTile) / static_cast<double>(gpu.processors);
   const double idle = std::max(1.0, 1 / blocks);  // fewer tiles of rows than processors
-  return 4 * attention.groups * attention.m * keys * (attention.n + kSoftmaxWidth) / (relative_rate * gpu.flops) * idle *
-         (attention.op == "attention_backward" ? 2.5 : 1);
+  return 4 * attention.groups * attention.m * keys * (attention.n + kSoftmaxWidth) / (relative_rate * gpu.flops) *
+         idle * (attention.op == "attention_backward" ? 2.5 : 1);
 }
 
 double attention_time_s(const WorkItem& attention, const DataSheet& gpu) {
@@ -52,7 +52,8 @@ double attention_time_s(const WorkItem& attention, const DataSheet& gpu) {
 UnfusedAttention unfused_attention(const WorkItem& attention, const DataSheet& gpu) {
   const double passes = attention.pass == Pass::forward ? 1 : 2;
   const double forward_flops = attention.flops(0) / (attention.pass == Pass::forward ? 1 : 2.5);
-  const double scores = attention.rows.at(0) * static_cast<double>(attention.dims[0] * attention.dims[0] * attention.dims[1]);
+  const double scores =
+      attention.rows.at(0) * static_cast<double>(attention.dims[0] * attention.dims[0] * attention.dims[1]);
   return {2 * forward_flops * passes / (kLibraryShare * gpu.flops), scores * kScoreBytes * passes / gpu.memory_Bps};
 }
 

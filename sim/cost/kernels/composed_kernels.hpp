@@ -1,8 +1,8 @@
 // Times of kernels made of several products, by their shapes alone: what a library makes of it is libraries.hpp.
 #pragma once
-#include "sim/program/work_item.hpp"
-#include "sim/measurements/kernel_rows.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
+#include "sim/measurements/kernel_rows.hpp"
+#include "sim/program/work_item.hpp"
 
 namespace wt {
 
@@ -11,9 +11,9 @@ namespace wt {
 double experts_time_s(const KernelRow& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
                       const WaveConstants& constants);
 
-/// Attention at the tensor cores' full rate: for each query the keys that its tile of rows meets (with a causal mask half
-/// of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a score
-/// as kSoftmaxWidth more of the head's width.
+/// Attention at the tensor cores' full rate: for each query the keys that its tile of rows meets (with a causal mask
+/// half of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a
+/// score as kSoftmaxWidth more of the head's width.
 double attention_time_s(const KernelRow& attention, double relative_rate, const DataSheet& gpu);
 /// Of a step program's item, in a 16-bit type.
 double attention_time_s(const WorkItem& attention, const DataSheet& gpu);

@@ -40,14 +40,16 @@ double GpuTimes::product_s(double m, double n, double k, double relative_rate, c
   return times_[key] = wave_time_s({m, n, k, relative_rate, bytes}, gpu, nearest.constants);
 }
 
-double GpuTimes::products_s(const WorkItem& item, const BoundRows& rows, double relative_rate, const DataSheet& gpu) const {
+double GpuTimes::products_s(const WorkItem& item, const BoundRows& rows, double relative_rate,
+                            const DataSheet& gpu) const {
   const double n = static_cast<double>(item.dims[0]), k = static_cast<double>(item.dims[1]);
   const double groups = item.kernel == Kernel::grouped_gemm ? static_cast<double>(item.dims[2]) : 1;
   const double m = std::max(1.0, std::round(item.rows.at(rows.sum) / groups));
   if (item.precision == Precision::fp32) relative_rate = 0.5;  // TF32 products of fp32 tensors
   const auto one_s = [&](double group) {
-    return item.pass == Pass::forward ? product_s(group, n, k, relative_rate, gpu)
-                                      : product_s(group, k, n, relative_rate, gpu) + product_s(n, k, group, relative_rate, gpu);
+    return item.pass == Pass::forward
+               ? product_s(group, n, k, relative_rate, gpu)
+               : product_s(group, k, n, relative_rate, gpu) + product_s(n, k, group, relative_rate, gpu);
   };
   const double equal_s = groups * one_s(m);
   if (!rows.spread_over(item)) return equal_s;

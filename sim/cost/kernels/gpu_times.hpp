@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "configs/spec/data_sheet.hpp"
+#include "sim/cost/kernels/wave_model.hpp"
 #include "sim/cost/op_cost.hpp"
 #include "sim/measurements/kernel_rows.hpp"
-#include "sim/cost/kernels/wave_model.hpp"
 
 namespace wt {
 

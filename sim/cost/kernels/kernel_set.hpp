@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "configs/spec/data_sheet.hpp"
-#include "sim/measurements/kernel_rows.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
+#include "sim/measurements/kernel_rows.hpp"
 
 namespace wt {
 
 struct KernelSample {
   const KernelRow* row = nullptr;
   DataSheet gpu;
-  Product product;     ///< of a gemm, or one of a grouped one's
-  double bytes = 0;    ///< that a memory-bound kernel moves
+  Product product;   ///< of a gemm, or one of a grouped one's
+  double bytes = 0;  ///< that a memory-bound kernel moves
   /// What is left out together: GPU, op, n and k; of a named library's memory-bound kernels also the library, of
   /// attention GPU, source and pass.
   std::string group;

@@ -1,6 +1,6 @@
 // Kernels of which people publish rates by the library: one factor a library on what the shape says, found without the
-// group in question. Rows on this very GPU count, else those of its generation, whose libraries are the same, on processors
-// about as fast: beside slow tensor cores (H20) everything else weighs less.
+// group in question. Rows on this very GPU count, else those of its generation, whose libraries are the same, on
+// processors about as fast: beside slow tensor cores (H20) everything else weighs less.
 #pragma once
 #include <map>
 #include <optional>

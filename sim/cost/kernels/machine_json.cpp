@@ -46,8 +46,8 @@ template <typename Enum>
 constexpr int up_to(Enum last) {
   return static_cast<int>(last) + 1;
 }
-constexpr int kKernels = up_to(Kernel::bias), kPasses = 2, kPrecisions = 2, kEvidences = 4, kActions = up_to(Action::reduce_loss),
-              kGroups = up_to(Group::router_bias), kKinds = up_to(OpKind::send);
+constexpr int kKernels = up_to(Kernel::bias), kPasses = 2, kPrecisions = 2, kEvidences = 4,
+              kActions = up_to(Action::reduce_loss), kGroups = up_to(Group::router_bias), kKinds = up_to(OpKind::send);
 const char* const kDirections[] = {"fwd", "rec", "bwd"};
 
 Direction direction_of(const JsonReader& in) {
@@ -335,7 +335,8 @@ MachineData machine_from_json(const json& document, const std::string& origin) {
   reader.fits(data);
   reader.ops(data);
   reader.collectives(data.collectives);
-  if (in.has("communication_slowdown")) data.communication_slowdown = reader.slowdown();  // not in files made before it was known
+  if (in.has("communication_slowdown"))
+    data.communication_slowdown = reader.slowdown();       // not in files made before it was known
   if (in.has("crowding")) reader.crowding(data.crowding);  // likewise
   if (in.has("variation")) data.variation = in.at("variation").non_negative();
   return data;

@@ -28,8 +28,8 @@ double launches(const WorkItem& item) {
   return item.kernel == Kernel::grouped_gemm ? static_cast<double>(std::max<std::int64_t>(1, item.dims[2])) : 1.0;
 }
 
-/// The same product of as many rows as the tiles have that its groups fill. Of the two backward products one has the rows
-/// inside its sums, where nothing is rounded up.
+/// The same product of as many rows as the tiles have that its groups fill. Of the two backward products one has the
+/// rows inside its sums, where nothing is rounded up.
 WorkItem in_whole_tiles(WorkItem item, const BoundRows& rows, double tile) {
   double filled = 0;
   for (const double each : rows.by_expert) filled += tile * std::ceil(each / tile);
@@ -115,10 +115,14 @@ namespace {
 /// A kernel that moves bytes in the same pattern, for one that was not measured here.
 std::optional<Kernel> stand_in(Kernel kernel) {
   switch (kernel) {
-    case Kernel::layernorm: return Kernel::rmsnorm;
-    case Kernel::gelu: return Kernel::swiglu;
-    case Kernel::bias: return Kernel::add;
-    default: return std::nullopt;
+    case Kernel::layernorm:
+      return Kernel::rmsnorm;
+    case Kernel::gelu:
+      return Kernel::swiglu;
+    case Kernel::bias:
+      return Kernel::add;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -158,7 +162,8 @@ std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, s
   const auto near = at_least(points, count);
   if (near != points.end() && std::abs(near->rows - count) < 0.5) {
     if (source) *source = near->source;
-    return Price{near->seconds, near->low_s, near->high_s, Lookup::exact, near->evidence, only(near->root.value_or(near->evidence), near->seconds)};
+    return Price{near->seconds, near->low_s,    near->high_s,
+                 Lookup::exact, near->evidence, only(near->root.value_or(near->evidence), near->seconds)};
   }
 
   const auto fit = data_.fits.find({item.kernel, item.pass, item.precision});
@@ -166,7 +171,8 @@ std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, s
   const double high = fit == data_.fits.end() ? kDerivedHigh : fit->second.table_high_ratio;
   const auto answer = [&](double seconds, const TimePoint& from) {
     if (source) *source = fmt::format("{}; from {:.0f} rows", from.source, from.rows);
-    return Price{seconds, seconds * low, seconds * high, Lookup::staircase, from.evidence, only(from.root.value_or(from.evidence), seconds)};
+    return Price{seconds,           seconds * low, seconds * high,
+                 Lookup::staircase, from.evidence, only(from.root.value_or(from.evidence), seconds)};
   };
   const double tile = tile_of(data_, item.kernel);
   if (const auto seconds = staircase_seconds(points, count, tile))
@@ -198,8 +204,9 @@ std::optional<Price> MachineModel::from_forward(const WorkItem& item, double row
     const std::int64_t inner = std::max<std::int64_t>(1, std::llround(share));
     std::string input_source, weight_source;
     const auto input = known(product(item, m, {k, n, groups, unused}), 0, source ? &input_source : nullptr);
-    const auto weight = known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0,
-                              source ? &weight_source : nullptr);
+    const auto weight =
+        known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0,
+              source ? &weight_source : nullptr);
     if (!input || !weight) return std::nullopt;
     Price sum = *input;
     sum += *weight;
@@ -262,8 +269,8 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
 
 Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
   Price out = price(item, rows.sum, nullptr);
-  // What follows from measurements of this machine was measured over a router's rows; published times are of equal groups of
-  // whole tiles.
+  // What follows from measurements of this machine was measured over a router's rows; published times are of equal
+  // groups of whole tiles.
   const bool routed = out.shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
   if (!(out.seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
   const Price filled = price(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr);

@@ -50,8 +50,7 @@ ExpertLoads expert_loads(const RunRow& run) {
   if (!has(run.routing, "natural|dropless")) {
     // moe_pad_expert_input_to_capacity with a moe_expert_capacity_factor of 1: NVIDIA/dgxc-benchmarking
     // grok1/grok1_314b.yaml; MegatronTokenDropCallback of NVIDIA/NeMo's performance recipes (mixtral_8x7b.py).
-    if (trained_by_nemo(run.framework))
-      return {"", 1, "experts filled to a capacity of 1, as NeMo's recipes do"};
+    if (trained_by_nemo(run.framework)) return {"", 1, "experts filled to a capacity of 1, as NeMo's recipes do"};
     // moe_router_force_load_balancing: Megatron-Bridge docs/performance-summary.md, footnote.
     if (has(run.framework, "Megatron-Bridge")) return {"", 1, "balance forced, as Megatron-Bridge's recipes do"};
   }

@@ -9,8 +9,8 @@ namespace wt {
 
 struct ExpertLoads {
   std::string histogram;  ///< as read_routing() names it; empty = even
-  double fullest = 1;   ///< rows of the fullest rank over the mean one's, mean over layers
-  std::string assumed;  ///< what the source does not say, in words; empty = nothing
+  double fullest = 1;     ///< rows of the fullest rank over the mean one's, mean over layers
+  std::string assumed;    ///< what the source does not say, in words; empty = nothing
 };
 
 /// Even where the source says forced balance, and where its framework's recipes make it so; otherwise the model's own

@@ -111,7 +111,8 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
   CollectivePrice out{.latency_s = 0, .evidence = Evidence::derived, .root = stack_.evidence};
   if (ranks <= 1 || bytes <= 0) return out;
   const bool message = kind == OpKind::send || kind == OpKind::receive;
-  // As if all nodes had as many: what an uneven spread costs is the replay's business, which loads each node by its own.
+  // As if all nodes had as many: what an uneven spread costs is the replay's business, which loads each node by its
+  // own.
   const std::int64_t in_node = (ranks + nodes - 1) / nodes;
   const RunFabric::Group group = {in_node * nodes, in_node};
   // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.

@@ -24,7 +24,8 @@ struct StackConstants {
 
 class StackCost : public OpCost {
  public:
-  /// Every kind of the cluster's nodes. Fits everything of the reference (two seconds). Throws Error{usage} where the cluster's GPU has no data sheet.
+  /// Every kind of the cluster's nodes. Fits everything of the reference (two seconds). Throws Error{usage} where the
+  /// cluster's GPU has no data sheet.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference);
   /// `run`: the GPU and interconnect, as a published run names them.
   StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const GpuTimes> gpu,
@@ -38,7 +39,9 @@ class StackCost : public OpCost {
   bool synchronous_host() const override { return false; }
   CommunicationSlowdown communication_slowdown() const override { return published_slowdown(); }
   bool separate_reduce_group() const override { return stack_.separate_reduce_group; }
-  const OpCost& on(std::size_t kind) const override { return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1); }
+  const OpCost& on(std::size_t kind) const override {
+    return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1);
+  }
 
  private:
   Price price(double seconds) const;
@@ -50,7 +53,7 @@ class StackCost : public OpCost {
   std::shared_ptr<const GpuTimes> gpu_;
   std::shared_ptr<const RunFabric> fabric_;
   DataSheet sheet_;
-  double rate_ = 1;  ///< of products in the layers
+  double rate_ = 1;                                       ///< of products in the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
 };
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/evenly.hpp"
+#include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/least_squares.hpp"
 
 namespace wt {
@@ -77,10 +77,9 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
                       work.ends.tensor_s * k[C::network] * k[C::tensor];
   // The first and last stage have embedding and output projection beside their layers, or in place of some.
   const double layer = stage / work.stage_layers, all = layer * work.layers + ends;
-  const double fullest =
-      traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9))
-      : work.ends_as_layers  ? std::max({stage, ends, all / work.stages})
-                             : stage + ends;
+  const double fullest = traits.balanced_stages ? std::max(ends, layer * std::ceil(all / layer / work.stages - 1e-9))
+                         : work.ends_as_layers  ? std::max({stage, ends, all / work.stages})
+                                                : stage + ends;
   // Of one microbatch, cut into chunks: what fills and drains the pipeline (Narayanan et al. 2021).
   const double fill = std::max(0.0, all - fullest) / work.chunks / work.microbatches;
   const double hops = 1 + (work.stages - 1) / work.chunks / work.microbatches;
@@ -137,7 +136,8 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
         if (own[i] >= 0) out[rows + at + own[i]] = p[at + own[i]] / kKnown[i].stack_spread;
     for (const auto& [name, at] : gpu_at) out[rows + at] = p[at] / kGpuSpread;
   };
-  // From the typical constants, not from a fit to more steps: what was left out must have no say in which minimum is found.
+  // From the typical constants, not from a fit to more steps: what was left out must have no say in which minimum is
+  // found.
   const Eigen::VectorXd p = least_squares(residuals, rows + next, Eigen::VectorXd::Zero(next));
 
   for (std::size_t i = 0; i < kStepConstants; ++i)

@@ -81,20 +81,22 @@ class StepModel {
   /// A stack's fitted factors on the typical one's constants, by name of kStackFactors; 1 of a stack never measured.
   std::map<std::string, double> factors(const std::string& stack) const;
   std::vector<std::string> stacks() const;  ///< that were measured
-  /// 10th and 90th percentile of measured over predicted. Of a stack and GPU that were measured: of the stack's steps. Of
-  /// others: of all steps, predicted as if their own stack, or GPU, had no factors.
+  /// 10th and 90th percentile of measured over predicted. Of a stack and GPU that were measured: of the stack's steps.
+  /// Of others: of all steps, predicted as if their own stack, or GPU, had no factors.
   std::pair<double, double> ratios(const StepTraits& traits) const;
 
  private:
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
-  std::map<std::string, Logs> stacks_;               ///< logarithms of factors
-  std::map<std::string, double> gpus_;               ///< of the factor on products
+  std::map<std::string, Logs> stacks_;  ///< logarithms of factors
+  std::map<std::string, double> gpus_;  ///< of the factor on products
   struct Left {
     std::string stack;
     std::array<double, 4> ratios{};  ///< measured over predicted, by unknown()
   };
-  std::size_t unknown(const StepTraits& traits) const { return (knows_stack(traits.stack) ? 0 : 1) + (knows_gpu(traits.gpu) ? 0 : 2); }
+  std::size_t unknown(const StepTraits& traits) const {
+    return (knows_stack(traits.stack) ? 0 : 1) + (knows_gpu(traits.gpu) ? 0 : 2);
+  }
   std::vector<Left> left_;
 };
 

@@ -7,9 +7,9 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/program/mesh.hpp"
 #include "sim/cost/kernels/composed_kernels.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/program/mesh.hpp"
 
 namespace wt {
 namespace {
@@ -120,7 +120,8 @@ class Sums {
     double bytes = op.collective.bytes.at(rows_) / (exchange ? 1 : static_cast<double>(run_.tp));
     bytes *= share_sent(run_, group);
     PhaseWork& p = phase(op);
-    (run_.exchange_overlapped ? p.gather_s : p.exchange_s) += times * fabric_.seconds(OpKind::all_to_all, bytes, group, run_);
+    (run_.exchange_overlapped ? p.gather_s : p.exchange_s) +=
+        times * fabric_.seconds(OpKind::all_to_all, bytes, group, run_);
     return true;
   }
 
@@ -162,7 +163,8 @@ Layout layout_of(const RunRow& run) {
 }
 
 bool at_ends(const Op& op) {
-  return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed || op.action == Action::head_loss;
+  return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
+         op.action == Action::head_loss;
 }
 
 double share_sent(const RunRow& run, const RunFabric::Group& group) {

@@ -1,5 +1,5 @@
-// Context parallelism of a block: keys and values of whole sequences, gathered before attention or passed round a ring while
-// it works; and attention's core computed again.
+// Context parallelism of a block: keys and values of whole sequences, gathered before attention or passed round a ring
+// while it works; and attention's core computed again.
 #include "sim/program/build/block_ops.hpp"
 
 namespace wt {
@@ -10,7 +10,8 @@ Op BlockOps::gather_kv(Direction direction) const {
   o.waits = {{"project" + suffix(direction)}};
   o.allocates = {{"kv.gathered", fixed(sizes_.kv_held)}};
   o.frees = {{"kv"}};
-  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
+  if (options_.transport_scratch)
+    o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
   return o;
 }
 
@@ -20,12 +21,13 @@ Op BlockOps::reduce_kv() const {
   o.waits = {{"attn.bwd"}};
   o.allocates = {{"gkv", fixed(sizes_.kv)}};
   o.frees = {{"gkv.gathered"}};
-  if (options_.transport_scratch) o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
+  if (options_.transport_scratch)
+    o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
   return o;
 }
 
-/// The ring's messages are a gather's: each rank's keys and values pass every hop but one. In backward they go round once
-/// more, and their gradients with them.
+/// The ring's messages are a gather's: each rank's keys and values pass every hop but one. In backward they go round
+/// once more, and their gradients with them.
 void BlockOps::add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const {
   Op gather = gather_kv(Direction::backward), reduce = reduce_kv();
   gather.waits = reduce.waits = waits;

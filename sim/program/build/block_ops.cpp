@@ -12,7 +12,9 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
   const Amount tokens = fixed(sizes_.tokens);
   const std::int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
   std::vector<WorkItem> work;
-  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
+  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) {
+    work.push_back(item(kernel, direction, rows, dims));
+  };
   const auto norm = [&](double rows, std::int64_t width) { add(Kernel::rmsnorm, fixed(rows), {width}); };
   if (!tensor()) add(norm_kernel(), tokens, {m.d_model});
   if (a.mla.on()) {
@@ -42,7 +44,9 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   const Amount tokens = fixed(sizes_.tokens);
   std::vector<WorkItem> work;
   if (!cut()) work = projection_work(direction);
-  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
+  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) {
+    work.push_back(item(kernel, direction, rows, dims));
+  };
   if (cut()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
   work.push_back(core_work(direction));
   add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
@@ -61,12 +65,15 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.own_tokens);
   std::vector<WorkItem> work;
-  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) { work.push_back(item(kernel, direction, rows, dims)); };
+  const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) {
+    work.push_back(item(kernel, direction, rows, dims));
+  };
   if (m.attention.bias == AttentionSpec::Bias::all) add(Kernel::bias, tokens, {m.d_model});
   add(Kernel::add, tokens, {m.d_model});
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});
   if (!moe()) return work;
-  work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward, Precision::fp32, tokens, {m.experts, m.d_model}));
+  work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward,
+                           Precision::fp32, tokens, {m.experts, m.d_model}));
   add(Kernel::router, tokens, {m.experts, m.top_k});
   add(Kernel::permute, fixed(sizes_.own_tokens * as_double(m.top_k)), {m.d_model});
   return work;
@@ -81,11 +88,17 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   o.work = attention_work(direction);
   if (direction == Direction::backward) {
     if (again.norm && !tensor())
-      for (int norm = 0; norm < 2; ++norm) o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {m.d_model}));
-    o.waits = {{remote() ? "dispatch.bwd" : moe() ? "experts.bwd" : "ffn.bwd"}, {unshard_name(Group::dense, direction)}};
+      for (int norm = 0; norm < 2; ++norm)
+        o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {m.d_model}));
+    o.waits = {{remote() ? "dispatch.bwd"
+                : moe()  ? "experts.bwd"
+                         : "ffn.bwd"},
+               {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
-    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
-    o.frees = {{"attn.saved"}, {"routing"}, {"row.orders"}, {remote() ? "gy" : sequence() ? "gre.own" : "gre"}, {"gffn"}, {"ffn.input"}, {"gx", 1}};
+    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) +
+                         sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
+    o.frees = {{"attn.saved"}, {"routing"},   {"row.orders"}, {remote() ? "gy" : sequence() ? "gre.own" : "gre"},
+               {"gffn"},       {"ffn.input"}, {"gx", 1}};
     if (again.core) o.frees.push_back({"core"});
     if (cut()) {
       o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_held)}, {"gresidual", fixed(sizes_.x)}};
@@ -101,14 +114,18 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   if (cut() && !layout_.context_ring) o.waits.push_back({"kv.gather" + suffix(direction)});
   const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
   const bool rows_kept = first || again.block;  // else the experts' input is still there, and gone when attention comes
-  double held = 0;  // by this op, when it is done
+  double held = 0;                              // by this op, when it is done
   const auto allocate = [&](const char* name, double bytes) {
     o.allocates.push_back({name, fixed(bytes)});
     held += bytes;
   };
   const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none, alone = again.attention && !first;
-  const double elsewhere = cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_held : 0;
-  if (kept) allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) - (again.core ? core_bytes() : 0) + (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+  const double elsewhere =
+      cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_held : 0;
+  if (kept)
+    allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) -
+                               (again.core ? core_bytes() : 0) +
+                               (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
   if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
   if (moe() && rows_kept) allocate("y", sizes_.routed);
@@ -122,14 +139,15 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
     allocate(first ? "packed" : "input", first ? sizes_.compressed : sizes_.x);
     o.frees.push_back(first ? Ref{"out", -1} : Ref{"packed"});
   }
-  // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones that
-  // they are taken from are still there (which fp32 products save themselves).
+  // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones
+  // that they are taken from are still there (which fp32 products save themselves).
   const bool norms_kept = kept && !again.norm;
   const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
-  o.transient = {fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
-                 fixed(sizes_.qkv + sizes_.heads + sizes_.logsumexp - held),
-                 fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
-                 fixed(normed + (rows_kept ? 0 : sizes_.routed))};
+  o.transient = {
+      fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
+      fixed(sizes_.qkv + sizes_.heads + sizes_.logsumexp - held),
+      fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
+      fixed(normed + (rows_kept ? 0 : sizes_.routed))};
   return o;
 }
 
@@ -139,7 +157,8 @@ Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
   o.work = projection_work(direction);
   o.waits = {{unshard_name(Group::dense, direction)}};
   if (direction == Direction::backward) {
-    if (again.norm && !tensor()) o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
+    if (again.norm && !tensor())
+      o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
     o.waits.push_back({"kv.reduce.bwd"});
     o.allocates = {{"gx", fixed(sizes_.x)}};
     o.transient = {fixed(sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
@@ -207,8 +226,8 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
     o.waits = {{unshard_name(Group::dense, direction)}};
     o.allocates = {{"gffn", fixed(sizes_.x)}};
     // Through the down projection, the activation, the first product, as in the experts.
-    o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x), fixed(sizes_.ffn_gate_up - sizes_.x),
-                   fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
+    o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
+                   fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
     o.frees = {{"ffn.saved"}};
     if (!sizes_.ffn_input_shared || again.attention) o.frees.push_back({"ffn.input"});
     return o;
@@ -234,21 +253,23 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
   const std::int64_t local_experts = layout_.slots_per_rank(m);
   const Amount rows = sizes_.rows;
-  const bool local = layout_.expert == 1 && !sequence(), backward = direction == Direction::backward, first = direction == Direction::forward;
+  const bool local = layout_.expert == 1 && !sequence(), backward = direction == Direction::backward,
+             first = direction == Direction::forward;
   const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
             item(Kernel::swiglu, direction, rows, {m.ffn})};
-  if (backward || output) o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
+  if (backward || output)
+    o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
   if (!local && (backward || output))
     for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
   o.waits = {{unshard_name(Group::expert, direction)}};
   if (backward) {
     o.waits.push_back({remote() ? "collect.bwd" : "combine.bwd"});
     o.allocates = {{"gre", sizes_.row_block}};
-    // Through the down projection, the addition of its weight's gradient, through SwiGLU, through gate and up, and again the
-    // addition; what each has used is given back after it.
-    // The CPU's bf16 product copies both of its inputs first (measured; transport_scratch marks that machine).
+    // Through the down projection, the addition of its weight's gradient, through SwiGLU, through gate and up, and
+    // again the addition; what each has used is given back after it. The CPU's bf16 product copies both of its inputs
+    // first (measured; transport_scratch marks that machine).
     const bool copies = options_.transport_scratch && options_.precision == Precision::bf16;
     const Amount inputs = copies ? sum(sizes_.activated, sizes_.row_block) : Amount{};
     const double added = sizes_.weight_gradient_added;
@@ -313,7 +334,8 @@ Op BlockOps::embed_backward() const {
   Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
   o.waits = {{layer_end(), 0, 0}};
-  if (layout_.reduce_every_microbatch && !model_.tied) o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
+  if (layout_.reduce_every_microbatch && !model_.tied)
+    o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
   o.frees = {{"gx", 0, 0}};
   return o;
 }
@@ -331,7 +353,8 @@ Op BlockOps::head() const {
   o.allocates = {{"gx", fixed(sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
-  o.transient = {fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
+  o.transient = {
+      fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
   o.frees = {{"head.weights"}, {"out", 0, static_cast<int>(model_.layers) - 1}};
   return o;
 }

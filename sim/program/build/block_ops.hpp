@@ -1,5 +1,5 @@
-// Ops of one block and of what stands around the blocks: the segments between collectives, with their work and memory, and
-// the exchanges of rows between ranks that hold different experts.
+// Ops of one block and of what stands around the blocks: the segments between collectives, with their work and memory,
+// and the exchanges of rows between ranks that hold different experts.
 #pragma once
 #include "sim/program/build/op_factory.hpp"
 
@@ -9,13 +9,14 @@ class BlockOps : public OpFactory {
  public:
   using OpFactory::OpFactory;
 
-  /// Attention with the router; under context parallelism with the projections, the gather of keys and values (backward:
-  /// the sum of their gradients) and the sum of the sequences' loads around it. `again`: what the layer computes again in
-  /// backward.
+  /// Attention with the router; under context parallelism with the projections, the gather of keys and values
+  /// (backward: the sum of their gradients) and the sum of the sequences' loads around it. `again`: what the layer
+  /// computes again in backward.
   void add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const;
   /// Dense FFN or shared experts, with the tensor group's collectives.
   void add_ffn(Nodes& out, Direction direction, const LayerRecompute& again) const;
-  /// Likewise; under sequence parallelism each tensor rank routes its own tokens, and their rows are gathered over the group.
+  /// Likewise; under sequence parallelism each tensor rank routes its own tokens, and their rows are gathered over the
+  /// group.
   void add_experts(Nodes& out, Direction direction, const LayerRecompute& again) const;
   /// combine .. experts, and shared experts while gradients travel; or the dense FFN.
   void add_ffn_backward(Nodes& out, const LayerRecompute& again) const;
@@ -28,11 +29,15 @@ class BlockOps : public OpFactory {
   void add_block(Nodes& out, Direction direction, const LayerRecompute& again) const;
   void add_embed(Nodes& out, Direction direction) const;
   void add_head(Nodes& out) const;
+
  private:
-  /// What a rank sends back to the ranks of the tokens: its experts' rows, or under sequence parallelism its part of them.
+  /// What a rank sends back to the ranks of the tokens: its experts' rows, or under sequence parallelism its part of
+  /// them.
   Amount sent_rows() const;
   /// The op after which they are there.
-  std::string rows_ready(Direction direction) const { return (sequence() ? "rows.scatter" : "experts") + suffix(direction); }
+  std::string rows_ready(Direction direction) const {
+    return (sequence() ? "rows.scatter" : "experts") + suffix(direction);
+  }
   Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
   Op combine(Direction direction, const LayerRecompute& again) const;
   Op ffn(Direction direction, const LayerRecompute& again) const;

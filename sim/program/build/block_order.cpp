@@ -3,7 +3,8 @@
 
 namespace wt {
 
-Op BlockOps::all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const {
+Op BlockOps::all_to_all(const std::string& name, Action action, Direction direction, Amount sent,
+                        std::vector<Ref> waits) const {
   Op o = op(name + suffix(direction), action, direction);
   collective(o, OpKind::all_to_all, Axis::expert, sent);
   o.waits = std::move(waits);
@@ -22,7 +23,8 @@ void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& 
   add_attention(out, direction, again);
   if (!local) {
     if (direction == Direction::forward)
-      out.push_back(all_to_all("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))), {{chosen(direction)}}));
+      out.push_back(all_to_all("counts", Action::exchange_counts, direction,
+                               fixed(8 * as_double(layout_.slots(model_))), {{chosen(direction)}}));
     Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
                              {{direction == Direction::forward ? "counts" + s : chosen(direction)}});
     dispatch.allocates = {{"recv", sent_rows()}};
@@ -58,7 +60,8 @@ void BlockOps::add_ffn_backward(Nodes& out, const LayerRecompute& again) const {
 
 void BlockOps::add_dispatch_backward(Nodes& out) const {
   if (!remote()) return;
-  Op dispatch = all_to_all("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
+  Op dispatch =
+      all_to_all("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
   dispatch.allocates = {{"gy", fixed(sizes_.routed)}};
   dispatch.frees = {{sequence() ? "gre.own" : "gre"}};
   out.push_back(dispatch);

@@ -28,7 +28,8 @@ void BlockOps::add_gather(Nodes& out, const std::string& product, Direction dire
 }
 
 void BlockOps::add_sum(Nodes& out, const std::string& product, Direction direction) const {
-  Op o = share(product + ".sum", direction, sequence() ? OpKind::reduce_scatter : OpKind::all_reduce, fixed(sizes_.whole_x));
+  Op o = share(product + ".sum", direction, sequence() ? OpKind::reduce_scatter : OpKind::all_reduce,
+               fixed(sizes_.whole_x));
   if (sequence() && direction == Direction::backward) o.waits = {{product + ".regather.bwd"}};
   o.frees = {{product + ".partial"}, {product + ".regathered"}};
   out.push_back(o);
@@ -44,7 +45,8 @@ Op BlockOps::before_products(Direction direction, const LayerRecompute& again) c
   const Amount tokens = fixed(sizes_.own_tokens);
   Op o = op("pre" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = {item(norm_kernel(), direction, tokens, {model_.d_model})};
-  if (direction == Direction::backward && again.norm) o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {model_.d_model}));
+  if (direction == Direction::backward && again.norm)
+    o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {model_.d_model}));
   o.waits = {{unshard_name(Group::dense, direction)}};
   return o;
 }

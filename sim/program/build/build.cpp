@@ -19,7 +19,8 @@ class Builder : private StepBuilder {
 
   Program build() {
     add_resident();
-    const int last = program_.microbatches - 1, alike = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
+    const int last = program_.microbatches - 1,
+              alike = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
     const auto add = [&](int from, int to, bool is_first, bool is_last) {
       if (from <= to) program_.nodes.push_back(loop(Loop::Index::microbatch, from, to, microbatch(is_first, is_last)));
     };
@@ -36,7 +37,8 @@ class Builder : private StepBuilder {
     Layout smaller = layout_;
     if (options_.last_microbatch > 0) smaller.microbatch = options_.last_microbatch;
     const int last = program_.microbatches - 1;
-    return loop(Loop::Index::microbatch, last, last, Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
+    return loop(Loop::Index::microbatch, last, last,
+                Builder(model_, smaller, options_, expert_rank_).microbatch(is_first, true));
   }
 
   // ---- memory held all the time ----
@@ -57,7 +59,8 @@ class Builder : private StepBuilder {
   double slots(std::int64_t count) const {
     double sum = 0;
     for (Group group : {Group::dense, Group::expert})
-      for (std::int64_t slot = 0; slot < count; ++slot) sum += as_double(slot_elements(model_, layout_, group, slot, count));
+      for (std::int64_t slot = 0; slot < count; ++slot)
+        sum += as_double(slot_elements(model_, layout_, group, slot, count));
     return sum;
   }
 
@@ -69,7 +72,8 @@ class Builder : private StepBuilder {
       for (Group group : block_groups(layer + 1))
         out.push_back(groups(layer + 1).unshard(group, Direction::forward, {{before, -1}}, 1, first_microbatch));
       if (first_microbatch)
-        for (Group group : {Group::dense, Group::expert}) groups(std::min(layer + 2, program_.layers - 1)).add_refresh(out, group, 2);
+        for (Group group : {Group::dense, Group::expert})
+          groups(std::min(layer + 2, program_.layers - 1)).add_refresh(out, group, 2);
     } else if (!model_.tied) {
       groups().add_head_unshard(out, first_microbatch);
     }
@@ -94,12 +98,15 @@ class Builder : private StepBuilder {
       }
     if (layer > 0 && gathers)
       for (Group group : block_groups(layer - 1))
-        out.push_back(groups(layer - 1).unshard(group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
+        out.push_back(groups(layer - 1).unshard(
+            group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
     if (again.block) block.add_block(out, Direction::recompute, again);
     block.add_ffn_backward(out, again);
     if (reduces) {
-      if (!is_last) groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
-      else if (!model_.tied) groups().add_accumulate(out, Group::head, 0, last_microbatch);
+      if (!is_last)
+        groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
+      else if (!model_.tied)
+        groups().add_accumulate(out, Group::head, 0, last_microbatch);
       if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     block.add_dispatch_backward(out);
@@ -127,17 +134,20 @@ class Builder : private StepBuilder {
       groups().add_head_unshard(out, first_microbatch);
     } else {
       // A later microbatch gathers into slots that the one before has read to its end.
-      Op embedding = groups().unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
+      Op embedding =
+          groups().unshard(Group::embedding, Direction::forward, {{"embed.bwd", 0, -1, -1}}, 0, first_microbatch);
       embedding.allocates.push_back({"embedding.weights", fixed(padded(Group::embedding) * sizes_.word)});
       out.push_back(embedding);
     }
     const std::vector<Ref> free{{layer_end(), 0, 0, -1}};
     Nodes first;
-    for (Group group : block_groups(0)) first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
+    for (Group group : block_groups(0))
+      first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     blocks(0).add_embed(out, Direction::forward);
 
-    for (const Alike& run : alike(0, last - 1)) out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
+    for (const Alike& run : alike(0, last - 1))
+      out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
     out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
     blocks(last).add_head(out);
     if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
@@ -188,12 +198,18 @@ Axis shard_axis(Group group) { return group == Group::expert ? Axis::expert_shar
 
 std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer) {
   switch (group) {
-    case Group::dense: return model.dense_parameters(layer);
-    case Group::expert: return model.moe(layer) ? layout.slots_per_rank(model) * model.expert_parameters() : 0;
-    case Group::embedding: return model.embedding_parameters();
-    case Group::head: return model.head_parameters();
-    case Group::router_bias: return model.moe_layers() * model.experts;
-    case Group::none: return 0;
+    case Group::dense:
+      return model.dense_parameters(layer);
+    case Group::expert:
+      return model.moe(layer) ? layout.slots_per_rank(model) * model.expert_parameters() : 0;
+    case Group::embedding:
+      return model.embedding_parameters();
+    case Group::head:
+      return model.head_parameters();
+    case Group::router_bias:
+      return model.moe_layers() * model.experts;
+    case Group::none:
+      return 0;
   }
   return 0;
 }
@@ -207,7 +223,8 @@ std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group 
   return (group_elements(model, layout, group, layer) + ranks - 1) / ranks;
 }
 
-std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot, std::int64_t slots) {
+std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot,
+                           std::int64_t slots) {
   std::int64_t most = 0;
   for (std::int64_t layer = slot; layer < model.layers; layer += slots)
     most = std::max(most, shard_elements(model, layout, group, layer) * Mesh(layout).size(shard_axis(group)));
@@ -218,11 +235,13 @@ namespace {
 
 void check_resident(const Layout& layout, const ProgramOptions& options) {
   if (options.last_microbatch > 0 && options.last_microbatch != layout.microbatch)
-    throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay", layout.name(),
-                options.last_microbatch, layout.microbatch);
+    throw_error(Code::usage,
+                "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
+                layout.name(), options.last_microbatch, layout.microbatch);
   if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
-    throw_error(Code::usage, "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)", layout.name(),
-                options.microbatches, layout.pipeline);
+    throw_error(Code::usage,
+                "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)",
+                layout.name(), options.microbatches, layout.pipeline);
 }
 
 }  // namespace
@@ -230,20 +249,23 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
   if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
-    throw_error(Code::usage, "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many", layout.name(),
-                options.last_microbatch, layout.microbatch);
+    throw_error(
+        Code::usage,
+        "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many",
+        layout.name(), options.last_microbatch, layout.microbatch);
   if (layout.resident_weights()) check_resident(layout, options);
   ProgramSet set;
   const ModelSpec slice = tensor_slice(model, layout.tensor);
-  // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage are
-  // one class.
+  // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage
+  // are one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
   for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
       set.programs.push_back(layout.resident_weights() ? stage_program(slice, layout, options, stage, expert_rank)
                                                        : Builder(slice, layout, options, expert_rank).build());
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
-    set.class_of_rank.push_back(static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
+    set.class_of_rank.push_back(
+        static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));
   return set;
 }
 

@@ -13,7 +13,7 @@ struct ProgramOptions {
   std::int64_t seq = 0;
   std::int64_t microbatches = 1;
   Precision precision = Precision::fp32;
-  bool transport_scratch = false;  ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
+  bool transport_scratch = false;    ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
 };
 
@@ -26,15 +26,17 @@ struct ProgramSet {
   std::vector<int> class_of_rank;
 };
 
-/// Throws Error{usage} where the layout does not fit the model (Layout::check), or the last microbatch is larger than others.
+/// Throws Error{usage} where the layout does not fit the model (Layout::check), or the last microbatch is larger than
+/// others.
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options);
 
 /// Elements of the flat buffer of a parameter group on one rank when gathered, before padding: dense = one layer's
-/// attention, norms, router, FFN; expert = this rank's expert slots of one layer; router_bias = the biases of all layers,
-/// which every rank holds whole. `layer` matters to dense and expert alone.
+/// attention, norms, router, FFN; expert = this rank's expert slots of one layer; router_bias = the biases of all
+/// layers, which every rank holds whole. `layer` matters to dense and expert alone.
 std::int64_t group_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer);
 /// Elements of one slot that the group's layers of that number share: those of the largest of them, padded.
-std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot, std::int64_t slots);
+std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot,
+                           std::int64_t slots);
 /// How many layers' gathered weights, and whole gradients, a rank holds at once; layer l uses number l modulo that.
 std::int64_t weight_slots(const ModelSpec& model, const Layout& layout);
 std::int64_t gradient_slots(const ModelSpec& model, const Layout& layout);

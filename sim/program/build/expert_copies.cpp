@@ -8,7 +8,8 @@
 namespace wt {
 namespace {
 
-std::vector<std::int64_t> experts_of(const ModelSpec& model, const Layout& layout, std::int64_t layer, std::int64_t rank) {
+std::vector<std::int64_t> experts_of(const ModelSpec& model, const Layout& layout, std::int64_t layer,
+                                     std::int64_t rank) {
   const std::int64_t n = layout.slots_per_rank(model);
   std::vector<std::int64_t> out;
   for (std::int64_t slot = rank * n; slot < (rank + 1) * n; ++slot) out.push_back(layout.expert_in_slot(layer, slot));
@@ -60,7 +61,8 @@ CopyExchange copy_exchange(const ModelSpec& model, const Layout& layout, std::in
     auto& both = out.shared.emplace_back();
     if (rank == expert_rank) continue;
     const auto theirs = experts_of(model, layout, layer, rank);
-    std::set_intersection(out.experts.begin(), out.experts.end(), theirs.begin(), theirs.end(), std::back_inserter(both));
+    std::set_intersection(out.experts.begin(), out.experts.end(), theirs.begin(), theirs.end(),
+                          std::back_inserter(both));
   }
   return out;
 }

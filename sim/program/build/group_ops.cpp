@@ -7,10 +7,14 @@ namespace {
 
 std::string gradient_source(Group group, bool tied, const std::string& layer_end) {
   switch (group) {
-    case Group::embedding: return "embed.bwd";
-    case Group::head: return tied ? "embed.bwd" : "head";
-    case Group::dense: return layer_end;
-    default: return "experts.bwd";
+    case Group::embedding:
+      return "embed.bwd";
+    case Group::head:
+      return tied ? "embed.bwd" : "head";
+    case Group::dense:
+      return layer_end;
+    default:
+      return "experts.bwd";
   }
 }
 
@@ -82,7 +86,8 @@ void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool las
   Op o = op(name + ".accumulate", Action::accumulate, Direction::backward, group);
   o.layer_delta = layer_delta;
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(as_double(shard(group))), {1})};
-  const std::string source = group == Group::expert && copies() ? "copies.sum" : gradient_source(group, model_.tied, layer_end());
+  const std::string source =
+      group == Group::expert && copies() ? "copies.sum" : gradient_source(group, model_.tied, layer_end());
   o.waits = {{sharded(group) ? name + ".reduce" : source, layer_delta}};
   if (sharded(group)) o.frees = {{name + ".reduced", layer_delta}, {name + ".scratch", layer_delta}};
   if (!layered(group) && layout_.reduce_every_microbatch) o.frees.push_back({name + ".gradient"});
@@ -92,7 +97,8 @@ void GroupOps::add_accumulate(Nodes& out, Group group, int layer_delta, bool las
 
 void GroupOps::add_replicas(Nodes& out, Group group, int layer_delta) const {
   const std::string name = to_string(group) + ".replicas";
-  const auto add = [&](const std::string& called, OpKind kind, Axis axis, std::int64_t elements, const std::string& after) {
+  const auto add = [&](const std::string& called, OpKind kind, Axis axis, std::int64_t elements,
+                       const std::string& after) {
     Op o = op(called, Action::reduce_replicas, Direction::backward, group);
     o.layer_delta = layer_delta;
     collective(o, kind, axis, fixed(4 * as_double(elements)));
@@ -122,7 +128,8 @@ void GroupOps::add_first_refresh(Nodes& out) const {
   add_refresh(out, Group::embedding, 0);
   for (int layer = 0; layer < std::min<int>(2, static_cast<int>(model_.layers)); ++layer) {
     Nodes body;
-    for (Group group : {Group::dense, Group::expert}) GroupOps(model_, layout_, options_, layer).add_refresh(body, group, 0);
+    for (Group group : {Group::dense, Group::expert})
+      GroupOps(model_, layout_, options_, layer).add_refresh(body, group, 0);
     out.push_back(Loop{Loop::Index::layer, layer, layer, false, body});
   }
   add_refresh(out, Group::head, 0);
@@ -136,7 +143,8 @@ void GroupOps::add_head_unshard(Nodes& out, bool refreshed) const {
 
 std::string GroupOps::last_gradient(Group group) const {
   if (layout_.replicate == 1) return to_string(group) + ".accumulate";
-  return to_string(group) + (state_sharded() && layout_.optimizer_shard < layout_.replicate ? ".replicas.sum" : ".replicas");
+  return to_string(group) +
+         (state_sharded() && layout_.optimizer_shard < layout_.replicate ? ".replicas.sum" : ".replicas");
 }
 
 }  // namespace wt

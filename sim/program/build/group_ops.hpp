@@ -13,7 +13,8 @@ class GroupOps : public OpFactory {
 
   /// Gather of a group's weights: an all-gather over its shard axis, or a local cast where that axis has one rank. Both
   /// begin with the cast of the own shard into the buffer. `refreshed`: after the group's refresh in this microbatch.
-  Op unshard(Group group, Direction direction, std::vector<Ref> waits, int layer_delta = 0, bool refreshed = false) const;
+  Op unshard(Group group, Direction direction, std::vector<Ref> waits, int layer_delta = 0,
+             bool refreshed = false) const;
   void add_head_unshard(Nodes& out, bool refreshed) const;
   /// Weight shards of the layer `layer_delta` away from the replicas that updated them (optimizer_shard > 1); and those
   /// that a step needs first: embedding, layers 0 and 1, head.

@@ -13,7 +13,12 @@ std::string suffix(Direction direction) {
 
 OpFactory::OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
                      std::int64_t expert_rank)
-    : model_(model), layout_(layout), options_(options), layer_(layer), expert_rank_(expert_rank), sizes_(model, layout, options, layer) {}
+    : model_(model),
+      layout_(layout),
+      options_(options),
+      layer_(layer),
+      expert_rank_(expert_rank),
+      sizes_(model, layout, options, layer) {}
 
 Op OpFactory::op(std::string name, Action action, Direction direction, Group group) const {
   Op o;
@@ -24,7 +29,8 @@ Op OpFactory::op(std::string name, Action action, Direction direction, Group gro
   return o;
 }
 WorkItem OpFactory::item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims) const {
-  return make_item(kernel, direction == Direction::backward ? Pass::backward : Pass::forward, options_.precision, rows, dims);
+  return make_item(kernel, direction == Direction::backward ? Pass::backward : Pass::forward, options_.precision, rows,
+                   dims);
 }
 void OpFactory::collective(Op& o, OpKind kind, Axis axis, Amount bytes) {
   o.kind = kind;
@@ -32,9 +38,7 @@ void OpFactory::collective(Op& o, OpKind kind, Axis axis, Amount bytes) {
   o.collective = {axis, bytes};
 }
 
-double OpFactory::padded(Group group) const {
-  return as_double(shard(group) * Mesh(layout_).size(shard_axis(group)));
-}
+double OpFactory::padded(Group group) const { return as_double(shard(group) * Mesh(layout_).size(shard_axis(group))); }
 bool OpFactory::sharded(Group group) const { return Mesh(layout_).size(shard_axis(group)) > 1; }
 
 }  // namespace wt

@@ -1,4 +1,5 @@
-// What the makers of ops share: the model, the layout and the sizes that go with them, and ops with their fields filled in.
+// What the makers of ops share: the model, the layout and the sizes that go with them, and ops with their fields filled
+// in.
 #pragma once
 #include <array>
 #include <string>
@@ -21,8 +22,8 @@ std::string suffix(Direction direction);
 
 class OpFactory {
  public:
-  /// `layer`: one of those that the ops are for; layers differ in whether they have experts. `expert_rank`: the rank class,
-  /// where experts have copies.
+  /// `layer`: one of those that the ops are for; layers differ in whether they have experts. `expert_rank`: the rank
+  /// class, where experts have copies.
   OpFactory(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer,
             std::int64_t expert_rank = 0);
 

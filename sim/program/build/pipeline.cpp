@@ -13,16 +13,19 @@ std::vector<int> stage_layers(const ModelSpec& model, const Layout& layout, std:
   const std::int64_t each = model.layers / (layout.pipeline * layout.virtual_stages);
   std::vector<int> out;
   for (std::int64_t chunk = 0; chunk < layout.virtual_stages; ++chunk)
-    for (std::int64_t i = 0; i < each; ++i) out.push_back(static_cast<int>((chunk * layout.pipeline + stage) * each + i));
+    for (std::int64_t i = 0; i < each; ++i)
+      out.push_back(static_cast<int>((chunk * layout.pipeline + stage) * each + i));
   return out;
 }
 
 class StageBuilder : private StepBuilder {
  public:
   /// `copied`: the first stage's embedding and the last one's head are one matrix.
-  StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage, std::int64_t expert_rank,
-               bool copied)
-      : StepBuilder(model, layout, options, expert_rank, stage_layers(model, layout, stage)), stage_(stage), copied_(copied) {}
+  StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
+               std::int64_t expert_rank, bool copied)
+      : StepBuilder(model, layout, options, expert_rank, stage_layers(model, layout, stage)),
+        stage_(stage),
+        copied_(copied) {}
 
   Program build() {
     add_resident();
@@ -30,9 +33,15 @@ class StageBuilder : private StepBuilder {
     for (const StageWork& work : stage_schedule(layout_, stage_, options_.microbatches)) {
       Nodes body;
       switch (work.pass) {
-        case StageWork::Pass::forward: add_forward(body, work.microbatch, first(work.chunk), last(work.chunk)); break;
-        case StageWork::Pass::backward: add_backward(body, work.microbatch, first(work.chunk), last(work.chunk)); break;
-        case StageWork::Pass::weights: add_weight_gradients(body, work.microbatch, first(work.chunk), last(work.chunk)); break;
+        case StageWork::Pass::forward:
+          add_forward(body, work.microbatch, first(work.chunk), last(work.chunk));
+          break;
+        case StageWork::Pass::backward:
+          add_backward(body, work.microbatch, first(work.chunk), last(work.chunk));
+          break;
+        case StageWork::Pass::weights:
+          add_weight_gradients(body, work.microbatch, first(work.chunk), last(work.chunk));
+          break;
       }
       program_.nodes.push_back(loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body)));
     }
@@ -50,7 +59,9 @@ class StageBuilder : private StepBuilder {
   bool split() const { return layout_.schedule == Schedule::zero_bubble; }
 
   /// Ops of one layer.
-  void at(Nodes& out, int layer, Nodes body) const { out.push_back(loop(Loop::Index::layer, layer, layer, std::move(body))); }
+  void at(Nodes& out, int layer, Nodes body) const {
+    out.push_back(loop(Loop::Index::layer, layer, layer, std::move(body)));
+  }
 
   void add_resident() {
     const auto gathered = [](const ModelSpec& m, const Layout& l, Group group, std::int64_t layer) {
@@ -90,7 +101,8 @@ class StageBuilder : private StepBuilder {
     const bool sends = kind == OpKind::send, forward = direction == Direction::forward;
     Op o = op((sends ? "send" : "receive") + suffix(direction), Action::exchange_stages, direction);
     o.kind = kind;
-    o.lane = sends ? (forward ? Lane::send_activations : Lane::send_gradients) : (forward ? Lane::receive_activations : Lane::receive_gradients);
+    o.lane = sends ? (forward ? Lane::send_activations : Lane::send_gradients)
+                   : (forward ? Lane::receive_activations : Lane::receive_gradients);
     o.collective = {Axis::pipeline, fixed(sizes_.x), {}, sends == forward ? 1 : -1};
     return o;
   }
@@ -137,8 +149,10 @@ class StageBuilder : private StepBuilder {
       load.lane = Lane::host;
       out.push_back(load);
     }
-    if (first == 0) blocks(0).add_embed(out, Direction::forward);
-    else add_receive(out, Direction::forward, first);
+    if (first == 0)
+      blocks(0).add_embed(out, Direction::forward);
+    else
+      add_receive(out, Direction::forward, first);
     for (const Alike& run : alike(first, last)) {
       Nodes body;
       blocks(run.first).add_block(body, Direction::forward, again(run.first));
@@ -165,8 +179,10 @@ class StageBuilder : private StepBuilder {
       blocks(layer).add_dispatch_backward(body);
       if (again.attention) blocks(layer).add_attention(body, Direction::recompute, again);
       blocks(layer).add_attention(body, Direction::backward, again);
-      if (split()) split_backward(body, blocks(layer).sizes());
-      else if (last_microbatch) add_layer_reduced(body, layer);
+      if (split())
+        split_backward(body, blocks(layer).sizes());
+      else if (last_microbatch)
+        add_layer_reduced(body, layer);
       out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
     }
     if (first > 0) return add_send(out, Direction::backward, microbatch, first);
@@ -225,8 +241,10 @@ class StageBuilder : private StepBuilder {
       o.name = kind == OpKind::send ? "tied.send" : "tied.receive";
       o.group = group;
       o.collective = {Axis::pipeline, {4 * matrix.fixed, 0}, {}, has_embedding() ? -1 : 1};
-      if (kind == OpKind::send) o.waits = {{groups().last_gradient(group)}};
-      else o.allocates = {{"tied.gradient", o.collective.bytes}};
+      if (kind == OpKind::send)
+        o.waits = {{groups().last_gradient(group)}};
+      else
+        o.allocates = {{"tied.gradient", o.collective.bytes}};
       program_.nodes.push_back(o);
     }
     Op add = op("tied.sum", Action::accumulate, Direction::backward, group);

@@ -1,12 +1,13 @@
-// The program of one pipeline stage, or of a model without one whose weights stay where they are (Layout::resident_weights):
-// weights are gathered before the first microbatch, gradients summed behind the last one.
+// The program of one pipeline stage, or of a model without one whose weights stay where they are
+// (Layout::resident_weights): weights are gathered before the first microbatch, gradients summed behind the last one.
 #pragma once
 #include "sim/program/build/build.hpp"
 
 namespace wt {
 
-/// `model` is a tensor rank's slice. The stage's microbatches are a flat list of loops in the order of stage_schedule. A
-/// stage receives a chunk's input as "out" of the layer before it, and the gradient of its output as "gx" of the one behind.
+/// `model` is a tensor rank's slice. The stage's microbatches are a flat list of loops in the order of stage_schedule.
+/// A stage receives a chunk's input as "out" of the layer before it, and the gradient of its output as "gx" of the one
+/// behind.
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank);
 

@@ -43,7 +43,8 @@ class RestoreBuilder : private StepBuilder {
 ProgramSet restore_programs(const ModelSpec& model, const Layout& layout, double bytes_per_parameter) {
   layout.check(model, "layout " + layout.name());
   if (layout.pipeline > 1)
-    throw_error(Code::usage, "layout {}: found {} pipeline stages, needs 1 to restore a checkpoint", layout.name(), layout.pipeline);
+    throw_error(Code::usage, "layout {}: found {} pipeline stages, needs 1 to restore a checkpoint", layout.name(),
+                layout.pipeline);
   const ProgramOptions options{.seq = 1};
   return {{RestoreBuilder(model, layout, options).build(bytes_per_parameter)},
           std::vector<int>(static_cast<std::size_t>(layout.world()), 0)};

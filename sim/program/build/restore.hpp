@@ -1,5 +1,6 @@
 // What loading a checkpoint puts on the network: the ranks that hold the state first read it, each its own part, and
-// broadcast it to the ranks that keep copies. Ops of a step program, so that the replay prices them as it does a step's.
+// broadcast it to the ranks that keep copies. Ops of a step program, so that the replay prices them as it does a
+// step's.
 #pragma once
 #include "sim/program/build/build.hpp"
 

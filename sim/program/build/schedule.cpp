@@ -5,15 +5,20 @@
 namespace wt {
 
 std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, std::int64_t microbatches) {
-  const int p = static_cast<int>(layout.pipeline), v = static_cast<int>(layout.virtual_stages), s = static_cast<int>(stage);
+  const int p = static_cast<int>(layout.pipeline), v = static_cast<int>(layout.virtual_stages),
+            s = static_cast<int>(stage);
   const int passes = static_cast<int>(microbatches) * v;
   const bool split = layout.schedule == Schedule::zero_bubble;
   const int warm_up = std::min(passes, (p - s - 1) * (v > 1 ? 2 : 1) + (v - 1) * p);
   using Pass = StageWork::Pass;
   std::vector<StageWork> out;
-  const auto add = [&](Pass pass, int k) {  // p microbatches through each chunk in turn; with one chunk k is the microbatch
+  const auto add = [&](Pass pass,
+                       int k) {  // p microbatches through each chunk in turn; with one chunk k is the microbatch
     const int chunk = k % (p * v) / p;
-    out.push_back({pass, v == 1 ? k : k / (p * v) * p + k % p, v == 1 ? 0 : pass == Pass::forward ? chunk : v - 1 - chunk});
+    out.push_back({pass, v == 1 ? k : k / (p * v) * p + k % p,
+                   v == 1                  ? 0
+                   : pass == Pass::forward ? chunk
+                                           : v - 1 - chunk});
   };
   for (int k = 0; k < warm_up; ++k) add(Pass::forward, k);
   for (int k = 0; k < passes; ++k) {

@@ -9,18 +9,22 @@ namespace wt {
 
 /// One pass of one microbatch through one chunk of a stage's layers.
 struct StageWork {
-  enum class Pass { forward, backward, weights };  ///< weights: their gradients, where backward gives those of inputs alone
+  enum class Pass {
+    forward,
+    backward,
+    weights
+  };  ///< weights: their gradients, where backward gives those of inputs alone
   Pass pass = Pass::forward;
   int microbatch = 0;
   int chunk = 0;  ///< 0 .. virtual_stages - 1; chunk c of stage s is the model's part c * pipeline + s
 };
 
-/// 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): stage s of p starts with p - s - 1 forward passes, then one
-/// forward, one backward. With v chunks a stage takes p microbatches through chunk after chunk and starts with
-/// 2 (p - s - 1) + (v - 1) p, as Megatron-LM does. ZB-H1 (Qi et al. 2023, arXiv 2401.10241): 1F1B with the gradients of
-/// weights s microbatches behind those of inputs on stage s, which fills the bubbles and keeps p microbatches on every stage.
-/// Their idle time for stages alike, free communication and a chunk's times f, b, w: (p - 1) (f + b + w) for 1F1B, as
-/// much over v microbatches' chunks, and for ZB-H1 with at least p microbatches (p - 1) (f + b - w).
+/// 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): stage s of p starts with p - s - 1 forward passes, then
+/// one forward, one backward. With v chunks a stage takes p microbatches through chunk after chunk and starts with 2 (p
+/// - s - 1) + (v - 1) p, as Megatron-LM does. ZB-H1 (Qi et al. 2023, arXiv 2401.10241): 1F1B with the gradients of
+/// weights s microbatches behind those of inputs on stage s, which fills the bubbles and keeps p microbatches on every
+/// stage. Their idle time for stages alike, free communication and a chunk's times f, b, w: (p - 1) (f + b + w) for
+/// 1F1B, as much over v microbatches' chunks, and for ZB-H1 with at least p microbatches (p - 1) (f + b - w).
 std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, std::int64_t microbatches);
 
 }  // namespace wt

@@ -16,29 +16,36 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   rows = layout.expert == 1 ? Amount{tokens * top_k, 0} : Amount{0, moe ? 1.0 : 0.0};
   const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
 
-  const double d = f(m.d_model), q_width = f(m.heads * m.head_dim), kv_width = f(m.kv_heads * m.head_dim), out = f(m.heads * m.v_head_dim());
+  const double d = f(m.d_model), q_width = f(m.heads * m.head_dim), kv_width = f(m.kv_heads * m.head_dim),
+               out = f(m.heads * m.v_head_dim());
   x = own_tokens * d * word;
   whole_x = tokens * d * word;
   routed = own_tokens * top_k * d * word;
   // RMSNorm keeps 1/rms in fp32, the library's LayerNorm mean and 1/deviation in the compute type.
   const double statistics = own_tokens * (m.norm == Norm::rmsnorm ? 4 : 2 * word);
-  const bool parallel = a.parallel != AttentionSpec::Parallel::none, one_norm = a.parallel == AttentionSpec::Parallel::one_norm;
+  const bool parallel = a.parallel != AttentionSpec::Parallel::none,
+             one_norm = a.parallel == AttentionSpec::Parallel::one_norm;
   const double norms = one_norm ? 1 : 2;
   logsumexp = tokens * f(m.heads) * 4;
   probabilities = moe ? own_tokens * f(m.experts) * 4 * (m.router.z_loss_weight > 0 ? 2 : 1) : 0;
   double variants = 0;  // of attention, beyond q, k, v and the output
   if (a.mla.on()) {
     const double lora = f(a.mla.kv_lora_rank), low = f(a.mla.q_lora_rank);
-    projected = tokens * (q_width + lora + f(a.mla.qk_rope_head_dim + m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim))) * word;
+    projected = tokens *
+                (q_width + lora + f(a.mla.qk_rope_head_dim + m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim))) *
+                word;
     qkv = 3 * tokens * q_width * word;  // values are filled up to the width of keys
     variants = tokens * (2 * (lora + low) * word + 4 * (low > 0 ? 2 : 1));
-    largest_dense_weight = std::max({q_width * (low > 0 ? low : d), low * d, f(m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim)) * lora, out * d}) * word;
+    largest_dense_weight = std::max({q_width * (low > 0 ? low : d), low * d,
+                                     f(m.heads * (a.mla.qk_nope_head_dim + a.mla.v_head_dim)) * lora, out * d}) *
+                           word;
   } else {
     projected = qkv = tokens * (q_width + 2 * kv_width) * word;
     largest_dense_weight = std::max((q_width + 2 * kv_width) * d, q_width * d) * word;
   }
   if (a.qk_norm != AttentionSpec::QkNorm::none)
-    variants += tokens * ((q_width + kv_width) * word + 4 * (a.qk_norm == AttentionSpec::QkNorm::full ? 2 : f(m.heads + m.kv_heads)));
+    variants += tokens * ((q_width + kv_width) * word +
+                          4 * (a.qk_norm == AttentionSpec::QkNorm::full ? 2 : f(m.heads + m.kv_heads)));
   if (a.clip_qkv > 0) variants += tokens * (q_width + 2 * kv_width);
   heads = tokens * q_width * word;
 
@@ -56,7 +63,8 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   normed = first_norm + second_norm;
   // The attention kernel keeps its output by head; the projection keeps it by token: a copy. The second norm keeps the
   // residual it reads; in a parallel block it reads the input.
-  attention = norms * statistics + (parallel ? 0 : x) + qkv + variants + heads + tokens * out * word + logsumexp + probabilities;
+  attention = norms * statistics + (parallel ? 0 : x) + qkv + variants + heads + tokens * out * word + logsumexp +
+              probabilities;
   kv = m.attention.mla.on() ? 2 * tokens * q_width * word : 2 * tokens * kv_width * word;
   q = qkv - kv;
   kv_gathered = kv * f(layout.context);

@@ -1,7 +1,8 @@
-// Sizes in bytes of what a step holds: the tensors that each segment saves, gives on, or needs for a moment. The model is
-// that of one tensor rank (tensor_slice); under sequence parallelism what stands between its products is cut by tokens,
-// and the inputs of products are kept cut and gathered again in backward (Korthikanti et al. 2022, section 4.2.2). They follow
-// trainer/model/segments.cpp tensor by tensor; tests/e2e compares them with what the allocator counted.
+// Sizes in bytes of what a step holds: the tensors that each segment saves, gives on, or needs for a moment. The model
+// is that of one tensor rank (tensor_slice); under sequence parallelism what stands between its products is cut by
+// tokens, and the inputs of products are kept cut and gathered again in backward (Korthikanti et al. 2022,
+// section 4.2.2). They follow trainer/model/segments.cpp tensor by tensor; tests/e2e compares them with what the
+// allocator counted.
 #pragma once
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
@@ -9,19 +10,21 @@
 
 namespace wt {
 
-/// Everything in bytes, for one microbatch on one rank; of blocks, for one layer. `rows` quantities are Amounts of received
-/// expert rows.
+/// Everything in bytes, for one microbatch on one rank; of blocks, for one layer. `rows` quantities are Amounts of
+/// received expert rows.
 struct Sizes {
   Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer = 0);
 
   double tokens;         ///< microbatch * seq / context
-  double own_tokens;     ///< of them those whose norms and residuals are this rank's: tokens / tensor under sequence parallelism
+  double own_tokens;     ///< of them those whose norms and residuals are this rank's: tokens / tensor under sequence
+                         ///< parallelism
   double word;           ///< bytes of a compute element
   Amount rows;           ///< expert rows of this rank: tokens * top_k where the expert axis is 1, else a symbol
   double x;              ///< one (own_tokens, d_model) activation
   double whole_x;        ///< (tokens, d_model)
   double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect
-  double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output twice, logsumexp, residual, probabilities
+  double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output twice, logsumexp,
+                         ///< residual, probabilities
   double normed;         ///< saved by attention unless norms are computed again: normalised activations
   double normed_fp32;    ///< for the router's product, a copy in bf16 runs
   double probabilities;  ///< (tokens, experts) fp32, and the logits where the z loss needs them
@@ -44,14 +47,14 @@ struct Sizes {
   double head_weight;    ///< gradient temporary of the output projection
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
-  double largest_dense_weight;   ///< likewise, of the projections around attention
-  double ffn_gate_up;    ///< of the dense FFN or the shared experts: first product
+  double largest_dense_weight;  ///< likewise, of the projections around attention
+  double ffn_gate_up;           ///< of the dense FFN or the shared experts: first product
   double ffn_activated;
-  double ffn_gate_up_weight;     ///< gradient temporaries
+  double ffn_gate_up_weight;  ///< gradient temporaries
   double ffn_down_weight;
-  bool ffn_input_shared;         ///< the FFN's input is a tensor that attention saves as well
-  /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of bf16 to
-  /// fp32 first makes an fp32 copy.
+  bool ffn_input_shared;  ///< the FFN's input is a tensor that attention saves as well
+  /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of
+  /// bf16 to fp32 first makes an fp32 copy.
   double weight_gradient_added;
 };
 

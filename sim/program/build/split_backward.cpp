@@ -9,7 +9,8 @@ bool halved(const WorkItem& item) {
   return item.pass == Pass::backward && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
 }
 
-/// Either half has a forward product's FLOPs. The gradient of the input is a product of the same rows, the other way round.
+/// Either half has a forward product's FLOPs. The gradient of the input is a product of the same rows, the other way
+/// round.
 WorkItem half(WorkItem item) {
   item.pass = Pass::forward;
   std::swap(item.dims[0], item.dims[1]);
@@ -33,8 +34,10 @@ void split_backward(Nodes& layer, const Sizes& s) {
     last = &o;
   }
   // Of q, k and v, of the output projection, of the FFN's and the experts' two products.
-  last->allocates.push_back({"weights.kept", fixed(s.qkv + s.whole_x + s.ffn_gate_up + (s.ffn_gate_up > 0 ? s.whole_x : 0))});
-  if (s.gate_up.fixed > 0 || s.gate_up.per_row > 0) last->allocates.push_back({"weights.rows.kept", sum(s.gate_up, s.row_block)});
+  last->allocates.push_back(
+      {"weights.kept", fixed(s.qkv + s.whole_x + s.ffn_gate_up + (s.ffn_gate_up > 0 ? s.whole_x : 0))});
+  if (s.gate_up.fixed > 0 || s.gate_up.per_row > 0)
+    last->allocates.push_back({"weights.rows.kept", sum(s.gate_up, s.row_block)});
 }
 
 Op weight_gradients(const Nodes& layer) {

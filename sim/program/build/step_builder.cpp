@@ -5,8 +5,8 @@
 
 namespace wt {
 
-StepBuilder::StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank,
-                         std::vector<int> layers)
+StepBuilder::StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
+                         std::int64_t expert_rank, std::vector<int> layers)
     : OpFactory(model, layout, options, 0, expert_rank), layers_(std::move(layers)) {
   program_.layers = static_cast<int>(model_.layers);
   program_.microbatches = static_cast<int>(options_.microbatches);
@@ -24,7 +24,8 @@ std::vector<Group> StepBuilder::block_groups(int layer) const {
 }
 
 bool StepBuilder::same_copies(int a, int b) const {
-  return !copies() || copy_exchange(model_, layout_, a, expert_rank_).rows() == copy_exchange(model_, layout_, b, expert_rank_).rows();
+  return !copies() || copy_exchange(model_, layout_, a, expert_rank_).rows() ==
+                          copy_exchange(model_, layout_, b, expert_rank_).rows();
 }
 
 std::vector<StepBuilder::Alike> StepBuilder::alike(int first, int last) const {
@@ -36,8 +37,10 @@ std::vector<StepBuilder::Alike> StepBuilder::alike(int first, int last) const {
   };
   std::vector<Alike> out;
   for (int layer = first; layer <= last; ++layer)
-    if (!out.empty() && same(out.back().first, layer)) out.back().last = layer;
-    else out.push_back({layer, layer});
+    if (!out.empty() && same(out.back().first, layer))
+      out.back().last = layer;
+    else
+      out.push_back({layer, layer});
   return out;
 }
 
@@ -54,11 +57,17 @@ void StepBuilder::add_tables() {
   program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
   // Additive masks: of all positions with linear biases; under context parallelism of the rank's two pieces (of 2C), up
   // to their ends.
-  const double length = as_double(options_.seq) / as_double(2 * layout_.context), pieces = as_double(2 * layout_.context + 1);
-  const double elements = cut() ? pieces * length * length : model_.attention.alibi ? as_double(options_.seq * options_.seq) : 0;
+  const double length = as_double(options_.seq) / as_double(2 * layout_.context),
+               pieces = as_double(2 * layout_.context + 1);
+  const double elements = cut()                    ? pieces * length * length
+                          : model_.attention.alibi ? as_double(options_.seq * options_.seq)
+                                                   : 0;
   if (elements > 0)
-    program_.resident.push_back({"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
-  if (biased()) program_.resident.push_back({"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
+    program_.resident.push_back(
+        {"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
+  if (biased())
+    program_.resident.push_back(
+        {"router bias", fixed(as_double(router_loads()) * 4 * 5)});  // with loads, and unused moments
 }
 
 std::string StepBuilder::add_norm_sum(const std::string& name, Axis axis, const std::string& after) {
@@ -79,7 +88,8 @@ void StepBuilder::add_epilogue() {
     for (Group group : block_groups(layer)) norm.waits.push_back({groups().last_gradient(group), 0, layer});
   if (has_head()) norm.waits.push_back({groups().last_gradient(Group::head)});
   program_.nodes.push_back(norm);
-  const std::string summed = add_norm_sum("norm.stages", Axis::pipeline, add_norm_sum("norm.reduce", Axis::state, "norm"));
+  const std::string summed =
+      add_norm_sum("norm.stages", Axis::pipeline, add_norm_sum("norm.reduce", Axis::state, "norm"));
   Op optimizer = op("optimizer", Action::optimizer);
   optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(states))};
   optimizer.waits = {{summed}};

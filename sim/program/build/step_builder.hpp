@@ -1,5 +1,5 @@
-// What builders of a step's program share: which layers the rank has, the sizes of what it holds all the time, and the end
-// of the step.
+// What builders of a step's program share: which layers the rank has, the sizes of what it holds all the time, and the
+// end of the step.
 #pragma once
 #include "sim/program/build/block_ops.hpp"
 #include "sim/program/build/group_ops.hpp"
@@ -24,8 +24,8 @@ class StepBuilder : protected OpFactory {
   bool has_head() const { return layers_.back() == program_.layers - 1; }
 
   LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
-  /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its body
-  /// gathers for a neighbour.
+  /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its
+  /// body gathers for a neighbour.
   struct Alike {
     int first, last;
   };

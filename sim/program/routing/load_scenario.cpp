@@ -6,8 +6,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
 
 namespace wt {
@@ -46,17 +46,20 @@ LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t ex
 LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model) {
   const auto experts = static_cast<std::size_t>(model.experts);
   const double most = 1.0 / static_cast<double>(model.top_k);
-  std::size_t stride = std::max<std::size_t>(1, static_cast<std::size_t>(std::llround(0.618 * static_cast<double>(experts))));
+  std::size_t stride =
+      std::max<std::size_t>(1, static_cast<std::size_t>(std::llround(0.618 * static_cast<double>(experts))));
   while (std::gcd(stride, experts) != 1) ++stride;
   LoadScenario out{"stretched-" + recorded.name,
                    {},
-                   {Evidence::assumed, fmt::format("loads of {}, stretched over {} experts: another model's", recorded.name, model.experts)}};
+                   {Evidence::assumed, fmt::format("loads of {}, stretched over {} experts: another model's",
+                                                   recorded.name, model.experts)}};
   for (std::size_t layer = 0; layer < recorded.counts.size(); ++layer) {
     std::vector<double> sorted = shares_of(recorded, static_cast<std::int64_t>(layer));
     std::sort(sorted.begin(), sorted.end());
     std::vector<double> loads(experts);
     for (std::size_t e = 0; e < experts; ++e) {
-      const double place = (static_cast<double>(e) + 0.5) / static_cast<double>(experts) * static_cast<double>(sorted.size()) - 0.5;
+      const double place =
+          (static_cast<double>(e) + 0.5) / static_cast<double>(experts) * static_cast<double>(sorted.size()) - 0.5;
       const double inside = std::clamp(place, 0.0, static_cast<double>(sorted.size() - 1));
       const std::size_t below = static_cast<std::size_t>(inside), above = std::min(below + 1, sorted.size() - 1);
       loads[e] = std::lerp(sorted[below], sorted[above], inside - static_cast<double>(below));

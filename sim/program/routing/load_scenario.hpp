@@ -22,8 +22,8 @@ struct LoadScenario {
 /// read_histogram. Throws Error{usage}.
 LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts);
 
-/// The loads of another model as a stand-in for one with other experts: each layer's loads in order of size, read off at
-/// as many places as this model has experts, and dealt out in an order of no meaning. How uneven they are stays; no
+/// The loads of another model as a stand-in for one with other experts: each layer's loads in order of size, read off
+/// at as many places as this model has experts, and dealt out in an order of no meaning. How uneven they are stays; no
 /// expert gets more than all tokens (1 / top_k of the choices). Evidence: assumed.
 LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model);
 

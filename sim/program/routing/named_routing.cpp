@@ -4,8 +4,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
 
 namespace wt {
 namespace {
@@ -33,7 +33,9 @@ std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, 
     const bool stretch = name.starts_with(kStretched);
     if (stretch) name.erase(0, kStretched.size());
     if (stretch && (name.empty() || model.experts == 0))
-      throw_error(Code::usage, "routing: found '{}{}' for a model of {} experts, allowed is 'stretched-' and a histogram for a model that has experts",
+      throw_error(Code::usage,
+                  "routing: found '{}{}' for a model of {} experts, allowed is 'stretched-' and a histogram for a "
+                  "model that has experts",
                   kStretched, name, model.experts);
     std::vector<std::string> family;
     for (const std::string& preset : preset_names("routing"))
@@ -45,7 +47,8 @@ std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, 
   return out;
 }
 
-std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens, const std::vector<LoadScenario>& scenarios) {
+std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens,
+                                            const std::vector<LoadScenario>& scenarios) {
   if (scenarios.empty()) return balanced_routing(model, tokens);
   std::size_t rows = 0;
   for (const LoadScenario& scenario : scenarios) rows = std::max(rows, scenario.counts.size());
@@ -57,12 +60,14 @@ std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microb
     }
   std::string description = fmt::format("mean of {} histograms", scenarios.size());
   if (scenarios.size() == 1)
-    description = "histogram " + scenarios[0].name + (scenarios[0].evidence.kind == Evidence::assumed ? " (assumed)" : "");
+    description =
+        "histogram " + scenarios[0].name + (scenarios[0].evidence.kind == Evidence::assumed ? " (assumed)" : "");
   return histogram_routing(model, tokens, mean, std::move(description));
 }
 
 NamedRouting read_routing(const std::vector<std::string>& names, const ModelSpec& model, const Microbatches& tokens) {
-  if (names.size() == 1 && is_recording(names[0])) return {recorded_routing(names[0], model, tokens), Evidence::measured};
+  if (names.size() == 1 && is_recording(names[0]))
+    return {recorded_routing(names[0], model, tokens), Evidence::measured};
   const std::vector<LoadScenario> scenarios = read_scenarios(names, model);
   NamedRouting out{mean_routing(model, tokens, scenarios), Evidence::assumed};
   if (!scenarios.empty()) out.evidence = scenarios.front().evidence.kind;

@@ -15,7 +15,8 @@ namespace wt {
 std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, const ModelSpec& model);
 
 /// Every scenario's shares count alike; none = balanced. `tokens`: of one rank.
-std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens, const std::vector<LoadScenario>& scenarios);
+std::unique_ptr<RoutingSource> mean_routing(const ModelSpec& model, const Microbatches& tokens,
+                                            const std::vector<LoadScenario>& scenarios);
 
 struct NamedRouting {
   std::unique_ptr<RoutingSource> source;

@@ -48,9 +48,11 @@ class Recording : public RoutingSource {
  public:
   using Key = std::array<std::int64_t, 4>;  ///< step, microbatch, layer, rank
   using Exact = std::map<Key, std::vector<double>>;
-  Recording(Exact exact, std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps, const Microbatches& rows, std::string description)
+  Recording(Exact exact, std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps,
+            const Microbatches& rows, std::string description)
       : exact_(std::move(exact)), steps_(std::move(steps)), rows_(rows), description_(std::move(description)) {}
-  std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer, std::int64_t rank) const override {
+  std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
+                             std::int64_t rank) const override {
     const double rows = static_cast<double>(rows_.of(microbatch));
     if (const auto row = exact_.find({step, microbatch, layer, rank});
         row != exact_.end() && std::accumulate(row->second.begin(), row->second.end(), 0.0) == rows)
@@ -106,10 +108,12 @@ std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Mi
 }
 
 std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
-                                                 const std::vector<std::vector<double>>& shares, std::string description) {
+                                                 const std::vector<std::vector<double>>& shares,
+                                                 std::string description) {
   for (const auto& row : shares)
     if (static_cast<std::int64_t>(row.size()) != model.experts)
-      throw_error(Code::usage, "routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
+      throw_error(Code::usage,
+                  "routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
                   row.size(), model.experts);
   return std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description));
 }
@@ -118,7 +122,8 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
   const auto rows = read_cells(csv);
   const auto column = [&](const std::string& name) {
     const auto it = std::find(rows[0].begin(), rows[0].end(), name);
-    if (it == rows[0].end()) throw_error(Code::usage, "{}: column '{}' missing; needs layer, expert, count", csv.string(), name);
+    if (it == rows[0].end())
+      throw_error(Code::usage, "{}: column '{}' missing; needs layer, expert, count", csv.string(), name);
     return static_cast<std::size_t>(it - rows[0].begin());
   };
   const std::size_t layer = column("layer"), expert = column("expert"), count = column("count");
@@ -126,7 +131,8 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
   std::size_t most = static_cast<std::size_t>(experts);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size())
-      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
+      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(),
+                  rows[0].size());
     auto& shares = layers[to_number(rows[i][layer], csv, i + 1)];
     const double index = to_number(rows[i][expert], csv, i + 1);
     if (experts > 0 && index >= static_cast<double>(experts))
@@ -154,7 +160,8 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
   Recording::Exact exact;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size())
-      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
+      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(),
+                  rows[0].size());
     Recording::Key key{};
     for (std::size_t k = 0; k < key.size(); ++k) key[k] = static_cast<std::int64_t>(to_number(rows[i][k], csv, i + 1));
     auto& counts = exact[key];
@@ -163,7 +170,8 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
     shares.resize(experts, 0.0);
     for (std::size_t e = 0; e < experts; ++e) shares[e] += counts[e];
   }
-  return std::make_unique<Recording>(std::move(exact), std::move(steps), rows_of(model, tokens), "recorded in " + csv.filename().string());
+  return std::make_unique<Recording>(std::move(exact), std::move(steps), rows_of(model, tokens),
+                                     "recorded in " + csv.filename().string());
 }
 
 std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int64_t tokens) {
@@ -174,11 +182,14 @@ std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return counts[a] - std::floor(counts[a]) > counts[b] - std::floor(counts[b]);
   });
-  std::int64_t missing = std::llround(std::accumulate(counts.begin(), counts.end(), 0.0)) - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  std::int64_t missing = std::llround(std::accumulate(counts.begin(), counts.end(), 0.0)) -
+                         std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   for (std::size_t i = 0; missing > 0; ++i, --missing) ++rows[order[i % order.size()]];
   if (const auto most = std::max_element(rows.begin(), rows.end()); most != rows.end() && *most > tokens)
-    throw_error(Code::usage, "routing: found {} rows for expert {}, {} tokens allow one each; use a recording or histogram of this model",
-                *most, most - rows.begin(), tokens);
+    throw_error(
+        Code::usage,
+        "routing: found {} rows for expert {}, {} tokens allow one each; use a recording or histogram of this model",
+        *most, most - rows.begin(), tokens);
   return rows;
 }
 

@@ -30,7 +30,8 @@ std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Mi
 /// A histogram of expert shares per layer (rows of any positive scale), the same for every rank and step; a model with
 /// more layers reuses the rows in order, one with another number of experts is refused with Error{usage}.
 std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
-                                                 const std::vector<std::vector<double>>& shares, std::string description);
+                                                 const std::vector<std::vector<double>>& shares,
+                                                 std::string description);
 /// Reads columns layer, expert, count (others ignored, '#' comments) as shares per layer. `experts` 0 = as many as the
 /// file names.
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
