@@ -52,8 +52,10 @@ StackSpec stack_from_yaml(YamlMap& map) {
     map.fail("frameworks", "needs at least one word by which measurements name the framework");
   stack.balanced_stages = map.boolean("balanced_stages", false);
   stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
-  stack.attention = map.choice("attention", {"flash2", "cudnn"}, "flash2") == "cudnn" ? FusedAttention::cudnn
-                                                                                      : FusedAttention::flash2;
+  const std::string kernels = map.choice("attention", {"flash2", "cudnn", "unfused"}, "flash2");
+  stack.attention = kernels == "cudnn"     ? AttentionKernels::cudnn
+                    : kernels == "unfused" ? AttentionKernels::unfused
+                                           : AttentionKernels::flash2;
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
   if (map.has("step")) stack.step = step_from_yaml(map.map("step"));
   stack.source = map.text("source");

@@ -11,9 +11,10 @@ namespace wt {
 
 class YamlMap;
 
-/// Fused attention: FlashAttention-2 and what has its shape (Triton's, SDPA's), written for Ampere; or cuDNN's
-/// (Transformer Engine), which has kernels of its own for later GPUs, as FlashAttention-3 has.
-enum class FusedAttention { flash2, cudnn };
+/// Kernels of attention: FlashAttention-2 and what has its shape (Triton's, SDPA's), written for Ampere; cuDNN's
+/// (Transformer Engine), which has kernels of its own for later GPUs, as FlashAttention-3 has; or none that is fused: two
+/// products, and scores in memory.
+enum class AttentionKernels { flash2, cudnn, unfused };
 
 /// How a framework uses memory: which tensors it keeps between forward and backward, how many bytes a parameter costs
 /// it, and which rank's memory it prints. The defaults are those of PyTorch's FSDP.
@@ -42,7 +43,7 @@ struct StackSpec {
   /// Gathers and reductions of a shard group have a communicator each; else they share one, and go one after the other
   /// in the order of issue (PyTorch's FSDP unless told otherwise, pytorch/pytorch#186335; assumed of others).
   bool separate_reduce_group = false;
-  FusedAttention attention = FusedAttention::flash2;
+  AttentionKernels attention = AttentionKernels::flash2;
   MemoryFacts memory;
   /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others
   /// are fitted, or 1 where the stack has no published steps.

@@ -30,24 +30,16 @@ struct Options {
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
 
-/// Published times, and of published rates those of kernels that the times do not have: rates of single products, many
-/// of them the best of a search, stay out of the fits.
-std::vector<KernelRow> kernel_reference() {
-  std::vector<KernelRow> rows = read_kernel_rows(measurements("kernel_times.csv"));
-  for (KernelRow& row : read_kernel_rows(measurements("kernel_rates.csv")))
-    if (row.op != "gemm") rows.push_back(std::move(row));
-  return rows;
-}
-
 Validation validate_kernels(const Options& o) {
   const std::string& file = o.file;
+  const std::vector<KernelPoint> points = usable_points(read_published_tables(measurements("")).kernels);
   return {.subject = "kernels",
           .file = file,
           .method =
               "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
               "its source where it is attention.",
           .baseline = "MFU is constant",
-          .rows = judge_kernels(read_kernel_rows(file), kernel_reference())};
+          .rows = judge_kernels(read_kernel_rows(file), KernelTimes(points), points)};
 }
 
 Validation validate_collectives(const Options& o) {
@@ -73,7 +65,7 @@ Validation validate_routing(const Options& o) {
   const std::vector<PlacedStep> reference = read_placed_steps(measurements("routing_step_times.csv"));
   RoutedContext context = read_routed_context(o.file, measurements(""));
   context.models = known_models();
-  const GpuTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
+  const ItemTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
   const RunFabric fabric(read_collective_rows(measurements("collectives.csv")));
   Validation v{.subject = "routing",
                .file = o.file,
@@ -100,7 +92,7 @@ Validation validate_runs(const Options& o) {
                .unit = kSeconds,
                .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
                .whole = "stack"};
-  v.steps = reference_model(reference, GpuTimes(reference.kernels), RunFabric(reference.collectives));
+  v.steps = reference_model(reference, ItemTimes(reference.kernels), RunFabric(reference.collectives));
   if (o.replay) {
     const ReplayedRuns replayed(reference);
     const auto timer = [&](const RunRow& row, const StepTraits& traits, const StepConstants& constants) {

@@ -38,6 +38,8 @@ class ScaledCost : public OpCost {
   CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const override { return cost_.crowding(ranks); }
   bool separate_reduce_group() const override { return cost_.separate_reduce_group(); }
+  double tensor_traffic() const override { return cost_.tensor_traffic(); }
+  Price once_a_step() const override { return cost_.once_a_step(); }
   double variation() const override { return cost_.variation(); }
 
  private:

@@ -194,7 +194,7 @@ void read_row_op(const Shape& shape, const std::string& said, const RowOp& op, K
 
 }  // namespace
 
-double published_flops(const KernelRow& row) {
+double published_flops(const KernelShape& row) {
   if (row.op.starts_with("attention"))
     return 4 * row.groups * row.m * row.k * row.n * (row.causal ? 0.5 : 1) * (row.op == "attention_backward" ? 2.5 : 1);
   if (row.op.starts_with("moe"))  // gate, up and down projections
@@ -202,7 +202,7 @@ double published_flops(const KernelRow& row) {
   return 2 * row.groups * row.m * row.n * row.k;
 }
 
-double least_bytes(const KernelRow& row, double element_bytes) {
+double least_bytes(const KernelShape& row, double element_bytes) {
   if (row.op.ends_with("gemm"))  // of fp8 they write 16 bits
     return row.groups *
            (element_bytes * (row.m * row.k + row.n * row.k) + std::max(2.0, element_bytes) * row.m * row.n);

@@ -23,8 +23,8 @@ void read_rate(const KernelRate& rate, KernelRow& row);
 
 /// FLOPs by which kernels' rates are published: a causal mask halves those of attention, a backward pass of attention
 /// counts 2.5 forward ones, of products twice as many.
-double published_flops(const KernelRow& row);
+double published_flops(const KernelShape& row);
 /// Bytes that it has to move: each operand and result once.
-double least_bytes(const KernelRow& row, double element_bytes);
+double least_bytes(const KernelShape& row, double element_bytes);
 
 }  // namespace wt

@@ -13,16 +13,22 @@
 
 namespace wt {
 
-struct KernelRow {
+/// A kernel and its shape. op: gemm, grouped_gemm, moe_forward and _backward (a layer of experts), attention_forward and
+/// _backward, or one that passes row by row through memory (row_ops.hpp).
+struct KernelShape {
+  std::string op;
+  double m = 0, n = 0, k = 0;       ///< m x k times k x n; rows m and width n; m queries, k keys, head dimension n
+  double groups = 1;                ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
+  bool causal = false;              ///< attention
+  std::string implementation = {};  ///< the library; empty = not said
+};
+
+struct KernelRow : KernelShape {
   std::int64_t line = 0;
-  std::string gpu, op, dtype, source;
-  double m = 0, n = 0, k = 0;
+  std::string gpu, dtype, source;
   double seconds = 0;
-  std::string unusable = {};        ///< why nothing can be predicted of this row, where the file does not say enough
-  std::string implementation = {};  ///< the library, where rates name one
-  double groups = 1;     ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
-  bool causal = false;   ///< attention over m queries, k keys and values and a head dimension of n
-  bool assumed = false;  ///< that groups are equal, or attention is not causal, where the shape does not say
+  std::string unusable = {};  ///< why nothing can be predicted of this row, where the file does not say enough
+  bool assumed = false;       ///< that groups are equal, or attention is not causal, where the shape does not say
 };
 
 /// Every row of the table, in order; one with a shape below 1, a time that is not above 0 or an op without a name says

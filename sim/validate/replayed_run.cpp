@@ -93,7 +93,7 @@ ClusterSpec cluster_of(const RunRow& run) {
 
 ReplayedRuns::ReplayedRuns(const RunReference& reference, bool every_microbatch)
     : every_microbatch_(every_microbatch),
-      gpu_(std::make_shared<GpuTimes>(reference.kernels)),
+      gpu_(std::make_shared<ItemTimes>(reference.kernels)),
       fabric_(std::make_shared<RunFabric>(reference.collectives)) {}
 
 double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const {
@@ -101,7 +101,7 @@ double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const 
   Layout layout = layout_of(run);
   layout.pipeline = run.pp, layout.virtual_stages = run.vp;
   const ClusterSpec cluster = cluster_of(run);
-  const StackCost priced(cluster, run, {constants, traits.ampere_attention, traits.separate_reduce_group}, gpu_,
+  const StackCost priced(cluster, run, {constants, traits.separate_reduce_group, traits.attention}, gpu_,
                          fabric_);
   const RememberedCost cost(priced);
   const auto replayed = [&](std::int64_t microbatches) {

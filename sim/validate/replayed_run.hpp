@@ -27,7 +27,7 @@ class ReplayedRuns {
 
  private:
   bool every_microbatch_;
-  std::shared_ptr<const GpuTimes> gpu_;
+  std::shared_ptr<const ItemTimes> gpu_;
   std::shared_ptr<const RunFabric> fabric_;
 };
 

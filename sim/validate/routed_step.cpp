@@ -32,7 +32,7 @@ bool moves_rows(const Op& op) { return op.action == Action::dispatch || op.actio
 
 }  // namespace
 
-RoutedStep::RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric& fabric)
+RoutedStep::RoutedStep(const RunRow& run, const ItemTimes& gpus, const RunFabric& fabric)
     : run_(run),
       gpus_(gpus),
       fabric_(fabric),
@@ -63,17 +63,7 @@ bool RoutedStep::routed(const Op& op) const {
          std::any_of(op.work.begin(), op.work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; });
 }
 
-double RoutedStep::item_s(const WorkItem& item, double rows) const {
-  switch (item.kernel) {
-    case Kernel::gemm:
-    case Kernel::grouped_gemm:
-      return gpus_.products_s(item, rows, 1, sheet_);
-    case Kernel::attention:
-      return item.flops(rows) / (kAttentionShare * sheet_.flops);
-    default:
-      return item.bytes(rows) / (kMemoryShare * sheet_.memory_Bps);
-  }
-}
+double RoutedStep::item_s(const WorkItem& item, double rows) const { return gpus_.item(item, rows, {}, sheet_).sum_s(); }
 
 double RoutedStep::op_s(const Op& op, double rows) const {
   if (moves_rows(op)) {

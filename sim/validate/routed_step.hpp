@@ -9,7 +9,7 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/layout.hpp"
 #include "sim/cost/collectives/run_fabric.hpp"
-#include "sim/cost/kernels/gpu_times.hpp"
+#include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/routing_rows.hpp"
 #include "sim/program/build/build.hpp"
 
@@ -18,7 +18,7 @@ namespace wt {
 class RoutedStep {
  public:
   /// All three must outlive this. Throws Error{usage} without a data sheet of the GPU.
-  RoutedStep(const RunRow& run, const GpuTimes& gpus, const RunFabric& fabric);
+  RoutedStep(const RunRow& run, const ItemTimes& gpus, const RunFabric& fabric);
 
   struct Seconds {
     double all = 0;
@@ -35,7 +35,7 @@ class RoutedStep {
   bool routed(const Op& op) const;
 
   const RunRow& run_;
-  const GpuTimes& gpus_;
+  const ItemTimes& gpus_;
   const RunFabric& fabric_;
   DataSheet sheet_;
   ProgramSet set_;

@@ -40,12 +40,12 @@ std::string gpu_key(const std::string& gpu) {
   return sheet ? sheet->name : gpu;
 }
 
-Sample sampled(const RunRow& row, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric) {
+Sample sampled(const RunRow& row, const StackSpec& stack, const ItemTimes& gpu, const RunFabric& fabric) {
   Sample s;
   s.row = &row;
   s.traits = traits_of(stack, row.gpu);
   try {
-    s.work = step_work(row, gpu, fabric);
+    s.work = step_work(row, gpu, fabric, stack.attention);
     s.loads = expert_loads(row).assumed;
   } catch (const Error& e) {
     if (e.code() != Code::usage) throw;
@@ -291,27 +291,18 @@ void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<con
 }  // namespace
 
 RunReference run_reference(const std::filesystem::path& measurements, std::vector<StackSpec> stacks) {
-  RunReference out{.kernels = read_kernel_rows(measurements / "kernel_times.csv"),
-                   .collectives = read_collective_rows(measurements / "collectives.csv"),
-                   .runs = {},
-                   .stacks = std::move(stacks)};
-  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
-    for (RunRow& row : read_run_rows(measurements / table)) out.runs.push_back(std::move(row));
-  return out;
+  return {read_published_tables(measurements), std::move(stacks)};
 }
 
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
-  const auto sheet = data_sheet(gpu);
-  const bool later = sheet && sheet->generation >= 9;
   return {stack.name,
           gpu_key(gpu),
           stack.balanced_stages,
-          later && stack.attention == FusedAttention::flash2,
-          stack.step,
+          stack.attention, stack.step,
           stack.separate_reduce_group};
 }
 
-StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric) {
+StepModel reference_model(const RunReference& reference, const ItemTimes& gpu, const RunFabric& fabric) {
   std::vector<Sample> samples;
   samples.reserve(reference.runs.size());
   for (const RunRow& row : reference.runs)
@@ -330,7 +321,7 @@ struct Samples {
   std::vector<const Sample*> training;  ///< every measurement once
 
   Samples(const std::vector<RunRow>& asked, const RunReference& reference, const std::string& stack) {
-    const GpuTimes gpu(reference.kernels);
+    const ItemTimes gpu(reference.kernels);
     const RunFabric fabric(reference.collectives);
     const auto sample = [&](const RunRow& row, const std::string& named) {
       return sampled(row, named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named), gpu, fabric);

@@ -9,18 +9,13 @@
 
 #include "configs/spec/stack.hpp"
 #include "sim/cost/stacks/step_model.hpp"
-#include "sim/measurements/collective_rows.hpp"
-#include "sim/measurements/kernel_rows.hpp"
-#include "sim/measurements/run_rows.hpp"
+#include "sim/measurements/published_tables.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {
 
 /// What predictions of runs rest on.
-struct RunReference {
-  std::vector<KernelRow> kernels;
-  std::vector<CollectiveRow> collectives;
-  std::vector<RunRow> runs;
+struct RunReference : PublishedTables {
   std::vector<StackSpec> stacks;
 };
 
@@ -31,7 +26,7 @@ RunReference run_reference(const std::filesystem::path& measurements, std::vecto
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
 /// The step model of everything in the reference.
-StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric);
+StepModel reference_model(const RunReference& reference, const ItemTimes& gpu, const RunFabric& fabric);
 
 /// One judged row a measurement of `rows`, in order. Fits see `rows` and the reference's, except what is of the row's
 /// own group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in

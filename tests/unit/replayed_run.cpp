@@ -59,7 +59,7 @@ TEST_CASE("where the network limits a step, a stack whose gathers and reductions
 }
 
 TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
-  const GpuTimes gpu(test::published_reference().kernels);
+  const ItemTimes gpu(test::published_reference().kernels);
   const RunFabric fabric(test::published_reference().collectives);
   for (std::int64_t accumulation : {1, 3, 7}) {
     const RunRow run = run_of(1, accumulation);
@@ -81,7 +81,7 @@ TEST_CASE("the slower its adapters, the longer a step") {
 }
 
 TEST_CASE("tensor groups and pipelines take what the step model sums, less what runs at once") {
-  const GpuTimes gpu(test::published_reference().kernels);
+  const ItemTimes gpu(test::published_reference().kernels);
   const RunFabric fabric(test::published_reference().collectives);
   const auto [tensor, stages, chunks] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
       {{2, 1, 1}, {8, 1, 1}, {1, 2, 1}, {1, 4, 1}, {2, 4, 1}, {1, 2, 2}}));

@@ -13,8 +13,8 @@ using Catch::Contains;
 
 namespace {
 
-const GpuTimes& gpu() {
-  static const GpuTimes times(read_kernel_rows(configs_folder() / "measurements/kernel_times.csv"));
+const ItemTimes& gpu() {
+  static const ItemTimes times(read_kernel_rows(configs_folder() / "measurements/kernel_times.csv"));
   return times;
 }
 

@@ -19,8 +19,8 @@ using namespace wt;
 
 namespace {
 
-const GpuTimes& gpus() {
-  static const GpuTimes made = [] {
+const ItemTimes& gpus() {
+  static const ItemTimes made = [] {
     std::vector<KernelRow> kernels;
     for (const double n : {1024., 4096., 8192.})
       for (const double k : {2048., 8192.})
@@ -28,7 +28,7 @@ const GpuTimes& gpus() {
           kernels.push_back({0, "A100-80G-SXM", "gemm", "fp16", "made up", m, n, k,
                              wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
                                          {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})});
-    return GpuTimes(kernels);
+    return ItemTimes(kernels);
   }();
   return made;
 }

@@ -18,7 +18,7 @@ constexpr double kRowsTile = 128;      // queries of a thread block, in all of t
 
 }  // namespace
 
-double experts_time_s(const KernelRow& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
+double experts_time_s(const KernelShape& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
                       const WaveConstants& constants) {
   const auto product = [&](double m, double n, double k) {
     return wave_time_s({m, n, k, relative_rate, element_bytes}, gpu, constants, layer.groups);
@@ -31,7 +31,7 @@ double experts_time_s(const KernelRow& layer, double relative_rate, double eleme
   return forward_s + product(2 * layer.n, layer.k, layer.m) + product(layer.k, layer.n, layer.m) + 2 * forward_moved_s;
 }
 
-double attention_time_s(const KernelRow& attention, double relative_rate, const DataSheet& gpu) {
+double attention_time_s(const KernelShape& attention, double relative_rate, const DataSheet& gpu) {
   const double keys = (attention.causal ? attention.k - attention.m / 2 + kMaskedKeys : attention.k) + kStartupKeys;
   const double blocks = attention.groups * std::ceil(attention.m / kRowsTile) / static_cast<double>(gpu.processors);
   const double idle = std::max(1.0, 1 / blocks);  // fewer tiles of rows than processors
@@ -40,7 +40,7 @@ double attention_time_s(const KernelRow& attention, double relative_rate, const 
 }
 
 double attention_time_s(const WorkItem& attention, const DataSheet& gpu) {
-  KernelRow row;
+  KernelShape row;
   row.op = attention.pass == Pass::forward ? "attention_forward" : "attention_backward";
   row.m = row.k = static_cast<double>(attention.dims[0]);
   row.n = static_cast<double>(attention.dims[3]);

@@ -8,13 +8,13 @@ namespace wt {
 
 /// A layer of gated experts, forward or backward: two grouped products (gate and up together, down) or four, and the
 /// rows that are gathered, activated and summed, which pass through memory.
-double experts_time_s(const KernelRow& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
+double experts_time_s(const KernelShape& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
                       const WaveConstants& constants);
 
 /// Attention at the tensor cores' full rate: for each query the keys that its tile of rows meets (with a causal mask
 /// half of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a
 /// score as kSoftmaxWidth more of the head's width.
-double attention_time_s(const KernelRow& attention, double relative_rate, const DataSheet& gpu);
+double attention_time_s(const KernelShape& attention, double relative_rate, const DataSheet& gpu);
 /// Of a step program's item, in a 16-bit type.
 double attention_time_s(const WorkItem& attention, const DataSheet& gpu);
 

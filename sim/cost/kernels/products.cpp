@@ -21,15 +21,15 @@ double ln_waves(const Product& p, const DataSheet& gpu) {
   return std::log(std::ceil(p.m / 128) * std::ceil(p.n / 128) / static_cast<double>(gpu.processors));
 }
 
-std::vector<std::string> groups_of(const std::vector<KernelSample>& training) {
+std::vector<std::string> groups_of(const std::vector<KernelPoint>& training) {
   std::set<std::string> groups;
-  for (const KernelSample& s : training) groups.insert(s.group);
+  for (const KernelPoint& s : training) groups.insert(s.group);
   return {groups.begin(), groups.end()};
 }
 
 }  // namespace
 
-bool ProductModel::enough(const std::vector<KernelSample>& training) {
+bool ProductModel::enough(const std::vector<KernelPoint>& training) {
   return training.size() >= kFewestRows && groups_of(training).size() >= kFewestGroups;
 }
 
@@ -39,23 +39,23 @@ std::size_t ProductModel::fold_of(const std::string& group) const {
   return static_cast<std::size_t>(at - groups_.begin()) % kFolds;
 }
 
-ProductModel::ProductModel(const std::vector<KernelSample>& training, const DataSheet& gpu)
+ProductModel::ProductModel(const std::vector<KernelPoint>& training, const DataSheet& gpu)
     : gpu_(gpu), groups_(groups_of(training)) {
-  std::vector<KernelSample> sorted = training;
+  std::vector<KernelPoint> sorted = training;
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const KernelSample& a, const KernelSample& b) { return a.product.m < b.product.m; });
-  for (const KernelSample& s : sorted) {
+                   [](const KernelPoint& a, const KernelPoint& b) { return a.shape.m < b.shape.m; });
+  for (const KernelPoint& s : sorted) {
     const auto group =
         static_cast<std::size_t>(std::lower_bound(groups_.begin(), groups_.end(), s.group) - groups_.begin());
-    neighbours_.push_back({std::log(s.product.m), std::log(s.product.n), std::log(s.product.k),
-                           ln_waves(s.product, gpu), s.product.relative_rate, group});
+    neighbours_.push_back({std::log(s.shape.m), std::log(s.shape.n), std::log(s.shape.k),
+                           ln_waves(s.product(), gpu), s.relative_rate, group});
   }
   for (std::size_t fold = 0; fold <= kFolds; ++fold) {
     std::vector<TimedProduct> products;
     std::vector<double> shares;
     for (std::size_t i = 0; i < sorted.size(); ++i)
       if (neighbours_[i].group % kFolds != fold || fold == kFolds) {
-        products.push_back({sorted[i].product, sorted[i].row->seconds});
+        products.push_back({sorted[i].product(), sorted[i].seconds});
         shares.push_back(sorted[i].share_of_peak());
       }
     Fold out;
@@ -66,8 +66,8 @@ ProductModel::ProductModel(const std::vector<KernelSample>& training, const Data
       out.constants = fit_wave(fitted, gpu, typical_wave());
       out.typical_share = quantile(shares, 0.5);
     }
-    for (const KernelSample& s : sorted)
-      out.log_left.push_back(std::log(s.row->seconds / wave_time_s(s.product, gpu, out.constants)));
+    for (const KernelPoint& s : sorted)
+      out.log_left.push_back(std::log(s.seconds / wave_time_s(s.product(), gpu, out.constants)));
     folds_.push_back(std::move(out));
   }
 }

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/cost/kernels/kernel_set.hpp"
+#include "sim/cost/kernels/kernel_points.hpp"
 
 namespace wt {
 
@@ -13,10 +13,10 @@ class ProductModel {
  public:
   /// `training`: products of one GPU. Their groups are dealt to kFolds folds; each fold's constants are fitted on the
   /// others (a few seconds for thousands of rows).
-  ProductModel(const std::vector<KernelSample>& training, const DataSheet& gpu);
+  ProductModel(const std::vector<KernelPoint>& training, const DataSheet& gpu);
 
   /// Enough to fit ten constants without one group and one fold.
-  static bool enough(const std::vector<KernelSample>& training);
+  static bool enough(const std::vector<KernelPoint>& training);
   static constexpr std::size_t kFolds = 10, kFewestGroups = 5, kFewestRows = 60;
 
   /// Seconds on `gpu`, whose data sheet scales the constants; rows of `group` have no part in it. `near`: corrected by

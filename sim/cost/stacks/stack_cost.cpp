@@ -7,7 +7,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/collectives/collective_model.hpp"
-#include "sim/cost/kernels/composed_kernels.hpp"
+#include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
@@ -37,22 +37,22 @@ RunRow run_on(const ClusterSpec& cluster) {
 }  // namespace
 
 StackCost::StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants,
-                     std::shared_ptr<const GpuTimes> gpu, std::shared_ptr<const RunFabric> fabric)
+                     std::shared_ptr<const ItemTimes> gpu, std::shared_ptr<const RunFabric> fabric)
     : cluster_(cluster),
       run_(std::move(run)),
       stack_(std::move(constants)),
       gpu_(std::move(gpu)),
       fabric_(std::move(fabric)),
       sheet_(sheet_of(cluster)),
-      rate_(product_rate(run_, sheet_)) {}
+      choice_{product_rate(run_, sheet_), stack_.attention} {}
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
-    : StackCost(cluster, run_on(cluster), {}, std::make_shared<GpuTimes>(reference.kernels),
+    : StackCost(cluster, run_on(cluster), {}, std::make_shared<ItemTimes>(reference.kernels),
                 std::make_shared<RunFabric>(reference.collectives)) {
   const StepModel steps = reference_model(reference, *gpu_, *fabric_);
   const auto constants_on = [&](const NodeSpec& node) -> StackConstants {
     const StepTraits traits = traits_of(stack, node.gpu_name);
-    return {steps.constants(traits), traits.ampere_attention, traits.separate_reduce_group, steps.ratios(traits),
+    return {steps.constants(traits), traits.separate_reduce_group, stack.attention, steps.ratios(traits),
             steps.knows_stack(traits.stack) && steps.knows_gpu(traits.gpu) ? Evidence::published : Evidence::derived};
   };
   stack_ = constants_on(cluster);
@@ -76,21 +76,12 @@ Price StackCost::price(double seconds) const {
 Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
 
 Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
-  const bool narrow = rate_ > 1 && !ends;  // fp8
-  const double products = stack_.constants[C::products] * (narrow ? stack_.constants[C::fp8] : 1);
-  if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
-    return price(gpu_->products_s(item, rows, ends ? 1 : rate_, sheet_) * products);
-  if (item.kernel == Kernel::attention && !run_.flash_attention) {
-    const UnfusedAttention kept = unfused_attention(item, sheet_);
-    return price(kept.products_s * products + kept.memory_s * stack_.constants[C::memory]);
-  }
-  if (item.kernel == Kernel::attention) {
-    const double factor =
-        stack_.constants[C::attention] * (stack_.ampere_attention ? stack_.constants[C::attention_hopper] : 1);
-    return price(attention_time_s(item, sheet_) * factor);
-  }
-  const double factor = stack_.constants[item.kernel == Kernel::adamw ? C::optimizer : C::memory];
-  return price(item.bytes(rows.sum) / sheet_.memory_Bps * factor);
+  KernelChoice choice = choice_;
+  if (ends) choice.relative_rate = 1;
+  const ItemTime time = gpu_->item(item, rows, choice, sheet_);
+  const double products = stack_.constants[C::products] * (choice.relative_rate > 1 ? stack_.constants[C::fp8] : 1);
+  const double memory = stack_.constants[item.kernel == Kernel::adamw ? C::optimizer : C::memory];
+  return price(time.products_s * products + time.attention_s * stack_.constants[C::attention] + time.memory_s * memory);
 }
 
 Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {

@@ -17,7 +17,8 @@ namespace wt {
 /// What a step model says of one stack on one GPU.
 struct StackConstants {
   StepConstants constants;
-  bool ampere_attention = false, separate_reduce_group = false;
+  bool separate_reduce_group = false;
+  AttentionKernels attention = AttentionKernels::flash2;
   std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
   Evidence evidence = Evidence::derived;      ///< published: this stack on this GPU
 };
@@ -28,7 +29,7 @@ class StackCost : public OpCost {
   /// cluster's GPU has no data sheet.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference);
   /// `run`: the GPU and interconnect, as a published run names them.
-  StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const GpuTimes> gpu,
+  StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const ItemTimes> gpu,
             std::shared_ptr<const RunFabric> fabric);
 
   using OpCost::segment;
@@ -50,10 +51,10 @@ class StackCost : public OpCost {
   ClusterSpec cluster_;
   RunRow run_;
   StackConstants stack_;
-  std::shared_ptr<const GpuTimes> gpu_;
+  std::shared_ptr<const ItemTimes> gpu_;
   std::shared_ptr<const RunFabric> fabric_;
   DataSheet sheet_;
-  double rate_ = 1;                                       ///< of products in the layers
+  KernelChoice choice_;  ///< in the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
 };
 

@@ -20,9 +20,8 @@ struct Known {
   double stack_spread;  ///< of a stack's factor; 0 = the same for all
 };
 constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.08},
-                                                       {"attention", 1.4, 0.5, 0.4},
-                                                       {"attention_hopper", 1.3, 0.3, 0},
-                                                       {"memory", 1.4, 0.5, 0.3},
+                                                       {"attention", 1.1, 0.2, 0.2},
+                                                       {"memory", 1.2, 0.4, 0.3},
                                                        {"fp8", 1.4, 0.3, 0},
                                                        {"item_s", 60e-6, 0.7, 0.5},
                                                        {"call_s", 60e-6, 0.7, 0.5},
@@ -32,10 +31,10 @@ constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.
                                                        {"tensor", 1.0, 0.3, 0.3},
                                                        {"exchange", 1.2, 0.4, 0.3},
                                                        {"replicas", 0.5, 0.6, 0.4},
-                                                       {"optimizer", 1.3, 0.5, 0.3},
+                                                       {"optimizer", 1.1, 0.4, 0.3},
                                                        {"step_s", 5e-3, 1.0, 0.7},
                                                        {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
-constexpr double kGpuSpread = 0.12;       // clocks and power limits: of products alone
+constexpr double kChipSpread = 0.12;       // clocks and power limits: of products alone
 constexpr double kResidualScale = 0.07;   // relative error beyond which a row counts as an outlier
 constexpr double kGroupWeight = 12;       // rows of one source and model err alike: no more than a dozen of them count
 constexpr std::size_t kMostOfGroup = 48;  // more of them only cost time
@@ -61,7 +60,7 @@ double blend(double a, double b, double power) {
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
   const double product_factor = k[C::products] * (work.fp8 > 0 ? k[C::fp8] : 1);
-  const double attention_factor = k[C::attention] * (traits.ampere_attention ? k[C::attention_hopper] : 1);
+  const double attention_factor = k[C::attention];
   const auto computation = [&](const PhaseWork& p) {
     return p.products_s * product_factor + p.attention_s * attention_factor + p.memory_s * k[C::memory];
   };
@@ -95,14 +94,14 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
   own.reserve(kStepConstants);
   Eigen::Index per_stack = 0;
   for (const Known& known : kKnown) own.push_back(known.stack_spread > 0 ? per_stack++ : -1);
-  std::map<std::string, Eigen::Index> stack_at, gpu_at;
+  std::map<std::string, Eigen::Index> stack_at, chip_at;
   std::map<std::string, double> members;
   for (const TimedStep& s : steps)
-    stack_at.emplace(s.traits.stack, 0), gpu_at.emplace(s.traits.gpu, 0), members[s.group] += 1;
+    stack_at.emplace(s.traits.stack, 0), chip_at.emplace(s.traits.chip, 0), members[s.group] += 1;
   const auto base = static_cast<Eigen::Index>(kStepConstants);
   Eigen::Index next = base;
   for (auto& [name, at] : stack_at) at = next, next += per_stack;
-  for (auto& [name, at] : gpu_at) at = next++;
+  for (auto& [name, at] : chip_at) at = next++;
 
   struct Place {
     Eigen::Index stack, gpu;
@@ -111,7 +110,7 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
   std::vector<Place> places;
   places.reserve(steps.size());
   for (const TimedStep& s : steps)
-    places.push_back({stack_at.at(s.traits.stack), gpu_at.at(s.traits.gpu),
+    places.push_back({stack_at.at(s.traits.stack), chip_at.at(s.traits.chip),
                       std::min(1.0, std::sqrt(kGroupWeight / members.at(s.group)))});
   const auto constants_at = [&](const Eigen::VectorXd& p, const Place& place) {
     StepConstants c;
@@ -134,7 +133,7 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
     for (const auto& [name, at] : stack_at)
       for (std::size_t i = 0; i < kStepConstants; ++i)
         if (own[i] >= 0) out[rows + at + own[i]] = p[at + own[i]] / kKnown[i].stack_spread;
-    for (const auto& [name, at] : gpu_at) out[rows + at] = p[at] / kGpuSpread;
+    for (const auto& [name, at] : chip_at) out[rows + at] = p[at] / kChipSpread;
   };
   // From the typical constants, not from a fit to more steps: what was left out must have no say in which minimum is
   // found.
@@ -144,13 +143,13 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
     base_[i] = std::log(kKnown[i].start) + p[static_cast<Eigen::Index>(i)];
   for (const auto& [name, at] : stack_at)
     for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
-  for (const auto& [name, at] : gpu_at) gpus_[name] = p[at];
+  for (const auto& [name, at] : chip_at) chips_[name] = p[at];
   for (const TimedStep& s : steps) {
     Left left{s.traits.stack, {}};
     for (std::size_t hidden = 0; hidden < left.ratios.size(); ++hidden) {
       StepTraits traits = s.traits;
       if (hidden & 1) traits.stack.clear(), traits.factors.clear();
-      if (hidden & 2) traits.gpu.clear();
+      if (hidden & 2) traits.chip.clear();
       left.ratios[hidden] = s.seconds / seconds(*s.work, traits);
     }
     left_.push_back(std::move(left));
@@ -188,7 +187,7 @@ StepConstants StepModel::constants(const StepTraits& traits) const {
     else if (fitted != stacks_.end())
       logs[i] += fitted->second[i];
   }
-  if (const auto gpu = gpus_.find(traits.gpu); gpu != gpus_.end())
+  if (const auto gpu = chips_.find(traits.chip); gpu != chips_.end())
     logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
   StepConstants out;
   for (std::size_t i = 0; i < kStepConstants; ++i) out.values[i] = std::exp(logs[i]);

@@ -1,5 +1,5 @@
-// Step time of a training framework: what a StepWork takes when its stack runs it. Sixteen constants, each with a
-// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a GPU by one on its
+// Step time of a training framework: what a StepWork takes when its stack runs it. Fifteen constants, each with a
+// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a chip by one on its
 // products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
 // typical ones.
 //
@@ -20,9 +20,8 @@ namespace wt {
 
 enum class StepConstant : std::size_t {
   products,          ///< matrix products over what the wave model says
-  attention,         ///< attention kernels over what their shape takes at the data sheet's FLOP/s
-  attention_hopper,  ///< further factor of kernels written for Ampere on later GPUs, whose tensor cores they fill less
-  memory,            ///< other kernels over the data sheet's bytes/s
+  attention,         ///< attention kernels over what benchmarks of the library say
+  memory,            ///< other kernels over what benchmarks of such kernels say
   fp8,               ///< fp8 products over the wave model at the doubled rate
   item_s,            ///< host, to launch one work item
   call_s,            ///< host, to launch one collective of a tensor group
@@ -32,7 +31,7 @@ enum class StepConstant : std::size_t {
   tensor,            ///< exposed part of tensor groups' collectives
   exchange,          ///< exposed part of exchanges of rows and of keys and values
   replicas,          ///< exposed part of what moves once a step
-  optimizer,         ///< update over the data sheet's bytes/s
+  optimizer,         ///< update over what its bytes take
   step_s,            ///< once a step: loss, logging, data
   pipelined_tensor_s,  ///< a tensor collective, for each rank, while stages on other nodes are waited for (nanotron)
   count
@@ -48,11 +47,11 @@ struct StepConstants {
 
 /// Who ran it.
 struct StepTraits {
-  std::string stack, gpu;
+  std::string stack, chip;
   bool balanced_stages = false;   ///< layers are dealt to stages so that embedding and output projection count
-  bool ampere_attention = false;  ///< FlashAttention-2 on a later GPU
+  AttentionKernels attention = AttentionKernels::flash2;
   std::map<std::string, double> factors = {};  ///< StackSpec::step
-  bool separate_reduce_group = false;          ///< StackSpec's; only the replay asks
+  bool separate_reduce_group = false;          ///< only the replay asks
 };
 
 /// (a^n + b^n)^(1/n) with n = 1 + power.
@@ -77,7 +76,7 @@ class StepModel {
   }
   StepConstants constants(const StepTraits& traits) const;
   bool knows_stack(const std::string& stack) const { return stacks_.count(stack) > 0; }
-  bool knows_gpu(const std::string& gpu) const { return gpus_.count(gpu) > 0; }
+  bool knows_chip(const std::string& chip) const { return chips_.count(chip) > 0; }
   /// A stack's fitted factors on the typical one's constants, by name of kStackFactors; 1 of a stack never measured.
   std::map<std::string, double> factors(const std::string& stack) const;
   std::vector<std::string> stacks() const;  ///< that were measured
@@ -89,13 +88,13 @@ class StepModel {
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
   std::map<std::string, Logs> stacks_;  ///< logarithms of factors
-  std::map<std::string, double> gpus_;  ///< of the factor on products
+  std::map<std::string, double> chips_;  ///< of the factor on products
   struct Left {
     std::string stack;
     std::array<double, 4> ratios{};  ///< measured over predicted, by unknown()
   };
   std::size_t unknown(const StepTraits& traits) const {
-    return (knows_stack(traits.stack) ? 0 : 1) + (knows_gpu(traits.gpu) ? 0 : 2);
+    return (knows_stack(traits.stack) ? 0 : 1) + (knows_chip(traits.chip) ? 0 : 2);
   }
   std::vector<Left> left_;
 };

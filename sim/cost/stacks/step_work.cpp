@@ -24,11 +24,12 @@ bool spread_over_tensor(const RunRow& run) { return run.whole_experts && run.tp 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
  public:
-  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const GpuTimes& gpu, const RunFabric& fabric)
+  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const ItemTimes& gpu, const RunFabric& fabric,
+       AttentionKernels attention)
       : run_(run), layout_(layout), sheet_(sheet), gpu_(gpu), fabric_(fabric), mesh_(layout) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
-    rate_ = product_rate(run, sheet);
+    choice_ = {product_rate(run, sheet), attention};
   }
 
   void add(const std::vector<Node>& nodes, double times, bool in_microbatch) {
@@ -58,30 +59,19 @@ class Sums {
 
   void work(const Op& op, double times) {
     PhaseWork& p = phase(op);
+    KernelChoice choice = choice_;
+    if (at_ends(op)) choice.relative_rate = 1;
     for (const WorkItem& item : op.work) {
-      const double rows = rows_;
-      if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm) {
-        p.products_s += times * gpu_.products_s(item, rows, at_ends(op) ? 1 : rate_, sheet_);
-      } else if (item.kernel == Kernel::attention) {
-        attention(p, item, times);
-      } else if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
-        out.optimizer_s += times * item.bytes(rows) / sheet_.memory_Bps;
+      const ItemTime time = gpu_.item(item, rows_, choice, sheet_);
+      if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
+        out.optimizer_s += times * time.sum_s();
         continue;
-      } else {
-        p.memory_s += times * item.bytes(rows) / sheet_.memory_Bps;
       }
+      p.products_s += times * time.products_s;
+      p.attention_s += times * time.attention_s;
+      p.memory_s += times * time.memory_s;
       p.items += times * (item.pass == Pass::forward ? 1 : 2);
     }
-  }
-
-  void attention(PhaseWork& p, const WorkItem& item, double times) const {
-    if (run_.flash_attention) {
-      p.attention_s += times * attention_time_s(item, sheet_);
-      return;
-    }
-    const UnfusedAttention kept = unfused_attention(item, sheet_);
-    p.products_s += times * kept.products_s;
-    p.memory_s += times * kept.memory_s;
   }
 
   void communicate(const Op& op, double times, bool in_microbatch) {
@@ -128,10 +118,11 @@ class Sums {
   const RunRow& run_;
   const Layout& layout_;
   const DataSheet& sheet_;
-  const GpuTimes& gpu_;
+  const ItemTimes& gpu_;
   const RunFabric& fabric_;
   Mesh mesh_;
-  double rows_ = 0, rate_ = 1;
+  double rows_ = 0;
+  KernelChoice choice_;  ///< in the layers
 };
 
 }  // namespace
@@ -180,7 +171,7 @@ double product_rate(const RunRow& run, const DataSheet& sheet) {
   return *rate;
 }
 
-StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric) {
+StepWork step_work(const RunRow& run, const ItemTimes& gpu, const RunFabric& fabric, AttentionKernels attention) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
@@ -193,7 +184,7 @@ StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabr
   options.microbatches = run.accumulation;
   options.precision = Precision::bf16;
   const ProgramSet set = build_program_set(stage, layout, options);
-  Sums sums(run, layout, *sheet, gpu, fabric);
+  Sums sums(run, layout, *sheet, gpu, fabric, attention);
   sums.add(set.programs.front().nodes, 1, false);
 
   StepWork out = sums.out;

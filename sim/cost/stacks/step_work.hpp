@@ -6,7 +6,7 @@
 
 #include "configs/spec/layout.hpp"
 #include "sim/cost/collectives/run_fabric.hpp"
-#include "sim/cost/kernels/gpu_times.hpp"
+#include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "sim/program/build/build.hpp"
 
@@ -57,6 +57,7 @@ double share_sent(const RunRow& run, const RunFabric::Group& group);
 
 /// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
 /// layout that the step program refuses.
-StepWork step_work(const RunRow& run, const GpuTimes& gpu, const RunFabric& fabric);
+StepWork step_work(const RunRow& run, const ItemTimes& gpu, const RunFabric& fabric,
+                   AttentionKernels attention = AttentionKernels::flash2);
 
 }  // namespace wt

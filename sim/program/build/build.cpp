@@ -246,6 +246,21 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
 
 }  // namespace
 
+namespace {
+
+void scale_tensor_traffic(std::vector<Node>& nodes, double share) {
+  for (Node& node : nodes) {
+    if (Loop* loop = std::get_if<Loop>(&node)) {
+      scale_tensor_traffic(loop->body, share);
+    } else if (Collective& sent = std::get<Op>(node).collective; sent.axis == Axis::tensor) {
+      sent.bytes.fixed *= share;
+      sent.bytes.per_row *= share;
+    }
+  }
+}
+
+}  // namespace
+
 ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const ProgramOptions& options) {
   layout.check(model, "layout " + layout.name());
   if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
@@ -263,6 +278,8 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
       set.programs.push_back(layout.resident_weights() ? stage_program(slice, layout, options, stage, expert_rank)
                                                        : Builder(slice, layout, options, expert_rank).build());
+  if (options.tensor_traffic != 1)
+    for (Program& program : set.programs) scale_tensor_traffic(program.nodes, options.tensor_traffic);
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
     set.class_of_rank.push_back(
         static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));

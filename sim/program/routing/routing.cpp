@@ -34,6 +34,7 @@ class Histogram : public RoutingSource {
     const auto& rows = microbatch + 1 < microbatches_.count ? each_ : last_;
     return rows[static_cast<std::size_t>(layer) % rows.size()];
   }
+  bool same_in_every_microbatch() const override { return true; }
   std::string description() const override { return description_; }
 
  private:

@@ -20,6 +20,8 @@ class RoutingSource {
   /// that microbatch.
   virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
                                      std::int64_t source_rank) const = 0;
+  /// Whether microbatches of a step that have as many tokens are routed alike.
+  virtual bool same_in_every_microbatch() const { return false; }
   /// Said in reports: "recorded on ...", "histogram of ...", "balanced (assumed)".
   virtual std::string description() const = 0;
 };

@@ -1,0 +1,62 @@
+#include "sim/cost/fit/conformal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+
+namespace {
+constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
+}
+
+std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
+  if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, from one
+  const std::size_t low = below == 0 ? 0 : below - 1;
+  return {values[low], values[values.size() - 1 - low]};
+}
+
+std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail) {
+  if (values.empty()) throw_error(Code::usage, "symmetric bounds: found no value, allowed at least one");
+  for (double& value : values) value = std::abs(value);
+  std::sort(values.begin(), values.end());
+  const auto place = static_cast<std::size_t>(std::ceil((1 - 2 * tail) * static_cast<double>(values.size() + 1)));
+  const double bound = values[std::min(place, values.size()) - 1];
+  return {-bound, bound};
+}
+
+void LeftOutErrors::add(const std::string& regime, const std::string& group, double log_ratio) {
+  by_regime_[regime].push_back({group, log_ratio});
+  all_.push_back({group, log_ratio});
+  known_.clear();
+}
+
+std::pair<double, double> LeftOutErrors::bounds(const std::string& regime, const std::string& without) const {
+  const auto key = std::make_pair(regime, without);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  std::vector<double> errors;
+  std::set<std::string> groups;
+  const auto take = [&](const std::vector<Entry>& from) {
+    errors.clear();
+    groups.clear();
+    for (const Entry& entry : from)
+      if (entry.group != without) {
+        errors.push_back(entry.log_ratio);
+        groups.insert(entry.group);
+      }
+  };
+  if (const auto own = by_regime_.find(regime); own != by_regime_.end()) take(own->second);
+  if (errors.size() < kFewestErrors) take(all_);
+  if (errors.empty()) errors = {-std::log(2.0), std::log(2.0)};
+  const auto count = static_cast<double>(groups.size());
+  const double tail = kTail * count / (count + 2);
+  const auto [low, high] = groups.size() < kFewestGroups ? symmetric_bounds(errors, tail) : conformal_bounds(errors, tail);
+  return known_[key] = {std::exp(std::min(0.0, low)), std::exp(std::max(0.0, high))};
+}
+
+}  // namespace wt

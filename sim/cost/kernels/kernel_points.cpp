@@ -1,0 +1,72 @@
+#include "sim/cost/kernels/kernel_points.hpp"
+
+#include <fmt/core.h>
+
+#include <set>
+
+#include "sim/measurements/kernel_rates.hpp"
+#include "sim/measurements/row_ops.hpp"
+
+namespace wt {
+namespace {
+
+std::string group_of(const KernelTask& task, const std::string& gpu, const std::string& source) {
+  const KernelShape& s = task.shape;
+  if (task.is_attention()) return fmt::format("{} {} {}", gpu, s.op, source);
+  if (task.is_product() || task.is_composed() || s.implementation.empty())
+    return fmt::format("{} {} n{} k{}", gpu, s.op, s.n, s.k);
+  return fmt::format("{} {} n{} {}", gpu, s.op, s.n, s.implementation);
+}
+
+std::string identity(const KernelPoint& p) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", p.gpu.name, p.shape.op, p.shape.implementation, p.shape.groups, p.shape.m,
+                     p.shape.n, p.shape.k, p.seconds);
+}
+
+}  // namespace
+
+double KernelTask::bytes() const {
+  // Where nothing is known of the kernel, each element of its width is read and written once.
+  return row_op(shape.op).value_or(RowOp{}).streams * shape.m * shape.n * element_bytes;
+}
+
+double KernelTask::least_s() const {
+  if (is_product()) return product().flops() / (gpu.flops * relative_rate);
+  return is_composed() ? published_flops(shape) / (gpu.flops * relative_rate) : bytes() / gpu.memory_Bps;
+}
+
+KernelPoint kernel_point(const KernelRow& row) {
+  KernelPoint p;
+  p.shape = row;
+  p.seconds = row.seconds;
+  p.source = row.source.substr(0, row.source.find(' '));
+  p.group = group_of(p, row.gpu, row.source);
+  const auto sheet = data_sheet(row.gpu);
+  const auto element = element_bytes(row.dtype);
+  const bool products = p.is_product() || p.is_composed();
+  if (!row.unusable.empty()) {
+    p.reason = row.unusable;
+  } else if (!sheet) {
+    p.reason = fmt::format("no data sheet of '{}'", row.gpu);
+  } else if (!element) {
+    p.reason = fmt::format("size of the data type '{}' not known", row.dtype);
+  } else if (products && !relative_rate(*sheet, row.dtype)) {
+    p.reason = fmt::format("no tensor-core rate of {} for '{}' on the data sheet", sheet->name, row.dtype);
+  }
+  if (!p.reason.empty()) return p;
+  p.gpu = *sheet;
+  p.group = group_of(p, sheet->name, row.source);
+  p.element_bytes = *element;
+  if (products) p.relative_rate = *relative_rate(*sheet, row.dtype);
+  return p;
+}
+
+std::vector<KernelPoint> usable_points(const std::vector<KernelRow>& rows) {
+  std::vector<KernelPoint> out;
+  std::set<std::string> seen;
+  for (const KernelRow& row : rows)
+    if (KernelPoint p = kernel_point(row); p.reason.empty() && seen.insert(identity(p)).second) out.push_back(std::move(p));
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,225 @@
+#include "sim/cost/kernels/kernel_times.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "sim/cost/kernels/composed_kernels.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::size_t kFewestOfWidths = 5;  // points of other widths that a memory-bound kernel is fitted on
+
+std::string product_regime(const KernelTask& t) {
+  const double m = t.shape.m;
+  return fmt::format("gemm, {}, {}", t.gpu.name,
+                     m < 64     ? "m < 64"
+                     : m < 256  ? "m 64-255"
+                     : m < 1024 ? "m 256-1023"
+                                : "m >= 1024");
+}
+
+RowKernel row_kernel(const KernelTask& t) { return {t.shape.m, t.shape.n, t.bytes()}; }
+
+KernelTimes::Answer abstained(std::string regime, std::string reason) {
+  KernelTimes::Answer out;
+  out.regime = std::move(regime);
+  out.reason = std::move(reason);
+  return out;
+}
+
+}  // namespace
+
+KernelTimes::KernelTimes(std::vector<KernelPoint> points) : points_(std::move(points)) {
+  std::map<std::string, std::vector<KernelPoint>> products;
+  for (const KernelPoint& p : points_)
+    if (p.is_product())
+      products[p.gpu.name].push_back(p);
+    else if (!p.of_library())
+      row_by_row_[p.gpu.name].push_back(&p);
+  for (const auto& [name, of_gpu] : products)
+    if (ProductModel::enough(of_gpu)) {
+      sheets_.emplace(name, of_gpu.front().gpu);
+      models_.emplace(name, ProductModel(of_gpu, of_gpu.front().gpu));
+    }
+  std::vector<LibraryRow> rows;
+  for (const KernelPoint& p : points_)
+    if (const auto seconds = p.of_library() ? shape_s(p) : std::nullopt) {
+      LibraryRow row = library_row(p);
+      row.group = p.group;
+      row.source = p.source;
+      row.log_factor = std::log(p.seconds / *seconds);
+      rows.push_back(std::move(row));
+    }
+  libraries_.emplace(std::move(rows));
+}
+
+const LeftOutErrors& KernelTimes::errors() const {
+  if (errors_) return *errors_;
+  LeftOutErrors errors;
+  for (const KernelPoint& p : points_)
+    for (const Answer& a : {p.is_product()   ? product(p, p.group, false)
+                            : p.of_library() ? library(p, p.group, false)
+                                             : row_by_row(p, p.group),
+                            carried_over(p, p.group)})
+      if (a.seconds) errors.add(a.regime, p.group, std::log(p.seconds / *a.seconds));
+  return errors_.emplace(std::move(errors));
+}
+
+KernelTimes::Answer KernelTimes::time(const KernelTask& task, const std::string& without) const {
+  Answer out = task.is_product()   ? product(task, without, false)
+               : task.of_library() ? library(task, without, false)
+                                   : row_by_row(task, without);
+  if (!out.seconds) return out;
+  const auto [low, high] = errors().bounds(out.regime, without);
+  out.low_s = *out.seconds * low;
+  out.high_s = *out.seconds * high;
+  return out;
+}
+
+KernelTimes::Answer KernelTimes::carried_over(const KernelTask& task, const std::string& without) const {
+  if (task.of_library()) return library(task, without, true);
+  return task.is_product() ? product(task, without, true) : abstained("", "");
+}
+
+const std::pair<const std::string, ProductModel>* KernelTimes::donor(const DataSheet& gpu, bool another) const {
+  const std::pair<const std::string, ProductModel>* best = nullptr;
+  auto least = std::make_pair(0, std::int64_t{0});
+  for (const auto& entry : models_) {
+    if (entry.first == gpu.name) {
+      if (!another) return &entry;
+      continue;
+    }
+    const DataSheet& sheet = sheets_.at(entry.first);
+    const auto distance =
+        std::make_pair(std::abs(sheet.generation - gpu.generation), std::abs(sheet.processors - gpu.processors));
+    if (!best || distance < least) best = &entry, least = distance;
+  }
+  return best;
+}
+
+KernelTimes::Answer KernelTimes::product(const KernelTask& task, const std::string& without, bool another) const {
+  const auto* model = donor(task.gpu, another);
+  if (!model)
+    return abstained("gemm, " + task.gpu.name,
+                     fmt::format("fewer than {} other shape families of any GPU to fit on", ProductModel::kFewestGroups));
+  const DataSheet& from = sheets_.at(model->first);
+  const bool same = model->first == task.gpu.name;
+  const bool near = from.generation == task.gpu.generation && from.processors == task.gpu.processors;
+  Answer out;
+  out.regime = same   ? product_regime(task)
+               : near ? "gemm, constants of a GPU with the same processors"
+                      : "gemm, constants of another generation";
+  out.seconds = model->second.predict(task.product(), task.gpu, without, near);
+  out.evidence = same ? Evidence::published : Evidence::derived;
+  return out;
+}
+
+std::optional<double> KernelTimes::shape_s(const KernelTask& task) const {
+  if (task.is_attention()) return attention_time_s(task.shape, task.relative_rate, task.gpu);
+  if (!task.is_composed()) return memory_bound_time_s(row_kernel(task), task.gpu, typical_memory_bound());
+  const auto* model = donor(task.gpu, false);
+  if (!model) return std::nullopt;
+  const WaveConstants& constants = model->second.constants();
+  if (task.shape.op == "grouped_gemm") return wave_time_s(task.product(), task.gpu, constants, task.shape.groups);
+  return experts_time_s(task.shape, task.relative_rate, task.element_bytes, task.gpu, constants);
+}
+
+LibraryRow KernelTimes::library_row(const KernelTask& task) const {
+  return {.kind = task.shape.op,
+          .library = task.shape.implementation,
+          .gpu = task.gpu.name,
+          .generation = task.gpu.generation,
+          .processor_flops = task.gpu.flops / static_cast<double>(task.gpu.processors),
+          .group = "",
+          .source = "",
+          .log_factor = 0};
+}
+
+KernelTimes::Answer KernelTimes::library(const KernelTask& task, const std::string& without, bool as_unknown) const {
+  const auto seconds = shape_s(task);
+  LibraryRow row = library_row(task);
+  row.group = without;
+  const auto factor = seconds ? libraries_->factor(row, as_unknown) : std::nullopt;
+  if (!factor)
+    return abstained(task.shape.op,
+                     fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too "
+                                 "different",
+                                 task.shape.op, task.shape.implementation));
+  Answer out;
+  out.regime = (task.is_composed() ? task.shape.op : "bound by memory") +
+               (factor->known == Libraries::Known::on_this_gpu          ? ", library measured"
+                : factor->known == Libraries::Known::on_this_generation ? ", library measured on another GPU"
+                                                                        : ", library never measured");
+  out.seconds = *seconds * std::exp(factor->log_factor);
+  out.evidence = factor->known == Libraries::Known::on_this_gpu ? Evidence::published : Evidence::derived;
+  return out;
+}
+
+KernelTimes::Answer KernelTimes::row_by_row(const KernelTask& task, const std::string& without) const {
+  const std::string regime = fmt::format("{}, {}", task.shape.op, task.gpu.name);
+  const WidthFit& fit = width_fit(task, without);
+  if (!fit.constants)
+    return abstained(regime, fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, task.shape.op));
+  Answer out;
+  out.regime = regime;
+  out.seconds = memory_bound_time_s(row_kernel(task), task.gpu, *fit.constants);
+  out.evidence = fit.same ? Evidence::published : Evidence::derived;
+  return out;
+}
+
+const KernelTimes::WidthFit& KernelTimes::width_fit(const KernelTask& task, const std::string& without) const {
+  const auto [found, is_new] = widths_.try_emplace(task.gpu.name + "|" + task.shape.op + "|" + without);
+  WidthFit& fit = found->second;
+  if (!is_new) return fit;
+  std::vector<const KernelPoint*> seen = of_other_widths(task.gpu.name, task.shape.op, without);
+  fit.same = !seen.empty();
+  for (auto gpu = row_by_row_.begin(); seen.empty() && gpu != row_by_row_.end(); ++gpu)
+    seen = of_other_widths(gpu->first, task.shape.op, without);
+  if (seen.empty()) return fit;
+  std::vector<TimedRowKernel> kernels;
+  for (const KernelPoint* each : seen) kernels.push_back({row_kernel(*each), each->seconds});
+  fit.constants = fit_memory_bound(kernels, seen.front()->gpu);
+  return fit;
+}
+
+std::vector<const KernelPoint*> KernelTimes::of_other_widths(const std::string& gpu, const std::string& op,
+                                                             const std::string& without) const {
+  std::vector<const KernelPoint*> out;
+  if (const auto found = row_by_row_.find(gpu); found != row_by_row_.end())
+    for (const KernelPoint* each : found->second)
+      if (each->shape.op == op && each->group != without) out.push_back(each);
+  if (out.size() < kFewestOfWidths) out.clear();
+  return out;
+}
+
+double KernelTimes::product_s(const Product& product, const DataSheet& gpu, double groups) const {
+  const auto* model = donor(gpu, false);
+  return wave_time_s(product, gpu, model ? model->second.constants() : typical_wave(), groups);
+}
+
+double KernelTimes::library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const {
+  KernelTask task;
+  task.shape.op = op;
+  task.shape.implementation = library;
+  task.gpu = gpu;
+  const auto factor = libraries_->factor(library_row(task));
+  return factor ? std::exp(factor->log_factor) : 1;
+}
+
+double KernelTimes::by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const {
+  const auto [found, is_new] = any_rows_.try_emplace(gpu.name, typical_memory_bound());
+  if (is_new)
+    if (const auto own = row_by_row_.find(gpu.name); own != row_by_row_.end()) {
+      std::vector<TimedRowKernel> kernels;
+      for (const KernelPoint* each : own->second) kernels.push_back({row_kernel(*each), each->seconds});
+      found->second = fit_memory_bound(kernels, gpu);
+    }
+  return memory_bound_time_s(kernel, gpu, found->second);
+}
+
+}  // namespace wt

@@ -1,0 +1,78 @@
+// What one kernel takes on a GPU, from published times: products by the wave model and what it leaves over at similar
+// shapes, composed kernels by their shape and the library's factor, what passes through memory by its bytes. Points of
+// this GPU count first, then those of the nearest one. `windtunnel validate kernels` asks it without a group of points
+// and compares; prices of steps ask it with all of them.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/spec/evidence.hpp"
+#include "sim/cost/fit/conformal.hpp"
+#include "sim/cost/kernels/kernel_points.hpp"
+#include "sim/cost/kernels/libraries.hpp"
+#include "sim/cost/kernels/memory_bound.hpp"
+#include "sim/cost/kernels/products.hpp"
+
+namespace wt {
+
+class KernelTimes {
+ public:
+  /// Fits the products of every GPU with enough of them: a second for thousands of points.
+  explicit KernelTimes(std::vector<KernelPoint> points);
+  explicit KernelTimes(const std::vector<KernelRow>& rows) : KernelTimes(usable_points(rows)) {}
+  KernelTimes(const KernelTimes&) = delete;
+  KernelTimes& operator=(const KernelTimes&) = delete;
+
+  struct Answer {
+    std::optional<double> seconds;
+    double low_s = 0, high_s = 0;  ///< 80 % interval, from errors on points that were left out
+    Evidence evidence = Evidence::published;
+    std::string regime;  ///< answers that were found alike, whose errors are alike: "gemm, H100-SXM, m >= 1024"
+    std::string reason;  ///< why there is none
+  };
+  /// `without`: a group of points (KernelPoint::group) that has no part in the answer.
+  Answer time(const KernelTask& task, const std::string& without = "") const;
+
+  /// A product by the constants alone, on the GPU that knows most of it: without neighbours it grows with each size.
+  double product_s(const Product& product, const DataSheet& gpu, double groups = 1) const;
+  /// What a library's kernel takes over what its shape says; 1 where nobody measured it or another one on this generation.
+  double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
+  /// A kernel that passes through memory row by row, whoever wrote it.
+  double by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const;
+
+ private:
+  /// As if nothing had been measured on this GPU or of this library: shows how far what is known of others carries.
+  Answer carried_over(const KernelTask& task, const std::string& without) const;
+  Answer product(const KernelTask& task, const std::string& without, bool another) const;
+  Answer library(const KernelTask& task, const std::string& without, bool as_unknown) const;
+  Answer row_by_row(const KernelTask& task, const std::string& without) const;
+
+  /// The GPU itself, else the nearest generation with the most similar number of processors; null without products.
+  const std::pair<const std::string, ProductModel>* donor(const DataSheet& gpu, bool another) const;
+  /// What the shape alone says of a library's kernel. Empty where no GPU's products are known.
+  std::optional<double> shape_s(const KernelTask& task) const;
+  LibraryRow library_row(const KernelTask& task) const;
+
+  struct WidthFit {
+    std::optional<MemoryBoundConstants> constants;  ///< none: too few measurements
+    bool same = true;                               ///< measured on this very GPU
+  };
+  const WidthFit& width_fit(const KernelTask& task, const std::string& without) const;
+  std::vector<const KernelPoint*> of_other_widths(const std::string& gpu, const std::string& op,
+                                                  const std::string& without) const;
+  const LeftOutErrors& errors() const;
+
+  std::vector<KernelPoint> points_;
+  std::map<std::string, std::vector<const KernelPoint*>> row_by_row_;  ///< by GPU
+  std::map<std::string, DataSheet> sheets_;                            ///< of GPUs with products
+  std::map<std::string, ProductModel> models_;                         ///< by GPU
+  std::optional<Libraries> libraries_;
+  mutable std::map<std::string, WidthFit> widths_;  ///< by GPU, op and group left out, once asked for
+  mutable std::map<std::string, MemoryBoundConstants> any_rows_;  ///< by GPU
+  mutable std::optional<LeftOutErrors> errors_;
+};
+
+}  // namespace wt

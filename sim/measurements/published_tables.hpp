@@ -1,0 +1,24 @@
+// The published measurements that prices rest on where a machine was not measured itself: the tables of
+// configs/measurements, read once.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+#include "sim/measurements/collective_rows.hpp"
+#include "sim/measurements/kernel_rows.hpp"
+#include "sim/measurements/run_rows.hpp"
+
+namespace wt {
+
+struct PublishedTables {
+  /// Times, and of rates those of kernels that the times do not have: rates of single products, many of them the best of
+  /// a search, stay out.
+  std::vector<KernelRow> kernels;
+  std::vector<CollectiveRow> collectives;
+  std::vector<RunRow> runs;
+};
+
+/// Throws Error{usage} as the readers do.
+PublishedTables read_published_tables(const std::filesystem::path& folder);
+
+}  // namespace wt

@@ -1,0 +1,52 @@
+#include "sim/replay/simulated_step.hpp"
+
+#include <algorithm>
+
+namespace wt {
+namespace {
+
+constexpr std::int64_t kSteady = 2;  // microbatches after which, without a pipeline, all take as long
+
+}  // namespace
+
+SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, ProgramOptions options,
+                             const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
+                             const StepOptions& how) {
+  options.tensor_traffic = cost.tensor_traffic();
+  const std::int64_t all = options.microbatches;
+  const auto replayed = [&](std::int64_t count) {
+    options.microbatches = count;
+    SimulatedStep out{build_program_set(model, layout, options), {}, all, count};
+    out.replay = replay(out.programs, layout, model, cluster, cost, routing, how.replay);
+    return out;
+  };
+  // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these.
+  const std::int64_t full = layout.pipeline > 1 ? layout.pipeline : kSteady, period = layout.pipeline > 1 ? full : 1;
+  const bool uneven = options.last_microbatch != 0 && options.last_microbatch != layout.microbatch;
+  SimulatedStep out;
+  if (how.every_microbatch || uneven || !routing.same_in_every_microbatch() || all <= full + period) {
+    out = replayed(all);
+  } else {
+    const ReplayResult before = replayed(full).replay;
+    out = replayed(full + period);
+    ReplayResult& r = out.replay;
+    const double more = static_cast<double>(all - full - period) / static_cast<double>(period);
+    const auto extend = [&](double ReplayResult::*part) { r.*part += more * std::max(0.0, r.*part - before.*part); };
+    for (double ReplayResult::*part : {&ReplayResult::step_s, &ReplayResult::low_s, &ReplayResult::high_s,
+                                       &ReplayResult::exposed_s, &ReplayResult::slowed_s})
+      extend(part);
+    for (std::size_t i = 0; i < r.evidence_s.size(); ++i)
+      r.evidence_s[i] += more * std::max(0.0, r.evidence_s[i] - before.evidence_s[i]);
+    for (std::size_t i = 0; i < r.lane_busy_s.size(); ++i)
+      r.lane_busy_s[i] += more * std::max(0.0, r.lane_busy_s[i] - before.lane_busy_s[i]);
+  }
+  const Price once = cost.once_a_step();
+  out.replay.step_s += once.seconds;
+  out.replay.low_s += once.low_s;
+  out.replay.high_s += once.high_s;
+  const EvidenceShares shares = once.shares();
+  for (std::size_t i = 0; i < shares.size(); ++i) out.replay.evidence_s[i] += once.seconds * shares[i];
+  return out;
+}
+
+}  // namespace wt
