@@ -54,6 +54,7 @@ struct ClusterSpec : NodeSpec {
 
   double nic_latency_s = 0;
   std::string transport = "IB";  ///< of collectives over NICs: IB (InfiniBand and RoCE), EFA with its version, TCPX
+  std::string fabric;  ///< of a site whose own collectives are in configs/measurements/collectives.csv, by name there
   std::int64_t nodes_per_leaf = 0;
   double oversubscription = 1;  ///< leaf's node bandwidth over its uplink bandwidth
 

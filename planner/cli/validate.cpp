@@ -74,7 +74,7 @@ Validation validate_routing(const Options& o) {
   RoutedContext context = read_routed_context(o.file, measurements(""));
   context.models = known_models();
   const GpuTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
-  const RunFabric fabric(read_collective_rows(measurements("collectives.csv")));
+  const CollectiveEstimator& fabric = CollectiveEstimator::published();
   Validation v{.subject = "routing",
                .file = o.file,
                .method =
@@ -100,7 +100,8 @@ Validation validate_runs(const Options& o) {
                .unit = kSeconds,
                .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
                .whole = "stack"};
-  v.steps = reference_model(reference, GpuTimes(reference.kernels), RunFabric(reference.collectives));
+  v.steps =
+      reference_model(reference, GpuTimes(reference.kernels), CollectiveEstimator(points_of(reference.collectives)));
   if (o.replay) {
     const ReplayedRuns replayed(reference);
     const auto timer = [&](const RunRow& row, const StepTraits& traits, const StepConstants& constants) {

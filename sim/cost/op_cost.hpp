@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "configs/spec/evidence.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
@@ -38,6 +39,7 @@ struct CollectivePrice {
   double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
   double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches, <= 1
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
+  Lookup lookup = Lookup::fitted;
   Evidence evidence = Evidence::assumed;
   std::optional<Evidence> root = {};      ///< evidence of what it follows from; none = `evidence`
   AllReduce algorithm = AllReduce::ring;  ///< of an all-reduce: what its load on the pools follows
@@ -105,6 +107,9 @@ class OpCost {
   virtual bool separate_reduce_group() const { return true; }
   /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
   virtual double variation() const { return 0; }
+  /// Which collectives' prices rest on measurements of this machine and which do not, a sentence each; empty where none
+  /// do.
+  virtual std::vector<std::string> basis_of_collectives() const { return {}; }
 };
 
 }  // namespace wt

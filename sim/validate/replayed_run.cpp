@@ -8,7 +8,6 @@
 #include "sim/cost/remembered_cost.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
-#include "sim/measurements/fabric.hpp"
 #include "sim/program/mesh.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/replay.hpp"
@@ -42,7 +41,7 @@ void scale_traffic(std::vector<Node>& nodes, const RunRow& run, const Mesh& mesh
     if (op.collective.axis == Axis::tensor) factor = tensor_share;
     if (op.action == Action::dispatch || op.action == Action::collect) {
       const Axis axis = op.collective.axis;
-      factor = share_sent(run, RunFabric::group(mesh.size(axis), mesh.stride(axis), nvlink_domain(run)));
+      factor = share_sent(run, RankGroup::strided(mesh.size(axis), mesh.stride(axis), run.interconnect.nvlink_domain));
     }
     op.collective.bytes.fixed *= factor;
     op.collective.bytes.per_row *= factor;
@@ -72,7 +71,7 @@ ClusterSpec cluster_of(const RunRow& run) {
   ClusterSpec c;
   c.name = run.name;
   c.gpu_name = run.gpu;
-  c.gpus_per_node = std::min(run.gpus, nvlink_domain(run));
+  c.gpus_per_node = std::min(run.gpus, run.interconnect.nvlink_domain);
   c.nodes = (run.gpus + c.gpus_per_node - 1) / c.gpus_per_node;
   if (c.gpus_per_node > run.gpus_per_node && run.gpus % c.nodes == 0)
     c.gpus_per_node = run.gpus / c.nodes;  // racks, filled evenly
@@ -81,20 +80,15 @@ ClusterSpec cluster_of(const RunRow& run) {
   c.nic_count = c.gpus_per_node;
   c.nic_Bps = 1;  // of one node nothing travels over it
   if (c.nodes == 1) return c;
-  const FabricText text = fabric_text(run);
-  CollectiveRow words;
-  words.fabric = text.fabric;
-  const auto fabric = fabric_of(words);
-  if (!fabric) throw_error(Code::usage, "adapters of '{}' not known", run.interconnect);
-  c.nic_Bps = fabric->node_Bps / static_cast<double>(nvlink_domain(run));
-  c.transport = fabric->transport;
+  c.nic_Bps = machine_of(run).nic_Bps;
+  c.transport = run.interconnect.transport;
   return c;
 }
 
 ReplayedRuns::ReplayedRuns(const RunReference& reference, bool every_microbatch)
     : every_microbatch_(every_microbatch),
       gpu_(std::make_shared<GpuTimes>(reference.kernels)),
-      fabric_(std::make_shared<RunFabric>(reference.collectives)) {}
+      fabric_(std::make_shared<CollectiveEstimator>(points_of(reference.collectives))) {}
 
 double ReplayedRuns::seconds(const RunRow& run, const StepTraits& traits, const StepConstants& constants) const {
   check_replayed(run);

@@ -28,7 +28,7 @@ class ReplayedRuns {
  private:
   bool every_microbatch_;
   std::shared_ptr<const GpuTimes> gpu_;
-  std::shared_ptr<const RunFabric> fabric_;
+  std::shared_ptr<const CollectiveEstimator> fabric_;
 };
 
 }  // namespace wt

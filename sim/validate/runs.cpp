@@ -40,7 +40,7 @@ std::string gpu_key(const std::string& gpu) {
   return sheet ? sheet->name : gpu;
 }
 
-Sample sampled(const RunRow& row, const StackSpec& stack, const GpuTimes& gpu, const RunFabric& fabric) {
+Sample sampled(const RunRow& row, const StackSpec& stack, const GpuTimes& gpu, const CollectiveEstimator& fabric) {
   Sample s;
   s.row = &row;
   s.traits = traits_of(stack, row.gpu);
@@ -78,7 +78,7 @@ std::string regime_of(const RunRow& r) {
   return regime;
 }
 
-bool fabric_assumed(const RunRow& r) { return r.gpus > nvlink_domain(r) && fabric_text(r).assumed; }
+bool fabric_assumed(const RunRow& r) { return !r.interconnect.assumed(r.gpus).empty(); }
 
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
@@ -136,7 +136,7 @@ class RunPredictor {
     j.choice = choice_of(row);
     j.assumed = row.assumed;
     if (!s.loads.empty()) j.assumed.push_back(s.loads);
-    if (fabric_assumed(row)) j.assumed.push_back("fabric of " + fabric_text(row).fabric);
+    if (fabric_assumed(row)) j.assumed.push_back(row.interconnect.assumed(row.gpus));
     predict(j, s, *model, known);
     if (timer_) retime(j, s, *model);
     if (left_out_ == RunsLeftOut::stack) j.regime = regime_of(row);
@@ -311,7 +311,7 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
           stack.separate_reduce_group};
 }
 
-StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric) {
+StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const CollectiveEstimator& fabric) {
   std::vector<Sample> samples;
   samples.reserve(reference.runs.size());
   for (const RunRow& row : reference.runs)
@@ -331,7 +331,7 @@ struct Samples {
 
   Samples(const std::vector<RunRow>& asked, const RunReference& reference, const std::string& stack) {
     const GpuTimes gpu(reference.kernels);
-    const RunFabric fabric(reference.collectives);
+    const CollectiveEstimator fabric(points_of(reference.collectives));
     const auto sample = [&](const RunRow& row, const std::string& named) {
       return sampled(row, named.empty() ? stack_of(row.framework, reference.stacks) : read_stack(named), gpu, fabric);
     };

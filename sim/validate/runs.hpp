@@ -31,7 +31,7 @@ RunReference run_reference(const std::filesystem::path& measurements, std::vecto
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
 /// The step model of everything in the reference.
-StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const RunFabric& fabric);
+StepModel reference_model(const RunReference& reference, const GpuTimes& gpu, const CollectiveEstimator& fabric);
 
 /// One judged row a measurement of `rows`, in order. Fits see `rows` and the reference's, except what is of the row's
 /// own group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in

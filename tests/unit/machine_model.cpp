@@ -247,7 +247,7 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
   CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("m.json: /fits/0"));
   broken = document;
   broken["schema"] = "windtunnel.profile/1";
-  CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("windtunnel.machine/1"));
+  CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("windtunnel.machine/2"));
   for (const auto& [key, value] : {std::pair{"share", 0.05}, {"share", 0.3}, {"low", 0.2}, {"high", 1.0}}) {
     broken = document;
     broken["communication_slowdown"][key] = value;

@@ -108,6 +108,11 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
       else
         best_Bps_ = std::max(best_Bps_, item.bytes(0) / point.seconds);
     }
+  const CollectiveData& links = data_.collectives;
+  collectives_ = std::make_shared<const CollectiveEstimator>(
+      data_.synchronous_host ? CollectiveEstimator(links.cpu)
+      : links.points.empty() ? CollectiveEstimator::published()
+                             : CollectiveEstimator::published().with_own(links.points));
 }
 
 namespace {
@@ -312,7 +317,14 @@ Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) co
 }
 
 CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
-  return price_collective(data_.collectives, data_.allow_assumed, kind, bytes, ranks, nodes);
+  const CollectiveMachine& machine = data_.collectives.machine;
+  if (ranks > 1 && !data_.synchronous_host && !(machine.nvlink_Bps > 0))
+    throw_error(Code::usage,
+                "machine model: found neither a measured collective nor the rate of this GPU's links, needs one of "
+                "them to price {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or "
+                "\"nvlink_Bps\" in the fingerprint of the profile",
+                to_string(kind));
+  return collectives_->price({kind, bytes, {ranks, nodes}, machine});
 }
 
 double MachineModel::crowding(std::int64_t ranks) const {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/collectives/collective_model.hpp"
 #include "sim/cost/kernels/composed_kernels.hpp"
 #include "sim/cost/stacks/step_work.hpp"
 
@@ -30,26 +29,28 @@ RunRow run_on(const ClusterSpec& cluster) {
   run.gpu = cluster.gpu_name;
   run.precision = "bf16";
   run.gpus_per_node = cluster.gpus_per_node;
-  run.interconnect = fmt::format("{}x{:.0f}G {}", cluster.nic_count, cluster.nic_Bps * 8e-9, cluster.transport);
   return run;
 }
 
 }  // namespace
 
 StackCost::StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants,
-                     std::shared_ptr<const GpuTimes> gpu, std::shared_ptr<const RunFabric> fabric)
+                     std::shared_ptr<const GpuTimes> gpu, std::shared_ptr<const CollectiveEstimator> collectives,
+                     std::optional<CollectiveMachine> machine)
     : cluster_(cluster),
       run_(std::move(run)),
       stack_(std::move(constants)),
       gpu_(std::move(gpu)),
-      fabric_(std::move(fabric)),
+      collectives_(std::move(collectives)),
+      machine_(machine ? *machine : machine_of(run_)),
       sheet_(sheet_of(cluster)),
       rate_(product_rate(run_, sheet_)) {}
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
     : StackCost(cluster, run_on(cluster), {}, std::make_shared<GpuTimes>(reference.kernels),
-                std::make_shared<RunFabric>(reference.collectives)) {
-  const StepModel steps = reference_model(reference, *gpu_, *fabric_);
+                std::make_shared<CollectiveEstimator>(points_of(reference.collectives)), machine_of(cluster)) {
+  collectives_->check_fabric(machine_);
+  const StepModel steps = reference_model(reference, *gpu_, *collectives_);
   const auto constants_on = [&](const NodeSpec& node) -> StackConstants {
     const StepTraits traits = traits_of(stack, node.gpu_name);
     return {steps.constants(traits), traits.ampere_attention, traits.separate_reduce_group, steps.ratios(traits),
@@ -58,7 +59,8 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const R
   stack_ = constants_on(cluster);
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(std::make_shared<StackCost>(same, run_on(same), constants_on(same), gpu_, fabric_));
+    others_.push_back(std::make_shared<StackCost>(same, run_on(same), constants_on(same), gpu_, collectives_,
+                                                  machine_of(cluster, kind)));
   }
 }
 
@@ -108,32 +110,15 @@ Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const
 }
 
 CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
-  CollectivePrice out{.latency_s = 0, .evidence = Evidence::derived, .root = stack_.evidence};
-  if (ranks <= 1 || bytes <= 0) return out;
-  const bool message = kind == OpKind::send || kind == OpKind::receive;
-  // As if all nodes had as many: what an uneven spread costs is the replay's business, which loads each node by its
-  // own.
-  const std::int64_t in_node = (ranks + nodes - 1) / nodes;
-  const RunFabric::Group group = {in_node * nodes, in_node};
+  if (ranks <= 1 || bytes <= 0) return {.evidence = Evidence::derived, .root = stack_.evidence};
+  const CollectiveQuestion question{kind, bytes, RankGroup::even(ranks, nodes), machine_};
   // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
   const double dispatcher = kind == OpKind::all_to_all ? stack_.constants[C::exchange] : 1;
-  const auto seconds = [&](double size) {
-    return stack_.constants[C::network] * dispatcher *
-           (message ? fabric_->send_s(size, nodes > 1, run_) : fabric_->seconds(kind, size, group, run_));
-  };
-  out.latency_s = seconds(1);
+  CollectivePrice out = slowed(collectives_->price(question), stack_.constants[C::network] * dispatcher, question);
+  // What steps of this stack are off by has what its collectives are off by in it.
   out.relative_spread = std::max(1 - stack_.ratios.first, stack_.ratios.second - 1);
-  const double transfer_s = std::max(seconds(bytes) - out.latency_s, 1e-12);
-  const AllReduceMachine machine = {cluster_.nvswitch_Bps, cluster_.nic_per_gpu_Bps(),
-                                    nvls_least_ranks(sheet_.generation)};
-  if (kind == OpKind::all_reduce) {
-    set_all_reduce(out, machine, bytes, transfer_s, ranks, nodes);
-    return out;
-  }
-  const double wire_s =
-      (message ? bytes : pool_bytes(kind, bytes, ranks, nodes)) / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
-  out.efficiency =
-      wire_s / std::max(transfer_s, message ? wire_s : least_transfer_s(machine, kind, bytes, ranks, nodes));
+  out.evidence = Evidence::derived;
+  out.root = stack_.evidence;
   return out;
 }
 

@@ -27,9 +27,9 @@ class StackCost : public OpCost {
   /// Every kind of the cluster's nodes. Fits everything of the reference (two seconds). Throws Error{usage} where the
   /// cluster's GPU has no data sheet.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference);
-  /// `run`: the GPU and interconnect, as a published run names them.
+  /// `run`: the GPU as a published run names it, and its interconnect, unless a machine is given.
   StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const GpuTimes> gpu,
-            std::shared_ptr<const RunFabric> fabric);
+            std::shared_ptr<const CollectiveEstimator> collectives, std::optional<CollectiveMachine> machine = {});
 
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
@@ -51,7 +51,8 @@ class StackCost : public OpCost {
   RunRow run_;
   StackConstants stack_;
   std::shared_ptr<const GpuTimes> gpu_;
-  std::shared_ptr<const RunFabric> fabric_;
+  std::shared_ptr<const CollectiveEstimator> collectives_;
+  CollectiveMachine machine_;
   DataSheet sheet_;
   double rate_ = 1;                                       ///< of products in the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
