@@ -139,6 +139,21 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   return out;
 }
 
+namespace {
+
+/// What of the collectives' prices was measured, and which keys of the cluster have no part in them.
+void add_collectives(std::vector<std::string>& out, const PlanInputs& inputs) {
+  std::vector<std::string> basis = inputs.prices->basis_of_collectives();
+  if (basis.empty()) basis = {"Times of collectives: none in the profiles; published ones over InfiniBand."};
+  out.insert(out.end(), basis.begin(), basis.end());
+  out.push_back(fmt::format(
+      "Collectives priced by profiles have the network in them that they were measured on: nic.latency and "
+      "nic.transport ({}) of cluster {} change nothing, its bandwidths do. A stack's prices use all of them.",
+      inputs.study.cluster.transport, inputs.study.cluster.name));
+}
+
+}  // namespace
+
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
   std::vector<std::string> out{fmt::format(
@@ -172,10 +187,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
         "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
         inputs.study.cluster.nodes_text(inputs.study.gpus), inputs.study.stack));
   else if (!inputs.study.cluster.shared_cores())
-    out.push_back(
-        fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
-                    "fleet on EFA or with oversubscribed uplinks has to be measured.",
-                    counted(inputs.study.cluster.nodes, "node")));
+    add_collectives(out, inputs);
   for (const auto& [section, source] : inputs.study.cluster.sources)
     if (source.find("assumed:") != std::string::npos)
       out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));

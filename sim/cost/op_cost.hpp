@@ -39,10 +39,10 @@ struct CollectivePrice {
   double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
   double efficiency = 1.0;       ///< share of the pools' nominal bandwidth that a transfer of this size reaches, <= 1
   double relative_spread = 0.1;  ///< half width of the 80 % interval over the value
-  Lookup lookup = Lookup::fitted;
   Evidence evidence = Evidence::assumed;
   std::optional<Evidence> root = {};      ///< evidence of what it follows from; none = `evidence`
   AllReduce algorithm = AllReduce::ring;  ///< of an all-reduce: what its load on the pools follows
+  Lookup lookup = Lookup::fitted;
 };
 
 /// What collectives in flight take from the computation beside them on a GPU: their kernels hold multiprocessors and

@@ -29,6 +29,15 @@ double in_node_s(const CollectiveQuestion& q) {
   return q.bytes * (switch_reduces(q) ? 1 : bus_share(q.kind, as_double(q.group.ranks))) / q.machine.nvlink_Bps;
 }
 
+/// What a ring of so few GPUs waits for, over one of eight, by NCCL's constants of its low-latency protocol (6.6 us and
+/// 0.6 us a hop, src/graph/tuning.cc 2.30.7). The switch and an exchange wait as long for few as for many.
+double ring_steps(const CollectiveQuestion& q) {
+  if (switch_reduces(q) || q.kind == OpKind::all_to_all) return 1;
+  const double rounds = q.kind == OpKind::all_reduce ? 2 : 1;
+  const auto waits_s = [&](double ranks) { return 6.6e-6 + rounds * (ranks - 1) * 0.6e-6; };
+  return waits_s(as_double(q.group.ranks)) / waits_s(8);
+}
+
 /// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides:
 /// each ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the
 /// most to other nodes.
@@ -122,6 +131,7 @@ LinkLoad link_load(const CollectiveQuestion& q) {
     out.link = !q.machine.nvlink
                    ? "PCIe"
                    : "NVLink" + std::to_string(q.machine.generation - 5) + (switch_reduces(q) ? " SHARP" : " ring");
+    out.steps = ring_steps(q);
     out.transfer_s = in_node_s(q);
     return out;
   }

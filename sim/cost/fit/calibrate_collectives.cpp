@@ -167,8 +167,16 @@ void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
   }
   if (!(data.machine.nic_Bps > 0)) data.machine.nic_Bps = data.machine.generation >= 9 ? 50e9 : 25e9;
   for (CollectivePoint& p : data.points) p.machine = data.machine;
-  // Each point from the others, as it would be priced without it.
+  // Each point from the others of its form, as it would be priced without it.
   const CollectiveEstimator all = CollectiveEstimator::published().with_own(data.points);
+  const auto without = [&](const CollectivePoint& left_out) {
+    std::vector<CollectivePoint> rest;
+    for (const CollectivePoint& p : data.points)
+      if (&p != &left_out && form_of(p.kind) == form_of(left_out.kind) &&
+          (p.group.nodes > 1) == (left_out.group.nodes > 1))
+        rest.push_back(p);
+    return CollectiveEstimator::published().with_own(std::move(rest));
+  };
   std::map<OpKind, std::vector<std::size_t>> kinds;
   for (std::size_t i = 0; i < data.points.size(); ++i) kinds[data.points[i].kind].push_back(i);
   for (const auto& [kind, members] : kinds) {
@@ -177,10 +185,7 @@ void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
       const CollectivePoint& p = data.points[i];
       measured.push_back(p.seconds);
       predicted.push_back(all.seconds(p.question()));
-      std::vector<CollectivePoint> rest = data.points;
-      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-      const CollectiveEstimator without = CollectiveEstimator::published().with_own(std::move(rest));
-      held_out.push_back(p.seconds / without.seconds(p.question()));
+      held_out.push_back(p.seconds / without(p).seconds(p.question()));
     }
     out.residuals.push_back(residual_row(to_string(kind), "collective", measured, predicted, held_out));
     if (held_out.size() < 8) continue;
