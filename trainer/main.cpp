@@ -58,7 +58,7 @@ std::int64_t step_of(const std::string& checkpoint) {
 /// What the trainer's segments and kernels take of the models that can be described.
 void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
-  if (!run.layout.trainable())
+  if (!trainable(run))
     throw_error(Code::usage,
                 "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and "
                 "context parallelism; "

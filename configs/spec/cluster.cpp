@@ -111,6 +111,7 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   read_nics(nic, c);
   c.nic_latency_s = nic.quantity("latency", parse_seconds);
   c.transport = nic.choice("transport", {"IB", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
+  c.fabric = nic.text("fabric", "");
   nic.finish();
   YamlMap leaf = map.map("leaf");
   c.nodes_per_leaf = leaf.integer("nodes", 1);
@@ -234,6 +235,28 @@ ClusterSpec cluster_from_yaml(YamlMap& map) {
   sources.finish();
   map.finish();
   return c;
+}
+
+std::string cluster_to_yaml(const ClusterSpec& c) {
+  YAML::Emitter out;
+  const auto number = [](double value, const char* unit) { return fmt::format("{}{}", value, unit); };
+  out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.name << YAML::Key << "kind" << YAML::Value << "gpu";
+  out << YAML::Key << "nodes" << YAML::Value << c.nodes << YAML::Key << "gpus_per_node" << YAML::Value << c.gpus_per_node;
+  out << YAML::Key << "gpu" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.gpu_name
+      << YAML::Key << "memory" << YAML::Value << number(c.memory_bytes, "B") << YAML::Key << "usable_memory"
+      << YAML::Value << number(c.usable_memory_bytes, "B") << YAML::EndMap;
+  out << YAML::Key << "nvswitch" << YAML::Value << YAML::BeginMap << YAML::Key << "bandwidth" << YAML::Value
+      << number(c.nvswitch_Bps, "B/s") << YAML::EndMap;
+  out << YAML::Key << "nic" << YAML::Value << YAML::BeginMap << YAML::Key << "count" << YAML::Value << c.nic_count
+      << YAML::Key << "bandwidth" << YAML::Value << number(c.nic_Bps, "B/s") << YAML::Key << "latency" << YAML::Value
+      << number(c.nic_latency_s, "s") << YAML::Key << "transport" << YAML::Value << c.transport;
+  if (!c.fabric.empty()) out << YAML::Key << "fabric" << YAML::Value << c.fabric;
+  out << YAML::EndMap << YAML::Key << "leaf" << YAML::Value << YAML::BeginMap << YAML::Key << "nodes" << YAML::Value
+      << c.nodes_per_leaf << YAML::Key << "oversubscription" << YAML::Value << c.oversubscription << YAML::EndMap;
+  out << YAML::Key << "sources" << YAML::Value << YAML::BeginMap;
+  for (const auto& [section, source] : c.sources) out << YAML::Key << section << YAML::Value << source;
+  out << YAML::EndMap << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
 }
 
 ClusterSpec read_cluster(const std::string& name_or_file) {

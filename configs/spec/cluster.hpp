@@ -54,6 +54,7 @@ struct ClusterSpec : NodeSpec {
 
   double nic_latency_s = 0;
   std::string transport = "IB";  ///< of collectives over NICs: IB (InfiniBand and RoCE), EFA with its version, TCPX
+  std::string fabric;  ///< of a site whose own collectives are in configs/measurements/collectives.csv, by name there
   std::int64_t nodes_per_leaf = 0;
   double oversubscription = 1;  ///< leaf's node bandwidth over its uplink bandwidth
 
@@ -111,6 +112,8 @@ struct ClusterSpec : NodeSpec {
 
 /// Throws Error{usage}: unknown keys, units, impossible values, a section without a source.
 ClusterSpec cluster_from_yaml(YamlMap& map);
+/// A cluster of GPUs of one kind, without storage, as a file that reads back to the same.
+std::string cluster_to_yaml(const ClusterSpec& cluster);
 /// A preset of configs/clusters by name, or a file.
 ClusterSpec read_cluster(const std::string& name_or_file);
 

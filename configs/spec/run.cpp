@@ -50,7 +50,7 @@ void read_optimizer(YamlMap& map, OptimizerSpec& o) {
   }
 }
 
-void read_layout(YamlMap& map, Layout& layout) {
+void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
   if (!map.has("fsdp_config")) return;
   YamlMap m = map.map("fsdp_config");
   layout.replicate = m.integer_or("data_parallel_replicate_degree", 1, 1);
@@ -63,6 +63,7 @@ void read_layout(YamlMap& map, Layout& layout) {
   layout.optimizer_shard = state / layout.shard;
   layout.reshard_after_forward = m.boolean("reshard_after_forward", true);
   layout.reduce_every_microbatch = m.choice("gradient_reduction", {"microbatch", "step"}, "microbatch") == "microbatch";
+  pure_reduction = m.choice("mixed_precision", {"DEFAULT", "PURE"}, "DEFAULT") == "PURE";
   layout.context_ring = m.boolean("context_parallel_ring", false);
   layout.tensor = m.integer_or("tensor_parallel_degree", 1, 1);
   layout.sequence_parallel = m.boolean("sequence_parallel", false);
@@ -114,6 +115,8 @@ void check_run(const RunSpec& run, const std::string& where) {
         where);
 }
 
+bool trainable(const RunSpec& run) { return run.layout.trainable() && !run.fp8 && !run.pure_reduction; }
+
 RunSpec read_run(const std::filesystem::path& file) {
   YamlMap map = YamlMap::from_file(file);
   RunSpec run;
@@ -125,13 +128,15 @@ RunSpec read_run(const std::filesystem::path& file) {
     run.model = model_from_yaml(model);
     model.finish();
   }
-  read_layout(map, run.layout);
+  read_layout(map, run.layout, run.pure_reduction);
   read_optimizer(map, run.optimizer);
   run.layout.microbatch = map.integer("device_train_microbatch_size", 1);
   run.global_batch = map.integer("global_train_batch_size", 1);
   run.seq = map.integer("max_seq_len", 1);
   run.steps = steps_of(map, "max_duration");
-  run.precision = map.choice("precision", {"fp32", "amp_bf16"}, "fp32") == "fp32" ? Precision::fp32 : Precision::bf16;
+  const std::string precision = map.choice("precision", {"fp32", "amp_bf16", "amp_fp8"}, "fp32");
+  run.precision = precision == "fp32" ? Precision::fp32 : Precision::bf16;
+  run.fp8 = precision == "amp_fp8";
   run.device = device_from_yaml(map);
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
   if (map.has("train_loader")) {
@@ -176,7 +181,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
   out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
   out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
-  out << YAML::Key << "precision" << YAML::Value << (run.precision == Precision::fp32 ? "fp32" : "amp_bf16");
+  out << YAML::Key << "precision" << YAML::Value << (run.precision == Precision::fp32 ? "fp32" : run.fp8 ? "amp_fp8" : "amp_bf16");
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;
@@ -191,6 +196,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "reshard_after_forward" << YAML::Value << run.layout.reshard_after_forward;
   out << YAML::Key << "gradient_reduction" << YAML::Value
       << (run.layout.reduce_every_microbatch ? "microbatch" : "step");
+  if (run.pure_reduction) out << YAML::Key << "mixed_precision" << YAML::Value << "PURE";
   if (!run.layout.trainable()) {
     out << YAML::Key << "context_parallel_ring" << YAML::Value << run.layout.context_ring;
     out << YAML::Key << "tensor_parallel_degree" << YAML::Value << run.layout.tensor;

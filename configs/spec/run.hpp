@@ -28,6 +28,8 @@ struct RunSpec {
   ModelSpec model;
   Layout layout;
   Precision precision = Precision::fp32;
+  bool fp8 = false;             ///< products of the layers in 8 bits, the rest as in bf16 (amp_fp8); simulated alone
+  bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); simulated alone
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;
   std::int64_t steps = 0;         ///< max_duration in batches ("40ba")
@@ -59,6 +61,8 @@ struct RunSpec {
   std::int64_t tokens_per_step() const { return global_batch * seq; }
 };
 
+/// Whether the trainer can run it: nothing of it is simulated alone.
+bool trainable(const RunSpec& run);
 /// Throws Error{usage}: unknown keys, units, a batch that the ranks do not divide, impossible layouts.
 RunSpec read_run(const std::filesystem::path& file);
 /// The same checks on a run that was changed in memory.

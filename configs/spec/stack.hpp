@@ -51,6 +51,9 @@ struct StackSpec {
   std::string source = {};
 };
 
+/// The stack that prices are of where nobody names one: FSDP2, as our trainer's.
+constexpr const char* kDefaultStack = "torchtitan";
+
 /// Throws Error{usage}: unknown keys, no framework, negative bytes.
 StackSpec stack_from_yaml(YamlMap& map);
 /// A preset of configs/stacks by name, or a file.

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -158,18 +159,13 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.cluster.set_nodes(std::max<std::int64_t>(1, s.gpus / per_node));
   if (map.has("oversubscription")) s.cluster.oversubscription = map.number("oversubscription", 1.0, 1e3);
   s.profiles = words(map, "profiles", {});
-  s.stack = map.text("stack", "");
-  if (!s.stack.empty() && !s.profiles.empty())
-    map.fail("stack",
-             "found beside profiles; needs one of them (profiles: [] drops them): a stack is priced by published "
-             "measurements alone");
-  if (const std::string gpu = s.cluster.one_gpu(s.gpus); s.stack.empty() && s.profiles.empty() && !gpu.empty())
-    s.profiles = profiles_for_gpu(gpu);
-  if (s.stack.empty() && s.profiles.empty() && s.cluster.shared_cores())
-    map.fail("profiles", fmt::format("missing, and configs/profiles has none for {}; needs a profile: windtunnel bench "
-                                     "or a training run writes one",
+  s.stack = map.text("stack", s.cluster.shared_cores() ? "" : kDefaultStack);
+  if (s.cluster.shared_cores() && !s.stack.empty())
+    map.fail("stack", fmt::format("found {} on {}, whose ranks share cores; needs profiles: published runs are of GPUs",
+                                  s.stack, s.cluster.name));
+  if (s.cluster.shared_cores() && s.profiles.empty())
+    map.fail("profiles", fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it",
                                      s.cluster.gpu_name));
-  if (s.profiles.empty() && s.stack.empty()) s.stack = kPublishedStack;
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1);
   s.global_batch = map.integer("global_train_batch_size", 1);
@@ -242,15 +238,6 @@ std::string set_study_key(const std::string& text, const std::string& key, const
   YAML::Emitter out;
   out << root;
   return std::string(out.c_str()) + "\n";
-}
-
-std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {
-  std::string word = gpu_name.substr(0, gpu_name.find('-'));
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::vector<std::string> found;
-  for (const std::string& name : preset_names("profiles"))
-    if (name.starts_with(word + "-")) found.push_back(name);
-  return found;
 }
 
 std::vector<std::string> routing_for_model(const ModelSpec& model) {

@@ -48,9 +48,6 @@ struct ScaleSpec {
   double storage_bandwidth = 1;
 };
 
-/// The stack that is planned for on GPUs without a profile: FSDP2, as our trainer's.
-constexpr const char* kPublishedStack = "torchtitan";
-
 /// Stops known beforehand, so that a checkpoint is taken first.
 struct MaintenanceSpec {
   double every_s = 0;  ///< wall time between them, 0 = none
@@ -76,8 +73,8 @@ struct StudySpec {
   ModelSpec model;
   ClusterSpec cluster;  ///< with nodes = gpus / gpus_per_node
   std::int64_t gpus = 0;
-  std::vector<std::string> profiles;  ///< files or names in configs/profiles; empty = by published measurements
-  std::string stack;                  ///< of configs/stacks, that these are priced for; empty = by profiles
+  std::vector<std::string> profiles;  ///< measured on the cluster's machines: files or names in configs/profiles
+  std::string stack;                  ///< of configs/stacks, that runs it; empty on shared cores alone
   double tokens = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;  ///< sequences a step
@@ -114,8 +111,6 @@ StudySpec study_from_text(const std::string& text, const std::string& origin);
 std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
                           const std::string& origin);
 
-/// Profiles in configs/profiles for a GPU, by its first word: "H100-SXM-80GB" -> "h100-*". Empty when none is there.
-std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
 /// Loads where nobody says any: families in configs/routing recorded with as many experts and choices ({"dbrx-proxy"}
 /// for 16 and 4), for other experts {"stretched-olmoe"}; {"balanced"} for dense models alone.
 std::vector<std::string> routing_for_model(const ModelSpec& model);

@@ -100,7 +100,7 @@ void run_calibrate(const Options& o) {
 void add_calibrate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("calibrate",
                                          "Make a machine model out of profiles, and say how well it predicts them\n"
-                                         "Example: windtunnel calibrate h100-published -o machine.json");
+                                         "Example: windtunnel calibrate profile.json -o machine.json");
   auto o = std::make_shared<Options>();
   command->add_option("PROFILE", o->profiles, "Profiles (files, or presets of configs/profiles) of one machine")
       ->required();

@@ -157,6 +157,7 @@ void add_cluster(Profile& profile, const std::string& name) {
                 name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
+  profile.fingerprint["transport"] = cluster.transport;
   const auto sheet = data_sheet(cluster.gpu_name);
   if (const std::int64_t nvls = sheet ? nvls_least_ranks(sheet->generation) : 0; nvls > 0)
     profile.fingerprint["nvls_ranks"] = std::to_string(nvls);

@@ -64,12 +64,6 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const auto& file : files) fmt::print("wrote {}\n", file.string());
 }
 
-/// The same study priced for a stack in place of its profiles.
-StudySpec with_stack(const StudySpec& study, const std::string& stack, const std::string& origin) {
-  const std::string without = set_study_key(study.text, "profiles", "[]", "--stack");
-  return study_from_text(set_study_key(without, "stack", stack, "--stack"), origin);
-}
-
 void plan_command(const Options& o) {
   if (!o.study.empty() && (!o.model.empty() || !o.cluster.empty() || o.gpus > 0))
     throw Error(Code::usage, "plan: found a study beside --model, --cluster or --gpus; give one or the other");
@@ -82,7 +76,7 @@ void plan_command(const Options& o) {
   if (!o.routing.empty())
     study =
         study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), command);
-  if (!o.stack.empty()) study = with_stack(study, o.stack, command);
+  if (!o.stack.empty()) study = study_from_text(set_study_key(study.text, "stack", o.stack, "--stack"), command);
   const PlanInputs inputs = read_plan_inputs(study, o.allow_assumed);
   Progress bar("simulating layouts");
   const Plan plan = make_plan(inputs, [&](std::int64_t done, const std::string& layout) { bar.update(done, layout); });
@@ -111,7 +105,7 @@ void add_plan(CLI::App& app) {
   command->add_option("--cluster", o->cluster, "Cluster file, or a name in configs/clusters");
   command->add_option("--gpus", o->gpus, "GPUs to plan for")->check(CLI::PositiveNumber);
   command->add_option("--stack", o->stack,
-                      "Price by published measurements, as this stack uses the GPU (configs/stacks), not by profiles");
+                      "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
   command->add_option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       ->allow_extra_args(false);
   command->add_option("-o,--output", o->output, "Folder for plan.yaml, plan.json and the report");

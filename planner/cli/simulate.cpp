@@ -13,8 +13,7 @@
 #include "reports/render/render.hpp"
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
-#include "sim/cost/fit/calibrate.hpp"
-#include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/cost/prices.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
 
@@ -27,29 +26,7 @@ struct Options {
   bool allow_assumed = false, json = false;
 };
 
-std::unique_ptr<OpCost> prices(const Options& o, const ClusterSpec& cluster, std::int64_t ranks) {
-  const int given = !o.machine.empty() + !o.profiles.empty() + !o.stack.empty();
-  if (given != 1)
-    throw_error(
-        Code::usage,
-        "simulate: found {}; needs one of --machine machine.json (see windtunnel calibrate), --profile PROFILE, for "
-        "instance --profile h100-published, and --stack STACK, for instance --stack torchtitan",
-        given == 0 ? "no prices" : "several prices");
-  if (o.stack.empty()) cluster.check_one_gpu(ranks);
-  if (!o.stack.empty())
-    return std::make_unique<StackCost>(cluster, read_stack(o.stack),
-                                       run_reference(configs_folder() / "measurements", read_stacks()));
-  if (!o.machine.empty()) {
-    auto model = std::make_unique<MachineModel>(read_machine(o.machine));
-    if (o.allow_assumed) model->allow_assumed(true);
-    return model;
-  }
-  std::vector<Profile> profiles;
-  for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
-  return std::make_unique<MachineModel>(calibrate(profiles, {o.allow_assumed}).model);
-}
-
-void write_folder(const SimulatedStep& step, const Report& report, const std::string& output) {
+void write_folder(const SimulatedRun& step, const Report& report, const std::string& output) {
   const std::filesystem::path folder = make_folder(output);
   nlohmann::json timelines = nlohmann::json::array();
   for (const StepTimeline& t : step.replay.timelines) timelines.push_back(to_json(t));
@@ -60,15 +37,19 @@ void write_folder(const SimulatedStep& step, const Report& report, const std::st
 }
 
 void simulate(const Options& o) {
-  SimulatedStep step;
+  SimulatedRun step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
-  if (!o.stack.empty() && step.run.precision != Precision::bf16)
-    throw_error(
-        Code::usage,
-        "simulate: found precision fp32 with --stack {}; published runs are of bf16: needs amp_bf16, or a profile",
-        o.stack);
-  const std::unique_ptr<OpCost> model = prices(o, step.cluster, step.run.layout.world());
+  const Prices prices = make_prices({.profiles = o.profiles,
+                                     .machine = o.machine,
+                                     .stack = o.stack,
+                                     .allow_assumed = o.allow_assumed,
+                                     .fp8 = step.run.fp8},
+                                    step.cluster, step.run.layout.world());
+  if (!step.cluster.shared_cores() && step.run.precision != Precision::bf16)
+    throw_error(Code::usage,
+                "simulate: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16 or amp_fp8",
+                step.cluster.gpu_name);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;
@@ -80,14 +61,12 @@ void simulate(const Options& o) {
   }
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
-  step.programs = build_program_set(step.run.model, step.run.layout, options);
-  step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, *model, *routing);
+  static_cast<SimulatedStep&>(step) =
+      simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, *routing);
 
   Report report = simulate_report(step);
-  std::string sources = o.stack.empty() ? o.machine : o.stack + ", published runs";
-  for (const std::string& profile : o.profiles) sources += (sources.empty() ? "" : ", ") + profile;
-  report.provenance =
-      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", sources}, {"routing", step.routing}});
+  report.provenance = provenance(
+      {{"run", o.run}, {"cluster", o.cluster}, {"prices", prices.basis}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
   put_report(report, o.json);
@@ -100,12 +79,12 @@ void add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "simulate",
       "Replay one step of a run on a cluster, op by op\n"
-      "Example: windtunnel simulate run.yaml --cluster hgx-h100 --profile h100-published -o out/simulate");
+      "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
   auto o = std::make_shared<Options>();
   command->add_option("RUN", o->run, "Run file (YAML), or a preset of configs/runs")->required();
   command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
-  command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate");
-  command->add_option("--profile", o->profiles, "Profile to calibrate on instead (repeatable)")
+  command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate, instead");
+  command->add_option("--profile", o->profiles, "Profile measured on this machine (repeatable); published times say the rest")
       ->allow_extra_args(false);
   command->add_option("--stack", o->stack,
                       "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");

@@ -9,14 +9,15 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/stack.hpp"
+#include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "reports/build/validate_report.hpp"
+#include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/memory.hpp"
-#include "sim/validate/replayed_run.hpp"
 #include "sim/validate/routing.hpp"
 #include "sim/validate/runs.hpp"
 
@@ -24,15 +25,15 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string file, stack;
-  bool json = false, replay = false;
+  std::string file, stack, write_runs;
+  bool json = false, fit_on_file = false;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
 
 Validation validate_kernels(const Options& o) {
   const std::string& file = o.file;
-  const std::vector<KernelPoint> points = usable_points(read_published_tables(measurements("")).kernels);
+  const std::vector<KernelPoint> points = usable_points(PublishedTimes::get().tables().kernels);
   return {.subject = "kernels",
           .file = file,
           .method =
@@ -45,13 +46,16 @@ Validation validate_kernels(const Options& o) {
 Validation validate_collectives(const Options& o) {
   const std::string& file = o.file;
   const std::vector<CollectiveRow> rows = read_collective_rows(file);
-  const std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
-  return {.subject = "collectives",
-          .file = file,
-          .method = "Every row is predicted by constants fitted without its own (source, GPU, nodes, GPUs, fabric).",
-          .baseline = "bandwidth is constant",
-          .rows = judge_collectives(rows, reference),
-          .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
+  std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
+  if (o.fit_on_file) reference.insert(reference.end(), rows.begin(), rows.end());
+  return {
+      .subject = "collectives",
+      .file = file,
+      .method =
+          "Every row is asked of the prices that plans ask, made without its own (source, GPU, nodes, GPUs, fabric).",
+      .baseline = "bandwidth is constant",
+      .rows = judge_collectives(rows, reference),
+      .whole_sources = judge_collectives(rows, reference, LeftOut::source)};
 }
 
 std::vector<ModelSpec> known_models() {
@@ -65,8 +69,8 @@ Validation validate_routing(const Options& o) {
   const std::vector<PlacedStep> reference = read_placed_steps(measurements("routing_step_times.csv"));
   RoutedContext context = read_routed_context(o.file, measurements(""));
   context.models = known_models();
-  const ItemTimes gpus(read_kernel_rows(measurements("kernel_times.csv")));
-  const RunFabric fabric(read_collective_rows(measurements("collectives.csv")));
+  const ItemTimes& gpus = *PublishedTimes::get().benchmarks().items;
+  const CollectiveEstimator& fabric = *PublishedTimes::get().benchmarks().collectives;
   Validation v{.subject = "routing",
                .file = o.file,
                .method =
@@ -81,25 +85,40 @@ Validation validate_routing(const Options& o) {
   return v;
 }
 
+/// A folder a row, by its line.
+void write_runs(const std::vector<RunRow>& rows, const Options& o) {
+  for (const RunRow& row : rows) try {
+      const StackSpec stack = o.stack.empty() ? stack_of(row.framework, PublishedTimes::get().stacks()) : read_stack(o.stack);
+      write_run_files(run_files(row, stack), std::filesystem::path(o.write_runs) / fmt::format("line-{}", row.line));
+    } catch (const Error& e) {
+      if (e.code() != Code::usage) throw;
+    }
+}
+
 Validation validate_runs(const Options& o) {
-  const RunReference reference = run_reference(measurements(""), read_stacks());
+  const PublishedTimes& published = PublishedTimes::get();
   const std::vector<RunRow> rows = read_run_rows(o.file);
+  std::vector<RunRow> fitted = published.tables().runs;
+  if (o.fit_on_file) fitted.insert(fitted.begin(), rows.begin(), rows.end());
+  const BenchmarkTimes& times = published.benchmarks();
+  const StackFit fit(fitted, published.stacks(), *times.items, *times.collectives);
+  if (!o.write_runs.empty()) write_runs(rows, o);
+  const auto judged = [&](StepsLeftOut left_out) {
+    Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
+    const RunsAsked asked{o.stack, left_out,
+                          [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }};
+    return judge_runs(rows, fit, times, published.stacks(), published.tables().runs, asked);
+  };
   Validation v{.subject = "runs",
                .file = o.file,
-               .method = "Every row is predicted by constants fitted without its own source and model.",
+               .method = "Every row is simulated as a user would, with constants of its stack that were fitted without its "
+                         "own source and model.",
                .baseline = "MFU is constant",
-               .rows = judge_runs(rows, reference, o.stack),
+               .rows = judged(StepsLeftOut::group),
                .unit = kSeconds,
-               .whole_sources = judge_runs(rows, reference, o.stack, RunsLeftOut::stack),
+               .whole_sources = judged(StepsLeftOut::stack),
                .whole = "stack"};
-  v.steps = reference_model(reference, ItemTimes(reference.kernels), RunFabric(reference.collectives));
-  if (o.replay) {
-    const ReplayedRuns replayed(reference);
-    const auto timer = [&](const RunRow& row, const StepTraits& traits, const StepConstants& constants) {
-      return replayed.seconds(row, traits, constants);
-    };
-    v.replayed = judge_runs_by(timer, rows, reference, o.stack);
-  }
+  v.steps = fit.model();
   return v;
 }
 
@@ -110,7 +129,7 @@ Validation validate_memory(const Options& o) {
               "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
               "without its (tp, pp) where one model alone has such figures.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), read_stacks(),
+          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), PublishedTimes::get().stacks(),
                                o.stack),
           .unit = kBytes};
 }
@@ -147,10 +166,13 @@ void add_validate(CLI::App& app) {
               "Times of matrix products and memory-bound kernels\n"
               "Example: windtunnel validate kernels configs/measurements/kernel_times.csv",
               validate_kernels);
-  add_subject(*command, "collectives",
-              "Times of collectives, as nccl-tests prints them\n"
-              "Example: windtunnel validate collectives configs/measurements/collectives.csv",
-              validate_collectives);
+  const auto collectives = add_subject(*command, "collectives",
+                                       "Times of collectives, as nccl-tests prints them\n"
+                                       "Example: windtunnel validate collectives configs/measurements/collectives.csv",
+                                       validate_collectives);
+  command->get_subcommand("collectives")
+      ->add_flag("--fit-on-file", collectives->fit_on_file,
+                 "Let FILE's own rows speak for one another, too, each group without itself");
   add_subject(*command, "routing",
               "Steps of one MoE model under several placements of its experts, from the loads of their ranks\n"
               "Example: windtunnel validate routing configs/measurements/routing_step_times.csv",
@@ -160,8 +182,11 @@ void add_validate(CLI::App& app) {
                                 "Example: windtunnel validate runs configs/measurements/training_runs.csv",
                                 validate_runs);
   add_stack(*command, "runs", runs);
-  command->get_subcommand("runs")->add_flag(
-      "--replay", runs->replay, "Predict each row on the simulator, too: its step program replayed op by op");
+  CLI::App* judged_runs = command->get_subcommand("runs");
+  judged_runs->add_flag("--fit-on-file", runs->fit_on_file,
+                        "Let FILE's own rows speak for one another, too, each group without itself");
+  judged_runs->add_option("--write-runs", runs->write_runs,
+                          "Folder for the run file, cluster and command of every row that can be written");
   const auto memory = add_subject(*command, "memory",
                                   "Memory of training steps on the GPU with most of it\n"
                                   "Example: windtunnel validate memory configs/measurements/training_runs.csv",

@@ -15,7 +15,6 @@
 #include "planner/search/search.hpp"
 #include "reports/render/charts.hpp"
 #include "reports/report.hpp"
-#include "sim/cost/kernels/machine_model.hpp"
 
 namespace wt {
 
@@ -105,14 +104,11 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
 /// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
 std::string evidence_sentence(const EvidenceShares& shares);
 /// One kernel class that the step's computation is priced by.
-struct EvidenceSource {
-  std::string name;         ///< "gemm/forward/bf16"
-  double share = 0;         ///< of the seconds of all work items of a rank's step
-  std::int64_t points = 0;  ///< measurements behind its price; 0 = none, a roofline
-  std::string source;       ///< of the first of them
+struct PricedClass : PriceBasis {
+  double share = 0;  ///< of the seconds of all work items of a rank's step
 };
 /// The largest first. A backward pass counts with the class that it was derived from.
-std::vector<EvidenceSource> evidence_sources(const PlanInputs& inputs, const Plan& plan);
+std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& plan);
 /// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each;
 /// none where the study names none.
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);

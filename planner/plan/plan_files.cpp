@@ -173,7 +173,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
                                     {"stall_s", sourced({t.stall_s, s.replica_loss.evidence})},
                                     {"a_run", runs.failures}};
   json ties = json::array(), sources = json::array();
-  for (const EvidenceSource& e : evidence_sources(inputs, plan))
+  for (const PricedClass& e : priced_classes(inputs, plan))
     sources.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
   for (std::size_t i : plan.search.ties) ties.push_back(i);
   return {

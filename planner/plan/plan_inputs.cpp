@@ -8,8 +8,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/plan/plan.hpp"
-#include "sim/cost/fit/calibrate.hpp"
-#include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/cost/prices.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
@@ -20,18 +19,6 @@ void scale_imbalance(LoadScenario& scenario, double factor) {
   for (auto& row : scenario.counts) {
     const double mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
     for (double& count : row) count = std::max(0.0, mean + factor * (count - mean));
-  }
-}
-
-double peak_of(const MachineModel& machine, Precision precision) {
-  const auto& facts = machine.data().fingerprint;
-  const auto found = facts.find(precision == Precision::bf16 ? "peak_bf16_flops" : "peak_fp32_flops");
-  if (found == facts.end()) return 0;
-  try {
-    return std::stod(found->second);
-  } catch (const std::exception&) {
-    throw_error(Code::usage, "profile: fingerprint.{}: found '{}', needs FLOP/s as a number", found->first,
-                found->second);
   }
 }
 
@@ -61,34 +48,35 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
     }
 }
 
+double peak_of(const std::map<std::string, std::string>& fingerprint, Precision precision) {
+  const auto found = fingerprint.find(precision == Precision::bf16 ? "peak_bf16_flops" : "peak_fp32_flops");
+  if (found == fingerprint.end()) return 0;
+  try {
+    return std::stod(found->second);
+  } catch (const std::exception&) {
+    throw_error(Code::usage, "profile: fingerprint.{}: found '{}', needs FLOP/s as a number", found->first,
+                found->second);
+  }
+}
+
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
-  if (!study.stack.empty()) {
-    if (study.precision != Precision::bf16)
-      throw_error(
-          Code::usage,
-          "study {}: found precision fp32 with stack {}; published runs are of bf16: needs amp_bf16, or profiles",
-          study.name, study.stack);
-    const RunReference reference = run_reference(configs_folder() / "measurements", read_stacks());
-    inputs.prices = std::make_shared<StackCost>(study.cluster, read_stack(study.stack), reference);
-    inputs.profile_names = {study.stack + ", published runs"};
-    inputs.peak_flops = mean_peak(study.cluster, study.gpus);
-    return;
-  }
-  study.cluster.check_one_gpu(study.gpus);
-  std::vector<Profile> profiles;
-  for (const std::string& name : study.profiles) profiles.push_back(read_profile(find_config("profiles", name)));
-  const auto machine = std::make_shared<MachineModel>(calibrate(profiles, {allow_assumed}).model);
-  inputs.peak_flops = peak_of(*machine, study.precision);
-  inputs.profile_names = study.profiles;
-  if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, profiles);
-  inputs.prices = machine;
+  const bool gpus = !study.cluster.shared_cores();
+  if (gpus && study.precision != Precision::bf16)
+    throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
+                study.name, study.cluster.gpu_name);
+  Prices prices = make_prices({.profiles = study.profiles, .stack = study.stack, .allow_assumed = allow_assumed},
+                              study.cluster, study.gpus);
+  inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
+  inputs.basis = prices.basis;
+  if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
+  inputs.prices = std::move(prices.cost);
 }
 
 }  // namespace
 
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
-  PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, {}, {}, 0};
+  PlanInputs inputs{.study = std::move(study)};
   read_prices(inputs, allow_assumed);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);

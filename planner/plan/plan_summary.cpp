@@ -139,6 +139,21 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   return out;
 }
 
+namespace {
+
+/// What of the collectives' prices was measured, and which keys of the cluster have no part in them.
+void add_collectives(std::vector<std::string>& out, const PlanInputs& inputs) {
+  std::vector<std::string> basis = inputs.prices->basis_of_collectives();
+  if (basis.empty()) basis = {"Times of collectives: none in the profiles; published ones over InfiniBand."};
+  out.insert(out.end(), basis.begin(), basis.end());
+  out.push_back(fmt::format(
+      "Collectives priced by profiles have the network in them that they were measured on: nic.latency and "
+      "nic.transport ({}) of cluster {} change nothing, its bandwidths do. A stack's prices use all of them.",
+      inputs.study.cluster.transport, inputs.study.cluster.name));
+}
+
+}  // namespace
+
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
   std::vector<std::string> out{fmt::format(
@@ -165,17 +180,13 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
         names,
         derived ? "These are a proxy, not recordings of this model, and recorded at inference."
                 : "Recorded at inference of a trained model; training is more skewed."));
-  if (!inputs.study.stack.empty())
+  const StudySpec& study = inputs.study;
+  if (!study.cluster.shared_cores())
     out.push_back(fmt::format(
-        "Prices: published kernel, collective and training-run times of the kind of {}, as {} uses them; "
-        "nothing was measured on this cluster, and overlap is the replay's. What such predictions are off by, "
-        "twice as much where the stack has no runs of this kind: windtunnel validate runs FILE --replay.",
-        inputs.study.cluster.nodes_text(inputs.study.gpus), inputs.study.stack));
-  else if (!inputs.study.cluster.shared_cores())
-    out.push_back(
-        fmt::format("Fabric: collectives as measured over InfiniBand NDR with NCCL rings, scaled to {}; a "
-                    "fleet on EFA or with oversubscribed uplinks has to be measured.",
-                    counted(inputs.study.cluster.nodes, "node")));
+        "Prices: {}kernel, collective and training-run times that others published of {}, as {} uses them; overlap is the "
+        "replay's. How far such predictions are off: windtunnel validate runs FILE.",
+        study.profiles.empty() ? "" : "what the profiles measured, then ", study.cluster.nodes_text(study.gpus), study.stack));
+  if (!study.profiles.empty() && !study.cluster.shared_cores()) add_collectives(out, inputs);
   for (const auto& [section, source] : inputs.study.cluster.sources)
     if (source.find("assumed:") != std::string::npos)
       out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));

@@ -40,6 +40,7 @@ class ScaledCost : public OpCost {
   bool separate_reduce_group() const override { return cost_.separate_reduce_group(); }
   double tensor_traffic() const override { return cost_.tensor_traffic(); }
   Price once_a_step() const override { return cost_.once_a_step(); }
+  PriceBasis explain(const WorkItem& item) const override { return cost_.explain(item); }
   double variation() const override { return cost_.variation(); }
 
  private:

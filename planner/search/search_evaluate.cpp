@@ -11,6 +11,7 @@
 #include "sim/estimate/bounds.hpp"
 #include "sim/program/build/restore.hpp"
 #include "sim/program/routing/named_routing.hpp"
+#include "sim/replay/simulated_step.hpp"
 
 namespace wt {
 namespace {
@@ -125,11 +126,11 @@ double second_bound(const SearchProblem& problem, const Layout& layout, const Ro
 }
 
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {
-  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
-  const auto routing = routing_of(problem, layout);
-  ReplayOptions options;
-  options.timelines = timeline;
-  const ReplayResult replayed = replay(set, layout, problem.model, problem.cluster, problem.cost, *routing, options);
+  StepOptions how;
+  how.replay.timelines = timeline;
+  const ReplayResult replayed = simulated_step(problem.model, layout, program_options(problem, layout), problem.cluster,
+                                               problem.cost, *routing_of(problem, layout), how)
+                                    .replay;
   Simulated out;
   out.step_s = replayed.step_s;
   out.low_s = replayed.low_s;

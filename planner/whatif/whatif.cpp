@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
 namespace {
@@ -68,22 +67,10 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
     out.rows.push_back({std::move(values), {}, ""});
   }
   out.study = studies.front();
-  std::optional<PlanInputs> inputs;
   for (std::size_t i = 0; i < studies.size(); ++i) {
-    // Calibrating again is only needed for other profiles, or other published prices; everything else is quick to read.
-    if (inputs && studies[i].stack.empty() && inputs->study.profiles == studies[i].profiles &&
-        inputs->study.precision == studies[i].precision) {
-      studies[i].cluster.check_one_gpu(studies[i].gpus);
-      inputs->study = studies[i];
-      inputs->scenarios = read_scenarios(studies[i].routing, studies[i].model);
-      inputs->failures = read_failures(studies[i].failures);
-      inputs->stragglers = read_stragglers(studies[i].stragglers);
-      inputs->silent_errors = read_silent_errors(studies[i].silent_errors.rate);
-    } else {
-      inputs.emplace(read_plan_inputs(studies[i], allow_assumed));
-    }
+    const PlanInputs inputs = read_plan_inputs(studies[i], allow_assumed);
     try {
-      out.rows[i].plan = make_plan(*inputs);
+      out.rows[i].plan = make_plan(inputs);
     } catch (const Error& e) {
       if (e.code() != Code::finding) throw;
       out.rows[i].misfit = e.what();

@@ -232,7 +232,7 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   s.paragraphs.push_back(evidence_sentence(plan.step.evidence) +
                          ". Counted by the root: what follows from a published time counts as published.");
   std::string largest;
-  const std::vector<EvidenceSource> sources = evidence_sources(inputs, plan);
+  const std::vector<PricedClass> sources = priced_classes(inputs, plan);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, sources.size()); ++i)
     largest +=
         fmt::format("{}{}, {:.0f} % of the computation, rests on {} figure{} ({}{})", i ? "; " : "", sources[i].name,
@@ -272,9 +272,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string
       {"command", command},
       {"configuration", "study " + inputs.study.name + ", hash " + config_hash(inputs.study.text)},
       {"seed", std::to_string(inputs.study.seed)}};
-  std::string profiles;
-  for (const std::string& name : inputs.profile_names) profiles += (profiles.empty() ? "" : ", ") + name;
-  report.provenance.entries.emplace_back("prices", profiles);
+  report.provenance.entries.emplace_back("prices", inputs.basis);
   for (const auto& [key, value] : host_facts())
     if (key == "commit" || key == "date" || key == "compiler") report.provenance.entries.emplace_back(key, value);
   report.payload = plan_json(inputs, plan);

@@ -62,7 +62,7 @@ struct ClassPeak {
   double bytes = 0;
 };
 
-std::map<int, ClassPeak> class_peaks(const SimulatedStep& step) {
+std::map<int, ClassPeak> class_peaks(const SimulatedRun& step) {
   std::map<int, ClassPeak> peaks;
   for (int c : step.programs.class_of_rank) ++peaks[c].ranks;
   for (const StepTimeline& t : step.replay.timelines) {
@@ -73,7 +73,7 @@ std::map<int, ClassPeak> class_peaks(const SimulatedStep& step) {
   return peaks;
 }
 
-Table memory_table(const SimulatedStep& step) {
+Table memory_table(const SimulatedRun& step) {
   Table table{.title = "Peak memory by rank class"};
   table.columns = {{"class", "", Align::right},
                    {"ranks", "", Align::right},
@@ -96,7 +96,7 @@ Table memory_table(const SimulatedStep& step) {
   return table;
 }
 
-nlohmann::json payload(const SimulatedStep& step) {
+nlohmann::json payload(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
   for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
@@ -127,13 +127,13 @@ nlohmann::json payload(const SimulatedStep& step) {
 
 }  // namespace
 
-double peak_bytes(const SimulatedStep& step) {
+double peak_bytes(const SimulatedRun& step) {
   double peak = 0;
   for (const StepTimeline& t : step.replay.timelines) peak = std::max(peak, t.peak_bytes);
   return peak;
 }
 
-MemoryUse fullest_memory(const SimulatedStep& step) {
+MemoryUse fullest_memory(const SimulatedRun& step) {
   const auto share = [](const MemoryUse& m) {
     return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes;
   };
@@ -146,7 +146,7 @@ MemoryUse fullest_memory(const SimulatedStep& step) {
   return fullest;
 }
 
-Report simulate_report(const SimulatedStep& step) {
+Report simulate_report(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   const MemoryUse fullest = fullest_memory(step);
   const bool fits = fullest.usable_bytes <= 0 || fullest.peak_bytes <= fullest.usable_bytes;

@@ -5,30 +5,27 @@
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/run.hpp"
 #include "reports/report.hpp"
-#include "sim/program/build/build.hpp"
-#include "sim/replay/replay.hpp"
+#include "sim/replay/simulated_step.hpp"
 
 namespace wt {
 
-struct SimulatedStep {
+struct SimulatedRun : SimulatedStep {
   RunSpec run;
   ClusterSpec cluster;
-  ProgramSet programs;
-  ReplayResult replay;
   std::string routing;  ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
 };
 
 /// Highest memory of any simulated rank, from the step's timelines; bytes.
-double peak_bytes(const SimulatedStep& step);
+double peak_bytes(const SimulatedRun& step);
 /// Of a rank.
 struct MemoryUse {
   double peak_bytes = 0;
   double usable_bytes = 0;  ///< what its GPU lets it allocate; 0 where the cluster does not say
 };
 /// Of the simulated rank that uses the largest share of its own GPU's.
-MemoryUse fullest_memory(const SimulatedStep& step);
+MemoryUse fullest_memory(const SimulatedRun& step);
 
-Report simulate_report(const SimulatedStep& step);
+Report simulate_report(const SimulatedRun& step);
 
 }  // namespace wt

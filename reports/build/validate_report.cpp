@@ -263,8 +263,6 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const
 }  // namespace
 
 nlohmann::json validation_json(const Validation& v) {
-  nlohmann::json replayed = figures_json(v.replayed);
-  if (!replayed.is_null()) replayed["rows"] = rows_json(v.replayed, v.unit.key);
   return {{"schema", "windtunnel/validation/1"},
           {"subject", v.subject},
           {"file", v.file},
@@ -274,7 +272,6 @@ nlohmann::json validation_json(const Validation& v) {
           {"regimes", list_json(by_regime(v.rows), "regime")},
           {"families", list_json(by_family(v.rows), "family")},
           {"whole_sources_left_out", figures_json(v.whole_sources)},
-          {"replayed", std::move(replayed)},
           {"stacks", stacks_json(v.steps)},
           {"ratios", ratios_json(v.ratios)},
           {"summary", both_json(v.rows)}};
@@ -300,13 +297,6 @@ Report validation_report(const Validation& v) {
                                fmt::format("The same with everything from a row's {} left out", v.whole),
                                {},
                                {accuracy_table(v.whole_sources, v.baseline)}});
-  if (!v.replayed.empty())
-    report.sections.push_back(
-        {"replayed",
-         "The same steps on the simulator",
-         {"Every row's step program, replayed with prices by the same constants: what overlaps with what is "
-          "the replay's, as it is in plans."},
-         {accuracy_table(v.replayed, v.baseline), reasons(v.replayed)}});
   if (v.steps)
     report.sections.push_back(
         {"stacks",

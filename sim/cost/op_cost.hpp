@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "configs/spec/evidence.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
@@ -41,6 +42,7 @@ struct CollectivePrice {
   Evidence evidence = Evidence::assumed;
   std::optional<Evidence> root = {};      ///< evidence of what it follows from; none = `evidence`
   AllReduce algorithm = AllReduce::ring;  ///< of an all-reduce: what its load on the pools follows
+  Lookup lookup = Lookup::fitted;
 };
 
 /// What collectives in flight take from the computation beside them on a GPU: their kernels hold multiprocessors and
@@ -79,6 +81,13 @@ struct Clock {
   double factor(const WorkItem& item, double rows) const;
 };
 
+/// What a price rests on.
+struct PriceBasis {
+  std::string name;         ///< the class of kernels: "gemm/forward/bf16"
+  std::int64_t points = 0;  ///< measurements behind it; 0 = none, a roofline
+  std::string source;       ///< of the first of them
+};
+
 class OpCost {
  public:
   virtual ~OpCost() = default;
@@ -109,6 +118,11 @@ class OpCost {
   virtual Price once_a_step() const { return {}; }
   /// Relative standard deviation of an op's seconds from one call to the next on the same rank; 0: not known.
   virtual double variation() const { return 0; }
+  /// Which collectives' prices rest on measurements of this machine and which do not, a sentence each; empty where none
+  /// do.
+  virtual std::vector<std::string> basis_of_collectives() const { return {}; }
+  /// Of a work item's price.
+  virtual PriceBasis explain(const WorkItem& item) const { return {to_string(item.kernel), 0, ""}; }
 };
 
 }  // namespace wt

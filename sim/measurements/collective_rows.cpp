@@ -1,8 +1,9 @@
 #include "sim/measurements/collective_rows.hpp"
 
-#include <algorithm>
+#include <fmt/core.h>
+
 #include <cctype>
-#include <regex>
+#include <utility>
 #include <vector>
 
 #include "configs/spec/support/error.hpp"
@@ -10,59 +11,73 @@
 
 namespace wt {
 
-double bus_share(const std::string& collective, std::int64_t ranks) {
-  const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  return collective == "all_reduce" ? 2 * share : collective == "broadcast" || collective == "sendrecv" ? 1 : share;
+double bus_share(OpKind kind, double ranks) {
+  const double share = (ranks - 1) / ranks;
+  return kind == OpKind::all_reduce ? 2 * share : kind == OpKind::broadcast || kind == OpKind::send ? 1 : share;
 }
 
-std::int64_t fewest_on_node(const std::string& text, std::int64_t nodes, std::int64_t gpus,
-                            std::int64_t gpus_per_node) {
-  static const std::regex sum(R"(\b\d{1,4}(\s?\+\s?\d{1,4})+\b)"), number(R"(\d+)");
-  for (std::sregex_iterator it(text.begin(), text.end(), sum), end; it != end; ++it) {
-    const std::string said = it->str();
-    std::vector<std::int64_t> parts;
-    std::int64_t total = 0;
-    for (std::sregex_iterator part(said.begin(), said.end(), number); part != end; ++part) {
-      parts.push_back(std::stoll(part->str()));
-      total += parts.back();
-    }
-    const std::int64_t fewest = *std::min_element(parts.begin(), parts.end());
-    if (static_cast<std::int64_t>(parts.size()) == nodes && total == gpus && fewest > 0) return fewest;
-  }
+std::int64_t fewest_on_node(std::int64_t nodes, std::int64_t gpus, std::int64_t gpus_per_node) {
   if (gpus % nodes == 0) return gpus / nodes;
   const std::int64_t last = gpus - (nodes - 1) * gpus_per_node;  // schedulers fill one node after the other
   return last > 0 && last <= gpus_per_node ? last : gpus / nodes;
 }
 
+std::string CollectiveRow::cluster() const {
+  return fmt::format("{} | {} | {} nodes, {} GPUs | {}", source, gpu, nodes, gpus, interconnect.fabric);
+}
+
 namespace {
 
 /// nccl-tests' name, however a table spells it: "All-Reduce", "allreduce", "all_reduce_perf".
-std::string nccl_name(const std::string& said) {
+std::optional<OpKind> kind_named(const std::string& said) {
   std::string letters;
   for (const char c : said)
     if (std::isalpha(static_cast<unsigned char>(c))) letters += static_cast<char>(std::tolower(c));
   if (letters.ends_with("perf")) letters.erase(letters.size() - 4);
-  for (const char* name : {"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"}) {
-    std::string bare = name;
-    std::erase(bare, '_');
-    if (letters == bare) return name;
-  }
-  return said;
+  for (const auto& [name, kind] : {std::pair("allreduce", OpKind::all_reduce),
+                                   {"allgather", OpKind::all_gather},
+                                   {"reducescatter", OpKind::reduce_scatter},
+                                   {"alltoall", OpKind::all_to_all},
+                                   {"broadcast", OpKind::broadcast},
+                                   {"sendrecv", OpKind::send}})
+    if (letters == name) return kind;
+  return std::nullopt;
+}
+
+/// A cell that holds one of these words, or nothing, which is the first of them.
+std::size_t word(const std::string& column, const std::string& said, const std::vector<std::string>& allowed) {
+  if (said.empty()) return 0;
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    if (said == allowed[i]) return i;
+  std::string list;
+  for (const std::string& each : allowed) list += (list.empty() ? "" : ", ") + each;
+  throw_error(Code::usage, "{}: found '{}', allowed {}", column, said, list);
 }
 
 void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   const auto text = [&](const char* column) { return cells.cells[table.at(column)]; };
   const auto real = [&](const char* column) { return number(table, cells, table.at(column), 0).value_or(0); };
   row.source = text("source");
+  row.origin = text("origin").empty() ? row.source : text("origin");
   row.gpu = text("gpu");
-  row.fabric = text("fabric");
-  row.collective = nccl_name(text("collective"));
+  row.collective = text("collective");
+  row.kind = kind_named(row.collective);
   row.note = text("note");
   row.nodes = needed_whole_number(table, cells, table.at("nodes"), 1);
   row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
   if (row.nodes > row.gpus)
     throw_error(Code::usage, "found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
-  row.fewest_on_node = fewest_on_node(row.note, row.nodes, row.gpus, row.gpus_per_node);
+  row.interconnect = read_interconnect(text("fabric"), 8);
+  if (!text("transport").empty()) row.interconnect.transport = text("transport");
+  if (const double said = real("node_GBps"); said > 0) row.interconnect.node_Bps = said * 1e9;
+  row.fewest_on_node = whole_number(table, cells, table.at("fewest_on_node"), 1)
+                           .value_or(fewest_on_node(row.nodes, row.gpus, row.interconnect.gpus_per_node));
+  const std::size_t reduction = word("reduction", text("reduction"), {"any", "ring", "network"});
+  row.ring_only = reduction == 1;
+  row.reduced_in_network = reduction == 2;
+  row.timed_from_python = word("timer", text("timer"), {"nccl-tests", "torch"}) == 1;
+  row.shared_with_other_jobs = word("shared", text("shared"), {"0", "1"}) == 1;
+  row.evidence = text("evidence").empty() ? Evidence::published : evidence_from_string(text("evidence"));
   const auto size = number(table, cells, table.at("bytes"), 1);
   row.bytes = size.value_or(kPlateauBytes);
   row.bytes_assumed = !size;
@@ -70,8 +85,8 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
                by_bus = real("busbw_GBps") * 1e9;
   if (by_time > 0)
     row.seconds = by_time;
-  else if (by_bus > 0)
-    row.seconds = row.bytes * bus_share(row.collective, row.gpus) / by_bus;
+  else if (by_bus > 0 && row.kind)
+    row.seconds = row.bytes * bus_share(*row.kind, static_cast<double>(row.gpus)) / by_bus;
   else if (by_buffer > 0)
     row.seconds = row.bytes / by_buffer;
 }
@@ -79,8 +94,10 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
 }  // namespace
 
 std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& file) {
-  const CsvTable table = read_csv(file, {"gpu", "nodes", "gpus", "collective"}, OtherColumns::ignored,
-                                  {"source", "fabric", "bytes", "time_us", "algbw_GBps", "busbw_GBps", "note"});
+  const CsvTable table =
+      read_csv(file, {"gpu", "nodes", "gpus", "collective"}, OtherColumns::ignored,
+               {"source", "fabric", "bytes", "time_us", "algbw_GBps", "busbw_GBps", "note", "transport", "node_GBps",
+                "reduction", "timer", "shared", "origin", "evidence", "fewest_on_node"});
   return rows_of<CollectiveRow>(table, fill);
 }
 

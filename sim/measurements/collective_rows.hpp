@@ -1,41 +1,50 @@
-// Measured collectives: one row a size. Schema of the CSV: source, gpu, nodes, gpus, fabric, collective, bytes,
-// time_us, algbw_GBps, busbw_GBps, note; bytes by the convention of nccl-tests (the full buffer of a gather or
-// scatter).
+// Measured collectives: one row a size. Columns of the CSV (docs/validate.md): source, gpu, nodes, gpus, fabric,
+// collective, bytes, time_us, algbw_GBps, busbw_GBps, note; transport, node_GBps, reduction, timer, shared, origin,
+// evidence, fewest_on_node. Bytes by the convention of nccl-tests (the full buffer of a gather or scatter).
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "configs/spec/evidence.hpp"
+#include "sim/measurements/interconnect.hpp"
+#include "sim/program/program.hpp"
 
 namespace wt {
 
 struct CollectiveRow {
   std::int64_t line = 0;
-  std::string source, gpu, fabric, collective, note;
+  std::string source, gpu, collective, note;  ///< for people
+  std::string origin;                         ///< who measured: a talk, a repository; the source where it is not said
+  std::optional<OpKind> kind;                 ///< empty where it is no collective of ours
   std::int64_t nodes = 1, gpus = 1;
-  std::int64_t gpus_per_node = 8;   ///< that share a node's adapters
   std::int64_t fewest_on_node = 0;  ///< ranks of the node with fewest; 0 = as many on each
-  double bytes = 0;                 ///< kPlateauBytes where the file gives a plateau and no size
+  Interconnect interconnect;
+  bool ring_only = false;               ///< NVLink SHARP was switched off
+  bool reduced_in_network = false;      ///< by the network's switches
+  bool timed_from_python = false;       ///< torch.distributed's calls cost host time that nccl-tests do not count
+  bool shared_with_other_jobs = false;  ///< a median over the jobs of a fleet
+  Evidence evidence = Evidence::published;
+  double bytes = 0;  ///< kPlateauBytes where the file gives a plateau and no size
   bool bytes_assumed = false;
   double seconds = 0;         ///< from the bandwidth where the file gives no time; 0 where it gives neither
   std::string unusable = {};  ///< why nothing can be predicted of this row
 
-  /// Ranks of the node that has fewest of them, at least 1.
-  double fewest() const {
-    return fewest_on_node > 0 ? static_cast<double>(fewest_on_node)
-                              : static_cast<double>(gpus) / static_cast<double>(nodes);
-  }
+  /// What was measured on one cluster: source, GPU, nodes, GPUs, fabric.
+  std::string cluster() const;
 };
 constexpr double kPlateauBytes = 16.0 * (1 << 30);  // where published sweeps end
 
 /// Share of `bytes` that each rank sends over its slowest link in a ring: bus bandwidth = share * bytes / time.
 /// 2 (n-1)/n for an all-reduce, 1 for a broadcast and for a send to the next rank, (n-1)/n otherwise (nccl-tests,
 /// PERFORMANCE.md).
-double bus_share(const std::string& collective, std::int64_t ranks);
+double bus_share(OpKind kind, double ranks);
 
-/// Ranks of the node with fewest: what a text says ("8+4 ranks"), where these are as many nodes and GPUs in sum; else,
-/// where GPUs do not divide into nodes, what the last node has after full ones, or of an even spread.
-std::int64_t fewest_on_node(const std::string& text, std::int64_t nodes, std::int64_t gpus, std::int64_t gpus_per_node);
+/// Ranks of the node with fewest where GPUs do not divide into nodes: what the last node has after full ones, or of an
+/// even spread.
+std::int64_t fewest_on_node(std::int64_t nodes, std::int64_t gpus, std::int64_t gpus_per_node);
 
 /// Every row of the table, in order; one with fewer than 2 GPUs, more nodes than GPUs, or a number below 0 says so in
 /// `unusable`. Throws Error{usage} as read_csv does.

@@ -73,9 +73,9 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   run.line = row.line;
   run.source = text("source");
   run.gpu = text("gpu");
-  run.interconnect = text("interconnect");
   run.gpus = run.dp = run.shard_group = count("gpus");
   run.gpus_per_node = count("gpus_per_node");
+  run.interconnect = interconnect_of(text("interconnect"), run.gpu, run.gpus_per_node);
   run.ep = count("expert_parallel");
   run.zero_stage = 3;
   run.recompute = RunRow::Recompute::full;

@@ -72,6 +72,7 @@ bool ends_count_as_layers(const RunRow& row) { return row.model.layers % (row.pp
 std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(const CsvRow&, RunRow&)>& fill) {
   auto rows = rows_of<RunRow>(table, [&](const CsvTable&, const CsvRow& cells, RunRow& row) {
     fill(cells, row);
+    row.interconnect = interconnect_of(row.interconnect.fabric, row.gpu, row.gpus_per_node);
     row.model.check("shape of the model");
     check_mesh(row);
     complete_batch(row);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "configs/spec/model.hpp"
+#include "sim/measurements/interconnect.hpp"
 
 namespace wt {
 
@@ -26,7 +27,8 @@ enum class MemoryOf {
 
 struct RunRow {
   std::int64_t line = 0;  ///< in the file
-  std::string name, source, framework, gpu, interconnect;
+  std::string name, source, framework, gpu;
+  Interconnect interconnect;
   std::string group;  ///< source and model: what is left out of a fit together
   std::int64_t gpus = 0, gpus_per_node = 8;
   ModelSpec model;

@@ -98,7 +98,7 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     fill_model(cells.cells[model], row.model);
     const bool vtrain = row.source.find("vTrain") != std::string::npos;
     row.framework = vtrain ? "Megatron-DeepSpeed" : "Megatron-LM";
-    row.interconnect = vtrain ? "NVLink single node" : "Selene: 8x HDR200 IB per node (recalled)";
+    row.interconnect.fabric = vtrain ? "NVLink single node" : "Selene: 8x HDR200 IB per node (recalled)";
     row.precision = cells.cells[precision];
     row.flash_attention = false;  // neither had it when these were measured
     row.gpus = needed_whole_number(table, cells, n_gpus, 1);

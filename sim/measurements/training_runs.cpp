@@ -273,7 +273,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.source = line.text("source_id");
     row.framework = line.text("framework");
     row.gpu = line.text("gpu");
-    row.interconnect = line.text("interconnect");
+    row.interconnect.fabric = line.text("interconnect");
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
     row.routing = line.text("moe_routing");

@@ -164,7 +164,7 @@ void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
   if (cost.synchronous_host())
     throw_error(Code::usage,
                 "prices: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is "
-                "one of that GPU; use a profile of that GPU, for instance --profile h100-published",
+                "one of that GPU; use prices of that GPU: --stack torchtitan",
                 cluster.name);
   throw_error(Code::usage,
               "prices: found the machine model of a GPU for cluster {}, a host whose ranks share cores, allowed is one "

@@ -2,146 +2,100 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <map>
-#include <optional>
-#include <regex>
-#include <set>
 #include <utility>
 
-#include "sim/cost/collectives/collective_fit.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/fit/fit.hpp"
-#include "sim/measurements/fabric.hpp"
 
 namespace wt {
 namespace {
 
-constexpr std::size_t kFewestRows = 3;  // three constants
+using Problem = std::pair<CollectiveForm, bool>;
 
-/// Who measured: a talk by its number, a repository without the file in it, else the first words.
-std::string origin(const std::string& source) {
-  static const std::regex talk(R"(S\d{5})"), repository(R"([\w.-]+/[\w.-]+)");
-  std::smatch found;
-  if (std::regex_search(source, found, talk) || std::regex_search(source, found, repository)) return found[0];
-  return source.substr(0, source.find(' '));
+Problem problem_of(const CollectivePoint& p) { return {form_of(p.kind), p.group.nodes > 1}; }
+
+std::string name_of(const CollectiveRow& row) {
+  const std::string ranks = row.gpus % row.nodes == 0 ? fmt::format("{}x{}", row.nodes, row.gpus / row.nodes)
+                                                      : fmt::format("{} on {}", row.gpus, row.nodes);
+  return fmt::format("{} {} {} {} {:.0f} B", row.gpu, ranks, row.interconnect.fabric, row.collective, row.bytes);
 }
 
-std::string identity(const CollectiveSample& s) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", s.row->source, s.row->gpu, s.row->gpus, s.row->fabric,
-                     s.row->collective, s.row->bytes, s.row->seconds, s.row->note);
+std::string regime_of(const CollectiveRow& row) {
+  if (!row.unusable.empty()) return "unusable rows";
+  if (!row.kind) return row.collective;
+  if (row.nodes > 1 && row.shared_with_other_jobs) return "fabric shared with other jobs";
+  return fmt::format("{}, {}, {} 64 MiB", *row.kind == OpKind::send ? "sendrecv" : to_string(form_of(*row.kind)),
+                     row.nodes > 1 ? "many nodes" : "one node", row.bytes < kSmallMessage ? "<" : ">=");
 }
 
-class CollectivePredictor {
+/// Estimators without a group, and the typical shares of the nominal rate that the naive prediction takes.
+class Others {
  public:
-  explicit CollectivePredictor(std::vector<CollectiveSample> training) : training_(std::move(training)) {}
+  Others(std::vector<CollectivePoint> points, LeftOut left_out)
+      : points_(std::move(points)), all_(points_), left_out_(left_out) {}
 
-  Judged judge(const CollectiveSample& s) {
-    Judged j;
-    j.line = s.row->line;
-    j.group = s.group;
-    const std::string ranks = s.row->gpus % s.row->nodes == 0
-                                  ? fmt::format("{}x{}", s.row->nodes, s.row->gpus / s.row->nodes)
-                                  : fmt::format("{} on {}", s.row->gpus, s.row->nodes);
-    j.name = fmt::format("{} {} {} {} {:.0f} B", s.row->gpu, ranks, s.row->fabric, s.row->collective, s.row->bytes);
-    j.measured = s.row->seconds;
-    if (!s.row->unusable.empty())
-      j.regime = "unusable rows";
-    else if (s.kind.empty())
-      j.regime = s.row->collective;
-    else if (s.many() && s.link == kSharedFabric)
-      j.regime = "fabric shared with other jobs";
-    else
-      j.regime = (s.send() ? "sendrecv" + s.problem().substr(s.kind.size()) : s.problem()) +
-                 (s.row->bytes < kSmallMessage ? ", < 64 MiB" : ", >= 64 MiB");
-    if (s.reason.empty())
-      j.forecast.reason = blind(s);
-    else
-      j.forecast.reason = s.reason;
-    j.baseline.reason = j.forecast.reason;
-    if (!j.forecast.reason.empty()) return j;
-
-    const Left& left = without(s);
-    const bool known = left.fit->knows_link(s.link);
-    if (!known) j.regime += ", link never measured";
-    j.forecast.value = left.fit->seconds(s);
-    j.baseline.value = s.transfer_s / left.typical_share;
-    EvidenceShares evidence =
-        only(known && s.row->collective != "broadcast" && !s.send() ? Evidence::published : Evidence::derived);
-    if (s.row->bytes_assumed) evidence = only(Evidence::assumed);
-    j.forecast.evidence = j.baseline.evidence = evidence;
-    return j;
+  const std::string& group_of(const CollectivePoint& p) const {
+    return left_out_ == LeftOut::source ? p.origin : p.cluster;
+  }
+  const CollectiveEstimator& without(const std::string& group) {
+    const auto found = without_.find(group);
+    return found != without_.end() ? found->second : without_.emplace(group, all_.without(group)).first->second;
+  }
+  double typical_share(const CollectivePoint& of) {
+    const auto [found, fresh] = shares_.try_emplace({group_of(of), problem_of(of)}, 0.0);
+    if (!fresh) return found->second;
+    std::vector<double> shares;
+    for (const CollectivePoint& p : points_)
+      if (p.unusable.empty() && p.kind != OpKind::send && group_of(p) != group_of(of) &&
+          problem_of(p) == problem_of(of))
+        shares.push_back(link_load(p.question()).transfer_s / p.seconds);
+    return found->second = quantile(shares, 0.5);
   }
 
  private:
-  struct Left {
-    std::optional<CollectiveFit> fit;
-    double typical_share = 0;
-  };
-
-  /// Why the other groups say nothing of this one; empty where they do.
-  std::string blind(const CollectiveSample& s) const {
-    std::size_t rows = 0;
-    bool small = false;
-    for (const CollectiveSample& each : training_) {
-      if (each.group == s.group || each.problem() != s.problem()) continue;
-      ++rows;
-      small |= each.transport == s.transport && each.row->bytes < kSmallMessage;  // one node: no transport
-    }
-    if (rows < kFewestRows)
-      return fmt::format("fewer than {} measurements of {} on other clusters", kFewestRows, s.problem());
-    if (s.row->bytes < kSmallMessage && !small)
-      return fmt::format("no other cluster {} measured below 64 MiB: latencies do not carry over",
-                         s.many() ? "over " + s.transport : "of one node");
-    return "";
-  }
-
-  const Left& without(const CollectiveSample& s) {
-    Left& left = fits_[{s.problem(), s.group}];
-    if (left.fit) return left;
-    std::vector<const CollectiveSample*> samples;
-    std::vector<double> shares;
-    for (const CollectiveSample& each : training_)
-      if (each.group != s.group && each.problem() == s.problem()) {
-        samples.push_back(&each);
-        shares.push_back(each.transfer_s / each.row->seconds);
-      }
-    left.fit.emplace(samples);
-    left.typical_share = quantile(shares, 0.5);
-    return left;
-  }
-
-  std::vector<CollectiveSample> training_;
-  std::map<std::pair<std::string, std::string>, Left> fits_;
+  std::vector<CollectivePoint> points_;
+  CollectiveEstimator all_;
+  LeftOut left_out_;
+  std::map<std::string, CollectiveEstimator> without_;
+  std::map<std::pair<std::string, Problem>, double> shares_;
 };
+
+Judged judge(const CollectiveRow& row, Others& others) {
+  const CollectivePoint p = point_of(row);
+  Judged j;
+  j.line = row.line;
+  j.group = others.group_of(p);
+  j.name = name_of(row);
+  j.measured = row.seconds;
+  j.regime = regime_of(row);
+  j.forecast.reason = j.baseline.reason = p.unusable;
+  if (!p.unusable.empty()) return j;
+  const CollectiveQuestion question = p.question();
+  const CollectiveEstimator& estimator = others.without(j.group);
+  j.forecast.reason = j.baseline.reason = estimator.blind_spot(question);
+  if (!j.forecast.reason.empty()) return j;
+  if (!estimator.knows_link(question)) j.regime += ", link never measured";
+  const CollectivePrice price = estimator.price(question);
+  const double seconds = estimator.seconds(question, p.python);
+  j.forecast.value = seconds;
+  j.forecast.low = seconds * (1 - price.relative_spread);
+  j.forecast.high = seconds * (1 + price.relative_spread);
+  j.baseline.value = link_load(question).transfer_s / others.typical_share(p);
+  j.forecast.evidence = j.baseline.evidence = only(row.bytes_assumed ? Evidence::assumed : price.evidence);
+  return j;
+}
 
 }  // namespace
 
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
                                       const std::vector<CollectiveRow>& reference, LeftOut left_out) {
-  std::vector<CollectiveSample> samples, training;
-  std::set<std::string> seen;
-  const auto train_on = [&](const CollectiveSample& s) {
-    // Sends are predicted by what gathers say, not the other way round: too few are published to tell them apart.
-    if (s.reason.empty() && !s.send() && seen.insert(identity(s)).second) training.push_back(s);
-  };
-  const auto sample = [&](const CollectiveRow& row) {
-    CollectiveSample s = collective_sample(row);
-    if (left_out == LeftOut::source) s.group = origin(row.source);
-    return s;
-  };
-  for (const CollectiveRow& row : rows) samples.push_back(sample(row));
-  for (const CollectiveSample& s : samples) train_on(s);
-  const std::size_t own = training.size();
-  for (const CollectiveRow& row : reference) train_on(sample(row));
-  CollectivePredictor predictor(training);
-
+  Others others(points_of(reference), left_out);
   std::vector<Judged> judged;
-  for (const CollectiveSample& s : samples) judged.push_back(predictor.judge(s));
-  for (std::size_t i = own; i < training.size(); ++i)
-    judged.push_back(predictor.judge(training[i]));  // for the intervals
-  add_intervals(judged, &Judged::forecast);
+  judged.reserve(rows.size());
+  for (const CollectiveRow& row : rows) judged.push_back(judge(row, others));
   add_intervals(judged, &Judged::baseline);
-  judged.resize(samples.size());
   return judged;
 }
 

@@ -66,8 +66,8 @@ Setups visible(const PlacedStep& row, const RoutedContext& context, Hidden hidde
 
 std::string layout_text(const RunRow& run) {
   return fmt::format("{} x {}{}{}, expert groups of {}, {} sequences of {} tokens in {} microbatches", run.gpus,
-                     run.gpu, run.interconnect.empty() ? "" : ", ", run.interconnect, run.ep, run.global_batch, run.seq,
-                     run.accumulation);
+                     run.gpu, run.interconnect.fabric.empty() ? "" : ", ", run.interconnect.fabric, run.ep,
+                     run.global_batch, run.seq, run.accumulation);
 }
 
 /// The model whose shape and the setup whose layout are nearest to a variant that nobody set up.

@@ -32,10 +32,11 @@ bool moves_rows(const Op& op) { return op.action == Action::dispatch || op.actio
 
 }  // namespace
 
-RoutedStep::RoutedStep(const RunRow& run, const ItemTimes& gpus, const RunFabric& fabric)
+RoutedStep::RoutedStep(const RunRow& run, const ItemTimes& gpus, const CollectiveEstimator& fabric)
     : run_(run),
       gpus_(gpus),
       fabric_(fabric),
+      machine_(machine_of(run)),
       sheet_(sheet_of(run)),
       set_(build_program_set(run.model, layout_of(run), options_of(run))),
       routed_(static_cast<std::size_t>(run.model.layers)) {
@@ -68,7 +69,7 @@ double RoutedStep::item_s(const WorkItem& item, double rows) const { return gpus
 double RoutedStep::op_s(const Op& op, double rows) const {
   if (moves_rows(op)) {
     const double bytes = rows * 2 * static_cast<double>(run_.model.d_model);
-    return fabric_.seconds(op.kind, bytes, RunFabric::group(run_.ep, 1, run_.gpus_per_node), run_);
+    return fabric_.seconds({op.kind, bytes, RankGroup::strided(run_.ep, 1, run_.gpus_per_node), machine_});
   }
   double seconds = 0;
   for (const WorkItem& item : op.work) seconds += item_s(item, rows);

@@ -8,7 +8,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/layout.hpp"
-#include "sim/cost/collectives/run_fabric.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/routing_rows.hpp"
 #include "sim/program/build/build.hpp"
@@ -18,7 +18,7 @@ namespace wt {
 class RoutedStep {
  public:
   /// All three must outlive this. Throws Error{usage} without a data sheet of the GPU.
-  RoutedStep(const RunRow& run, const ItemTimes& gpus, const RunFabric& fabric);
+  RoutedStep(const RunRow& run, const ItemTimes& gpus, const CollectiveEstimator& fabric);
 
   struct Seconds {
     double all = 0;
@@ -36,7 +36,8 @@ class RoutedStep {
 
   const RunRow& run_;
   const ItemTimes& gpus_;
-  const RunFabric& fabric_;
+  const CollectiveEstimator& fabric_;
+  CollectiveMachine machine_;
   DataSheet sheet_;
   ProgramSet set_;
   double fixed_s_ = 0;

@@ -31,7 +31,7 @@ struct Sample {
 
 class Pricer {
  public:
-  Pricer(const RoutedContext& context, const ItemTimes& gpus, const RunFabric& fabric)
+  Pricer(const RoutedContext& context, const ItemTimes& gpus, const CollectiveEstimator& fabric)
       : context_(context), gpus_(gpus), fabric_(fabric) {}
 
   Sample sample(const PlacedStep& row, RoutingLeftOut left_out, Hidden hidden = Hidden::nothing) {
@@ -66,7 +66,7 @@ class Pricer {
   };
   const RoutedContext& context_;
   const ItemTimes& gpus_;
-  const RunFabric& fabric_;
+  const CollectiveEstimator& fabric_;
   std::map<std::pair<std::string, bool>, Priced> priced_;  ///< by model, and whether the shape is its own
 };
 
@@ -167,7 +167,7 @@ void add_routing_intervals(std::vector<Judged>& rows, const std::vector<Judged>&
 }  // namespace
 
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const ItemTimes& gpus, const RunFabric& fabric,
+                                  const RoutedContext& context, const ItemTimes& gpus, const CollectiveEstimator& fabric,
                                   RoutingLeftOut left_out) {
   Pricer pricer(context, gpus, fabric);
   const std::vector<Sample> samples = samples_of(rows, reference, pricer, left_out);

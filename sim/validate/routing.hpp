@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "sim/cost/collectives/run_fabric.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/routing_rows.hpp"
 #include "sim/validate/statistics.hpp"
@@ -24,7 +24,7 @@ enum class RoutingLeftOut {
 /// intervals of rows with assumptions are at least as wide as those of rows without. The baseline gives every rank the
 /// same rows, and has a constant of its own, found the same way.
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const ItemTimes& gpus, const RunFabric& fabric,
+                                  const RoutedContext& context, const ItemTimes& gpus, const CollectiveEstimator& fabric,
                                   RoutingLeftOut left_out = RoutingLeftOut::setting);
 
 }  // namespace wt

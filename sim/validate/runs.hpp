@@ -1,46 +1,34 @@
-// Predicts measured training steps from measurements of other models and frameworks: each row's step program, priced by
-// published kernel and collective times (step_work.hpp), through a step model fitted without the row's own source and
-// model.
+// Published training steps beside what `windtunnel simulate` says of them. Each row is written as the files that a user
+// would write (run_files.hpp), priced by constants of its stack that were fitted without it (sim/cost/stacks/stack_fit.hpp),
+// and simulated by the code behind that command.
 #pragma once
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "configs/spec/stack.hpp"
-#include "sim/cost/stacks/step_model.hpp"
-#include "sim/measurements/published_tables.hpp"
+#include "sim/cost/prices.hpp"
+#include "sim/validate/run_files.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {
 
-/// What predictions of runs rest on.
-struct RunReference : PublishedTables {
-  std::vector<StackSpec> stacks;
+/// Seconds of the run's step, with its 80 % interval; what `windtunnel simulate` prints.
+struct RunForecast {
+  double step_s = 0, low_s = 0, high_s = 0;
+};
+RunForecast forecast(const RunFiles& files, const OpCost& cost);
+
+struct RunsAsked {
+  std::string stack = {};  ///< name of the stack of all rows; empty = by their framework
+  StepsLeftOut left_out = StepsLeftOut::group;
+  std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
-/// From the tables of configs/measurements.
-RunReference run_reference(const std::filesystem::path& measurements, std::vector<StackSpec> stacks);
-
-/// A stack on a GPU, by the name that a table or a cluster file gives it.
-StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
-
-/// The step model of everything in the reference.
-StepModel reference_model(const RunReference& reference, const ItemTimes& gpu, const RunFabric& fabric);
-
-/// One judged row a measurement of `rows`, in order. Fits see `rows` and the reference's, except what is of the row's
-/// own group (source and model); a stack of which nothing else was measured gets the typical constants, and says so in
-/// its regime. The baseline holds MFU constant: the median of the other groups of the same regime. `stack`: the name of
-/// the stack of all of `rows`; empty = by their framework.
-/// `left_out`: the row's group, or everything of its stack.
-enum class RunsLeftOut { group, stack };
-std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const RunReference& reference,
-                               const std::string& stack = "", RunsLeftOut left_out = RunsLeftOut::group);
-
-/// Seconds of a run's step by other means than step_seconds(); throws Error{usage} where it has none.
-using RunTimer = std::function<double(const RunRow&, const StepTraits&, const StepConstants&)>;
-/// The same with the step model's constants, without the row's group, handed to `timer`.
-std::vector<Judged> judge_runs_by(const RunTimer& timer, const std::vector<RunRow>& rows, const RunReference& reference,
-                                  const std::string& stack = "");
+/// One judged row a measurement of `rows`, in order. The fit sees the published tables alone, without what the row belongs
+/// to; a stack of which nothing else was measured gets the typical constants, and says so in its regime. The baseline
+/// holds MFU constant: the median of the other groups of the same regime on this GPU.
+std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const StackFit& fit, const BenchmarkTimes& times,
+                               const std::vector<StackSpec>& stacks, const std::vector<RunRow>& published,
+                               const RunsAsked& asked = {});
 
 }  // namespace wt

@@ -25,7 +25,7 @@ int cases(int usual) {
 
 const MachineModel& published() {
   static const MachineModel model = [] {
-    CalibrationResult result = calibrate({read_profile("configs/profiles/h100-published.json")}, {true});
+    CalibrationResult result = calibrate({read_profile("tests/data/h100-profile.json")}, {true});
     return std::move(result.model);
   }();
   return model;

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "sim/cost/collectives/collective_model.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/fit/calibrate.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/random_layout.hpp"
@@ -46,7 +46,7 @@ double fastest_s(OpKind kind, double bytes, const std::vector<double>& members, 
 }  // namespace
 
 TEST_CASE("no collective beats its bandwidth bound, at any size, group and chunking") {
-  const MachineModel published = calibrate({read_profile("configs/profiles/h100-published.json")}, {true}).model;
+  const MachineModel published = calibrate({read_profile("tests/data/h100-profile.json")}, {true}).model;
   FakeCost lossless;
   lossless.latency_s = 1e-9;
   Draw draw(5);
@@ -141,29 +141,88 @@ TEST_CASE("of a group on 8 GPUs of one node and 4 of another, the 4 are what it 
   }
 }
 
-TEST_CASE("a machine's all-reduces never beat the wires of the algorithm they go by, and get dearer with their bytes") {
-  CollectiveData published = calibrate({read_profile("configs/profiles/h100-published.json")}).model.data().collectives;
+namespace {
+
+const std::vector<OpKind> kKinds = {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_reduce,
+                                    OpKind::all_to_all, OpKind::broadcast,      OpKind::send};
+
+/// Any machine and group, or the published H100's own.
+CollectiveMachine any_machine(Draw& draw) {
+  const std::string gpu = draw.of<std::string>({"A100", "H100", "H200", "B200", "H100-PCIe"});
+  const std::string fabric = draw.of<std::string>(
+      {"8x400G IB", "4x100G IB", "EFA v2 32x100G", "EFA v1 4x100G", "TCPX 8x200G", "HF cluster (EFA p5, recalled)"});
+  CollectiveMachine machine = machine_of(gpu, read_interconnect(fabric, 8));
+  if (draw.once_in(3)) machine.only = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
+  if (draw.once_in(2)) machine.hop_s = draw.scaled(1e-6, 1e-3);
+  return machine;
+}
+
+RankGroup any_group(Draw& draw, OpKind kind) {
+  const std::int64_t nodes = draw.once_in(3) ? 1 : draw.between(2, 600);
+  if (kind == OpKind::send) return {2, std::min<std::int64_t>(2, nodes)};
+  return {nodes * draw.between(nodes == 1 ? 2 : 1, 8), nodes};
+}
+
+/// Seconds alone, with what its algorithm puts on its wires.
+double alone_s(const CollectiveEstimator& prices, const CollectiveQuestion& q) {
+  const CollectivePrice price = prices.price(q);
+  if (q.machine.only) CHECK(price.algorithm == *q.machine.only);
+  CHECK(price.efficiency > 0);
+  CHECK(price.efficiency <= 1);
+  CHECK(price.latency_s > 0);
+  const double moving = wire_s(q, price.algorithm) / price.efficiency;
+  CHECK(moving >= least_s(q, price.algorithm) * (1 - 1e-9));
+  CHECK(prices.seconds(q) == Approx(price.latency_s + moving));
+  return price.latency_s + moving;
+}
+
+/// Published prices, and those of a machine that measured some of its own.
+const std::vector<CollectiveEstimator>& estimators() {
+  static const std::vector<CollectiveEstimator> all = {
+      CollectiveEstimator::published(),
+      CollectiveEstimator::published().with_own(
+          calibrate({read_profile("tests/data/h100-profile.json")}).model.data().collectives.points)};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("collectives never beat their wires, and more bytes never take less") {
   Draw draw(6);
   for (int i = 0; i < 3000; ++i) {
-    CollectiveData machine = published;
-    machine.only = draw.once_in(2)
-                       ? std::nullopt
-                       : std::optional(kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))]);
-    const std::int64_t nodes = draw.once_in(3) ? 1 : draw.between(2, 600),
-                       ranks = draw.once_in(2) ? nodes * draw.between(nodes == 1 ? 2 : 1, 8)
-                                               : draw.between(std::max<std::int64_t>(2, nodes), 8 * nodes);
+    const CollectiveEstimator& prices = estimators()[static_cast<std::size_t>(draw.below(2))];
+    const OpKind kind = draw.of<OpKind>(kKinds);
+    const CollectiveMachine machine = any_machine(draw);
+    const RankGroup group = any_group(draw, kind);
     const double bytes = draw.scaled(4, 64e9);
-    const auto seconds = [&](double size) {
-      const CollectivePrice price = price_collective(machine, false, OpKind::all_reduce, size, ranks, nodes);
-      if (machine.only) CHECK(price.algorithm == *machine.only);
-      CHECK(price.efficiency <= 1);
-      const double moving = size * all_reduce_wire_s(price.algorithm, machine, ranks, nodes) / price.efficiency;
-      CHECK(moving >= size * all_reduce_least_s(price.algorithm, machine, ranks, nodes) * (1 - 1e-9));
-      return price.latency_s + moving;
-    };
-    INFO(bytes << " B over " << ranks << " ranks on " << nodes << " nodes, "
-               << (machine.only ? to_string(*machine.only) : "NCCL's choice"));
-    CHECK(seconds(1.1 * bytes) >= 0.9 * seconds(bytes));  // the table itself falls by a tenth here and there
+    INFO(to_string(kind) << " of " << bytes << " B over " << group.ranks << " ranks on " << group.nodes << " nodes, "
+                         << (machine.only ? to_string(*machine.only) : "NCCL's choice") << ", " << machine.transport);
+    const double seconds = alone_s(prices, {kind, bytes, group, machine});
+    CHECK(alone_s(prices, {kind, draw.scaled(1, 3) * bytes, group, machine}) >= seconds * (1 - 1e-9));
+  }
+}
+
+TEST_CASE("a faster network or NVLink never makes a collective slower, nor does a shorter way") {
+  Draw draw(7);
+  for (int i = 0; i < 3000; ++i) {
+    const CollectiveEstimator& prices = estimators()[static_cast<std::size_t>(draw.below(2))];
+    const OpKind kind = draw.of<OpKind>(kKinds);
+    CollectiveMachine machine = any_machine(draw);
+    machine.hop_s = draw.scaled(1e-6, 1e-3);
+    const RankGroup group = any_group(draw, kind);
+    const double bytes = draw.scaled(4, 64e9);
+    const double seconds = alone_s(prices, {kind, bytes, group, machine});
+    INFO(to_string(kind) << " of " << bytes << " B over " << group.ranks << " ranks on " << group.nodes << " nodes, "
+                         << (machine.only ? to_string(*machine.only) : "NCCL's choice") << ", " << machine.transport);
+    for (double CollectiveMachine::*rate : {static_cast<double CollectiveMachine::*>(&CollectiveMachine::nic_Bps),
+                                            static_cast<double CollectiveMachine::*>(&CollectiveMachine::nvlink_Bps)}) {
+      CollectiveMachine faster = machine;
+      faster.*rate *= draw.scaled(1, 8);
+      CHECK(alone_s(prices, {kind, bytes, group, faster}) <= seconds * (1 + 1e-9));
+    }
+    CollectiveMachine nearer = machine;
+    nearer.hop_s /= draw.scaled(1, 8);
+    CHECK(alone_s(prices, {kind, bytes, group, nearer}) <= seconds * (1 + 1e-9));
   }
 }
 

@@ -271,66 +271,88 @@ TEST_CASE("collectives by CPU give latency and CPU seconds back, and their sum i
   CHECK(restore.evidence == Evidence::derived);
 }
 
-TEST_CASE("latency of NCCL rings grows by 37.8 us with each node of eight") {
-  CHECK(nccl_latency_s(OpKind::all_gather, 16, 2) - nccl_latency_s(OpKind::all_gather, 8, 1) == Approx(37.8e-6));
-  CHECK(nccl_latency_s(OpKind::all_gather, 512, 64) == Approx(2.41e-3).epsilon(2e-3));
-  CHECK(nccl_latency_s(OpKind::all_reduce, 512, 64) == Approx(560e-6));
+namespace {
+
+double alone_s(const MachineModel& model, OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
+  const CollectivePrice price = model.collective(kind, bytes, ranks, nodes);
+  const CollectiveMachine& machine = model.data().collectives.machine;
+  return price.latency_s + wire_s({kind, bytes, {ranks, nodes}, machine}, price.algorithm) / price.efficiency;
 }
 
-TEST_CASE("published collectives are reproduced, never beat the wire, and get dearer with nodes") {
-  const MachineModel model = calibrate({read_profile("configs/profiles/h100-published.json")}).model;
-  const auto seconds = [&](OpKind kind, double bytes, std::int64_t nodes) {
-    const CollectivePrice price = model.collective(kind, bytes, 8 * nodes, nodes);
-    const double wire_s = kind == OpKind::all_reduce
-                              ? bytes * all_reduce_wire_s(price.algorithm, {450e9, 50e9}, 8 * nodes, nodes)
-                              : pool_bytes(kind, bytes, 8 * nodes, nodes) / (nodes > 1 ? 50e9 : 450e9);
-    return price.latency_s + wire_s / price.efficiency;
-  };
-  CHECK(seconds(OpKind::all_reduce, 1073741824, 1) == Approx(4029.4e-6).epsilon(1e-3));
-  CHECK(seconds(OpKind::all_gather, 256e6, 1) == Approx(896.5e-6).epsilon(1e-3));
-  CHECK(seconds(OpKind::all_gather, 1073741824, 64) ==
-        Approx(1073741824 * (511. / 512) / (.563 * 388e9)).epsilon(1e-3));
-  for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all, OpKind::broadcast})
-    for (double bytes : {1e4, 1e6, 3e8, 5e9})
-      for (std::int64_t nodes : {2, 4, 16, 48, 384}) {
-        CHECK(seconds(kind, bytes, nodes) > pool_bytes(kind, bytes, 8 * nodes, nodes) / 48.5e9);
-        CHECK(model.collective(kind, bytes, 8 * nodes, nodes).latency_s >=
-              model.collective(kind, bytes, 16, 2).latency_s);
-      }
-}
-
-TEST_CASE("a group with one rank a node uses the efficiency of what its NIC carries") {
-  const MachineModel model = calibrate({read_profile("configs/profiles/h100-published.json")}).model;
-  const double whole = model.collective(OpKind::all_reduce, 64 << 20, 512, 64).efficiency;
-  CHECK(model.collective(OpKind::all_reduce, 8 << 20, 64, 64).efficiency == Approx(whole));
-}
-
-TEST_CASE(
-    "broadcasts go by their own measurement, else as fast as gathers; messages by those of every rank to the next") {
+/// H100 over 8x400 Gb/s.
+Profile gpus() {
   Profile gpu = synthetic_profile();
   gpu.fingerprint["host"] = "asynchronous";
   gpu.fingerprint["nvlink_Bps"] = "450e9", gpu.fingerprint["nic_Bps"] = "50e9";
-  const auto add = [&](const char* kernel, std::int64_t nodes, double latency_s, double Bps) {
-    for (std::int64_t bytes : {1024, 64 << 20, 1 << 30})
-      gpu.measurements.push_back(
-          collective(kernel, bytes, 8 * nodes, nodes, latency_s + static_cast<double>(bytes) / Bps));
-  };
-  add("all_gather", 2, 40e-6, 320e9 * 16 / 15);  // by 8 NICs a node, (n-1)/n of the buffer over each
-  const CollectivePrice as_gather = calibrate({gpu}).model.collective(OpKind::broadcast, 1 << 30, 16, 2);
-  CHECK(as_gather.efficiency == Approx(0.8).epsilon(1e-3));
-  CHECK(as_gather.evidence == Evidence::derived);
-  add("broadcast", 2, 30e-6, 240e9);
-  add("send_recv", 2, 20e-6, 45e9);
+  return gpu;
+}
+
+/// `kernel` over nodes of 8, by a latency and a rate.
+void add_collectives(Profile& profile, const char* kernel, std::int64_t nodes, double latency_s, double Bps) {
+  for (std::int64_t bytes : {1024, 64 << 20, 1 << 30})
+    profile.measurements.push_back(
+        collective(kernel, bytes, 8 * nodes, nodes, latency_s + static_cast<double>(bytes) / Bps));
+}
+
+}  // namespace
+
+TEST_CASE("a profile's collectives are reproduced, never beat the wire, and get dearer with nodes") {
+  const MachineModel model = calibrate({read_profile("tests/data/h100-profile.json")}).model;
+  CHECK(alone_s(model, OpKind::all_reduce, 1073741824, 8, 1) == Approx(4029.4e-6).epsilon(1e-3));
+  CHECK(alone_s(model, OpKind::all_gather, 256e6, 8, 1) == Approx(896.5e-6).epsilon(1e-3));
+  CHECK(alone_s(model, OpKind::all_gather, 1073741824, 512, 64) ==
+        Approx(1073741824 * (511. / 512) / (.563 * 388e9)).epsilon(1e-3));
+  for (OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all, OpKind::broadcast})
+    for (double bytes : {1e4, 1e6, 3e8, 5e9})
+      for (std::int64_t nodes : {2, 4, 16, 48, 384})
+        CHECK(alone_s(model, kind, bytes, 8 * nodes, nodes) > pool_bytes(kind, bytes, 8 * nodes, nodes) / 48.5e9);
+}
+
+TEST_CASE("broadcasts and messages go by their own measurement, else as fast as gathers") {
+  Profile gpu = gpus();
+  add_collectives(gpu, "all_gather", 2, 40e-6, 320e9 * 16 / 15);  // by 8 NICs a node, (n-1)/n of the buffer over each
+  const MachineModel as_gather = calibrate({gpu}).model;
+  CHECK(alone_s(as_gather, OpKind::all_gather, 1 << 30, 16, 2) ==
+        Approx(40e-6 + (1 << 30) / (320e9 * 16 / 15)).epsilon(1e-6));
+  CHECK(as_gather.collective(OpKind::all_gather, 1 << 30, 16, 2).evidence == Evidence::measured);
+  CHECK(as_gather.collective(OpKind::broadcast, 1 << 30, 16, 2).efficiency == Approx(0.8).epsilon(0.05));
+  CHECK(as_gather.collective(OpKind::broadcast, 1 << 30, 16, 2).evidence == Evidence::derived);
+  add_collectives(gpu, "broadcast", 2, 30e-6, 240e9);
+  add_collectives(gpu, "send_recv", 2, 20e-6, 45e9);
   const MachineModel model = calibrate({gpu}).model;
-  const CollectivePrice own = model.collective(OpKind::broadcast, 1 << 30, 16, 2);
-  CHECK(own.efficiency == Approx(0.6).epsilon(1e-3));
-  CHECK(own.latency_s == Approx(30e-6).epsilon(1e-3));
-  CHECK(own.evidence == Evidence::measured);
-  const CollectivePrice message = model.collective(OpKind::send, 1 << 30, 2, 2);
-  CHECK(message.efficiency == Approx(0.9).epsilon(1e-3));
-  CHECK(message.latency_s == Approx(20e-6).epsilon(1e-2));
-  CHECK(message.evidence == Evidence::measured);
+  CHECK(alone_s(model, OpKind::broadcast, 1 << 30, 16, 2) == Approx(30e-6 + (1 << 30) / 240e9).epsilon(1e-6));
+  CHECK(model.collective(OpKind::broadcast, 1 << 30, 16, 2).evidence == Evidence::measured);
+  CHECK(alone_s(model, OpKind::send, 1 << 30, 2, 2) == Approx(20e-6 + (1 << 30) / 45e9).epsilon(1e-6));
+  CHECK(model.collective(OpKind::send, 1 << 30, 2, 2).evidence == Evidence::measured);
   CHECK(to_json(machine_from_json(to_json(model.data()), "m.json")) == to_json(model.data()));
+}
+
+TEST_CASE("what is measured here puts aside what was published, and carries over to other numbers of nodes") {
+  Profile slow = gpus();
+  add_collectives(slow, "all_gather", 4, 500e-6, 100e9);
+  const MachineModel model = calibrate({read_profile("tests/data/h100-profile.json"), slow}).model;
+  CHECK(alone_s(model, OpKind::all_gather, 1 << 30, 32, 4) == Approx(500e-6 + (1 << 30) / 100e9).epsilon(1e-6));
+  CHECK(alone_s(model, OpKind::all_gather, 1 << 30, 64, 8) > 0.9 * (1 << 30) / 100e9);
+  CHECK(model.collective(OpKind::all_gather, 1 << 30, 64, 8).root == Evidence::measured);
+}
+
+TEST_CASE("all-reduces four times slower make gathers over the same links slower, and that is said") {
+  Profile gpu = gpus();
+  gpu.fingerprint["device"] = "H100-SXM";
+  const MachineModel usual = calibrate({gpu}).model;
+  add_collectives(gpu, "all_reduce", 4, 400e-6, 45e9);
+  const MachineModel model = calibrate({gpu}).model;
+  const double gather_s = alone_s(model, OpKind::all_gather, 1 << 30, 32, 4);
+  CHECK(gather_s > 2 * alone_s(usual, OpKind::all_gather, 1 << 30, 32, 4));
+  CHECK(model.collective(OpKind::all_gather, 1 << 30, 32, 4).evidence == Evidence::derived);
+  CHECK(alone_s(model, OpKind::all_gather, 1 << 30, 8, 1) == Approx(alone_s(usual, OpKind::all_gather, 1 << 30, 8, 1)));
+  std::string said;
+  for (const std::string& each : model.basis_of_collectives()) said += each + "\n";
+  CHECK_THAT(said, Catch::Contains("all-reduces over nodes: 3 points of the profile (measured, 4 to 4 nodes)"));
+  CHECK_THAT(said, Catch::Contains("gathers, scatters, broadcasts and messages over nodes: none in the profile") &&
+                       Catch::Contains("times what is usual, as all-reduces over nodes reached here"));
+  CHECK_THAT(said, Catch::Contains("all-to-alls inside a node: none in the profile; published ones."));
+  CHECK(usual.basis_of_collectives().empty());
 }
 
 TEST_CASE("calibration refuses what it cannot use, naming it") {

@@ -15,7 +15,7 @@ using namespace wt;
 namespace {
 
 const CalibrationResult& h100() {
-  static const CalibrationResult result = calibrate({read_profile("configs/profiles/h100-published.json")});
+  static const CalibrationResult result = calibrate({read_profile("tests/data/h100-profile.json")});
   return result;
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a backward product is its two forward products") {
 TEST_CASE("bf16 borrows fp16, and its own measurement wins") {
   Profile p = synthetic_profile();
   p.measurements.push_back(timed(gemm(64, 64, 64), 2e-6, "fp16"));
-  const auto priced = [&] { return calibrate({p}).model.explain(gemm(64, 64, 64, Precision::bf16), 0); };
+  const auto priced = [&] { return calibrate({p}).model.answer(gemm(64, 64, 64, Precision::bf16), 0); };
   CHECK(priced().price.evidence == Evidence::derived);
   CHECK(priced().price.shares() == only(Evidence::measured));  // by derivation
   CHECK(priced().source == "fp16 taken for bf16: synthetic");
@@ -247,7 +247,7 @@ TEST_CASE("machine.json gives the same model back, and refuses what it does not 
   CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("m.json: /fits/0"));
   broken = document;
   broken["schema"] = "windtunnel.profile/1";
-  CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("windtunnel.machine/1"));
+  CHECK_THROWS_WITH(machine_from_json(broken, "m.json"), Catch::Contains("windtunnel.machine/2"));
   for (const auto& [key, value] : {std::pair{"share", 0.05}, {"share", 0.3}, {"low", 0.2}, {"high", 1.0}}) {
     broken = document;
     broken["communication_slowdown"][key] = value;

@@ -251,9 +251,9 @@ TEST_CASE("copies to host memory go at half of what a profile measured of one GP
 TEST_CASE("a plan names what its computation rests on, grouped products on three measurements") {
   const PlanInputs inputs = inputs_of(kStudy);
   const Plan plan = make_plan(inputs);
-  const auto sources = evidence_sources(inputs, plan);
+  const auto sources = priced_classes(inputs, plan);
   double sum = 0;
-  for (const EvidenceSource& s : sources) sum += s.share;
+  for (const PricedClass& s : sources) sum += s.share;
   CHECK(sum == Approx(1));
   const auto grouped =
       std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward/bf16"; });

@@ -22,7 +22,7 @@ RunRow run_of(std::int64_t gpus, std::int64_t accumulation) {
   RunRow run;
   run.name = "a run";
   run.gpu = "H100-80GB";
-  run.interconnect = "8x400G IB";
+  run.interconnect = read_interconnect("8x400G IB", 8);
   run.model = read_model("llama3-8b");
   run.model.layers = 4;
   run.gpus = run.dp = run.shard_group = gpus;
@@ -51,7 +51,7 @@ double seconds(const RunRow& run) { return replayed().seconds(run, {"", "H100-SX
 
 TEST_CASE("where the network limits a step, a stack whose gathers and reductions share a communicator takes longer") {
   RunRow run = run_of(16, 2);
-  run.interconnect = "1x100G IB";
+  run.interconnect = read_interconnect("1x100G IB", 8);
   const auto step_s = [&](bool separate) {
     return replayed().seconds(run, {"", "H100-SXM", false, false, {}, separate}, plain());
   };
@@ -60,7 +60,7 @@ TEST_CASE("where the network limits a step, a stack whose gathers and reductions
 
 TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
   const ItemTimes gpu(test::published_reference().kernels);
-  const RunFabric fabric(test::published_reference().collectives);
+  const CollectiveEstimator& fabric = CollectiveEstimator::published();
   for (std::int64_t accumulation : {1, 3, 7}) {
     const RunRow run = run_of(1, accumulation);
     const double sum = step_seconds(step_work(run, gpu, fabric), {}, plain());
@@ -73,7 +73,7 @@ TEST_CASE("the slower its adapters, the longer a step") {
   const double nodes = seconds(run_of(32, 2));
   CHECK(nodes > seconds(run_of(8, 2)));
   RunRow slower = run_of(32, 2);
-  slower.interconnect = "4x100G IB";
+  slower.interconnect = read_interconnect("4x100G IB", 8);
   CHECK(seconds(slower) > 1.5 * nodes);
   RunRow half = run_of(32, 2);
   half.gradient_bytes = 2;
@@ -82,7 +82,7 @@ TEST_CASE("the slower its adapters, the longer a step") {
 
 TEST_CASE("tensor groups and pipelines take what the step model sums, less what runs at once") {
   const ItemTimes gpu(test::published_reference().kernels);
-  const RunFabric fabric(test::published_reference().collectives);
+  const CollectiveEstimator& fabric = CollectiveEstimator::published();
   const auto [tensor, stages, chunks] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
       {{2, 1, 1}, {8, 1, 1}, {1, 2, 1}, {1, 4, 1}, {2, 4, 1}, {1, 2, 2}}));
   RunRow run = run_of(8, 16);
@@ -138,7 +138,7 @@ TEST_CASE("the cluster is the run's GPUs and the adapters that its source names"
   CHECK(cluster.nvswitch_Bps == Approx(450e9));
   CHECK(cluster_of(run_of(4, 1)).nodes == 1);
   RunRow racks = run_of(128, 1);
-  racks.gpu = "GB200", racks.gpus_per_node = 4, racks.interconnect = "NVL72 + 400G IB";
+  racks.gpu = "GB200", racks.gpus_per_node = 4, racks.interconnect = interconnect_of("NVL72", "GB200", 4);
   CHECK(cluster_of(racks).nodes == 2);
   CHECK(cluster_of(racks).gpus_per_node == 64);
   CHECK(cluster_of(racks).nic_per_gpu_Bps() == Approx(50e9));

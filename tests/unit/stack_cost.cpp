@@ -5,7 +5,6 @@
 
 #include "configs/spec/support/error.hpp"
 #include "planner/search/scaled_cost.hpp"
-#include "sim/cost/collectives/collective_model.hpp"
 #include "sim/cost/remembered_cost.hpp"
 #include "tests/support/published_reference.hpp"
 

@@ -18,15 +18,12 @@ const ItemTimes& gpu() {
   return times;
 }
 
-const RunFabric& fabric() {
-  static const RunFabric times(read_collective_rows(configs_folder() / "measurements/collectives.csv"));
-  return times;
-}
+const CollectiveEstimator& collectives() { return CollectiveEstimator::published(); }
 
 RunRow run() {
   RunRow row;
   row.gpu = "A100-80GB";
-  row.interconnect = "8x200 Gb/s";
+  row.interconnect = read_interconnect("8x200 Gb/s", 8);
   row.gpus = row.dp = row.shard_group = 16;
   row.zero_stage = 3;
   row.model = read_model("llama3-8b");
@@ -38,7 +35,7 @@ RunRow run() {
   return row;
 }
 
-StepWork work(const RunRow& row) { return step_work(row, gpu(), fabric()); }
+StepWork work(const RunRow& row) { return step_work(row, gpu(), collectives()); }
 
 double products_s(const StepWork& w) { return w.forward.products_s + w.backward.products_s + w.ends.products_s; }
 
@@ -226,25 +223,21 @@ TEST_CASE("what cannot be priced says why") {
   CHECK_THAT(reason(row), Contains("tensor 3"));
 }
 
-TEST_CASE("interconnects are read from what sources say, and assumed where they say nothing") {
+TEST_CASE("half the adapters take twice the time, but for latency") {
   RunRow row = run();
-  const auto text = [&](const std::string& said) {
-    row.interconnect = said;
-    return fabric_text(row).fabric;
+  const auto seconds = [&](const std::string& said, std::int64_t gpus_per_node, RankGroup group) {
+    row.interconnect = read_interconnect(said, gpus_per_node);
+    const CollectiveMachine machine = machine_of(row);
+    return collectives().seconds({OpKind::all_gather, 4e9, group, machine});
   };
-  CHECK(text("1600 Gbps node-node RoCE") == "1x1600G IB");
-  CHECK(text("Selene: 8x HDR200 IB per node (recalled)") == "8x200G IB");
-  CHECK(text("4x100 Gb RoCE per node") == "4x100 Gb RoCE per node");
-  CHECK(text("") == "8x200G IB");
-  CHECK(fabric_text(row).assumed);
-  // Half the adapters, twice the time, but for latency.
-  row.interconnect = "8x200G";
-  const double fast = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);
-  row.interconnect = "4x200G";
-  CHECK(fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row) == Approx(2 * fast).epsilon(0.1));
-  CHECK(fabric().seconds(OpKind::all_gather, 4e9, {1, 1}, row) == 0);
-  CHECK(RunFabric::group(16, 4, 8).in_node == 2);
-  CHECK(RunFabric::group(16, 16, 8).nodes() == 16);
+  const double fast = seconds("8x200G", 8, {16, 2});
+  CHECK(seconds("4x200G", 8, {16, 2}) == Approx(2 * fast).epsilon(0.1));
+  CHECK(seconds("4x200G", 8, {1, 1}) == 0);
+  // A group that has all GPUs of a node has all of its adapters, however many those are.
+  CHECK(seconds("4x400G", 4, {8, 2}) < 1.05 * fast);
+  CHECK(RankGroup::strided(16, 4, 8).fewest() == 2);
+  CHECK(RankGroup::strided(16, 16, 8).nodes == 16);
+  CHECK(RankGroup::strided(12, 1, 8).fewest() == 4);
 }
 
 TEST_CASE("frameworks find their stack by the longest word, and unknown ones are themselves") {
@@ -256,32 +249,4 @@ TEST_CASE("frameworks find their stack by the longest word, and unknown ones are
   CHECK(stack_of("LLM Foundry/Composer + PyTorch FSDP1", stacks).name == "llm-foundry");
   CHECK(stack_of("Homegrown 2", stacks).name == "Homegrown 2");
   CHECK_THROWS_WITH(read_stack("nanotrom"), Contains("nanotron"));
-}
-
-TEST_CASE("rates are a node's, or each adapter's where the source says so") {
-  RunRow row = run();
-  const auto text = [&](const std::string& said) {
-    row.interconnect = said;
-    return fabric_text(row).fabric;
-  };
-  CHECK(text("400 Gb/s NDR InfiniBand per GPU") == "8x400G IB");
-  CHECK(text("8 NICs of 400 Gb/s") == "8x400G IB");
-  CHECK(text("4 x NDR-400") == "4x400G IB");
-  CHECK(text("EFA, 3200 Gb/s a node") == "1x3200G EFA");
-  CHECK(text("RoCE 3.2 Tb/s") == "1x3200G IB");
-  CHECK(text("AWS p5.48xlarge") == "AWS p5.48xlarge");
-  CHECK_FALSE(fabric_text(row).assumed);
-  // The instance has EFA and costs what EFA does: without the word it was priced as InfiniBand, a fifth too fast.
-  const auto priced = [&](const std::string& said) {
-    row.interconnect = said;
-    return fabric().seconds(OpKind::all_gather, 1e8, {64, 8}, row);
-  };
-  CHECK(priced("AWS p5.48xlarge") == Approx(priced("AWS p5.48xlarge EFA v2")));
-  CHECK(priced("AWS p5.48xlarge") > 1.1 * priced("8x400G IB"));
-  CHECK(text("AWS p5en, 3200 Gb/s a node") == "1x3200G EFA v3");
-  // A group that has all GPUs of a node has all of its adapters, however many those are.
-  row.interconnect = "8x200G";
-  const double eight = fabric().seconds(OpKind::all_gather, 4e9, {16, 8}, row);
-  row.interconnect = "4x400G", row.gpus_per_node = 4;
-  CHECK(fabric().seconds(OpKind::all_gather, 4e9, {8, 4}, row) < 1.05 * eight);
 }

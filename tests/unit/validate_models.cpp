@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/collectives/collective_fit.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
 #include "sim/measurements/csv.hpp"
-#include "sim/measurements/fabric.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
 #include "tests/support/made_up_waves.hpp"
@@ -27,15 +26,16 @@ namespace {
 
 CollectiveRow ring(std::int64_t nodes, double bytes, const std::string& fabric = "IB 8x400G") {
   CollectiveRow row;
-  row.source = "made up " + std::to_string(nodes);
+  row.source = row.origin = "made up " + std::to_string(nodes);
   row.gpu = "H100-SXM";
-  row.fabric = nodes > 1 ? fabric : "NVSwitch";
-  row.collective = "all_gather";
+  row.interconnect = read_interconnect(nodes > 1 ? fabric : "NVSwitch", 8);
+  row.kind = OpKind::all_gather;
   row.nodes = nodes;
   row.gpus = 8 * nodes;
   row.bytes = bytes;
   const double steps = nodes > 1 ? static_cast<double>(nodes - 1) : 1;
-  const double transfer = bytes * bus_share("all_gather", row.gpus) / (0.8 * (nodes > 1 ? 400e9 : 450e9));
+  const double transfer =
+      bytes * bus_share(OpKind::all_gather, static_cast<double>(row.gpus)) / (0.8 * (nodes > 1 ? 400e9 : 450e9));
   row.seconds = (nodes > 1 ? 17e-6 : 0) + steps * 30e-6 + 2 * std::sqrt(steps * 10e-6 * transfer) + transfer;
   return row;
 }
@@ -94,7 +94,7 @@ TEST_CASE("collectives of clusters left out are predicted from others of the sam
   std::vector<CollectiveRow> rows;
   for (std::int64_t nodes : {2, 4, 8, 16})
     for (double bytes = 1 << 20; bytes <= 4e9; bytes *= 4) rows.push_back(ring(nodes, bytes));
-  for (const Judged& j : judge_collectives(rows, {})) {
+  for (const Judged& j : judge_collectives(rows, rows)) {
     INFO(j.name);
     REQUIRE(j.forecast.value);
     CHECK(*j.forecast.value == Approx(j.measured).epsilon(0.05));
@@ -109,12 +109,12 @@ TEST_CASE("what cannot be known of a collective is a reason, not a number") {
   rows.push_back(ring(8, 1 << 20, "EFA v3 16x200G"));
   rows.push_back(ring(8, 1 << 30, "a fabric without numbers"));
   rows.push_back(ring(8, 1 << 30));
-  rows.back().collective = "scatter";
+  rows.back().kind.reset(), rows.back().collective = "scatter";
   rows.push_back(ring(8, 1 << 30));
   rows.back().gpu = "Imaginary X1";
   rows.push_back(ring(8, 1 << 30));
   rows.back().seconds = 0;
-  const std::vector<Judged> judged = judge_collectives(rows, {});
+  const std::vector<Judged> judged = judge_collectives(rows, rows);
   const auto reason = [&](std::size_t from_end) { return judged[judged.size() - from_end].forecast.reason; };
   CHECK(reason(5).find("no other cluster over EFA v3") != std::string::npos);
   CHECK(reason(4).find("does not say how many adapters") != std::string::npos);
@@ -124,37 +124,32 @@ TEST_CASE("what cannot be known of a collective is a reason, not a number") {
 }
 
 TEST_CASE("where nodes hold unlike numbers of ranks, the one with fewest decides") {
-  // By the text, else full nodes and a rest, else an even spread.
-  CHECK(fewest_on_node("job of 8+4 ranks", 2, 12, 8) == 4);
-  CHECK(fewest_on_node("8+5 of another job", 2, 12, 8) == 6);
-  CHECK(fewest_on_node("", 2, 12, 8) == 6);
-  CHECK(fewest_on_node("", 3, 20, 8) == 4);
-  CHECK(fewest_on_node("", 3, 8, 8) == 2);
-  CHECK(fewest_on_node("", 4, 32, 8) == 8);
-  for (const char* collective : {"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"})
+  CHECK(fewest_on_node(2, 12, 8) == 6);  // an even spread, or full nodes and a rest
+  CHECK(fewest_on_node(3, 20, 8) == 4);
+  CHECK(fewest_on_node(3, 8, 8) == 2);
+  CHECK(fewest_on_node(4, 32, 8) == 8);
+  const CollectiveMachine machine = machine_of("H100-SXM", read_interconnect("IB 8x400G", 8));
+  const auto transfer_s = [&](OpKind kind, double bytes, std::int64_t fewest) {
+    return link_load({kind, bytes, {12, 2, fewest}, machine}).transfer_s;
+  };
+  for (const OpKind kind : {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all,
+                            OpKind::broadcast, OpKind::send})
     for (double bytes : {1e6, 1e8, 1e10}) {
-      INFO(collective);
-      CollectiveRow even = ring(2, bytes);
-      even.collective = collective, even.gpus = 12;
-      CollectiveRow uneven = even;
-      uneven.fewest_on_node = 4;
-      const double even_s = collective_sample(even).transfer_s, uneven_s = collective_sample(uneven).transfer_s;
-      CHECK(uneven_s >= even_s);
+      INFO(to_string(kind));
+      const double uneven_s = transfer_s(kind, bytes, 4);
+      CHECK(uneven_s >= transfer_s(kind, bytes, 0));
       // What each node has to send and receive, through the adapters of the GPUs that take part, never takes longer.
       for (const double ranks : {4., 8.}) {
         const double adapters_Bps = 400e9 * ranks / 8, others = 12 - ranks;
-        const double crossing = even.collective == "alltoall"         ? bytes * ranks * others / 12
-                                : even.collective == "all_gather"     ? bytes * others / 12
-                                : even.collective == "reduce_scatter" ? bytes * others / 12
-                                : even.collective == "sendrecv"       ? bytes * ranks  // through its last rank's own
-                                                                      : bytes;
+        const double crossing = kind == OpKind::all_to_all ? bytes * ranks * others / 12
+                                : kind == OpKind::all_gather || kind == OpKind::reduce_scatter ? bytes * others / 12
+                                : kind == OpKind::send ? bytes * ranks  // through its last rank's own
+                                                       : bytes;
         CHECK(uneven_s >= 0.999 * crossing / adapters_Bps);
       }
     }
-  // A group of 12 on full nodes of 8 is that, not one of 16 (RunFabric prices groups so).
-  CollectiveRow rest = ring(2, 1e9);
-  rest.gpus = 12, rest.fewest_on_node = 4;
-  CHECK(collective_sample(rest).transfer_s == Approx(1e9 * 11 / 12 / 200e9));
+  // A group of 12 on full nodes of 8 is that, not one of 16.
+  CHECK(transfer_s(OpKind::all_gather, 1e9, 4) == Approx(1e9 * 11 / 12 / 200e9));
 }
 
 TEST_CASE("a send is priced by the link that it crosses, from what gathers say") {
@@ -163,11 +158,11 @@ TEST_CASE("a send is priced by the link that it crosses, from what gathers say")
     for (double bytes = 1 << 26; bytes <= 4e9; bytes *= 2) rows.push_back(ring(nodes, bytes));
   for (std::int64_t nodes : {1, 2}) {
     CollectiveRow send = ring(nodes, 1 << 28);
-    send.collective = "sendrecv", send.source = "another";
+    send.kind = OpKind::send, send.source = send.origin = "another";
     send.seconds = 1;
     rows.push_back(send);
   }
-  const auto judged = judge_collectives(rows, {});
+  const auto judged = judge_collectives(rows, rows);
   const double bytes = 1 << 28;
   for (std::size_t from_end : {1, 2}) {
     const Judged& j = judged[judged.size() - from_end];
@@ -179,29 +174,7 @@ TEST_CASE("a send is priced by the link that it crosses, from what gathers say")
     CHECK(*j.forecast.value < 2 * bytes / (many ? 50e9 : 450e9));
     CHECK(j.forecast.evidence == only(Evidence::derived));
   }
-  CHECK(bus_share("sendrecv", 8) == 1);
-}
-
-TEST_CASE("fabrics are read from their description") {
-  CollectiveRow row = ring(2, 1e9, "EFA v2 32x100G (p5)");
-  CHECK(fabric_of(row)->transport == "EFA v2");
-  CHECK(fabric_of(row)->node_Bps == 400e9);
-  row.fabric = "GCP A3 Mega TCPXO 8x200G";
-  CHECK(fabric_of(row)->family == "TCPX");
-  CHECK(fabric_of(row)->node_Bps == 200e9);
-  row.fabric = "IB NDR 8x400G CX7";
-  CHECK(fabric_of(row)->family == "IB");
-  row.fabric = "Ethernet";
-  CHECK_FALSE(fabric_of(row));
-  // An AWS instance has EFA, whether the text says so or not.
-  for (const auto& [said, transport] : std::vector<std::pair<const char*, const char*>>{{"AWS p4d.24xlarge", "EFA v1"},
-                                                                                        {"AWS p5.48xlarge", "EFA v2"},
-                                                                                        {"p5en, EFA", "EFA v3"},
-                                                                                        {"P6-B200", "EFA v4"}}) {
-    row.fabric = said;
-    REQUIRE(fabric_of(row));
-    CHECK((fabric_of(row)->transport == transport && fabric_of(row)->family == "EFA"));
-  }
+  CHECK(bus_share(OpKind::send, 8) == 1);
 }
 
 TEST_CASE("a kernel with another data sheet or type is abstained from, one of another GPU is derived") {
@@ -270,13 +243,14 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
 }
 
 TEST_CASE("cards without NVLink are a kind of link of their own") {
-  CollectiveRow row = ring(1, 1e9);
-  row.gpus = 4;
-  CHECK(collective_sample(row).link == "NVLink4 ring");
-  row.gpu = "H100 PCIe", row.collective = "all_reduce", row.gpus = 8;
-  CHECK(collective_sample(row).link == "PCIe");
-  row.gpu = "H200 NVL";
-  CHECK(collective_sample(row).link == "PCIe");
+  const auto link = [](const std::string& gpu, OpKind kind, std::int64_t ranks) {
+    const CollectiveMachine machine = machine_of(gpu, read_interconnect("", 8));
+    return link_load({kind, 1e9, {ranks, 1}, machine}).link;
+  };
+  CHECK(link("H100-SXM", OpKind::all_gather, 4) == "NVLink4 ring");
+  CHECK(link("H100-SXM", OpKind::all_reduce, 8) == "NVLink4 SHARP");
+  CHECK(link("H100 PCIe", OpKind::all_reduce, 8) == "PCIe");
+  CHECK(link("H200 NVL", OpKind::all_reduce, 8) == "PCIe");
 }
 
 TEST_CASE("tables of another kind are refused, one line that is not as it should be says so") {
@@ -340,13 +314,13 @@ TEST_CASE("collectives: lines, columns and names as tables have them") {
   const auto rows = read_collective_rows(file);
   REQUIRE(rows.size() == 7);
   CHECK(rows[0].unusable.find("found 4 nodes for 2 GPUs") != std::string::npos);
-  CHECK((rows[1].unusable.empty() && rows[1].collective == "all_reduce" && rows[1].seconds > 0));
-  CHECK((rows[2].unusable.empty() && rows[2].collective == "all_gather" && rows[2].seconds == 0));
+  CHECK((rows[1].unusable.empty() && rows[1].kind == OpKind::all_reduce && rows[1].seconds > 0));
+  CHECK((rows[2].unusable.empty() && rows[2].kind == OpKind::all_gather && rows[2].seconds == 0));
   CHECK(rows[3].unusable.find("column 'nodes': found nothing") != std::string::npos);
   CHECK(rows[4].unusable == kBrokenLine);
   CHECK(rows[5].unusable.find("column 'nodes': found '1.7', needs a whole number") != std::string::npos);
   CHECK(rows[6].unusable.find("column 'gpus': found '15.5', needs a whole number") != std::string::npos);
-  const auto judged = judge_collectives(rows, {});
+  const auto judged = judge_collectives(rows, rows);
   REQUIRE(judged.size() == 7);
   for (const Judged& j : judged) CHECK_FALSE(j.forecast.reason.empty());  // a single usable one: nothing to fit on
 }

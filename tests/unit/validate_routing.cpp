@@ -34,19 +34,19 @@ const ItemTimes& gpus() {
 }
 
 /// All-to-alls inside a node at 210 GB/s.
-const RunFabric& fabric() {
-  static const RunFabric made = [] {
+const CollectiveEstimator& fabric() {
+  static const CollectiveEstimator made = [] {
     std::vector<CollectiveRow> collectives;
     for (double bytes = 1 << 20; bytes <= 4e9; bytes *= 4) {
       CollectiveRow row;
       row.gpu = "A100-80G-SXM";
-      row.collective = "alltoall";
+      row.kind = OpKind::all_to_all;
       row.gpus = 8;
       row.bytes = bytes;
       row.seconds = 30e-6 + bytes * 7 / 8 / 210e9;
       collectives.push_back(row);
     }
-    return RunFabric(collectives);
+    return CollectiveEstimator(points_of(collectives));
   }();
   return made;
 }

@@ -8,7 +8,7 @@
 
 #include "configs/spec/find.hpp"
 #include "planner/search/search_evaluate.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/prices.hpp"
 #include "sim/cost/remembered_cost.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/months/simulate_run.hpp"
@@ -42,9 +42,9 @@ struct Step {
   }
 };
 
-const MachineModel& prices() {
-  static const MachineModel model = calibrate({read_profile(find_config("profiles", "h100-published"))}, {true}).model;
-  return model;
+const OpCost& prices() {
+  static const Prices made = make_prices({}, read_cluster("hgx-h100"), 3072);
+  return *made.cost;
 }
 
 /// Of this process and of the largest simulation it has started; run larger ones later.

@@ -1,10 +1,10 @@
-// Latencies, CPU costs and efficiencies of collectives. A transport's reduce-scatter is its own thing: nothing about
-// the network is derived from it.
+// Collectives of profiles: by CPU latencies and CPU costs, on GPUs points for the estimator.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/fit/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
@@ -12,10 +12,7 @@
 namespace wt::detail {
 namespace {
 
-constexpr double kSmallMessage_bytes = 65536;
-constexpr double kBeyondLatency =
-    0.1;  // a transfer must spend this share of its time beyond the latency to tell of bandwidth
-constexpr double kLeastLatency_s = 1e-6;
+constexpr std::int64_t kGpusOfNode = 8;  // of HGX and DGX
 
 double fingerprint_number(const Profile& profile, const std::string& key) {
   const auto found = profile.fingerprint.find(key);
@@ -125,96 +122,75 @@ AllReduce all_reduce_of(const std::string& name) {
               allowed);
 }
 
-/// Latency of a kind on this many nodes, the entry of `small` made with the constants' value where there is none.
-SmallMessage& latency_entry(CollectiveData& data, const PoolPoint& p) {
-  for (SmallMessage& s : data.small)
-    if (s.kind == p.kind && s.nodes == p.nodes) return s;
-  data.small.push_back({p.kind, p.nodes, p.ranks, latency_s(data, p.kind, p.ranks, p.nodes), Evidence::derived});
-  return data.small.back();
+/// The machine that a profile's fingerprint tells of.
+CollectiveMachine machine_of(const Profile& profile) {
+  const auto text = [&](const char* key) {
+    const auto found = profile.fingerprint.find(key);
+    return found == profile.fingerprint.end() ? "" : found->second;
+  };
+  CollectiveMachine out = machine_of_link(fingerprint_number(profile, "nvlink_Bps"),
+                                          text("nic_Bps").empty() ? 0 : fingerprint_number(profile, "nic_Bps"));
+  if (const auto sheet = data_sheet(text("device"))) out.generation = sheet->generation;
+  out.nvls_ranks = text("nvls_ranks").empty() ? 0 : std::llround(fingerprint_number(profile, "nvls_ranks"));
+  if (!text("all_reduce").empty()) out.only = all_reduce_of(text("all_reduce"));
+  if (!text("transport").empty()) out.transport = text("transport");
+  return out;
 }
 
-void calibrate_pools(const std::vector<Sample>& samples, Calibration& out) {
+/// A ring's time on one node: what beats it, the switch did.
+double ring_s(const CollectivePoint& p) { return least_s(p.question(), AllReduce::ring); }
+
+void calibrate_points(const std::vector<Sample>& samples, Calibration& out) {
   CollectiveData& data = out.data.collectives;
-  data.nvlink_Bps = fingerprint_number(*samples.front().profile, "nvlink_Bps");
-  const std::map<std::string, std::string>& fingerprint = samples.front().profile->fingerprint;
-  if (fingerprint.count("nvls_ranks"))
-    data.nvls_ranks = std::llround(fingerprint_number(*samples.front().profile, "nvls_ranks"));
-  if (const auto name = fingerprint.find("all_reduce"); name != fingerprint.end())
-    data.only = all_reduce_of(name->second);
-  struct Transfer {
-    PoolPoint point;
-    double seconds, load_s;
-  };
-  std::vector<Transfer> transfers;
+  data.machine = machine_of(*samples.front().profile);
   for (const Sample& sample : samples) {
     const Measurement& m = sample.measurement;
-    PoolPoint p{kind_of(m),
-                shape_value(m, "nodes"),
-                shape_value(m, "ranks"),
-                static_cast<double>(shape_value(m, "bytes")),
-                1,
-                kSparseHalfWidth,
-                m.evidence.kind,
-                m.evidence.source,
-                m.evidence.root};
+    CollectivePoint p;
+    p.kind = kind_of(m);
+    p.bytes = static_cast<double>(shape_value(m, "bytes"));
+    p.group = {shape_value(m, "ranks"), shape_value(m, "nodes")};
+    p.seconds = m.median();
+    p.evidence = m.evidence.kind;
+    p.root = m.evidence.root;
+    p.source = m.evidence.source;
+    p.relative_spread = kSparseHalfWidth;
     if (p.kind == OpKind::send)  // every rank to the next one: as slow as the message between two nodes
-      p.ranks = 2, p.nodes = std::min<std::int64_t>(p.nodes, 2);
-    if (p.nodes < 1 || p.ranks < 2 || p.bytes < 1 || !(m.median() > 0) || groups_of(m) > 1) continue;
-    if (p.nodes > 1 && !(data.nic_Bps > 0)) data.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
-    const double nominal_Bps = p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps;
-    transfers.push_back({p, m.median(), pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / nominal_Bps});
-    // What a ring could not have done, the switch did.
-    if (p.kind == OpKind::all_reduce && p.nodes == 1 && m.median() < transfers.back().load_s &&
-        (data.nvls_ranks == 0 || p.ranks < data.nvls_ranks))
-      data.nvls_ranks = p.ranks;
+      p.group = {2, std::min<std::int64_t>(p.group.nodes, 2)};
+    if (p.group.nodes < 1 || p.group.ranks < 2 || p.bytes < 1 || !(p.seconds > 0) || groups_of(m) > 1) continue;
+    if (p.group.nodes > 1 && !(data.machine.nic_Bps > 0))
+      data.machine.nic_Bps = fingerprint_number(*sample.profile, "nic_Bps");
+    p.machine = data.machine;
+    if (p.kind == OpKind::all_reduce && p.group.nodes == 1 && p.seconds < ring_s(p) &&
+        (data.machine.nvls_ranks == 0 || p.group.ranks < data.machine.nvls_ranks))
+      data.machine.nvls_ranks = p.group.ranks;
+    data.points.push_back(std::move(p));
   }
-  for (const Transfer& t : transfers) {
-    if (t.point.bytes > kSmallMessage_bytes) continue;
-    SmallMessage& latency = latency_entry(data, t.point);
-    if (latency.evidence == Evidence::derived || t.seconds < latency.seconds) latency.seconds = t.seconds;
-    latency.evidence = t.point.evidence;
-  }
-  // No transfer beats the wire: what the constants claim too much for latency is taken back.
-  for (const Transfer& t : transfers) {
-    SmallMessage& latency = latency_entry(data, t.point);
-    const double left = t.seconds - least_transfer_s(data, t.point.kind, t.point.bytes, t.point.ranks, t.point.nodes);
-    latency.seconds = std::max(std::min(latency.seconds, left), kLeastLatency_s);
-  }
-  std::map<OpKind, std::vector<double>> measured;
-  for (Transfer& t : transfers) {
-    const double beyond = t.seconds - latency_entry(data, t.point).seconds;
-    if (beyond < kBeyondLatency * t.seconds) continue;
-    t.point.efficiency =
-        t.load_s / std::max(beyond, least_transfer_s(data, t.point.kind, t.point.bytes, t.point.ranks, t.point.nodes));
-    data.pools.push_back(t.point);
-    measured[t.point.kind].push_back(t.seconds);
-  }
-  // Each point from the others of its curve, as the price is interpolated.
-  for (const auto& [kind, seconds] : measured) {
-    std::vector<double> predicted, held_out;
-    for (std::size_t i = 0; i < data.pools.size(); ++i) {
-      const PoolPoint p = data.pools[i];
-      if (p.kind != kind) continue;
-      const auto time = [&](const CollectiveData& from) {
-        const CollectivePrice price = price_collective(from, true, p.kind, p.bytes, p.ranks, p.nodes);
-        const double load_s =
-            p.kind == OpKind::all_reduce
-                ? p.bytes * all_reduce_wire_s(price.algorithm, data, p.ranks, p.nodes)
-                : pool_bytes(p.kind, p.bytes, p.ranks, p.nodes) / (p.nodes > 1 ? data.nic_Bps : data.nvlink_Bps);
-        return price.latency_s + load_s / price.efficiency;
-      };
-      predicted.push_back(time(data));
-      CollectiveData rest = data;
-      rest.pools.erase(rest.pools.begin() + static_cast<std::ptrdiff_t>(i));
-      const bool inside = std::count_if(rest.pools.begin(), rest.pools.end(),
-                                        [&](const PoolPoint& o) { return o.kind == kind && o.nodes == p.nodes; }) >= 2;
-      if (inside) held_out.push_back(seconds[predicted.size() - 1] / time(rest));
+  if (!(data.machine.nic_Bps > 0)) data.machine.nic_Bps = data.machine.generation >= 9 ? 50e9 : 25e9;
+  for (CollectivePoint& p : data.points) p.machine = data.machine;
+  // Each point from the others of its form, as it would be priced without it.
+  const CollectiveEstimator all = CollectiveEstimator::published().with_own(data.points);
+  const auto without = [&](const CollectivePoint& left_out) {
+    std::vector<CollectivePoint> rest;
+    for (const CollectivePoint& p : data.points)
+      if (&p != &left_out && form_of(p.kind) == form_of(left_out.kind) &&
+          (p.group.nodes > 1) == (left_out.group.nodes > 1))
+        rest.push_back(p);
+    return CollectiveEstimator::published().with_own(std::move(rest));
+  };
+  std::map<OpKind, std::vector<std::size_t>> kinds;
+  for (std::size_t i = 0; i < data.points.size(); ++i) kinds[data.points[i].kind].push_back(i);
+  for (const auto& [kind, members] : kinds) {
+    std::vector<double> measured, predicted, held_out;
+    for (const std::size_t i : members) {
+      const CollectivePoint& p = data.points[i];
+      measured.push_back(p.seconds);
+      predicted.push_back(all.seconds(p.question()));
+      held_out.push_back(p.seconds / without(p).seconds(p.question()));
     }
-    out.residuals.push_back(residual_row(to_string(kind), "collective", seconds, predicted, held_out));
+    out.residuals.push_back(residual_row(to_string(kind), "collective", measured, predicted, held_out));
     if (held_out.size() < 8) continue;
     const auto [low, high] = ratio_interval(held_out);
-    for (PoolPoint& p : data.pools)
-      if (p.kind == kind) p.relative_spread = std::max(1 - low, high - 1);
+    for (const std::size_t i : members) data.points[i].relative_spread = std::max(1 - low, high - 1);
   }
 }
 
@@ -229,8 +205,14 @@ std::optional<OpKind> collective_kind(const std::string& kernel) {
 }
 
 void calibrate_collectives(const std::vector<Sample>& samples, Calibration& out) {
-  if (samples.empty()) return;
-  out.data.synchronous_host ? calibrate_cpu(samples, out) : calibrate_pools(samples, out);
+  if (!samples.empty()) {
+    out.data.synchronous_host ? calibrate_cpu(samples, out) : calibrate_points(samples, out);
+    return;
+  }
+  // Published ones have to do, of the GPU that the profiles name.
+  const auto device = out.data.fingerprint.find("device");
+  if (!out.data.synchronous_host && device != out.data.fingerprint.end() && data_sheet(device->second))
+    out.data.collectives.machine = machine_of(device->second, interconnect_of("", device->second, kGpusOfNode));
 }
 
 }  // namespace wt::detail

@@ -58,4 +58,14 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
   return {.memory_s = kernels_->by_rows_s({count, width, bytes}, gpu)};
 }
 
+PriceBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const {
+  const std::string pass = to_string(item.pass);
+  const std::string op = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm ? "gemm"
+                         : item.kernel == Kernel::attention                                 ? "attention_" + pass
+                                                                                            : "";
+  const std::int64_t points = kernels_->points(op, gpu);
+  return {to_string(item.kernel) + "/" + pass, points,
+          points > 0 ? "published times on " + gpu.name : "published times of other GPUs, scaled by the data sheet"};
+}
+
 }  // namespace wt

@@ -34,6 +34,7 @@ class ItemTimes {
 
   /// Unlike groups of a product take no less than equal ones; a backward product is two.
   ItemTime item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice, const DataSheet& gpu) const;
+  PriceBasis explain(const WorkItem& item, const DataSheet& gpu) const;
 
  private:
   double products_s(const WorkItem& item, const BoundRows& rows, double relative_rate, const DataSheet& gpu) const;

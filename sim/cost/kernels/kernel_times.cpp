@@ -222,4 +222,10 @@ double KernelTimes::by_rows_s(const RowKernel& kernel, const DataSheet& gpu) con
   return memory_bound_time_s(kernel, gpu, found->second);
 }
 
+std::int64_t KernelTimes::points(const std::string& op, const DataSheet& gpu) const {
+  return std::count_if(points_.begin(), points_.end(), [&](const KernelPoint& p) {
+    return p.gpu.name == gpu.name && (op.empty() ? !p.is_product() && !p.of_library() : p.shape.op == op);
+  });
+}
+
 }  // namespace wt

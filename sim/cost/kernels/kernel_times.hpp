@@ -42,6 +42,8 @@ class KernelTimes {
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
   /// A kernel that passes through memory row by row, whoever wrote it.
   double by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const;
+  /// Points of this GPU and op; "" = of all that pass through memory row by row.
+  std::int64_t points(const std::string& op, const DataSheet& gpu) const;
 
  private:
   /// As if nothing had been measured on this GPU or of this library: shows how far what is known of others carries.

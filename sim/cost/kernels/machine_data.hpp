@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cost/collectives/collective_model.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/op_cost.hpp"
 
 namespace wt {
@@ -74,6 +74,13 @@ struct OpFactor {
   std::string source;
 };
 
+/// What was measured of its collectives: by CPU fits, on GPUs points.
+struct CollectiveData {
+  std::vector<CpuCollective> cpu;
+  CollectiveMachine machine;  ///< of the points
+  std::vector<CollectivePoint> points;
+};
+
 struct MachineData {
   std::map<std::string, std::string> fingerprint;  ///< of the profiles it was calibrated on
   bool synchronous_host = false;
@@ -89,7 +96,7 @@ struct MachineData {
   double variation = 0;                     ///< what OpCost::variation says, from traces
 };
 
-/// Schema "windtunnel.machine/1".
+/// Schema "windtunnel.machine/2".
 nlohmann::json to_json(const MachineData& data);
 /// Strict, as profile_from_json: Error{usage} names file, JSON pointer, found and allowed.
 MachineData machine_from_json(const nlohmann::json& document, const std::string& origin);

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "windtunnel.machine/1";
+constexpr const char* kSchema = "windtunnel.machine/2";
 
 class Sources {
  public:
@@ -165,11 +165,14 @@ struct Reader {
 
   void collectives(CollectiveData& out) const {
     const JsonReader all = in.at("collectives");
-    all.allow_only({"cpu", "nvlink_Bps", "nic_Bps", "nvls_ranks", "all_reduce", "pools", "small"});
-    out.nvlink_Bps = all.at("nvlink_Bps").non_negative();
-    out.nic_Bps = all.at("nic_Bps").non_negative();
-    if (all.has("nvls_ranks")) out.nvls_ranks = positive(all.at("nvls_ranks"));
-    if (all.has("all_reduce")) out.only = word<AllReduce>(all.at("all_reduce"), static_cast<int>(kAllReduces.size()));
+    all.allow_only({"cpu", "nvlink_Bps", "nic_Bps", "generation", "transport", "nvls_ranks", "all_reduce", "points"});
+    CollectiveMachine& machine = out.machine;
+    machine = machine_of_link(all.at("nvlink_Bps").non_negative(), all.at("nic_Bps").non_negative());
+    machine.generation = static_cast<int>(positive(all.at("generation")));
+    machine.transport = all.at("transport").string();
+    machine.nvls_ranks = all.has("nvls_ranks") ? positive(all.at("nvls_ranks")) : 0;
+    if (all.has("all_reduce"))
+      machine.only = word<AllReduce>(all.at("all_reduce"), static_cast<int>(kAllReduces.size()));
     for (const JsonReader& each : all.at("cpu").elements()) {
       each.allow_only({"kind", "ranks", "latency_s", "latency_s_per_byte", "cpu_s", "cpu_s_per_byte", "relative_spread",
                        "points", "evidence"});
@@ -180,32 +183,30 @@ struct Reader {
                          each.at("cpu_s_per_byte").non_negative(), each.at("relative_spread").non_negative(),
                          positive(each.at("points")), evidence(each.at("evidence"))});
     }
-    for (const JsonReader& each : all.at("pools").elements()) {
-      each.allow_only(
-          {"kind", "nodes", "ranks", "bytes", "efficiency", "relative_spread", "evidence", "source", "root"});
-      out.pools.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")),
-                           positive(each.at("ranks")), each.at("bytes").non_negative(),
-                           each.at("efficiency").non_negative(), each.at("relative_spread").non_negative(),
-                           evidence(each.at("evidence")), source(each.at("source")), root(each)});
-      if (!(out.pools.back().efficiency > 0)) each.at("efficiency").fail("0", "a number above 0");
-    }
-    for (const JsonReader& each : all.at("small").elements()) {
-      each.allow_only({"kind", "nodes", "ranks", "seconds", "evidence"});
-      out.small.push_back({word<OpKind>(each.at("kind"), kKinds), positive(each.at("nodes")),
-                           positive(each.at("ranks")), each.at("seconds").non_negative(),
-                           evidence(each.at("evidence"))});
+    for (const JsonReader& each : all.at("points").elements()) {
+      each.allow_only({"kind", "nodes", "ranks", "bytes", "seconds", "relative_spread", "evidence", "source", "root"});
+      CollectivePoint& p = out.points.emplace_back();
+      p.kind = word<OpKind>(each.at("kind"), kKinds);
+      p.bytes = each.at("bytes").non_negative();
+      p.group = {positive(each.at("ranks")), positive(each.at("nodes"))};
+      p.machine = machine;
+      p.seconds = each.at("seconds").non_negative();
+      p.relative_spread = each.at("relative_spread").non_negative();
+      p.evidence = evidence(each.at("evidence"));
+      p.root = root(each);
+      p.source = source(each.at("source"));
+      if (!(p.seconds > 0)) each.at("seconds").fail("0", "a number above 0");
+      if (!(p.bytes > 0)) each.at("bytes").fail("0", "a number above 0");
     }
   }
 };
 
 json collectives_json(const CollectiveData& data, Sources& sources) {
-  json out = {{"nvlink_Bps", data.nvlink_Bps},
-              {"nic_Bps", data.nic_Bps},
-              {"cpu", json::array()},
-              {"pools", json::array()},
-              {"small", json::array()}};
-  if (data.nvls_ranks > 0) out["nvls_ranks"] = data.nvls_ranks;
-  if (data.only) out["all_reduce"] = to_string(*data.only);
+  const CollectiveMachine& machine = data.machine;
+  json out = {{"nvlink_Bps", machine.nvlink_Bps}, {"nic_Bps", machine.nic_Bps}, {"generation", machine.generation},
+              {"transport", machine.transport},   {"cpu", json::array()},       {"points", json::array()}};
+  if (machine.nvls_ranks > 0) out["nvls_ranks"] = machine.nvls_ranks;
+  if (machine.only) out["all_reduce"] = to_string(*machine.only);
   for (const CpuCollective& c : data.cpu)
     out["cpu"].push_back({{"kind", to_string(c.kind)},
                           {"ranks", c.ranks},
@@ -216,23 +217,17 @@ json collectives_json(const CollectiveData& data, Sources& sources) {
                           {"relative_spread", c.relative_spread},
                           {"points", c.points},
                           {"evidence", to_string(c.evidence)}});
-  for (const PoolPoint& p : data.pools) {
-    out["pools"].push_back({{"kind", to_string(p.kind)},
-                            {"nodes", p.nodes},
-                            {"ranks", p.ranks},
-                            {"bytes", p.bytes},
-                            {"efficiency", p.efficiency},
-                            {"relative_spread", p.relative_spread},
-                            {"evidence", to_string(p.evidence)},
-                            {"source", sources.number(p.source)}});
-    if (p.root) out["pools"].back()["root"] = to_string(*p.root);
+  for (const CollectivePoint& p : data.points) {
+    out["points"].push_back({{"kind", to_string(p.kind)},
+                             {"nodes", p.group.nodes},
+                             {"ranks", p.group.ranks},
+                             {"bytes", p.bytes},
+                             {"seconds", p.seconds},
+                             {"relative_spread", p.relative_spread},
+                             {"evidence", to_string(p.evidence)},
+                             {"source", sources.number(p.source)}});
+    if (p.root) out["points"].back()["root"] = to_string(*p.root);
   }
-  for (const SmallMessage& s : data.small)
-    out["small"].push_back({{"kind", to_string(s.kind)},
-                            {"nodes", s.nodes},
-                            {"ranks", s.ranks},
-                            {"seconds", s.seconds},
-                            {"evidence", to_string(s.evidence)}});
   return out;
 }
 

@@ -108,6 +108,11 @@ MachineModel::MachineModel(MachineData data) : data_(std::move(data)) {
       else
         best_Bps_ = std::max(best_Bps_, item.bytes(0) / point.seconds);
     }
+  const CollectiveData& links = data_.collectives;
+  collectives_ = std::make_shared<const CollectiveEstimator>(
+      data_.synchronous_host ? CollectiveEstimator(links.cpu)
+      : links.points.empty() ? CollectiveEstimator::published()
+                             : CollectiveEstimator::published().with_own(links.points));
 }
 
 namespace {
@@ -244,7 +249,33 @@ std::optional<Price> MachineModel::roofline(const WorkItem& item, double rows, s
   return Price{seconds, 0.5 * seconds, 2.0 * seconds, Lookup::roofline, Evidence::assumed};
 }
 
-MachineModel::Answer MachineModel::explain(const WorkItem& item, double rows) const {
+namespace {
+
+/// The class whose measurements price the item: its own, its forward pass's, or that of the other precision.
+ClassKey class_behind(const MachineData& data, const WorkItem& item) {
+  const Precision other = item.precision == Precision::fp32 ? Precision::bf16 : Precision::fp32;
+  for (const ClassKey& key :
+       {ClassKey{item.kernel, item.pass, item.precision}, ClassKey{item.kernel, item.pass, other},
+        ClassKey{item.kernel, Pass::forward, item.precision}, ClassKey{item.kernel, Pass::forward, other}})
+    if (data.fits.count(key) && (key.precision == item.precision || !is_product(item.kernel))) return key;
+  return {item.kernel, item.pass, item.precision};
+}
+
+std::string first_source(const MachineData& data, const ClassKey& key) {
+  for (const auto& [item, points] : data.table)
+    if (ClassKey{item.kernel, item.pass, item.precision} == key && !points.empty()) return points.front().source;
+  return "no measurement of this kernel";
+}
+
+}  // namespace
+
+PriceBasis MachineModel::explain(const WorkItem& item) const {
+  const ClassKey key = class_behind(data_, item);
+  const auto fit = data_.fits.find(key);
+  return {to_string(key), fit == data_.fits.end() ? 0 : fit->second.points, first_source(data_, key)};
+}
+
+MachineModel::Answer MachineModel::answer(const WorkItem& item, double rows) const {
   Answer answer;
   answer.price = price(item, rows, &answer.source);
   return answer;
@@ -267,14 +298,21 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
       data_.allow_assumed ? " (nothing was measured that a roofline could rest on)" : ", or pass --allow-assumed");
 }
 
-Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
-  Price out = price(item, rows.sum, nullptr);
+std::optional<Price> MachineModel::find(const WorkItem& item, const BoundRows& rows) const {
+  if (!(item.rows.at(rows.sum) > 0)) return Price{0, 0, 0, Lookup::exact, Evidence::derived};
+  std::optional<Price> out = known(item, rows.sum, nullptr);
+  if (!out) return out;
   // What follows from measurements of this machine was measured over a router's rows; published times are of equal
   // groups of whole tiles.
-  const bool routed = out.shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
-  if (!(out.seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
-  const Price filled = price(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr);
-  return filled.seconds > out.seconds ? filled : out;
+  const bool routed = out->shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
+  if (!(out->seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
+  const auto filled = known(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr);
+  return filled && filled->seconds > out->seconds ? filled : out;
+}
+
+Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
+  if (const auto found = find(item, rows)) return *found;
+  return price(item, rows.sum, nullptr);
 }
 
 Price MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) const {
@@ -293,10 +331,15 @@ Price MachineModel::items_of(const Op& op, const BoundRows& rows, Clock clock) c
   return sum;
 }
 
-Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
-  auto found = data_.ops.find({op.action, op.direction, op.group});
+std::map<OpKey, OpFactor>::const_iterator MachineModel::trace_of(const Op& op) const {
+  const auto found = data_.ops.find({op.action, op.direction, op.group});
   if (found == data_.ops.end() && op.direction == Direction::recompute)  // the same code once more
-    found = data_.ops.find({op.action, Direction::forward, op.group});
+    return data_.ops.find({op.action, Direction::forward, op.group});
+  return found;
+}
+
+Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+  const auto found = trace_of(op);
   if (found == data_.ops.end()) return items_of(op, rows, clock);
   Price price = items_of(op, rows.sum, clock);  // the traces' factor has what a router's rows cost
   const OpFactor& traced = found->second;
@@ -312,7 +355,14 @@ Price MachineModel::segment(const Op& op, const BoundRows& rows, Clock clock) co
 }
 
 CollectivePrice MachineModel::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
-  return price_collective(data_.collectives, data_.allow_assumed, kind, bytes, ranks, nodes);
+  const CollectiveMachine& machine = data_.collectives.machine;
+  if (ranks > 1 && !data_.synchronous_host && !(machine.nvlink_Bps > 0))
+    throw_error(Code::usage,
+                "machine model: found neither a measured collective nor the rate of this GPU's links, needs one of "
+                "them to price {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or "
+                "\"nvlink_Bps\" in the fingerprint of the profile",
+                to_string(kind));
+  return collectives_->price({kind, bytes, {ranks, nodes}, machine});
 }
 
 double MachineModel::crowding(std::int64_t ranks) const {

@@ -8,6 +8,7 @@
 // (same bytes), backward products (two forward products), attention backward (2.5 x), other backward passes (2 x).
 // Measurements that a profile itself marks as assumed, with a reason, are used as such.
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "sim/cost/kernels/machine_data.hpp"
@@ -27,15 +28,22 @@ class MachineModel : public OpCost {
   Price item(const WorkItem& item, const BoundRows& rows) const override;
   using OpCost::segment;
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
+  /// Of GPUs that no collective was measured on: published ones, over InfiniBand.
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return data_.synchronous_host; }
   CommunicationSlowdown communication_slowdown() const override { return data_.communication_slowdown; }
   /// Between measured numbers of ranks on a line, beyond the last as there.
   double crowding(std::int64_t ranks) const override;
   double variation() const override { return data_.variation; }
+  std::vector<std::string> basis_of_collectives() const override { return collectives_->basis(); }
 
   /// item(), with its source. Throws as item() does.
-  Answer explain(const WorkItem& item, double rows) const;
+  Answer answer(const WorkItem& item, double rows) const;
+  PriceBasis explain(const WorkItem& item) const override;
+  /// item(), where something was measured that says it; without a roofline.
+  std::optional<Price> find(const WorkItem& item, const BoundRows& rows) const;
+  /// Whether traces of training runs say what the op takes.
+  bool traced(const Op& op) const { return trace_of(op) != data_.ops.end(); }
   /// The same without the measurements and staircase: what the fit alone says. Empty where there is no fit.
   std::optional<Price> fitted(const WorkItem& item, double rows) const;
   /// Sum of the items' prices, without what traces say about the op. Intervals of items are taken to err together.
@@ -45,6 +53,7 @@ class MachineModel : public OpCost {
   const MachineData& data() const { return data_; }
 
  private:
+  std::map<OpKey, OpFactor>::const_iterator trace_of(const Op& op) const;
   // Each writes its source where one is asked for: a search asks for a hundred thousand prices and reads none.
   Price price(const WorkItem& item, double rows, std::string* source) const;
   std::optional<Price> measured(const WorkItem& item, double rows, std::string* source) const;
@@ -53,6 +62,7 @@ class MachineModel : public OpCost {
   std::optional<Price> roofline(const WorkItem& item, double rows, std::string* source) const;
 
   MachineData data_;
+  std::shared_ptr<const CollectiveEstimator> collectives_;
   double best_flops_ = 0, best_Bps_ = 0;  ///< best rates among the measurements, for the roofline
 };
 

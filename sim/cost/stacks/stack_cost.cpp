@@ -6,9 +6,6 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/collectives/collective_model.hpp"
-#include "sim/cost/kernels/item_times.hpp"
-#include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
 
@@ -24,107 +21,123 @@ DataSheet sheet_of(const ClusterSpec& cluster) {
   return *sheet;
 }
 
-/// The cluster in the words of a published run.
-RunRow run_on(const ClusterSpec& cluster) {
-  RunRow run;
-  run.gpu = cluster.gpu_name;
-  run.precision = "bf16";
-  run.gpus_per_node = cluster.gpus_per_node;
-  run.interconnect = fmt::format("{}x{:.0f}G {}", cluster.nic_count, cluster.nic_Bps * 8e-9, cluster.transport);
-  return run;
+double rate_of_products(const DataSheet& sheet, bool fp8) {
+  const auto rate = relative_rate(sheet, fp8 ? "fp8" : "bf16");
+  if (!rate) throw_error(Code::usage, "no {} products on {}", fp8 ? "fp8" : "bf16", sheet.name);
+  return *rate;
+}
+
+/// The constant by which benchmarks of a kernel are off in steps.
+C factor_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::gemm:
+    case Kernel::grouped_gemm:
+      return C::products;
+    case Kernel::attention:
+      return C::attention;
+    case Kernel::adamw:
+      return C::optimizer;
+    default:
+      return C::memory;
+  }
 }
 
 }  // namespace
 
-StackCost::StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants,
-                     std::shared_ptr<const ItemTimes> gpu, std::shared_ptr<const RunFabric> fabric)
-    : cluster_(cluster),
-      run_(std::move(run)),
-      stack_(std::move(constants)),
-      gpu_(std::move(gpu)),
-      fabric_(std::move(fabric)),
-      sheet_(sheet_of(cluster)),
-      choice_{product_rate(run_, sheet_), stack_.attention} {}
+StackUse stack_use(const StepModel& steps, const StepTraits& traits) {
+  const bool known = steps.knows_stack(traits.stack) && steps.knows_chip(traits.chip);
+  return {traits, steps.constants(traits), steps.ratios(traits), known ? Evidence::published : Evidence::derived};
+}
 
-StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference)
-    : StackCost(cluster, run_on(cluster), {}, std::make_shared<ItemTimes>(reference.kernels),
-                std::make_shared<RunFabric>(reference.collectives)) {
-  const StepModel steps = reference_model(reference, *gpu_, *fabric_);
-  const auto constants_on = [&](const NodeSpec& node) -> StackConstants {
-    const StepTraits traits = traits_of(stack, node.gpu_name);
-    return {steps.constants(traits), traits.separate_reduce_group, stack.attention, steps.ratios(traits),
-            steps.knows_stack(traits.stack) && steps.knows_gpu(traits.gpu) ? Evidence::published : Evidence::derived};
-  };
-  stack_ = constants_on(cluster);
+StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8)
+    : use_(std::move(use)),
+      times_(std::move(times)),
+      machine_(machine_of(cluster)),
+      sheet_(sheet_of(cluster)),
+      choice_{rate_of_products(sheet_, fp8), use_.traits.attention} {
+  times_.collectives->check_fabric(machine_);
+}
+
+StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, BenchmarkTimes times,
+                     bool fp8)
+    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name)), times, fp8) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(std::make_shared<StackCost>(same, run_on(same), constants_on(same), gpu_, fabric_));
+    others_.push_back(
+        std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name)), times, fp8));
   }
 }
 
 Price StackCost::price(double seconds) const {
   Price out;
   out.seconds = seconds;
-  out.low_s = seconds * std::min(1.0, stack_.ratios.first);
-  out.high_s = seconds * std::max(1.0, stack_.ratios.second);
+  out.low_s = seconds * std::min(1.0, use_.ratios.first);
+  out.high_s = seconds * std::max(1.0, use_.ratios.second);
   out.lookup = Lookup::fitted;
   out.evidence = Evidence::derived;
-  out.by_evidence[static_cast<std::size_t>(stack_.evidence)] = seconds;
+  out.by_evidence[static_cast<std::size_t>(use_.evidence)] = seconds;
   return out;
+}
+
+CommunicationSlowdown StackCost::communication_slowdown() const {
+  return times_.measured ? times_.measured->communication_slowdown() : published_slowdown();
 }
 
 Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
 
 Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
+  const bool narrow = choice_.relative_rate > 1 && !ends;
+  if (times_.measured && !narrow)
+    if (auto found = times_.measured->find(item, rows)) {
+      const double factor = use_.constants[factor_of(item.kernel)];
+      *found *= factor;
+      found->low_s *= std::min(1.0, use_.ratios.first);
+      found->high_s *= std::max(1.0, use_.ratios.second);
+      return *found;
+    }
   KernelChoice choice = choice_;
-  if (ends) choice.relative_rate = 1;
-  const ItemTime time = gpu_->item(item, rows, choice, sheet_);
-  const double products = stack_.constants[C::products] * (choice.relative_rate > 1 ? stack_.constants[C::fp8] : 1);
-  const double memory = stack_.constants[item.kernel == Kernel::adamw ? C::optimizer : C::memory];
-  return price(time.products_s * products + time.attention_s * stack_.constants[C::attention] + time.memory_s * memory);
+  if (!narrow) choice.relative_rate = 1;
+  const ItemTime time = times_.items->item(item, rows, choice, sheet_);
+  const double products = use_.constants[C::products] * (narrow ? use_.constants[C::fp8] : 1);
+  const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
+  return price(time.products_s * products + time.attention_s * use_.constants[C::attention] +
+               time.memory_s * use_.constants[memory]);
 }
 
-Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
-  Price sum;
-  double launches = 0;
-  for (const WorkItem& each : op.work) {
-    sum.seconds += item_of(each, rows, at_ends(op)).seconds * clock.factor(each, rows.sum);
-    launches += each.pass == Pass::forward ? 1 : 2;
-  }
-  if (sum.seconds <= 0) return sum;
-  const double host_s = launches * stack_.constants[C::item_s];
-  Price out = price(blend(sum.seconds, host_s, stack_.constants[C::host_power]));
-  out.lookup = Lookup::fitted;
+PriceBasis StackCost::explain(const WorkItem& item) const {
+  if (times_.measured && times_.measured->find(item, item.rows.at(1))) return times_.measured->explain(item);
+  PriceBasis out = times_.items->explain(item, sheet_);
+  out.source += fmt::format(", as {} uses them", use_.traits.stack);
   return out;
 }
 
-CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
-  CollectivePrice out{.latency_s = 0, .evidence = Evidence::derived, .root = stack_.evidence};
-  if (ranks <= 1 || bytes <= 0) return out;
-  const bool message = kind == OpKind::send || kind == OpKind::receive;
-  // As if all nodes had as many: what an uneven spread costs is the replay's business, which loads each node by its
-  // own.
-  const std::int64_t in_node = (ranks + nodes - 1) / nodes;
-  const RunFabric::Group group = {in_node * nodes, in_node};
-  // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
-  const double dispatcher = kind == OpKind::all_to_all ? stack_.constants[C::exchange] : 1;
-  const auto seconds = [&](double size) {
-    return stack_.constants[C::network] * dispatcher *
-           (message ? fabric_->send_s(size, nodes > 1, run_) : fabric_->seconds(kind, size, group, run_));
-  };
-  out.latency_s = seconds(1);
-  out.relative_spread = std::max(1 - stack_.ratios.first, stack_.ratios.second - 1);
-  const double transfer_s = std::max(seconds(bytes) - out.latency_s, 1e-12);
-  const AllReduceMachine machine = {cluster_.nvswitch_Bps, cluster_.nic_per_gpu_Bps(),
-                                    nvls_least_ranks(sheet_.generation)};
-  if (kind == OpKind::all_reduce) {
-    set_all_reduce(out, machine, bytes, transfer_s, ranks, nodes);
-    return out;
+Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+  if (times_.measured && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
+  Price sum{0, 0, 0, Lookup::fitted, Evidence::derived};
+  double launches = 0;
+  for (const WorkItem& each : op.work) {
+    Price price = item_of(each, rows, at_ends(op));
+    sum += price *= clock.factor(each, rows.sum);
+    launches += each.pass == Pass::forward ? 1 : 2;
   }
-  const double wire_s =
-      (message ? bytes : pool_bytes(kind, bytes, ranks, nodes)) / (nodes > 1 ? machine.nic_Bps : machine.nvlink_Bps);
-  out.efficiency =
-      wire_s / std::max(transfer_s, message ? wire_s : least_transfer_s(machine, kind, bytes, ranks, nodes));
+  if (sum.seconds <= 0) return {};
+  const double host_s = launches * use_.constants[C::item_s];
+  sum *= blend(sum.seconds, host_s, use_.constants[C::host_power]) / sum.seconds;
+  return sum;
+}
+
+CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
+  if (ranks <= 1 || bytes <= 0) return {.evidence = Evidence::derived, .root = use_.evidence};
+  const CollectiveQuestion question{kind, bytes, RankGroup::even(ranks, nodes), machine_};
+  // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
+  const double dispatcher = kind == OpKind::all_to_all ? use_.constants[C::exchange] : 1;
+  CollectivePrice out = slowed(times_.collectives->price(question), use_.constants[C::network] * dispatcher, question);
+  // What steps of this stack are off by has what its collectives are off by in it.
+  out.relative_spread = std::max(1 - use_.ratios.first, use_.ratios.second - 1);
+  if (out.root.value_or(out.evidence) != Evidence::measured) {
+    out.evidence = Evidence::derived;
+    out.root = use_.evidence;
+  }
   return out;
 }
 

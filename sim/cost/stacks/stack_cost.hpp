@@ -1,45 +1,59 @@
-// Prices of the step program on a GPU and a stack of which only published measurements are known: the models behind
-// `windtunnel validate runs`, op by op. What overlaps with what is the replay's business; the step model's other
-// constants (exposed shares, once a step) have no part in it.
+// Prices of the step program on GPUs: what benchmarks say of kernels and collectives (measured on this machine first,
+// published next), as a stack uses them. What overlaps with what is the replay's business.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "configs/spec/cluster.hpp"
-#include "configs/spec/stack.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/cost/kernels/item_times.hpp"
+#include "sim/cost/kernels/machine_model.hpp"
 #include "sim/cost/op_cost.hpp"
-#include "sim/validate/runs.hpp"
+#include "sim/cost/stacks/step_model.hpp"
 
 namespace wt {
 
-/// What a step model says of one stack on one GPU.
-struct StackConstants {
-  StepConstants constants;
-  bool separate_reduce_group = false;
-  AttentionKernels attention = AttentionKernels::flash2;
-  std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
-  Evidence evidence = Evidence::derived;      ///< published: this stack on this GPU
+/// What kernels and collectives take in benchmarks.
+struct BenchmarkTimes {
+  std::shared_ptr<const ItemTimes> items;                   ///< published
+  std::shared_ptr<const CollectiveEstimator> collectives;   ///< published, and this machine's where it was measured
+  std::shared_ptr<const MachineModel> measured = nullptr;   ///< kernels of this machine; none = nothing was
 };
+
+/// What a step model says of one stack on one GPU.
+struct StackUse {
+  StepTraits traits;
+  StepConstants constants;
+  std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
+  Evidence evidence = Evidence::derived;      ///< published: this stack on this chip
+};
+StackUse stack_use(const StepModel& steps, const StepTraits& traits);
 
 class StackCost : public OpCost {
  public:
-  /// Every kind of the cluster's nodes. Fits everything of the reference (two seconds). Throws Error{usage} where the
-  /// cluster's GPU has no data sheet.
-  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const RunReference& reference);
-  /// `run`: the GPU and interconnect, as a published run names them.
-  StackCost(const ClusterSpec& cluster, RunRow run, StackConstants constants, std::shared_ptr<const ItemTimes> gpu,
-            std::shared_ptr<const RunFabric> fabric);
+  /// Every kind of the cluster's nodes; `fp8`: products of the layers are in 8 bits. Throws Error{usage} where a GPU has
+  /// no data sheet or no such products, or the cluster names a fabric of which no time was published.
+  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, BenchmarkTimes times,
+            bool fp8 = false);
+  /// Nodes of the cluster's own kind, with these constants.
+  StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8 = false);
 
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
-  /// Its items, or the host that launches them: whichever is longer, blended.
+  /// Its items, or the host that launches them: whichever is longer, blended. Where traces of this machine say what the
+  /// op takes, that.
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return false; }
-  CommunicationSlowdown communication_slowdown() const override { return published_slowdown(); }
-  bool separate_reduce_group() const override { return stack_.separate_reduce_group; }
+  CommunicationSlowdown communication_slowdown() const override;
+  bool separate_reduce_group() const override { return use_.traits.separate_reduce_group; }
+  double tensor_traffic() const override { return use_.constants[StepConstant::tensor]; }
+  Price once_a_step() const override { return price(use_.constants[StepConstant::step_s]); }
+  std::vector<std::string> basis_of_collectives() const override { return times_.collectives->basis(); }
+  PriceBasis explain(const WorkItem& item) const override;
   const OpCost& on(std::size_t kind) const override {
     return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1);
   }
@@ -48,13 +62,11 @@ class StackCost : public OpCost {
   Price price(double seconds) const;
   Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
 
-  ClusterSpec cluster_;
-  RunRow run_;
-  StackConstants stack_;
-  std::shared_ptr<const ItemTimes> gpu_;
-  std::shared_ptr<const RunFabric> fabric_;
+  StackUse use_;
+  BenchmarkTimes times_;
+  CollectiveMachine machine_;
   DataSheet sheet_;
-  KernelChoice choice_;  ///< in the layers
+  KernelChoice choice_;                                   ///< in the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
 };
 

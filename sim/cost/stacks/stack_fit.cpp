@@ -44,13 +44,13 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
 }
 
 StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, const ItemTimes& items,
-                   const RunFabric& fabric) {
+                   const CollectiveEstimator& collectives) {
   std::set<std::string> seen;
   for (const RunRow& row : runs) {
     if (!row.unusable.empty() || !(row.step_s > 0) || !seen.insert(identity(row)).second) continue;
     const StackSpec stack = stack_of(row.framework, stacks);
     try {
-      steps_.push_back({&row, step_work(row, items, fabric, stack.attention), traits_of(stack, row.gpu)});
+      steps_.push_back({&row, step_work(row, items, collectives, stack.attention), traits_of(stack, row.gpu)});
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;  // what has no work to fit on is left out
     }
@@ -80,10 +80,10 @@ const StepModel& StackFit::model() const {
   return *all_;
 }
 
-const StepModel* StackFit::without(const RunRow& row, const StepTraits& traits, LeftOut left_out) const {
-  if (left_out == LeftOut::nothing) return &model();
+const StepModel* StackFit::without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const {
+  if (left_out == StepsLeftOut::nothing) return &model();
   const std::string& group = group_of(row);
-  if (left_out == LeftOut::group) {
+  if (left_out == StepsLeftOut::group) {
     const auto fold = fold_.find(group);
     if (fold == fold_.end()) return steps_.empty() ? nullptr : &model();
     auto& model = folds_[fold->second];

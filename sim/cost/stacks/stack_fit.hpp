@@ -19,7 +19,7 @@ namespace wt {
 StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 
 /// What must have no part in a fit.
-enum class LeftOut {
+enum class StepsLeftOut {
   nothing,
   group,  ///< rows of the same source and model
   stack,  ///< all rows of the same stack, and the group
@@ -29,15 +29,15 @@ class StackFit {
  public:
   /// `stacks`: by which frameworks are told (stack_of). Fits nothing yet.
   StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, const ItemTimes& items,
-           const RunFabric& fabric);
+           const CollectiveEstimator& collectives);
   StackFit(const StackFit&) = delete;
   StackFit& operator=(const StackFit&) = delete;
 
   /// All steps (a second or two, once). Throws Error{usage} without any.
   const StepModel& model() const;
-  /// Without what `row`, run by a stack of these traits, belongs to. LeftOut::group: rows of one of ten parts that groups
+  /// Without what `row`, run by a stack of these traits, belongs to. StepsLeftOut::group: rows of one of ten parts that groups
   /// are dealt to, the row's own among them; null where nothing is left.
-  const StepModel* without(const RunRow& row, const StepTraits& traits, LeftOut left_out) const;
+  const StepModel* without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const;
   /// Whether another group than the row's has the stack, or the GPU's chip.
   bool knows_stack(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::stack); }
   bool knows_chip(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::chip); }

@@ -7,7 +7,6 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/kernels/composed_kernels.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
 
@@ -24,9 +23,15 @@ bool spread_over_tensor(const RunRow& run) { return run.whole_experts && run.tp 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
  public:
-  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const ItemTimes& gpu, const RunFabric& fabric,
-       AttentionKernels attention)
-      : run_(run), layout_(layout), sheet_(sheet), gpu_(gpu), fabric_(fabric), mesh_(layout) {
+  Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const ItemTimes& gpu,
+       const CollectiveEstimator& collectives, AttentionKernels attention)
+      : run_(run),
+        layout_(layout),
+        sheet_(sheet),
+        gpu_(gpu),
+        collectives_(collectives),
+        machine_(machine_of(run)),
+        mesh_(layout) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
     choice_ = {product_rate(run, sheet), attention};
@@ -77,12 +82,12 @@ class Sums {
   void communicate(const Op& op, double times, bool in_microbatch) {
     if (spread_over_tensor(run_) && exchange_of_all_ranks(op, times)) return;
     const Axis axis = op.collective.axis;
-    const RunFabric::Group group = RunFabric::group(mesh_.size(axis), mesh_.stride(axis), nvlink_domain(run_));
+    const RankGroup group = RankGroup::strided(mesh_.size(axis), mesh_.stride(axis), machine_.nvlink_domain);
     double bytes = op.collective.bytes.at(rows_);
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
     const bool rows = op.action == Action::dispatch || op.action == Action::collect;
     if (rows) bytes *= share_sent(run_, group);
-    const double seconds = times * fabric_.seconds(op.kind, bytes, group, run_);
+    const double seconds = times * collectives_.seconds({op.kind, bytes, group, machine_});
     PhaseWork& p = phase(op);
     const bool once = layout_.resident_weights() || !in_microbatch || op.action == Action::reduce_replicas ||
                       op.action == Action::refresh;
@@ -106,12 +111,12 @@ class Sums {
     const bool exchange = op.action == Action::dispatch || op.action == Action::collect;
     const bool inside = op.name.starts_with("rows.");  // gathered and scattered around experts that are cut
     if (!exchange && !(inside && layout_.expert == 1)) return inside;
-    const RunFabric::Group group = RunFabric::group(run_.ep, 1, nvlink_domain(run_));
+    const RankGroup group = RankGroup::strided(run_.ep, 1, machine_.nvlink_domain);
     double bytes = op.collective.bytes.at(rows_) / (exchange ? 1 : static_cast<double>(run_.tp));
     bytes *= share_sent(run_, group);
     PhaseWork& p = phase(op);
     (run_.exchange_overlapped ? p.gather_s : p.exchange_s) +=
-        times * fabric_.seconds(OpKind::all_to_all, bytes, group, run_);
+        times * collectives_.seconds({OpKind::all_to_all, bytes, group, machine_});
     return true;
   }
 
@@ -119,7 +124,8 @@ class Sums {
   const Layout& layout_;
   const DataSheet& sheet_;
   const ItemTimes& gpu_;
-  const RunFabric& fabric_;
+  const CollectiveEstimator& collectives_;
+  CollectiveMachine machine_;
   Mesh mesh_;
   double rows_ = 0;
   KernelChoice choice_;  ///< in the layers
@@ -158,9 +164,9 @@ bool at_ends(const Op& op) {
          op.action == Action::head_loss;
 }
 
-double share_sent(const RunRow& run, const RunFabric::Group& group) {
+double share_sent(const RunRow& run, const RankGroup& group) {
   if (!run.rows_sent_once) return 1;
-  const auto places = static_cast<double>(group.nodes() > 1 ? group.nodes() : group.ranks),
+  const auto places = static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks),
              top_k = static_cast<double>(run.model.top_k);
   return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
 }
@@ -171,7 +177,8 @@ double product_rate(const RunRow& run, const DataSheet& sheet) {
   return *rate;
 }
 
-StepWork step_work(const RunRow& run, const ItemTimes& gpu, const RunFabric& fabric, AttentionKernels attention) {
+StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
+                   AttentionKernels attention) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
@@ -184,7 +191,7 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const RunFabric& fab
   options.microbatches = run.accumulation;
   options.precision = Precision::bf16;
   const ProgramSet set = build_program_set(stage, layout, options);
-  Sums sums(run, layout, *sheet, gpu, fabric, attention);
+  Sums sums(run, layout, *sheet, gpu, collectives, attention);
   sums.add(set.programs.front().nodes, 1, false);
 
   StepWork out = sums.out;
@@ -195,12 +202,14 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const RunFabric& fab
   out.stage_layers = static_cast<double>(stage.layers);
   out.ends_as_layers = ends_count_as_layers(run);
   out.tensor_ranks = static_cast<double>(run.tp);
-  out.stages_over_nodes = run.pp > 1 && run.gpus > nvlink_domain(run);
+  out.stages_over_nodes = run.pp > 1 && run.gpus > run.interconnect.nvlink_domain;
   out.fp8 = run.precision == "fp8" ? 1 : 0;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
   const double sent =
       tokens * static_cast<double>(run.model.d_model) * 2 / (run.sequence_parallel ? out.tensor_ranks : 1);
-  if (run.pp > 1) out.send_s = 2 * out.chunks * out.microbatches * fabric.send_s(sent, out.stages_over_nodes, run);
+  if (run.pp > 1)
+    out.send_s = 2 * out.chunks * out.microbatches *
+                 collectives.seconds({OpKind::send, sent, {2, out.stages_over_nodes ? 2 : 1}, machine_of(run)});
   out.model_flops_s = run.model.flops_per_token(run.seq) * static_cast<double>(run.tokens()) /
                       static_cast<double>(run.gpus) / sheet->flops;
   return out;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "configs/spec/layout.hpp"
-#include "sim/cost/collectives/run_fabric.hpp"
+#include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "sim/program/build/build.hpp"
@@ -53,11 +53,11 @@ double product_rate(const RunRow& run, const DataSheet& sheet);
 /// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each
 /// place that has some of them (RunRow::rows_sent_once), a place being a node where the group spans several, else a
 /// rank; the experts of a token are drawn evenly. 1 for other dispatchers.
-double share_sent(const RunRow& run, const RunFabric::Group& group);
+double share_sent(const RunRow& run, const RankGroup& group);
 
 /// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
 /// layout that the step program refuses.
-StepWork step_work(const RunRow& run, const ItemTimes& gpu, const RunFabric& fabric,
+StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
                    AttentionKernels attention = AttentionKernels::flash2);
 
 }  // namespace wt

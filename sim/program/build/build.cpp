@@ -179,6 +179,7 @@ ProgramOptions program_options(const RunSpec& run) {
   options.last_microbatch = run.sequences().last;
   options.precision = run.precision;
   options.transport_scratch = run.device == DeviceKind::cpu;  // Gloo; NCCL reduces in place
+  if (run.pure_reduction) options.gradient_bytes = 2;
   return options;
 }
 
@@ -248,14 +249,18 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
 
 namespace {
 
-void scale_tensor_traffic(std::vector<Node>& nodes, double share) {
+/// What a stack, or a run, sends less than our trainer.
+void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options) {
   for (Node& node : nodes) {
     if (Loop* loop = std::get_if<Loop>(&node)) {
-      scale_tensor_traffic(loop->body, share);
-    } else if (Collective& sent = std::get<Op>(node).collective; sent.axis == Axis::tensor) {
-      sent.bytes.fixed *= share;
-      sent.bytes.per_row *= share;
+      scale_traffic(loop->body, options);
+      continue;
     }
+    Op& op = std::get<Op>(node);
+    double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
+    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) share *= options.gradient_bytes / 4;
+    op.collective.bytes.fixed *= share;
+    op.collective.bytes.per_row *= share;
   }
 }
 
@@ -278,8 +283,8 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
       set.programs.push_back(layout.resident_weights() ? stage_program(slice, layout, options, stage, expert_rank)
                                                        : Builder(slice, layout, options, expert_rank).build());
-  if (options.tensor_traffic != 1)
-    for (Program& program : set.programs) scale_tensor_traffic(program.nodes, options.tensor_traffic);
+  if (options.tensor_traffic != 1 || options.gradient_bytes != 4)
+    for (Program& program : set.programs) scale_traffic(program.nodes, options);
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
     set.class_of_rank.push_back(
         static_cast<int>(rank / layout.stage_ranks() * classes + layout.data_rank(rank) % classes));

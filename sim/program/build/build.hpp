@@ -15,6 +15,7 @@ struct ProgramOptions {
   Precision precision = Precision::fp32;
   bool transport_scratch = false;    ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
+  double gradient_bytes = 4;         ///< of an element that is reduced over ranks
   double tensor_traffic = 1;         ///< share of its collectives that a stack leaves beside a tensor group's products
 };
 

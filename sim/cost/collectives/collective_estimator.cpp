@@ -1,0 +1,420 @@
+#include "sim/cost/collectives/collective_estimator.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "configs/spec/data_sheet.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+constexpr const char* kShared = "shared";  // transport of medians over the jobs of a fleet
+constexpr double kLeastLatency_s = 1e-6;
+constexpr std::size_t kFewestPoints = 3;              // three constants
+constexpr double kLeastSpread = 0.05, kWidest = 0.9;  // of intervals, over the price
+constexpr double kUnknownLink = 2, kFromAnotherForm = 1.5;
+constexpr std::size_t kFewestResiduals = 10;  // that tell the spread of small or large messages apart
+
+/// A message's latency on the clusters that were measured, by transport: ib_write_bw over InfiniBand NDR 2.7-2.8 us
+/// (Vultr's B200); of EFA and TCPX what the cluster files assume, so that they change nothing.
+double reference_hop_s(const std::string& transport) {
+  static const std::map<std::string, double> known = {{"EFA v1", 15e-6}, {"EFA v2", 10e-6}, {"EFA v3", 8e-6},
+                                                      {"EFA v4", 8e-6},  {"EFA", 10e-6},    {"TCPX", 20e-6}};
+  const auto found = known.find(transport);
+  return found == known.end() ? 2.7e-6 : found->second;
+}
+
+bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
+  return a.nvlink_Bps == b.nvlink_Bps && a.nic_Bps == b.nic_Bps && a.hop_s == b.hop_s;
+}
+
+TimedLoad timed(const CollectivePoint& p) {
+  return {link_load(p.question()), p.group.nodes > 1, p.group.nodes > 1 ? p.machine.fabric : "", p.python, p.seconds};
+}
+
+std::vector<TimedLoad> timed(const std::vector<CollectivePoint>& points) {
+  std::vector<TimedLoad> out;
+  out.reserve(points.size());
+  for (const CollectivePoint& p : points) out.push_back(timed(p));
+  return out;
+}
+
+/// Times that fall with the bytes are noise: neighbours that do share their geometric mean (pool adjacent violators).
+void make_monotone(std::vector<CollectivePoint>& curve) {
+  struct Pool {
+    double log_sum;
+    std::size_t count;
+    double mean() const { return log_sum / static_cast<double>(count); }
+  };
+  std::vector<Pool> pools;
+  for (const CollectivePoint& p : curve) {
+    pools.push_back({std::log(p.seconds), 1});
+    while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
+      pools[pools.size() - 2].log_sum += pools.back().log_sum;
+      pools[pools.size() - 2].count += pools.back().count;
+      pools.pop_back();
+    }
+  }
+  std::size_t at = 0;
+  for (const Pool& pool : pools)
+    for (std::size_t i = 0; i < pool.count; ++i) curve[at++].seconds = std::exp(pool.mean());
+}
+
+/// 80th percentile of errors where each origin counts as much as any other: who measured a hundred rows of one cluster
+/// tells no more of the next one than who measured ten.
+double spread_of(const std::vector<std::pair<double, std::string>>& errors) {
+  std::map<std::string, double> rows;
+  for (const auto& [error, origin] : errors) ++rows[origin];
+  std::vector<std::pair<double, double>> weighted;
+  for (const auto& [error, origin] : errors) weighted.emplace_back(error, 1 / rows[origin]);
+  std::sort(weighted.begin(), weighted.end());
+  double below = 0;
+  for (const auto& [error, weight] : weighted)
+    if ((below += weight) >= 0.8 * static_cast<double>(rows.size())) return std::max(kLeastSpread, error);
+  return 0.5;
+}
+
+std::string words(CollectiveForm form, bool many) {
+  static const char* const names[] = {"all-reduces", "gathers, scatters, broadcasts and messages", "all-to-alls"};
+  return fmt::format("{} {}", names[static_cast<int>(form)], many ? "over nodes" : "inside a node");
+}
+
+}  // namespace
+
+CollectivePoint point_of(const CollectiveRow& row) {
+  CollectivePoint p;
+  p.cluster = row.cluster();
+  p.origin = row.origin;
+  p.source = row.source;
+  p.evidence = row.evidence;
+  if (row.evidence != Evidence::published) p.root = Evidence::published;
+  p.bytes = row.bytes;
+  p.seconds = row.seconds;
+  p.group = {row.gpus, row.nodes, row.fewest_on_node};
+  p.python = row.timed_from_python;
+  p.unusable = row.unusable;
+  const auto say = [&](std::string reason) {
+    if (p.unusable.empty()) p.unusable = std::move(reason);
+  };
+  if (row.kind)
+    p.kind = *row.kind;
+  else
+    say(fmt::format("no model of '{}'", row.collective));
+  if (data_sheet(row.gpu)) {
+    p.machine = machine_of(row.gpu, row.interconnect);
+    if (row.ring_only) p.machine.only = AllReduce::ring;
+    if (row.shared_with_other_jobs) p.machine.transport = kShared;
+  } else {
+    say(fmt::format("no data sheet of '{}'", row.gpu));
+  }
+  if (row.seconds <= 0) say("neither time nor bandwidth measured");
+  if (row.reduced_in_network) say("reduction in the network's switches is not modelled");
+  if (row.nodes > 1 && row.interconnect.node_Bps <= 0)
+    say(fmt::format("'{}' does not say how many adapters a node has and how fast they are (8x400G)",
+                    row.interconnect.fabric));
+  return p;
+}
+
+std::vector<CollectivePoint> points_of(const std::vector<CollectiveRow>& rows) {
+  std::vector<CollectivePoint> out;
+  std::set<std::string> seen;
+  for (const CollectiveRow& row : rows)
+    if (seen.insert(fmt::format("{}|{}|{}|{}|{}", row.cluster(), row.collective, row.bytes, row.seconds, row.note))
+            .second)
+      out.push_back(point_of(row));
+  return out;
+}
+
+CollectiveEstimator::CollectiveEstimator(std::vector<CollectivePoint> published) {
+  std::map<Form, std::vector<CollectivePoint>> forms;
+  for (CollectivePoint& p : published)
+    // Sends are predicted by what gathers say, not the other way round: too few are published to tell them apart.
+    if (p.unusable.empty() && p.kind != OpKind::send)
+      forms[{form_of(p.kind), p.group.nodes > 1}].push_back(std::move(p));
+  for (auto& [form, points] : forms) fit(form, std::move(points));
+  name_fabrics();
+}
+
+void CollectiveEstimator::name_fabrics() {
+  for (const auto& [form, known] : published_)
+    if (form.second)
+      for (const CollectivePoint& p : known->points) {
+        double& largest = largest_[p.machine.fabric];
+        largest = std::max(largest, p.bytes);
+        if (p.machine.transport == kShared) link_of_[p.machine.fabric] = kShared;
+      }
+}
+
+const CollectiveEstimator& CollectiveEstimator::published() {
+  static const CollectiveEstimator all(
+      points_of(read_collective_rows(configs_folder() / "measurements" / "collectives.csv")));
+  return all;
+}
+
+void CollectiveEstimator::fit(const Form& form, std::vector<CollectivePoint> points) {
+  const std::vector<TimedLoad> times = timed(points);
+  Published out{LinkConstants(times), std::move(points), {}};
+  // How far off a machine is that nobody measured: each cluster, predicted by the others.
+  std::map<std::string, std::vector<std::size_t>> clusters;
+  for (std::size_t i = 0; i < out.points.size(); ++i) clusters[out.points[i].cluster].push_back(i);
+  std::array<std::vector<std::pair<double, std::string>>, 2> errors;
+  std::vector<std::pair<double, std::string>> all;
+  for (const auto& [cluster, members] : clusters) {
+    std::vector<TimedLoad> rest;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (out.points[i].cluster != cluster) rest.push_back(times[i]);
+    if (rest.empty()) continue;
+    const LinkConstants without(rest, &out.constants);
+    for (const std::size_t i : members) {
+      const TimedLoad& t = times[i];
+      const double guess = without.seconds(t.load, without.constants(t.load.link, t.fabric), t.python);
+      all.emplace_back(std::abs(t.seconds / guess - 1), out.points[i].origin);
+      errors[out.points[i].bytes < kSmallMessage ? 0 : 1].push_back(all.back());
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) out.spread[i] = spread_of(errors[i].size() < kFewestResiduals ? all : errors[i]);
+  published_[form] = std::make_shared<const Published>(std::move(out));
+}
+
+CollectiveEstimator CollectiveEstimator::without(const std::string& group) const {
+  CollectiveEstimator out = *this;
+  out.largest_.clear(), out.link_of_.clear();
+  for (const auto& [form, known] : published_) {
+    std::vector<CollectivePoint> rest;
+    for (const CollectivePoint& p : known->points)
+      if (p.cluster != group && p.origin != group) rest.push_back(p);
+    if (rest.empty())
+      out.published_.erase(form);
+    else if (rest.size() < known->points.size())
+      out.fit(form, std::move(rest));
+  }
+  out.name_fabrics();
+  return out;
+}
+
+CollectiveEstimator CollectiveEstimator::with_own(std::vector<CollectivePoint> points) const {
+  CollectiveEstimator out = *this;
+  std::map<Form, std::vector<CollectivePoint>> forms;
+  for (CollectivePoint& p : points) forms[{form_of(p.kind), p.group.nodes > 1}].push_back(std::move(p));
+  for (auto& [form, own] : forms) {
+    const auto measured = [](const CollectivePoint& p) { return p.evidence == Evidence::measured; };
+    if (std::any_of(own.begin(), own.end(), measured)) std::erase_if(own, std::not_fn(measured));
+    out.refine(form, std::move(own));
+  }
+  return out;
+}
+
+void CollectiveEstimator::refine(const Form& form, std::vector<CollectivePoint> points) {
+  Own out;
+  std::map<std::tuple<OpKind, std::int64_t, std::int64_t>, std::map<double, CollectivePoint>> curves;
+  std::map<std::string, std::vector<TimedLoad>> by_link;
+  for (const CollectivePoint& p : points) {
+    curves[{p.kind, p.group.ranks, p.group.nodes}][p.bytes] = p;
+    by_link[link_load(p.question()).link].push_back(timed(p));
+  }
+  for (const auto& [group, sizes] : curves) {
+    Curve& curve = out.curves.emplace_back();
+    for (const auto& [bytes, p] : sizes) curve.push_back(p);
+    make_monotone(curve);
+  }
+  const auto known = published_.find(form);
+  if (known == published_.end())
+    throw_error(Code::runtime, "prices of collectives: no published time of {}", words(form.first, form.second));
+  double log_share = 0;
+  for (const auto& [link, times] : by_link) {
+    const LinkConstants::Constants usual = known->second->constants.constants(link, "");
+    const LinkConstants::Constants refined = known->second->constants.refined(usual, times);
+    log_share += std::log(refined.share / usual.share);
+    out.constants[link] = refined;
+  }
+  out.share = std::exp(log_share / static_cast<double>(by_link.size()));
+  out.points = std::move(points);
+  own_[form] = std::make_shared<const Own>(std::move(out));
+}
+
+const CollectiveEstimator::Published& CollectiveEstimator::of(const CollectiveQuestion& q) const {
+  const auto found = published_.find({form_of(q.kind), q.many()});
+  if (found == published_.end()) throw_error(Code::usage, "no measurement of {}", words(form_of(q.kind), q.many()));
+  return *found->second;
+}
+
+const CollectiveEstimator::Own* CollectiveEstimator::own(const CollectiveQuestion& q) const {
+  const auto found = own_.find({form_of(q.kind), q.many()});
+  return found == own_.end() ? nullptr : found->second.get();
+}
+
+const CollectiveEstimator::Curve* CollectiveEstimator::curve(const CollectiveQuestion& q) const {
+  if (const Own* known = own(q))
+    for (const Curve& each : known->curves)
+      if (each.front().kind == q.kind && each.front().group.ranks == q.group.ranks &&
+          each.front().group.nodes == q.group.nodes)
+        return &each;
+  return nullptr;
+}
+
+LinkConstants::Constants CollectiveEstimator::constants(const CollectiveQuestion& q, const LinkLoad& load) const {
+  const auto shared = q.many() ? link_of_.find(q.machine.fabric) : link_of_.end();
+  const LinkConstants& known = of(q).constants;
+  LinkConstants::Constants out =
+      known.constants(shared == link_of_.end() ? load.link : shared->second, q.many() ? q.machine.fabric : "");
+  if (const Own* measured = own(q)) {
+    if (const auto found = measured->constants.find(load.link); found != measured->constants.end())
+      return found->second;
+    out.share *= measured->share;
+    return out;
+  }
+  // What another form of collective reached over the same links tells of the links, not of its latency.
+  for (const CollectiveForm other : {CollectiveForm::gather, CollectiveForm::reduce, CollectiveForm::exchange})
+    if (const auto found = own_.find({other, q.many()}); found != own_.end()) {
+      out.share *= found->second->share;
+      break;
+    }
+  return out;
+}
+
+double CollectiveEstimator::model_s(const CollectiveQuestion& q, bool python) const {
+  const LinkLoad load = link_load(q);
+  double seconds = of(q).constants.seconds(load, constants(q, load), python);
+  if (q.many() && q.machine.hop_s > 0) {
+    seconds += load.hops * (q.machine.hop_s - reference_hop_s(q.machine.transport));
+    seconds = std::max(seconds, kLeastLatency_s + load.transfer_s);
+  }
+  return seconds;
+}
+
+double CollectiveEstimator::time_s(const CollectiveQuestion& q, bool python) const {
+  if (const auto most = q.many() ? largest_.find(q.machine.fabric) : largest_.end();
+      most != largest_.end() && q.bytes > most->second) {
+    const CollectiveQuestion measured{q.kind, most->second, q.group, q.machine};
+    return model_s(measured, python) * q.bytes / most->second;
+  }
+  const Curve* known = curve(q);
+  if (known == nullptr) return model_s(q, python);
+  const CollectiveMachine& own = known->front().machine;
+  const CollectiveQuestion here{q.kind, q.bytes, q.group, own};
+  const double other_machine = same_rates(q.machine, own) ? 1 : model_s(q, false) / model_s(here, false);
+  const auto above = std::lower_bound(known->begin(), known->end(), q.bytes,
+                                      [](const CollectivePoint& p, double bytes) { return p.bytes < bytes; });
+  if (above != known->end() && above != known->begin()) {
+    const CollectivePoint &from = *std::prev(above), &to = *above;
+    const double share = std::log(q.bytes / from.bytes) / std::log(to.bytes / from.bytes);
+    return other_machine * from.seconds * std::pow(to.seconds / from.seconds, share);
+  }
+  const CollectivePoint& end = above == known->end() ? known->back() : known->front();
+  const CollectiveQuestion at_end{q.kind, end.bytes, q.group, own};
+  return other_machine * end.seconds * model_s(here, false) / model_s(at_end, false);
+}
+
+CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
+  CollectivePrice out{.relative_spread = 0, .evidence = Evidence::derived};
+  if (q.group.ranks <= 1) return out;
+  if (cpu_) return price_by_cpu(*cpu_, q.kind, q.bytes, q.group.ranks);
+  out.algorithm = nccl_all_reduce(q.machine, q.bytes, q.group.ranks, q.group.nodes);
+  out.latency_s = time_s({q.kind, 1, q.group, q.machine}, false);
+  if (q.bytes > 0) {
+    const double transfer_s = time_s(q, false) - out.latency_s;
+    out.efficiency = wire_s(q, out.algorithm) / std::max(transfer_s, least_s(q, out.algorithm));
+  }
+  out.root = Evidence::published;
+  out.lookup = Lookup::fitted;
+  out.relative_spread = of(q).spread[q.bytes < kSmallMessage ? 0 : 1];
+  const bool itself = q.kind != OpKind::broadcast && q.kind != OpKind::send;
+  if (const Curve* known = curve(q)) {
+    const auto nearest = std::min_element(known->begin(), known->end(), [&](const auto& a, const auto& b) {
+      return std::abs(std::log(a.bytes / std::max(1.0, q.bytes))) <
+             std::abs(std::log(b.bytes / std::max(1.0, q.bytes)));
+    });
+    out.lookup = Lookup::exact;
+    out.evidence = nearest->evidence;
+    out.root = nearest->root.value_or(nearest->evidence);
+    out.relative_spread = nearest->relative_spread;
+  } else if (const Own* measured = own(q)) {
+    out.root = measured->points.front().root.value_or(measured->points.front().evidence);
+  } else if (!own_.empty()) {
+    out.relative_spread *= kFromAnotherForm;
+  } else if (!knows_link(q)) {
+    out.relative_spread *= kUnknownLink;
+  } else if (itself) {
+    out.evidence = Evidence::published;
+  }
+  out.relative_spread = std::min(out.relative_spread, kWidest);
+  return out;
+}
+
+double CollectiveEstimator::seconds(const CollectiveQuestion& q, bool python) const {
+  if (q.group.ranks <= 1) return 0;
+  const CollectivePrice alone = price(q);
+  const double host_s = python ? of(q).constants.python_s() : 0;
+  return host_s + alone.latency_s + alone.cpu_s + (cpu_ ? 0 : wire_s(q, alone.algorithm) / alone.efficiency);
+}
+
+std::string CollectiveEstimator::blind_spot(const CollectiveQuestion& q) const {
+  const auto known = published_.find({form_of(q.kind), q.many()});
+  const std::string form = fmt::format("{}, {}", to_string(form_of(q.kind)), q.many() ? "many nodes" : "one node");
+  if (known == published_.end() || known->second->points.size() < kFewestPoints)
+    return fmt::format("fewer than {} measurements of {} on other clusters", kFewestPoints, form);
+  const bool small = q.bytes >= kSmallMessage ||
+                     std::any_of(known->second->points.begin(), known->second->points.end(), [&](const auto& p) {
+                       return p.bytes < kSmallMessage && (!q.many() || p.machine.transport == q.machine.transport);
+                     });
+  if (small) return "";
+  return fmt::format("no other cluster {} measured below 64 MiB: latencies do not carry over",
+                     q.many() ? "over " + q.machine.transport : "of one node");
+}
+
+bool CollectiveEstimator::knows_link(const CollectiveQuestion& q) const {
+  return of(q).constants.knows_link(link_load(q).link);
+}
+
+void CollectiveEstimator::check_fabric(const CollectiveMachine& machine) const {
+  if (machine.fabric.empty() || largest_.count(machine.fabric) > 0) return;
+  std::string allowed;
+  for (const auto& [name, bytes] : largest_) allowed += (allowed.empty() ? "'" : "', '") + name;
+  throw_error(Code::usage,
+              "nic.fabric: found '{}', allowed are fabrics of configs/measurements/collectives.csv: {}'; "
+              "leave it out for what is usual over {}",
+              machine.fabric, allowed, machine.transport);
+}
+
+std::vector<std::string> CollectiveEstimator::basis() const {
+  std::vector<std::string> out;
+  if (own_.empty()) return out;
+  for (const auto& [form, known] : published_) {
+    const auto measured = own_.find(form);
+    if (measured != own_.end()) {
+      const std::vector<CollectivePoint>& points = measured->second->points;
+      const auto [fewest, most] = std::minmax_element(
+          points.begin(), points.end(), [](const auto& a, const auto& b) { return a.group.nodes < b.group.nodes; });
+      out.push_back(
+          fmt::format("Times of {}: {} points of the profile ({}{}), first {}.", words(form.first, form.second),
+                      points.size(), to_string(points.front().evidence),
+                      form.second ? fmt::format(", {} to {} nodes", fewest->group.nodes, most->group.nodes) : "",
+                      points.front().source));
+      continue;
+    }
+    const auto other =
+        std::find_if(own_.begin(), own_.end(), [&](const auto& each) { return each.first.second == form.second; });
+    out.push_back(fmt::format(
+        "Times of {}: none in the profile; published ones{}.", words(form.first, form.second),
+        other == own_.end() ? ""
+                            : fmt::format(", their bandwidth {:.2f} times what is usual, as measured {} reached here",
+                                          other->second->share, words(other->first.first, form.second))));
+  }
+  return out;
+}
+
+CollectivePrice slowed(CollectivePrice price, double factor, const CollectiveQuestion& q) {
+  price.latency_s *= factor;
+  if (q.bytes <= 0) return price;
+  const double wire = wire_s(q, price.algorithm);
+  price.efficiency = wire / std::max(wire / price.efficiency * factor, least_s(q, price.algorithm));
+  return price;
+}
+
+}  // namespace wt

@@ -1,0 +1,167 @@
+#include "sim/cost/collectives/collective_question.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/data_sheet.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/measurements/collective_rows.hpp"
+
+namespace wt {
+namespace {
+
+// Of NVLink's nominal rate, published plateaus on one node: 270 of 450 GB/s with SHARP, 232 of 300 and 370 of 450 in a
+// ring.
+constexpr double kSwitchShare = 0.6, kRingShare = 0.8;
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+/// Whether the NVLink switch adds.
+bool switch_reduces(const CollectiveQuestion& q) {
+  const CollectiveMachine& m = q.machine;
+  const bool may = !m.only || *m.only == AllReduce::nvls || *m.only == AllReduce::nvls_tree;
+  return q.kind == OpKind::all_reduce && m.nvlink && may && m.nvls_ranks > 0 &&
+         q.group.fewest() >= as_double(m.nvls_ranks);
+}
+
+/// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.
+double in_node_s(const CollectiveQuestion& q) {
+  return q.bytes * (switch_reduces(q) ? 1 : bus_share(q.kind, as_double(q.group.ranks))) / q.machine.nvlink_Bps;
+}
+
+/// What a ring of so few GPUs waits for, over one of eight, by NCCL's constants of its low-latency protocol (6.6 us and
+/// 0.6 us a hop, src/graph/tuning.cc 2.30.7). The switch and an exchange wait as long for few as for many.
+double ring_steps(const CollectiveQuestion& q) {
+  if (switch_reduces(q) || q.kind == OpKind::all_to_all) return 1;
+  const double rounds = q.kind == OpKind::all_reduce ? 2 : 1;
+  const auto waits_s = [&](double ranks) { return 6.6e-6 + rounds * (ranks - 1) * 0.6e-6; };
+  return waits_s(as_double(q.group.ranks)) / waits_s(8);
+}
+
+/// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides:
+/// each ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the
+/// most to other nodes.
+double over_nodes_s(const CollectiveQuestion& q) {
+  const double n = as_double(q.group.ranks), fewest = q.group.fewest();
+  const double adapters_Bps = q.machine.nic_Bps * std::min(fewest, as_double(q.machine.nvlink_domain));
+  if (q.kind == OpKind::send) return std::max(q.bytes / std::min(q.machine.nic_Bps, adapters_Bps), in_node_s(q));
+  if (q.kind == OpKind::all_to_all) return q.bytes * (n - fewest) / n * fewest / adapters_Bps;
+  // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
+  if (q.kind == OpKind::all_reduce && q.group.nodes == 2)
+    return std::max(q.bytes / adapters_Bps, in_node_s(q) / (switch_reduces(q) ? kSwitchShare : kRingShare));
+  return std::max(q.bytes * bus_share(q.kind, n) / adapters_Bps, in_node_s(q));
+}
+
+CollectiveMachine of_sheet(const DataSheet& sheet) {
+  CollectiveMachine out;
+  out.nvlink_Bps = sheet.link_Bps;
+  out.nvls_ranks = sheet.nvlink() ? nvls_least_ranks(sheet.generation) : 0;
+  out.generation = sheet.generation;
+  out.nvlink = sheet.nvlink();
+  return out;
+}
+
+}  // namespace
+
+CollectiveMachine machine_of_link(double nvlink_Bps, double nic_Bps) {
+  CollectiveMachine out;
+  out.nvlink_Bps = nvlink_Bps;
+  out.nic_Bps = nic_Bps;
+  out.nvlink = nvlink_Bps > 64e9;
+  out.generation = nvlink_Bps >= 900e9 ? 10 : nvlink_Bps >= 450e9 ? 9 : nvlink_Bps >= 200e9 ? 8 : 7;
+  out.nvls_ranks = out.nvlink ? nvls_least_ranks(out.generation) : 0;
+  return out;
+}
+
+CollectiveMachine machine_of(const ClusterSpec& cluster, std::size_t kind) {
+  const NodeSpec& node = cluster.of_kind(kind);
+  const auto sheet = data_sheet(node.gpu_name);
+  CollectiveMachine out = sheet ? of_sheet(*sheet) : machine_of_link(node.nvswitch_Bps, 0);
+  out.nvlink_Bps = node.nvswitch_Bps;
+  out.nic_Bps = cluster.nic_per_gpu_Bps(node);
+  out.nvlink_domain = cluster.gpus_per_node;
+  out.transport = cluster.transport;
+  out.fabric = cluster.fabric;
+  out.hop_s = cluster.nic_latency_s;
+  return out;
+}
+
+CollectiveMachine machine_of(const std::string& gpu, const Interconnect& interconnect) {
+  const auto sheet = data_sheet(gpu);
+  if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", gpu);
+  CollectiveMachine out = of_sheet(*sheet);
+  out.nic_Bps = interconnect.node_Bps / as_double(interconnect.gpus_per_node);
+  out.nvlink_domain = interconnect.nvlink_domain;
+  out.transport = interconnect.transport;
+  out.fabric = interconnect.fabric;
+  return out;
+}
+
+CollectiveMachine machine_of(const RunRow& run) { return machine_of(run.gpu, run.interconnect); }
+
+RankGroup RankGroup::strided(std::int64_t ranks, std::int64_t stride, std::int64_t per_domain) {
+  const std::int64_t on_node =
+      std::clamp<std::int64_t>(per_domain / std::max<std::int64_t>(1, stride), 1, std::max<std::int64_t>(1, ranks));
+  const std::int64_t nodes = (ranks + on_node - 1) / on_node;
+  return {ranks, nodes, ranks - (nodes - 1) * on_node};
+}
+
+RankGroup RankGroup::even(std::int64_t ranks, std::int64_t nodes) {
+  return {(ranks + nodes - 1) / nodes * nodes, nodes};
+}
+
+double RankGroup::fewest() const {
+  return fewest_on_node > 0 ? as_double(fewest_on_node) : as_double(ranks) / as_double(nodes);
+}
+
+CollectiveForm form_of(OpKind kind) {
+  return kind == OpKind::all_reduce   ? CollectiveForm::reduce
+         : kind == OpKind::all_to_all ? CollectiveForm::exchange
+                                      : CollectiveForm::gather;
+}
+
+std::string to_string(CollectiveForm form) {
+  static const char* const names[] = {"all-reduce", "gather", "exchange"};
+  return names[static_cast<int>(form)];
+}
+
+LinkLoad link_load(const CollectiveQuestion& q) {
+  LinkLoad out;
+  if (!q.many()) {
+    out.link = !q.machine.nvlink
+                   ? "PCIe"
+                   : "NVLink" + std::to_string(q.machine.generation - 5) + (switch_reduces(q) ? " SHARP" : " ring");
+    out.steps = ring_steps(q);
+    out.transfer_s = in_node_s(q);
+    return out;
+  }
+  const double nodes = as_double(q.group.nodes);
+  out.link = transport_family(q.machine.transport);
+  out.steps = q.kind == OpKind::all_reduce ? std::log2(nodes) : q.kind == OpKind::send ? 1 : nodes - 1;
+  // A tree passes every level twice, a ring every node; an exchange sends to all at once.
+  out.hops = q.kind == OpKind::all_reduce ? 2 * out.steps : q.kind == OpKind::all_to_all ? 1 : out.steps;
+  out.transfer_s = over_nodes_s(q);
+  return out;
+}
+
+double pool_bytes(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
+  const double per_node = as_double(ranks) / as_double(nodes);
+  if (kind == OpKind::all_to_all && nodes > 1) return bytes * (as_double(ranks) - per_node) / as_double(ranks);
+  if (kind == OpKind::send) return bytes;
+  return bytes * bus_share(kind, as_double(ranks)) / (nodes > 1 ? per_node : 1.0);
+}
+
+double wire_s(const CollectiveQuestion& q, AllReduce algorithm) {
+  if (q.kind == OpKind::all_reduce)
+    return q.bytes * all_reduce_wire_s(algorithm, q.machine, q.group.ranks, q.group.nodes);
+  return pool_bytes(q.kind, q.bytes, q.group.ranks, q.group.nodes) /
+         (q.many() ? q.machine.nic_Bps : q.machine.nvlink_Bps);
+}
+
+double least_s(const CollectiveQuestion& q, AllReduce algorithm) {
+  if (q.kind == OpKind::all_reduce)
+    return q.bytes * all_reduce_least_s(algorithm, q.machine, q.group.ranks, q.group.nodes);
+  return wire_s(q, algorithm) / (q.many() ? kUsableNic : 1);
+}
+
+}  // namespace wt

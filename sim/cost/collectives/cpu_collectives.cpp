@@ -1,0 +1,43 @@
+#include "sim/cost/collectives/cpu_collectives.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/measurements/collective_rows.hpp"
+
+namespace wt {
+
+CollectivePrice price_by_cpu(const std::vector<CpuCollective>& measured, OpKind kind, double bytes,
+                             std::int64_t ranks) {
+  const auto known = [&](OpKind wanted) {
+    return std::any_of(measured.begin(), measured.end(),
+                       [&](const CpuCollective& each) { return each.kind == wanted; });
+  };
+  // Of a step's collectives none stands for another; a restore's broadcast brings each rank what a gather would.
+  const OpKind source = kind == OpKind::broadcast && !known(kind) ? OpKind::all_gather : kind;
+  const CpuCollective* nearest = nullptr;
+  for (const CpuCollective& each : measured)
+    if (each.kind == source && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks)))
+      nearest = &each;
+  if (!nearest)
+    throw_error(
+        Code::usage,
+        "machine model: found no measurement of {} among ranks that communicate by CPU, allowed are measured ones "
+        "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
+        "with its profile",
+        to_string(kind));
+  const auto as_double = [](std::int64_t value) { return static_cast<double>(value); };
+  const double moved = bytes * bus_share(kind, as_double(ranks)) / bus_share(source, as_double(nearest->ranks));
+  const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);
+  CollectivePrice price;
+  price.latency_s = nearest->latency_s * hops + nearest->latency_s_per_byte * moved;
+  price.cpu_s = nearest->cpu_s * hops + nearest->cpu_s_per_byte * moved;
+  price.relative_spread = nearest->relative_spread;
+  price.root = nearest->evidence;
+  price.evidence =
+      nearest->ranks == ranks && source == kind ? nearest->evidence : std::max(nearest->evidence, Evidence::derived);
+  return price;
+}
+
+}  // namespace wt

@@ -1,0 +1,59 @@
+// The one place where prices are made: plans, simulated steps, what-ifs, comparisons and judges ask here, so that what
+// is validated is what plans.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/profile.hpp"
+#include "configs/spec/stack.hpp"
+#include "sim/cost/stacks/stack_cost.hpp"
+#include "sim/cost/stacks/stack_fit.hpp"
+#include "sim/measurements/published_tables.hpp"
+
+namespace wt {
+
+struct PriceSources {
+  std::vector<std::string> profiles;  ///< measured on this machine: files, or names in configs/profiles
+  std::filesystem::path machine;      ///< a machine model made of some, instead
+  std::string stack;                  ///< of configs/stacks; empty = kDefaultStack
+  bool allow_assumed = false;         ///< price what nobody measured on shared cores by a roofline
+  bool fp8 = false;                   ///< products of the layers in 8 bits
+};
+
+struct Prices {
+  std::shared_ptr<const OpCost> cost;
+  StackSpec stack;  ///< how the program that is priced uses the machine
+  std::string basis;  ///< "torchtitan, published runs", or the names of profiles before it
+  std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was
+  std::vector<Profile> profiles;
+};
+
+/// Of GPUs: measured points first, published ones next, as the stack uses the machine. Of ranks on shared cores: what
+/// was measured there. Throws Error{usage}: neither profile nor machine of shared cores, a profile of another machine
+/// than the cluster's first `ranks` ranks have, unknown names.
+Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std::int64_t ranks);
+
+/// What published prices are made of, read and fitted once a process.
+class PublishedTimes {
+ public:
+  static const PublishedTimes& get();
+  explicit PublishedTimes(const std::filesystem::path& folder);
+
+  const PublishedTables& tables() const { return tables_; }
+  const std::vector<StackSpec>& stacks() const { return stacks_; }
+  const BenchmarkTimes& benchmarks() const { return benchmarks_; }
+  /// Fits when first asked for a model: a second or two.
+  const StackFit& stack_fit() const { return *fit_; }
+
+ private:
+  PublishedTables tables_;
+  std::vector<StackSpec> stacks_;
+  BenchmarkTimes benchmarks_;
+  std::unique_ptr<StackFit> fit_;
+};
+
+}  // namespace wt

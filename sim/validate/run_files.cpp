@@ -1,0 +1,97 @@
+#include "sim/validate/run_files.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "configs/spec/data_sheet.hpp"
+#include "configs/spec/support/atomic_file.hpp"
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/prices.hpp"
+#include "sim/cost/stacks/expert_loads.hpp"
+#include "sim/cost/stacks/step_work.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::int64_t kMostGpus = 16384;
+
+bool site_measured(const ClusterSpec& cluster) {
+  try {
+    PublishedTimes::get().benchmarks().collectives->check_fabric(machine_of(cluster));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<std::string> unsaid_of(const RunRow& row) {
+  std::vector<std::string> out;
+  if (row.rows_sent_once) out.emplace_back("a dispatcher that sends a token once to each place");
+  if (row.exchange_overlapped) out.emplace_back("rows that travel beside another microbatch's computation");
+  if (row.whole_experts && row.tp > 1 && row.ep > 1) out.emplace_back("tensor ranks with experts of their own");
+  return out;
+}
+
+}  // namespace
+
+ClusterSpec cluster_of(const RunRow& row) {
+  const auto sheet = data_sheet(row.gpu);
+  if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", row.gpu);
+  ClusterSpec c;
+  c.name = row.name;
+  c.gpu_name = row.gpu;
+  c.gpus_per_node = std::min(row.gpus, row.interconnect.nvlink_domain);
+  c.nodes = (row.gpus + c.gpus_per_node - 1) / c.gpus_per_node;
+  if (c.gpus_per_node > row.gpus_per_node && row.gpus % c.nodes == 0)
+    c.gpus_per_node = row.gpus / c.nodes;  // racks, filled evenly
+  c.nvswitch_Bps = sheet->link_Bps;
+  c.nodes_per_leaf = c.nodes;
+  c.nic_count = c.gpus_per_node;
+  c.nic_Bps = 1;  // of one node nothing travels over it
+  for (const char* section : {"gpu", "nvswitch", "nic", "leaf"}) c.sources[section] = "published: " + row.source;
+  if (c.nodes == 1) return c;
+  c.nic_Bps = machine_of(row).nic_Bps;
+  c.transport = row.interconnect.transport;
+  c.fabric = row.interconnect.fabric;
+  if (!site_measured(c)) c.fabric.clear();
+  return c;
+}
+
+RunFiles run_files(const RunRow& row, const StackSpec& stack) {
+  if (!row.unusable.empty()) throw_error(Code::usage, "{}", row.unusable);
+  if (row.gpus > kMostGpus) throw_error(Code::usage, "more than {} GPUs: not simulated", kMostGpus);
+  RunFiles out;
+  out.stack = stack;
+  out.cluster = cluster_of(row);
+  RunSpec& run = out.run;
+  run.name = row.name;
+  run.model = row.model;
+  run.layout = layout_of(row);
+  run.layout.pipeline = row.pp, run.layout.virtual_stages = row.vp;
+  run.precision = Precision::bf16;
+  run.fp8 = product_rate(row, *data_sheet(row.gpu)) > 1;
+  run.pure_reduction = row.gradient_bytes < 4;
+  run.seq = row.seq;
+  run.global_batch = row.global_batch;
+  run.steps = 1;
+  run.save = false;
+  check_run(run, "run file");
+  const ExpertLoads loads = expert_loads(row);
+  out.routing = {loads.histogram.empty() ? "balanced" : loads.histogram};
+  out.unsaid = unsaid_of(row);
+  return out;
+}
+
+void write_run_files(const RunFiles& files, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / "run.yaml", run_to_yaml(files.run));
+  write_file_atomically(folder / "cluster.yaml", cluster_to_yaml(files.cluster));
+  std::string command = fmt::format("windtunnel simulate run.yaml --cluster cluster.yaml --stack {}", files.stack.name);
+  for (const std::string& name : files.routing) command += " --routing " + name;
+  for (const std::string& what : files.unsaid) command += "\n# not said: " + what;
+  write_file_atomically(folder / "command.txt", command + "\n");
+}
+
+}  // namespace wt
