@@ -21,13 +21,13 @@ namespace wt {
 /// What a study refers to, read once; sensitivities and what-ifs evaluate it again with other factors.
 struct PlanInputs {
   StudySpec study;
-  std::shared_ptr<const OpCost> prices;  ///< a MachineModel, or a stack's
-  std::vector<LoadScenario> scenarios;   ///< empty = balanced (assumed)
-  FailurePreset failures;
-  std::vector<std::string> profile_names;
-  std::optional<StragglerRates> stragglers;   ///< of the study's preset; empty = none
-  std::optional<FailureClass> silent_errors;  ///< likewise
-  double peak_flops = 0;  ///< fingerprint's peak_bf16_flops or peak_fp32_flops; 0 = unknown, then there is no MFU
+  std::shared_ptr<const OpCost> prices = nullptr;
+  std::string basis = {};                                  ///< Prices::basis
+  std::vector<LoadScenario> scenarios = {};                ///< empty = balanced (assumed)
+  FailurePreset failures = {};
+  std::optional<StragglerRates> stragglers = {};           ///< of the study's preset; empty = none
+  std::optional<FailureClass> silent_errors = {};          ///< likewise
+  double peak_flops = 0;  ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
 };
 /// Throws Error{usage} naming the file or preset.
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);

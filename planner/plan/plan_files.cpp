@@ -6,6 +6,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/plan/plan.hpp"
+#include "sim/cost/kernels/machine_data.hpp"
 #include "reports/render/write.hpp"
 
 namespace wt {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/stacks/stack_fit.hpp"
+#include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
 
