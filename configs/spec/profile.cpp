@@ -6,6 +6,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {
@@ -101,10 +102,7 @@ std::string Measurement::name() const {
 
 double Measurement::median() const {
   if (samples.empty()) throw_error(Code::usage, "{}: found no sample, allowed at least one; measure it again", name());
-  std::vector<double> sorted = samples;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
+  return wt::median(samples);
 }
 
 void Measurement::pool(const Measurement& again) {

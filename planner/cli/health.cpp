@@ -8,13 +8,13 @@
 #include <sstream>
 #include <thread>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/experiments/trainer_process.hpp"

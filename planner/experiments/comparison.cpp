@@ -9,7 +9,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -133,9 +133,9 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
       exposed_s[r].push_back(result.timelines[r].exposed_s);
     }
   }
-  out.predicted_low_s = quantile(low_s, 0.5), out.predicted_high_s = quantile(high_s, 0.5);
+  out.predicted_low_s = median(low_s), out.predicted_high_s = median(high_s);
   for (std::size_t r = 0; r < step_s.size(); ++r)
-    out.predicted.push_back({quantile(step_s[r], 0.5), quantile(exposed_s[r], 0.5),
+    out.predicted.push_back({median(step_s[r]), median(exposed_s[r]),
                              highest_peak(programs, run, *routing, shown.timelines[r].rank, out.measured_steps)});
   out.same_ops = same_op_ids(out.predicted_timelines, out.measured_timelines);
   return out;

@@ -7,6 +7,7 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
 
@@ -94,13 +95,11 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
 }
 
-/// Days at one end of the step's interval: `quantile` of simulated runs with that step time.
-double days_at(const RunScenario& scenario, double step_s, double quantile, std::int64_t runs, std::uint64_t seed) {
+/// Days at one end of the step's interval: quantile `q` of simulated runs with that step time.
+double days_at(const RunScenario& scenario, double step_s, double q, std::int64_t runs, std::uint64_t seed) {
   RunScenario other = scenario;
   other.step_s = step_s;
-  const RunDistribution d = simulate_runs(other, runs, seed);
-  const double last = static_cast<double>(d.wall_s.size() - 1);
-  return d.wall_s[static_cast<std::size_t>(std::llround(quantile * last))] / kDay;
+  return quantile(simulate_runs(other, runs, seed).wall_s, q) / kDay;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/program/build/restore.hpp"

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <set>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/rate.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "reports/build/gate_format.hpp"
 #include "reports/build/profile_parts.hpp"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <type_traits>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/months/events.hpp"
 #include "sim/months/steps_on_simgrid.hpp"
@@ -233,21 +233,17 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
     out.silent_errors += static_cast<double>(one.silent_errors);
   }
   const double runs = static_cast<double>(n);
-  for (double& mean : out.bucket_mean_s) mean /= runs;
+  for (double& seconds : out.bucket_mean_s) seconds /= runs;
   out.failures /= runs;
   out.planned_stops /= runs;
   out.stragglers /= runs;
   out.silent_errors /= runs;
-  std::sort(out.wall_s.begin(), out.wall_s.end());
-  std::sort(goodputs.begin(), goodputs.end());
-  // Nearest rank: the least value that at least this share of the runs does not exceed.
-  const auto rank = [&](double q) { return static_cast<std::size_t>(std::max(0.0, std::ceil(q * runs) - 1)); };
-  out.p50_s = out.wall_s[rank(0.50)];
-  out.p90_s = out.wall_s[rank(0.90)];
-  out.p95_s = out.wall_s[rank(0.95)];
-  out.goodput_p05 = goodputs[rank(0.05)];
-  out.mean_s = std::accumulate(out.wall_s.begin(), out.wall_s.end(), 0.0) / runs;
-  out.goodput = std::accumulate(goodputs.begin(), goodputs.end(), 0.0) / runs;
+  out.p50_s = quantile(out.wall_s, 0.50);
+  out.p90_s = quantile(out.wall_s, 0.90);
+  out.p95_s = quantile(out.wall_s, 0.95);
+  out.goodput_p05 = quantile(goodputs, 0.05);
+  out.mean_s = mean(out.wall_s);
+  out.goodput = mean(goodputs);
   return out;
 }
 

@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 std::vector<double> midranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
