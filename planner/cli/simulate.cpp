@@ -78,8 +78,8 @@ void simulate(const Options& o) {
     step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts,
                                 step.run.model.top_k);
   }
-  ProgramOptions options = program_options(step.run);
-  options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
+  const ProgramOptions options =
+      program_options(step.run.seq, step.run.sequences(), step.run.precision, step.cluster.shared_cores());
   step.programs = build_program_set(step.run.model, step.run.layout, options);
   step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, *model, *routing);
 

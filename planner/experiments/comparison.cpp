@@ -34,12 +34,6 @@ double slowest(const std::vector<RankFigures>& ranks) {
   return out;
 }
 
-double mean_exposed(const std::vector<RankFigures>& ranks) {
-  double sum = 0;
-  for (const RankFigures& rank : ranks) sum += rank.exposed_s;
-  return sum / static_cast<double>(ranks.size());
-}
-
 /// Of the measured steps the first whose routing is recorded.
 std::int64_t first_recorded(const RunSpec& run, std::int64_t measured_steps) {
   return run.steps - std::min(measured_steps, kRecordedSteps) + 1;
@@ -70,6 +64,12 @@ json to_json(const RankFigures& f) {
 
 }  // namespace
 
+double mean_exposed_s(const std::vector<RankFigures>& ranks) {
+  double sum = 0;
+  for (const RankFigures& rank : ranks) sum += rank.exposed_s;
+  return sum / static_cast<double>(ranks.size());
+}
+
 ClusterSpec this_machine(std::int64_t ranks) {
   ClusterSpec cluster = read_cluster("local-2core");
   cluster.name = "this machine";
@@ -85,7 +85,7 @@ double RunComparison::predicted_step_s() const { return slowest(predicted); }
 double RunComparison::measured_step_s() const { return slowest(measured); }
 double RunComparison::step_error() const { return predicted_step_s() / measured_step_s() - 1; }
 double RunComparison::exposed_error() const {
-  return (mean_exposed(predicted) - mean_exposed(measured)) / measured_step_s();
+  return (mean_exposed_s(predicted) - mean_exposed_s(measured)) / measured_step_s();
 }
 double RunComparison::peak_error() const {
   double worst = 0;

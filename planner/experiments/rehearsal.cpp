@@ -6,6 +6,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "planner/experiments/reduced_run.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -99,8 +100,7 @@ std::optional<double> Rehearsal::predicted_s() const {
 }
 
 bool Rehearsal::peak_holds() const {
-  constexpr double kMiB = 1024.0 * 1024.0;
-  return std::abs(replayed_peak_bytes - measured_peak_bytes) <= std::max(0.02 * measured_peak_bytes, 4 * kMiB);
+  return std::abs(replayed_peak_bytes - measured_peak_bytes) <= std::max(0.02 * measured_peak_bytes, 4 * kMiB_bytes);
 }
 
 Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder,

@@ -6,6 +6,7 @@
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "planner/search/scaled_cost.hpp"
@@ -13,8 +14,6 @@
 
 namespace wt {
 namespace {
-
-constexpr double kDay = 86400;
 
 /// The weakest kind of evidence that a citation names ("published: ... assumed: ...").
 Evidence weakest_in(const std::string& source) {
@@ -99,7 +98,7 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
 double days_at(const RunScenario& scenario, double step_s, double q, std::int64_t runs, std::uint64_t seed) {
   RunScenario other = scenario;
   other.step_s = step_s;
-  return quantile(simulate_runs(other, runs, seed).wall_s, q) / kDay;
+  return quantile(simulate_runs(other, runs, seed).wall_s, q) / kDay_s;
 }
 
 }  // namespace
@@ -139,7 +138,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
 }
 
 double RunSchedule::days() const {
-  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay;
+  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay_s;
 }
 
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {

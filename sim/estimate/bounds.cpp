@@ -6,13 +6,12 @@
 #include <map>
 #include <optional>
 
+#include "configs/spec/support/number.hpp"
 #include "sim/estimate/occupation.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
 namespace {
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 /// The rank's expert group stands for the cluster. Uplinks are left out: alone, a ring has a whole leaf's.
 Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "configs/spec/profile.hpp"
 #include "configs/spec/support/atomic_file.hpp"

@@ -172,14 +172,16 @@ class Builder : private StepBuilder {
 
 }  // namespace
 
+ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, Precision precision, bool gloo) {
+  return {.seq = seq,
+          .microbatches = sequences.count,
+          .precision = precision,
+          .transport_scratch = gloo,
+          .last_microbatch = sequences.last};
+}
+
 ProgramOptions program_options(const RunSpec& run) {
-  ProgramOptions options;
-  options.seq = run.seq;
-  options.microbatches = run.microbatches();
-  options.last_microbatch = run.sequences().last;
-  options.precision = run.precision;
-  options.transport_scratch = run.device == DeviceKind::cpu;  // Gloo; NCCL reduces in place
-  return options;
+  return program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
 }
 
 std::int64_t weight_slots(const ModelSpec& model, const Layout& layout) {

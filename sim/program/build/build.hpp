@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "configs/spec/layout.hpp"
+#include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/run.hpp"
 #include "sim/program/program.hpp"
@@ -17,6 +18,8 @@ struct ProgramOptions {
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
 };
 
+/// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.
+ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, Precision precision, bool gloo);
 ProgramOptions program_options(const RunSpec& run);
 
 /// One program per rank class and the class of each rank. Ranks that hold equally many experts share a class; their

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/support/number.hpp"
 #include "sim/program/build/build.hpp"
 #include "sim/program/build/expert_copies.hpp"
 #include "sim/program/build/sizes.hpp"
@@ -13,7 +14,6 @@ namespace wt {
 
 using Nodes = std::vector<Node>;
 
-double as_double(std::int64_t value);
 Amount fixed(double bytes);
 Amount sum(const Amount& a, const Amount& b);
 Amount difference(const Amount& a, const Amount& b);
