@@ -223,7 +223,7 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
               const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
   const ClusterSpec flat = without_uplinks(cluster);
   const Representatives group = neighbours(layout, flat, rank);
-  const auto bound = bind_step(programs, layout, flat, cost, routing, step, group, {});
+  const auto bound = bind_step({programs, layout, flat, cost, routing, step}, group);
   const Traffic traffic(flat, layout, group, {});
   const std::size_t r =
       static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());
