@@ -105,9 +105,9 @@ double Measurement::median() const {
   return wt::median(samples);
 }
 
-void Measurement::pool(const Measurement& again) {
-  const double n = static_cast<double>(samples.size()), k = static_cast<double>(again.samples.size());
-  for (const auto& [key, value] : again.counters) {
+void Measurement::pool(const Measurement& other) {
+  const double n = static_cast<double>(samples.size()), k = static_cast<double>(other.samples.size());
+  for (const auto& [key, value] : other.counters) {
     const auto [counter, is_new] = counters.emplace(key, value);
     if (is_new) continue;
     double& known = counter->second;
@@ -115,9 +115,9 @@ void Measurement::pool(const Measurement& again) {
             : key.starts_with("min_") ? std::min(known, value)
                                       : (n * known + k * value) / (n + k);
   }
-  for (const std::string& reason : again.throttled)
+  for (const std::string& reason : other.throttled)
     if (std::find(throttled.begin(), throttled.end(), reason) == throttled.end()) throttled.push_back(reason);
-  samples.insert(samples.end(), again.samples.begin(), again.samples.end());
+  samples.insert(samples.end(), other.samples.begin(), other.samples.end());
 }
 
 json to_json(const Profile& profile) {

@@ -73,16 +73,16 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
 /// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands
 /// for all.
 SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
-  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> alike;  // first node and number
+  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> nodes_like;  // first node and number
   const std::int64_t nodes = (problem.gpus + problem.cluster.gpus_per_node - 1) / problem.cluster.gpus_per_node;
   for (std::int64_t node = 0; node < nodes; ++node) {
     double compute = 1;
     for (const NodeHealth& entry : problem.cluster.degraded)
       if (entry.node == node) compute = entry.compute;
-    ++alike.try_emplace({problem.cluster.kind_of(node), compute}, node, 0).first->second.second;
+    ++nodes_like.try_emplace({problem.cluster.kind_of(node), compute}, node, 0).first->second.second;
   }
   double factor = 0;
-  for (const auto& [kind_and_health, first_and_count] : alike) {
+  for (const auto& [kind_and_health, first_and_count] : nodes_like) {
     SearchProblem slow = problem;
     slow.cluster.degraded.push_back({.node = first_and_count.first, .compute = node_compute.value});
     factor += static_cast<double>(first_and_count.second) / static_cast<double>(nodes) *

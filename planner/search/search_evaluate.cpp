@@ -49,7 +49,7 @@ std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Lay
 }  // namespace
 
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
-  return Microbatches::cut(problem.global_batch / layout.world(), layout.microbatch);
+  return Microbatches::split(problem.global_batch / layout.world(), layout.microbatch);
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {

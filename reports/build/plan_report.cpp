@@ -31,7 +31,7 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
   s.paragraphs.push_back(plan.placement_note);
   KeyValues chosen{.title = "Chosen"};
-  const Microbatches n = Microbatches::cut(inputs.study.global_batch / inputs.study.gpus, plan.layout.microbatch);
+  const Microbatches n = Microbatches::split(inputs.study.global_batch / inputs.study.gpus, plan.layout.microbatch);
   chosen.entries = {
       {"mesh", fmt::format("replicate {} x shard {} (expert {} inside)", plan.layout.replicate, plan.layout.shard,
                            plan.layout.expert)},
