@@ -10,6 +10,7 @@
 
 #include "bench/gate/statistics.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {
@@ -49,11 +50,7 @@ Profile side(const RecordedRuns& recorded, const std::vector<std::size_t>& runs,
 std::vector<bool> find_quiet(const RecordedRuns& recorded, double spread) {
   std::vector<bool> quiet;
   for (const std::vector<double>& times : recorded.times_s) {
-    const double middle = median(times);
-    std::vector<double> off;
-    off.reserve(times.size());
-    for (double t : times) off.push_back(std::abs(t - middle));
-    quiet.push_back(1.4826 * median(std::move(off)) <= spread * middle);
+    quiet.push_back(median_absolute_deviation(times) <= spread * median(times));
   }
   return quiet;
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {
@@ -134,13 +134,6 @@ std::vector<double> benjamini_hochberg(const std::vector<double>& p) {
     adjusted[order[i]] = smallest;
   }
   return adjusted;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) throw_error(Code::usage, "median: found no values, allowed at least one; measure again");
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
 std::optional<RatioInterval> ratio_interval(std::vector<double> x, std::vector<double> y, double confidence) {

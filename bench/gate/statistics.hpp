@@ -21,9 +21,6 @@ double mann_whitney_u(const std::vector<double>& x, const std::vector<double>& y
 /// below q keeps the expected share of false rejections among all rejections below q.
 std::vector<double> benjamini_hochberg(const std::vector<double>& p);
 
-/// Mean of the middle two for an even count. Throws Error{usage} when empty.
-double median(std::vector<double> values);
-
 struct RatioInterval {
   double estimate, low, high;  ///< of y over x
 };

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <span>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/health/training.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {

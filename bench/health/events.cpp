@@ -29,13 +29,13 @@ void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {
     const XidEvent& last = *events.back();
     const XidAdvice found = advice(last, codes.at(last.pci_bus));
     if (found.action == Remedy::none) continue;
-    const bool again = found.action == Remedy::reset_gpu && events.size() > 1;
+    const bool repeated = found.action == Remedy::reset_gpu && events.size() > 1;
     std::string reason = last.pci_bus.empty() ? "" : last.pci_bus;
     const std::string said = last.text.empty() ? found.meaning : last.text;
     if (!said.empty()) reason += (reason.empty() ? "" : ": ") + said;
     if (events.size() > 1) reason += fmt::format(" ({} times)", events.size());
     out.push_back(event(found.state, node.name, fmt::format("XID {}", last.code), reason,
-                        to_string(again ? Remedy::replace : found.action),
+                        to_string(repeated ? Remedy::replace : found.action),
                         found.state == NodeState::cordon ? (last.text.empty() ? kLikely : kSure) : kPossible));
   }
 }

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/health/events.hpp"
 #include "bench/health/outliers.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/health/outliers.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {

@@ -5,21 +5,17 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
-#include "bench/gate/statistics.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 
 double robust_spread(const std::vector<double>& values) {
   const std::size_t n = values.size();
   if (n < 2) return 0;
-  const double middle = median(values);
-  std::vector<double> distances;
-  distances.reserve(n);
-  for (double value : values) distances.push_back(std::abs(value - middle));
   constexpr std::array<double, 8> kSmall = {1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};  // 2 to 9 values
   const double correction = n < 10 ? kSmall[n - 2] : static_cast<double>(n) / (static_cast<double>(n) - 0.8);
-  return 1.4826 * correction * median(distances);
+  return correction * median_absolute_deviation(values);
 }
 
 std::vector<Deviation> deviations(const std::vector<double>& times, double usual_spread) {

@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/text.hpp"
 
 namespace wt {
 namespace {
@@ -45,17 +44,10 @@ void append(TrainingObservation& out, const TrainingStep& step, const std::strin
 
 TrainingObservation read_training(const std::filesystem::path& run_folder, double now_unix_s) {
   const std::filesystem::path file = run_folder / "metrics.jsonl";
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(text << in.rdbuf())))
-    throw_error(
-        Code::usage,
-        "{}: found no readable file, needs the metrics of a run; name the folder that windtunnel train -o writes",
-        file.string());
+  const std::string all = read_file(file, "the metrics of a run: name the folder that windtunnel train -o writes");
   TrainingObservation out;
   out.now_unix_s = now_unix_s;
   out.ended = std::filesystem::exists(run_folder / "summary.json");
-  const std::string all = text.str();
   std::size_t number = 0;
   // A line that does not end yet is being written.
   for (std::size_t at = 0, end; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <set>
 
+#include "configs/spec/support/statistics.hpp"
+
 namespace wt {
 namespace {
 
@@ -43,11 +45,6 @@ Conditions conditions(const std::vector<const DeviceReading*>& readings) {
     for (const DeviceReading* reading : readings)
       if (reading->*member) found.push_back(*(reading->*member));
     return found;
-  };
-  const auto mean = [](const std::vector<double>& of) {
-    double sum = 0;
-    for (double each : of) sum += each;
-    return sum / static_cast<double>(of.size());
   };
   if (const auto clock = values(&DeviceReading::sm_clock_MHz); !clock.empty()) {
     out.counters["mean_sm_clock_MHz"] = mean(clock);

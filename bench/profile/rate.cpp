@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 
@@ -33,9 +33,8 @@ std::string to_string(const Rate& rate) {
 
 double spread(const Measurement& m) {
   if (!(m.median() > 0)) return 0;
-  std::vector<double> sorted = m.samples;
-  std::sort(sorted.begin(), sorted.end());
-  return 0.5 * (sorted[sorted.size() - 1 - sorted.size() / 10] - sorted[sorted.size() / 10]) / m.median();
+  const auto [least, most] = trimmed_range(m.samples, 0.1);
+  return 0.5 * (most - least) / m.median();
 }
 
 }  // namespace wt

@@ -6,6 +6,7 @@
 #include "bench/suites/item_runner.hpp"
 #include "bench/suites/rank_suite.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
@@ -80,12 +81,10 @@ int products_beside(const RankSuite& suite, Products& products, CollectiveCase& 
     gemm.push_back(take(suite, &products, nullptr).gemm_s);
     alone.push_back(take(suite, nullptr, &collective).collective_s);
   }
-  std::sort(gemm.begin(), gemm.end());
-  std::sort(alone.begin(), alone.end());
   SharedStore& store = suite.communicators.store();
   if (suite.communicators.rank() == 0)
-    store.set(key, std::to_string(
-                       std::max(1, static_cast<int>(kShare * alone[kProbes / 2] / std::max(gemm[kProbes / 2], 1e-6)))));
+    store.set(key,
+              std::to_string(std::max(1, static_cast<int>(kShare * median(alone) / std::max(median(gemm), 1e-6)))));
   return std::stoi(store.get(key));
 }
 

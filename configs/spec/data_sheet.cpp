@@ -6,6 +6,8 @@
 #include <regex>
 #include <string_view>
 
+#include "configs/spec/support/text.hpp"
+
 namespace wt {
 namespace {
 
@@ -66,11 +68,6 @@ const std::array<Known, 40> kSheets = {{
     {{"t4"}, {"T4", 7, 40, 65e12, 0.32e12, 4e6, 16e9}},
     {{"titan rtx"}, {"TITAN RTX", 7, 72, 130.5e12, 0.672e12, 6e6, 16e9}},
 }};
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// Whether a name has the word: not "h200" in "GH200", "h20" in "H200", "40g" in "640GB", "nvl" in "NVLink".
 bool has(const std::string& name, std::string_view word) {

@@ -2,13 +2,12 @@
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
 namespace {
-
-constexpr double kDay = 86400;
 
 Provenance read_provenance(YamlMap& map) {
   const std::string kind = map.choice("evidence", {"measured", "published", "derived", "assumed"});
@@ -95,7 +94,7 @@ SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureC
   if (nodes < 1) throw_error(Code::usage, "failure preset {}: found {} nodes, needs at least 1", preset.name, nodes);
   SourcedNumber out;
   if (rate <= 0) return {0, {Evidence::published, preset.title + ": none reported"}};
-  out.value = 1000 * kDay / (static_cast<double>(nodes) * rate);
+  out.value = 1000 * kDay_s / (static_cast<double>(nodes) * rate);
   out.evidence = {Evidence::derived, fmt::format("1 / ({} nodes x {:.3g} per 1000 node-days); {} ({}): {}", nodes, rate,
                                                  preset.title, to_string(classes[0].per_1000_node_days.evidence.kind),
                                                  classes[0].per_1000_node_days.evidence.source)};
@@ -116,7 +115,7 @@ SourcedNumber FailurePreset::planned_mtbs_s(std::int64_t nodes) const {
 
 double FailureClass::job_mean_s(std::int64_t nodes) const {
   const double rate = per_1000_node_days.value;
-  return rate > 0 ? 1000 * kDay / (static_cast<double>(nodes) * rate) : 0;
+  return rate > 0 ? 1000 * kDay_s / (static_cast<double>(nodes) * rate) : 0;
 }
 
 std::optional<StragglerRates> read_stragglers(const std::string& name_or_file) {

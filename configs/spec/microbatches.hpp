@@ -1,4 +1,4 @@
-// How a rank's share of a batch is cut: into microbatches of one size, the last of which has what is left. In
+// How a rank's share of a batch is split into microbatches of one size, the last of which has what is left. In
 // sequences, or in tokens.
 #pragma once
 #include <algorithm>
@@ -14,7 +14,7 @@ struct Microbatches {
   Microbatches(std::int64_t count, std::int64_t each, std::int64_t last) : count(count), each(each), last(last) {}
   /// Any number of one size.
   Microbatches(std::int64_t size) : each(size), last(size) {}
-  static Microbatches cut(std::int64_t batch, std::int64_t size) {
+  static Microbatches split(std::int64_t batch, std::int64_t size) {
     const std::int64_t count = (batch + size - 1) / size;
     return {count, size, batch - (count - 1) * size};
   }

@@ -6,6 +6,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {
@@ -101,15 +102,12 @@ std::string Measurement::name() const {
 
 double Measurement::median() const {
   if (samples.empty()) throw_error(Code::usage, "{}: found no sample, allowed at least one; measure it again", name());
-  std::vector<double> sorted = samples;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]);
+  return wt::median(samples);
 }
 
-void Measurement::pool(const Measurement& again) {
-  const double n = static_cast<double>(samples.size()), k = static_cast<double>(again.samples.size());
-  for (const auto& [key, value] : again.counters) {
+void Measurement::pool(const Measurement& other) {
+  const double n = static_cast<double>(samples.size()), k = static_cast<double>(other.samples.size());
+  for (const auto& [key, value] : other.counters) {
     const auto [counter, is_new] = counters.emplace(key, value);
     if (is_new) continue;
     double& known = counter->second;
@@ -117,9 +115,9 @@ void Measurement::pool(const Measurement& again) {
             : key.starts_with("min_") ? std::min(known, value)
                                       : (n * known + k * value) / (n + k);
   }
-  for (const std::string& reason : again.throttled)
+  for (const std::string& reason : other.throttled)
     if (std::find(throttled.begin(), throttled.end(), reason) == throttled.end()) throttled.push_back(reason);
-  samples.insert(samples.end(), again.samples.begin(), again.samples.end());
+  samples.insert(samples.end(), other.samples.begin(), other.samples.end());
 }
 
 json to_json(const Profile& profile) {

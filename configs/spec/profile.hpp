@@ -39,7 +39,7 @@ struct Measurement {
   double median() const;
   /// Takes over the samples of the same thing measured again, and what slowed the device meanwhile. Counters become
   /// means over the samples, those named max_ or min_ the largest or least.
-  void pool(const Measurement& again);
+  void pool(const Measurement& other);
 };
 
 /// A benchmark that was to be measured and failed: it keeps its row.

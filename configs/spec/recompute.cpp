@@ -194,17 +194,17 @@ void Recompute::check(std::int64_t layers, const std::string& where) const {
                     where, to_string(rule.module), to_string(blocks), layers, layers - 1);
   bool inputs = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    const LayerRecompute again = of(layer, layers);
-    if (again.attention && again.core)
+    const LayerRecompute recompute = of(layer, layers);
+    if (recompute.attention && recompute.core)
       throw_error(Code::usage,
                   "{}: recompute: the attention of block {} is to be recomputed as a whole and its core; take it out "
                   "of one of them",
                   where, layer);
-    if (again.block && (again.attention || again.experts || again.norm || again.core))
+    if (recompute.block && (recompute.attention || recompute.experts || recompute.norm || recompute.core))
       throw_error(Code::usage,
                   "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them",
                   where, layer);
-    inputs = inputs || again.attention_again();
+    inputs = inputs || recompute.recomputes_attention();
   }
   if (compression != Compression::none && !inputs)
     throw_error(
@@ -222,9 +222,9 @@ std::string to_string(const Recompute& recompute) {
   return recompute.compression == Compression::none ? out : out + "/" + to_string(recompute.compression);
 }
 
-std::int64_t mask_of(const LayerRecompute& again) {
-  return (again.block ? 1 : 0) + (again.attention ? 2 : 0) + (again.experts ? 4 : 0) + (again.norm ? 8 : 0) +
-         (again.core ? 16 : 0);
+std::int64_t mask_of(const LayerRecompute& recompute) {
+  return (recompute.block ? 1 : 0) + (recompute.attention ? 2 : 0) + (recompute.experts ? 4 : 0) +
+         (recompute.norm ? 8 : 0) + (recompute.core ? 16 : 0);
 }
 
 Recompute recompute_of_mask(std::int64_t mask) {

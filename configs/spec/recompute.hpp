@@ -27,8 +27,8 @@ std::string to_string(Module module);
 /// What one layer computes again. `block` stands alone; the others combine.
 struct LayerRecompute {
   bool block = false, attention = false, experts = false, norm = false, core = false;
-  bool attention_again() const { return block || attention; }
-  bool experts_again() const { return block || experts; }
+  bool recomputes_attention() const { return block || attention; }
+  bool recomputes_experts() const { return block || experts; }
   friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;
 };
 

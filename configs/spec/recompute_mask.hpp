@@ -4,7 +4,7 @@
 
 namespace wt {
 
-std::int64_t mask_of(const LayerRecompute& again);
+std::int64_t mask_of(const LayerRecompute& recompute);
 /// The plan that has these modules in every layer.
 Recompute recompute_of_mask(std::int64_t mask);
 

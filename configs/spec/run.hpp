@@ -48,7 +48,7 @@ struct RunSpec {
   RehearsalSpec rehearsal;      ///< only read by windtunnel train --rehearse
 
   /// Sequences of a rank in the microbatches of a step.
-  Microbatches sequences() const { return Microbatches::cut(global_batch / layout.data_ranks(), layout.microbatch); }
+  Microbatches sequences() const { return Microbatches::split(global_batch / layout.data_ranks(), layout.microbatch); }
   /// Microbatches a rank runs each step; the last one may be smaller.
   std::int64_t microbatches() const { return sequences().count; }
   /// Tokens of one rank in them: pieces of sequences under context parallelism.

@@ -1,12 +1,12 @@
 #include "configs/spec/stack.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -75,15 +75,6 @@ std::vector<StackSpec> read_stacks() {
   std::sort(stacks.begin(), stacks.end(), [](const StackSpec& a, const StackSpec& b) { return a.name < b.name; });
   return stacks;
 }
-
-namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-}  // namespace
 
 StackSpec stack_of(const std::string& framework, const std::vector<StackSpec>& stacks) {
   const StackSpec* best = nullptr;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
 #include "configs/spec/support/yaml.hpp"
 
 namespace wt {
@@ -206,10 +206,7 @@ StudySpec study_from_text(const std::string& text, const std::string& origin) {
 
 StudySpec read_study(const std::string& name_or_file) {
   const std::filesystem::path file = find_config("studies", name_or_file);
-  std::ifstream in(file);
-  std::stringstream bytes;
-  if (!(bytes << in.rdbuf())) throw_error(Code::usage, "{}: cannot be read; needs a study file", file.string());
-  return study_from_text(bytes.str(), file.string());
+  return study_from_text(read_file(file, "a study file"), file.string());
 }
 
 std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,

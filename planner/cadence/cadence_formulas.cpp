@@ -1,5 +1,6 @@
 #include "planner/cadence/cadence_formulas.hpp"
 
+#include <boost/math/distributions/poisson.hpp>
 #include <boost/math/special_functions/lambert_w.hpp>
 #include <cmath>
 
@@ -74,15 +75,10 @@ std::int64_t spares_needed(std::int64_t nodes, double failures_per_node_s, doubl
   const double mean = static_cast<double>(nodes) * failures_per_node_s * repair_s;
   if (!(mean >= 0 && std::isfinite(mean)))
     throw_error(Code::usage, "spares: found {} nodes in repair on average, needs a finite number >= 0", mean);
-  double cumulative = 0;
-  std::int64_t spares = 0;
-  // Terms in logarithms: e^-mean alone underflows past 745 nodes in repair.
-  for (;; ++spares) {
-    const double k = static_cast<double>(spares);
-    cumulative += mean == 0 ? 1.0 : std::exp(k * std::log(mean) - mean - std::lgamma(k + 1));
-    if (cumulative >= confidence) return spares;
-    if (k > mean + 100 * std::sqrt(mean + 1)) return spares;  // rounding holds the sum just below a confidence near 1
-  }
+  if (mean == 0) return 0;
+  namespace math = boost::math;
+  using WholeUp = math::policies::policy<math::policies::discrete_quantile<math::policies::integer_round_up>>;
+  return static_cast<std::int64_t>(math::quantile(math::poisson_distribution<double, WholeUp>(mean), confidence));
 }
 
 std::function<double(double)> weibull_survival(double mean, double shape) {

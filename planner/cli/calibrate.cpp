@@ -6,6 +6,7 @@
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "reports/build/cells.hpp"
 #include "sim/cost/fit/calibrate.hpp"
 
 namespace wt {
@@ -17,11 +18,8 @@ struct Options {
   bool allow_assumed = false, json = false;
 };
 
-/// A share as percent; what was not determined (negative) stays empty.
-Cell percent(double share, bool is_signed = false) {
-  if (share < 0 && !is_signed) return {"-"};
-  return {share * 100, is_signed ? fmt::format("{:+.1f}", share * 100) : fmt::format("{:.1f}", share * 100)};
-}
+/// Negative: was not determined.
+Cell error_cell(double share) { return share < 0 ? Cell("-") : percent(share); }
 
 Table residual_table(const CalibrationResult& result) {
   Table table{.title = "Predicted against measured, by class"};
@@ -37,11 +35,11 @@ Table residual_table(const CalibrationResult& result) {
     table.rows.push_back({r.name,
                           r.how,
                           {static_cast<double>(r.points), fmt::format("{}", r.points)},
-                          percent(r.median_error),
-                          percent(r.p90_error),
-                          percent(r.bias, true),
-                          percent(r.held_out_median),
-                          percent(r.held_out_p90)});
+                          error_cell(r.median_error),
+                          error_cell(r.p90_error),
+                          signed_percent(r.bias),
+                          error_cell(r.held_out_median),
+                          error_cell(r.held_out_p90)});
   table.note =
       "Held out: predicted from the other shapes or points only; '-' where too few are there to leave one out.";
   return table;

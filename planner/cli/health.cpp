@@ -2,19 +2,19 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/scratch_folder.hpp"
+#include "configs/spec/support/statistics.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/experiments/trainer_process.hpp"
@@ -38,12 +38,9 @@ std::string read_text(const std::string& flag, const std::string& file) {
     text << std::cin.rdbuf();
     return text.str();
   }
-  std::ifstream in(file, std::ios::binary);
-  if (std::filesystem::is_directory(file) || !in)
-    throw_error(Code::usage, "{} {}: found no readable file, needs one, or '-' for standard input{}", flag, file,
-                file.starts_with("http") ? "; pipe it: curl -s " + file + " | windtunnel health --dcgm -" : "");
-  text << in.rdbuf();
-  return text.str();
+  return read_file(
+      file, "for " + flag + " a file, or '-' for standard input" +
+                (file.starts_with("http") ? "; pipe it: curl -s " + file + " | windtunnel health --dcgm -" : ""));
 }
 
 /// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong name costs

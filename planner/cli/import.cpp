@@ -2,9 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "bench/profile/google_benchmark.hpp"
 #include "bench/profile/kineto.hpp"
@@ -15,8 +13,10 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "reports/build/cells.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
 
 namespace wt {
@@ -29,20 +29,7 @@ struct Options {
 
 constexpr std::size_t kMostUnknown = 40;  // the rest of a long tail says nothing
 
-std::string read_text(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf()))
-    throw_error(
-        Code::usage,
-        "{}: found no readable text, needs the output of nccl-tests, nvbench's JSON or a trace of PyTorch's profiler",
-        file);
-  return text.str();
-}
-
 Cell number(double value, const std::string& text) { return {value, text}; }
-Cell count(std::size_t n) { return number(static_cast<double>(n), std::to_string(n)); }
-Cell percent(double share) { return number(share * 100, fmt::format("{:.1f}", share * 100)); }
 
 Report collectives(const Profile& profile) {
   Report report;
@@ -59,7 +46,7 @@ Report collectives(const Profile& profile) {
                           {"algorithm bandwidth", "GB/s", Align::right}}};
   for (const Measurement& m : profile.measurements) {
     const double Bps = static_cast<double>(m.shape.at("bytes")) / m.median();
-    table.rows.push_back({count(static_cast<std::size_t>(m.shape.at("bytes"))), count(m.samples.size()),
+    table.rows.push_back({whole(static_cast<std::size_t>(m.shape.at("bytes"))), whole(m.samples.size()),
                           number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)),
                           number(Bps / 1e9, fmt::format("{:.4g}", Bps / 1e9))});
   }
@@ -96,7 +83,7 @@ Report kernels(const KinetoTrace& trace) {
     const KernelClass kind = static_cast<KernelClass>(k);
     shares[to_string(kind)] = trace.share(kind);
     if (calls[k] > 0)
-      classes.rows.push_back({to_string(kind), count(calls[k]),
+      classes.rows.push_back({to_string(kind), whole(calls[k]),
                               number(trace.class_s[k] * 1e3, fmt::format("{:.4g}", trace.class_s[k] * 1e3)),
                               percent(trace.share(kind))});
   }
@@ -129,7 +116,7 @@ Report benchmarks(const NvbenchResult& result) {
           {"benchmark"}, {"samples", "", Align::right}, {"median", "us", Align::right}, {"spread", "%", Align::right}}};
   std::size_t means = 0;
   for (const Measurement& m : all) {
-    table.rows.push_back({m.name(), count(m.samples.size()),
+    table.rows.push_back({m.name(), whole(m.samples.size()),
                           number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)), percent(spread(m))});
     means += m.samples.size() == 1 ? 1 : 0;
   }
@@ -164,7 +151,8 @@ void add_cluster(Profile& profile, const std::string& name) {
 }
 
 void import_file(const Options& o) {
-  const std::string text = read_text(o.file);
+  const std::string text =
+      read_file(o.file, "the output of nccl-tests, nvbench's JSON or a trace of PyTorch's profiler");
   Profile profile;
   Report report;
   if (is_nccl_tests(text)) {

@@ -1,4 +1,6 @@
 // windtunnel profile show|diff|merge: what a profile says, two side by side, several made one.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -20,12 +22,6 @@ struct Options {
   std::string file, kernel, output;
   bool json = false;
 };
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
 
 void show(const Options& o) {
   Report report = profile_report(read_gate_input({find_config("profiles", o.file)}), o.kernel);
@@ -63,7 +59,7 @@ void merge_files(const Options& o) {
     report.answer_range = fmt::format("{} of them on a throttled device", slowed), report.status = Status::bad;
   report.payload = {
       {"output", o.output}, {"measurements", all.measurements.size()}, {"samples", samples}, {"throttled", slowed}};
-  report.provenance = provenance({{"profiles", joined(o.files)}});
+  report.provenance = provenance({{"profiles", fmt::format("{}", fmt::join(o.files, ", "))}});
   put_report(report, o.json);
 }
 

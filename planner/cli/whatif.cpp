@@ -1,12 +1,11 @@
 // windtunnel whatif: a study planned again with other values of its keys.
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/whatif/whatif.hpp"
 #include "reports/render/progress.hpp"
@@ -23,16 +22,13 @@ struct Options {
 
 void what_if_command(const Options& o) {
   const std::filesystem::path file = find_config("studies", o.study);
-  std::ifstream in(file);
-  std::stringstream text;
-  if (!(text << in.rdbuf())) throw_error(Code::usage, "{}: cannot be read; needs a study file", file.string());
   std::vector<KeyValuesOf> settings, sweeps;
   for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
   Progress bar("planning");
-  const WhatIf result =
-      what_if(text.str(), file.string() + " with --set and --sweep", settings, sweeps, o.allow_assumed,
-              [&](std::int64_t done, std::int64_t total) { bar.update(done, fmt::format("of {}", total)); });
+  const WhatIf result = what_if(
+      read_file(file, "a study file"), file.string() + " with --set and --sweep", settings, sweeps, o.allow_assumed,
+      [&](std::int64_t done, std::int64_t total) { bar.update(done, fmt::format("of {}", total)); });
   bar.finish();
   if (o.json)
     fmt::print("{}\n", what_if_json(result).dump(1));

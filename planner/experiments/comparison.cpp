@@ -9,7 +9,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -32,12 +32,6 @@ double slowest(const std::vector<RankFigures>& ranks) {
   double out = 0;
   for (const RankFigures& rank : ranks) out = std::max(out, rank.step_s);
   return out;
-}
-
-double mean_exposed(const std::vector<RankFigures>& ranks) {
-  double sum = 0;
-  for (const RankFigures& rank : ranks) sum += rank.exposed_s;
-  return sum / static_cast<double>(ranks.size());
 }
 
 /// Of the measured steps the first whose routing is recorded.
@@ -70,6 +64,12 @@ json to_json(const RankFigures& f) {
 
 }  // namespace
 
+double mean_exposed_s(const std::vector<RankFigures>& ranks) {
+  double sum = 0;
+  for (const RankFigures& rank : ranks) sum += rank.exposed_s;
+  return sum / static_cast<double>(ranks.size());
+}
+
 ClusterSpec this_machine(std::int64_t ranks) {
   ClusterSpec cluster = read_cluster("local-2core");
   cluster.name = "this machine";
@@ -85,7 +85,7 @@ double RunComparison::predicted_step_s() const { return slowest(predicted); }
 double RunComparison::measured_step_s() const { return slowest(measured); }
 double RunComparison::step_error() const { return predicted_step_s() / measured_step_s() - 1; }
 double RunComparison::exposed_error() const {
-  return (mean_exposed(predicted) - mean_exposed(measured)) / measured_step_s();
+  return (mean_exposed_s(predicted) - mean_exposed_s(measured)) / measured_step_s();
 }
 double RunComparison::peak_error() const {
   double worst = 0;
@@ -133,9 +133,9 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
       exposed_s[r].push_back(result.timelines[r].exposed_s);
     }
   }
-  out.predicted_low_s = quantile(low_s, 0.5), out.predicted_high_s = quantile(high_s, 0.5);
+  out.predicted_low_s = median(low_s), out.predicted_high_s = median(high_s);
   for (std::size_t r = 0; r < step_s.size(); ++r)
-    out.predicted.push_back({quantile(step_s[r], 0.5), quantile(exposed_s[r], 0.5),
+    out.predicted.push_back({median(step_s[r]), median(exposed_s[r]),
                              highest_peak(programs, run, *routing, shown.timelines[r].rank, out.measured_steps)});
   out.same_ops = same_op_ids(out.predicted_timelines, out.measured_timelines);
   return out;

@@ -19,6 +19,7 @@ ClusterSpec this_machine(std::int64_t ranks);
 struct RankFigures {
   double step_s = 0, exposed_s = 0, peak_bytes = 0;
 };
+double mean_exposed_s(const std::vector<RankFigures>& ranks);
 
 struct RunComparison {
   std::string name;

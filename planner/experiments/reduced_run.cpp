@@ -64,7 +64,7 @@ Need need_of(const RunSpec& run, const RoutingOfRun& routing) {
 }
 
 /// Nothing is recomputed in some layers only: the first ones stand for the rest.
-bool alike(const RunSpec& plan) {
+bool recomputes_evenly(const RunSpec& plan) {
   for (std::int64_t layer = 1; layer < plan.model.layers; ++layer)
     if (mask_of(plan.layout.recompute.of(layer, plan.model.layers)) !=
         mask_of(plan.layout.recompute.of(0, plan.model.layers)))
@@ -184,8 +184,9 @@ RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const Rehe
   if (need.within(limits)) return run;
 
   const std::int64_t few_layers = asked.layers > 0 ? asked.layers
-                                  : alike(plan)    ? std::min(plan.model.layers, plan.model.dense_layers + kLayers)
-                                                   : plan.model.layers;
+                                  : recomputes_evenly(plan)
+                                      ? std::min(plan.model.layers, plan.model.dense_layers + kLayers)
+                                      : plan.model.layers;
   const std::int64_t few_microbatches = std::min(plan.microbatches(), kMicrobatches);
   const std::int64_t shortest = asked.seq > 0 ? asked.seq : std::min(plan.seq, kShortestSeq);
   const std::int64_t last_divisor = asked.width_divisor > 0 ? asked.width_divisor : kSmallestWidth;

@@ -6,8 +6,9 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "planner/experiments/reduced_run.hpp"
-#include "sim/cost/fit/fit.hpp"
 #include "sim/program/timeline_json.hpp"
 
 namespace wt {
@@ -99,8 +100,7 @@ std::optional<double> Rehearsal::predicted_s() const {
 }
 
 bool Rehearsal::peak_holds() const {
-  constexpr double kMiB = 1024.0 * 1024.0;
-  return std::abs(replayed_peak_bytes - measured_peak_bytes) <= std::max(0.02 * measured_peak_bytes, 4 * kMiB);
+  return std::abs(replayed_peak_bytes - measured_peak_bytes) <= std::max(0.02 * measured_peak_bytes, 4 * kMiB_bytes);
 }
 
 Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const std::filesystem::path& folder,
@@ -151,7 +151,7 @@ Rehearsal read_rehearsal_result(const RunSpec& plan, const RunSpec& run, const s
   const auto planned_counts = counts_of(planned);
   for (const auto& [key, count] : counts_of(program)) {
     RehearsedOp op{key, planned_counts.contains(key) ? planned_counts.at(key) : 0, count, 0, {}};
-    op.measured_s = quantile(measured.at(key), 0.5) / static_cast<double>(count);
+    op.measured_s = median(measured.at(key)) / static_cast<double>(count);
     if (prices) (op.predicted = predicted.at(key)).value() *= 1.0 / static_cast<double>(count);
     out.ops.push_back(op);
   }

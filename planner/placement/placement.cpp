@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "planner/placement/placement_search.hpp"
 
 namespace wt {
@@ -177,7 +178,7 @@ PlacementStudy study_placements(const std::vector<LoadScenario>& scenarios, std:
   const auto unseen = [](PlacementCandidate& c, const std::vector<double>& loads) {
     if (loads.empty()) return;
     c.unseen_worst = *std::max_element(loads.begin(), loads.end());
-    c.unseen_mean = std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(loads.size());
+    c.unseen_mean = mean(loads);
   };
 
   PlacementCandidate& identity = add("identity", {});

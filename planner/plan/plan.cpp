@@ -6,14 +6,14 @@
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
 
 namespace wt {
 namespace {
-
-constexpr double kDay = 86400;
 
 /// The weakest kind of evidence that a citation names ("published: ... assumed: ...").
 Evidence weakest_in(const std::string& source) {
@@ -73,16 +73,16 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
 /// The step with one slow node over the step without, in the mean over nodes: of each kind and health the first stands
 /// for all.
 SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
-  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> alike;  // first node and number
+  std::map<std::pair<std::size_t, double>, std::pair<std::int64_t, std::int64_t>> nodes_like;  // first node and number
   const std::int64_t nodes = (problem.gpus + problem.cluster.gpus_per_node - 1) / problem.cluster.gpus_per_node;
   for (std::int64_t node = 0; node < nodes; ++node) {
     double compute = 1;
     for (const NodeHealth& entry : problem.cluster.degraded)
       if (entry.node == node) compute = entry.compute;
-    ++alike.try_emplace({problem.cluster.kind_of(node), compute}, node, 0).first->second.second;
+    ++nodes_like.try_emplace({problem.cluster.kind_of(node), compute}, node, 0).first->second.second;
   }
   double factor = 0;
-  for (const auto& [kind_and_health, first_and_count] : alike) {
+  for (const auto& [kind_and_health, first_and_count] : nodes_like) {
     SearchProblem slow = problem;
     slow.cluster.degraded.push_back({.node = first_and_count.first, .compute = node_compute.value});
     factor += static_cast<double>(first_and_count.second) / static_cast<double>(nodes) *
@@ -94,13 +94,11 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
 }
 
-/// Days at one end of the step's interval: `quantile` of simulated runs with that step time.
-double days_at(const RunScenario& scenario, double step_s, double quantile, std::int64_t runs, std::uint64_t seed) {
+/// Days at one end of the step's interval: quantile `q` of simulated runs with that step time.
+double days_at(const RunScenario& scenario, double step_s, double q, std::int64_t runs, std::uint64_t seed) {
   RunScenario other = scenario;
   other.step_s = step_s;
-  const RunDistribution d = simulate_runs(other, runs, seed);
-  const double last = static_cast<double>(d.wall_s.size() - 1);
-  return d.wall_s[static_cast<std::size_t>(std::llround(quantile * last))] / kDay;
+  return quantile(simulate_runs(other, runs, seed).wall_s, q) / kDay_s;
 }
 
 }  // namespace
@@ -140,7 +138,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
 }
 
 double RunSchedule::days() const {
-  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay;
+  return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay_s;
 }
 
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {

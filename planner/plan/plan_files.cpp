@@ -79,6 +79,121 @@ json candidates_json(const std::vector<Candidate>& candidates) {
   return out;
 }
 
+json study_json(const StudySpec& s) {
+  return {{"name", s.name},
+          {"model", s.model.name},
+          {"cluster", s.cluster.name},
+          {"gpus", s.gpus},
+          {"tokens", s.tokens},
+          {"max_seq_len", s.seq},
+          {"global_train_batch_size", s.global_batch},
+          {"profiles", s.profiles},
+          {"stack", s.stack.empty() ? json() : json(s.stack)},
+          {"routing", s.routing},
+          {"failures", s.failures},
+          {"seed", s.seed}};
+}
+
+json mfu_json(const PlanInputs& inputs) {
+  return {{"flops_per_token", inputs.study.model.flops_per_token(inputs.study.seq)},
+          {"peak_flops", inputs.peak_flops},
+          {"what",
+           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
+           "half, no recompute; over the GPU's dense peak"}};
+}
+
+json cadence_json(const RunSchedule& schedule) {
+  return {{"interval_steps", schedule.cadence.interval_steps}, {"interval_s", sourced(schedule.cadence.interval_s)},
+          {"goodput", sourced(schedule.cadence.goodput)},      {"blocking_s", sourced(schedule.input.blocking_s)},
+          {"persist_s", sourced(schedule.input.persist_s)},    {"reload_s", sourced(schedule.input.recovery.reload_s)},
+          {"mtbf_s", sourced(schedule.input.mtbf_s)},          {"spares", sourced(schedule.cadence.spares)},
+          {"persist_bound", schedule.cadence.persist_bound}};
+}
+
+/// What the study has beside failures, each with how often it met a run.
+json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, const RunDistribution& runs) {
+  const StudySpec& s = inputs.study;
+  json out = json::object();
+  if (const auto& slow = input.stragglers)
+    out["stragglers"] = {{"preset", s.stragglers},
+                         {"per_1000_node_days", sourced(slow->onset.per_1000_node_days)},
+                         {"step_factor", sourced(slow->step_factor)},
+                         {"duration_s", sourced(slow->duration_s)},
+                         {"exchanged", slow->exchanged},
+                         {"a_run", runs.stragglers}};
+  if (s.maintenance.every_s > 0)
+    out["maintenance"] = {
+        {"every_s", s.maintenance.every_s}, {"duration_s", s.maintenance.duration_s}, {"a_run", runs.planned_stops}};
+  if (const LocalCheckpoints& local = input.local; local.interval_steps > 0)
+    out["local_checkpoints"] = {{"interval_steps", local.interval_steps},
+                                {"blocking_s", local.blocking_s},
+                                {"reload_s", local.reload_s},
+                                {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
+  else if (s.checkpoint.local_every_s > 0)  // not shorter than the interval between saves
+    out["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
+  if (inputs.silent_errors)
+    out["silent_errors"] = {{"preset", s.silent_errors.rate},
+                            {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)},
+                            {"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})},
+                            {"a_run", runs.silent_errors}};
+  if (const ReplicaTolerance& t = input.tolerance; t.replicas > 0)
+    out["replica_loss"] = {{"replicas", t.replicas},
+                           {"recover_s", sourced({t.recover_s, s.replica_loss.evidence})},
+                           {"stall_s", sourced({t.stall_s, s.replica_loss.evidence})},
+                           {"a_run", runs.failures}};
+  return out;
+}
+
+json finish_json(const PlanInputs& inputs, const Plan& plan) {
+  const RunDistribution& runs = plan.runs.chosen;
+  json buckets = json::object();
+  for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
+  return {{"steps", plan.schedule.steps},
+          {"runs", runs.runs},
+          {"finished", runs.finished},
+          {"p50_s", runs.p50_s},
+          {"p90_s", runs.p90_s},
+          {"p95_s", runs.p95_s},
+          {"mean_s", runs.mean_s},
+          {"goodput", runs.goodput},
+          {"failures", runs.failures},
+          {"buckets_s", buckets},
+          {"disturbances", disturbances_json(inputs, plan.schedule.input, runs)},
+          {"days_low", plan.days_low},
+          {"days_high", plan.days_high}};
+}
+
+json presets_json(const std::vector<PresetRow>& presets) {
+  json out = json::array();
+  for (const PresetRow& row : presets)
+    out.push_back({{"name", row.name},
+                   {"mtbf_s", row.mtbf_s},
+                   {"interval_s", row.interval_s},
+                   {"goodput", row.goodput},
+                   {"days", row.days}});
+  return out;
+}
+
+json certificate_json(const Certificate& c) {
+  return {{"bound_s", c.bound_s},
+          {"incumbent_s", c.incumbent_s},
+          {"gap", c.gap},
+          {"proved", c.proved},
+          {"ties_complete", c.ties_complete},
+          {"enumerated", c.enumerated},
+          {"infeasible", c.infeasible},
+          {"bounded", c.bounded},
+          {"simulated", c.simulated},
+          {"violations", c.violations}};
+}
+
+json sources_json(const PlanInputs& inputs, const Plan& plan) {
+  json out = json::array();
+  for (const PricedClass& e : priced_classes(inputs, plan))
+    out.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
+  return out;
+}
+
 /// Lines of '#' no wider than 120 columns.
 std::string comment(const std::string& text) {
   std::string out, line = "#";
@@ -133,123 +248,30 @@ std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
 }
 
 json plan_json(const PlanInputs& inputs, const Plan& plan) {
-  const StudySpec& s = inputs.study;
-  const Certificate& c = plan.search.certificate;
-  const CadencePlan& cadence = plan.schedule.cadence;
-  const RunDistribution& runs = plan.runs.chosen;
-  json presets = json::array(), buckets = json::object();
-  for (const PresetRow& row : plan.presets)
-    presets.push_back({{"name", row.name},
-                       {"mtbf_s", row.mtbf_s},
-                       {"interval_s", row.interval_s},
-                       {"goodput", row.goodput},
-                       {"days", row.days}});
-  for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
-  json disturbances = json::object();
-  if (const auto& slow = plan.schedule.input.stragglers)
-    disturbances["stragglers"] = {{"preset", s.stragglers},
-                                  {"per_1000_node_days", sourced(slow->onset.per_1000_node_days)},
-                                  {"step_factor", sourced(slow->step_factor)},
-                                  {"duration_s", sourced(slow->duration_s)},
-                                  {"exchanged", slow->exchanged},
-                                  {"a_run", runs.stragglers}};
-  if (s.maintenance.every_s > 0)
-    disturbances["maintenance"] = {
-        {"every_s", s.maintenance.every_s}, {"duration_s", s.maintenance.duration_s}, {"a_run", runs.planned_stops}};
-  if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
-    disturbances["local_checkpoints"] = {{"interval_steps", local.interval_steps},
-                                         {"blocking_s", local.blocking_s},
-                                         {"reload_s", local.reload_s},
-                                         {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
-  else if (s.checkpoint.local_every_s > 0)  // not shorter than the interval between saves
-    disturbances["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
-  if (inputs.silent_errors)
-    disturbances["silent_errors"] = {{"preset", s.silent_errors.rate},
-                                     {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)},
-                                     {"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})},
-                                     {"a_run", runs.silent_errors}};
-  if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
-    disturbances["replica_loss"] = {{"replicas", t.replicas},
-                                    {"recover_s", sourced({t.recover_s, s.replica_loss.evidence})},
-                                    {"stall_s", sourced({t.stall_s, s.replica_loss.evidence})},
-                                    {"a_run", runs.failures}};
-  json ties = json::array(), sources = json::array();
-  for (const PricedClass& e : priced_classes(inputs, plan))
-    sources.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
-  for (std::size_t i : plan.search.ties) ties.push_back(i);
   return {
       {"schema", "windtunnel.plan/1"},
-      {"study",
-       {{"name", s.name},
-        {"model", s.model.name},
-        {"cluster", s.cluster.name},
-        {"gpus", s.gpus},
-        {"tokens", s.tokens},
-        {"max_seq_len", s.seq},
-        {"global_train_batch_size", s.global_batch},
-        {"profiles", s.profiles},
-        {"stack", s.stack.empty() ? nlohmann::json() : nlohmann::json(s.stack)},
-        {"routing", s.routing},
-        {"failures", s.failures},
-        {"seed", s.seed}}},
+      {"study", study_json(inputs.study)},
       {"answer", plan_answer(inputs, plan)},
       {"range", plan_range(inputs, plan)},
       {"layout", layout_json(plan.layout)},
       {"expert_placement", plan.layout.placement},
       {"step", step_json(plan.step)},
       {"ops", ops_json(plan.step.totals)},
-      {"mfu_definition",
-       {{"flops_per_token", s.model.flops_per_token(s.seq)},
-        {"peak_flops", inputs.peak_flops},
-        {"what",
-         "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
-         "half, no recompute; over the GPU's dense peak"}}},
+      {"mfu_definition", mfu_json(inputs)},
       {"memory",
        {{"peak_bytes", plan.memory_bytes}, {"limit_bytes", plan.memory_limit_bytes}, {"at_peak", plan.memory_parts}}},
       {"routing",
        {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
-      {"cadence",
-       {{"interval_steps", cadence.interval_steps},
-        {"interval_s", sourced(cadence.interval_s)},
-        {"goodput", sourced(cadence.goodput)},
-        {"blocking_s", sourced(plan.schedule.input.blocking_s)},
-        {"persist_s", sourced(plan.schedule.input.persist_s)},
-        {"reload_s", sourced(plan.schedule.input.recovery.reload_s)},
-        {"mtbf_s", sourced(plan.schedule.input.mtbf_s)},
-        {"spares", sourced(cadence.spares)},
-        {"persist_bound", cadence.persist_bound}}},
-      {"finish",
-       {{"steps", plan.schedule.steps},
-        {"runs", runs.runs},
-        {"finished", runs.finished},
-        {"p50_s", runs.p50_s},
-        {"p90_s", runs.p90_s},
-        {"p95_s", runs.p95_s},
-        {"mean_s", runs.mean_s},
-        {"goodput", runs.goodput},
-        {"failures", runs.failures},
-        {"buckets_s", buckets},
-        {"disturbances", disturbances},
-        {"days_low", plan.days_low},
-        {"days_high", plan.days_high}}},
-      {"failure_presets", presets},
-      {"certificate",
-       {{"bound_s", c.bound_s},
-        {"incumbent_s", c.incumbent_s},
-        {"gap", c.gap},
-        {"proved", c.proved},
-        {"ties_complete", c.ties_complete},
-        {"enumerated", c.enumerated},
-        {"infeasible", c.infeasible},
-        {"bounded", c.bounded},
-        {"simulated", c.simulated},
-        {"violations", c.violations}}},
+      {"cadence", cadence_json(plan.schedule)},
+      {"finish", finish_json(inputs, plan)},
+      {"failure_presets", presets_json(plan.presets)},
+      {"certificate", certificate_json(plan.search.certificate)},
       {"fastest", plan.search.fastest},
       {"chosen", plan.search.chosen},
-      {"ties", ties},
+      {"ties", plan.search.ties},
       {"tie_break", plan.search.tie_break},
       {"candidates", candidates_json(plan.search.candidates)},
-      {"evidence_sources", sources},
+      {"evidence_sources", sources_json(inputs, plan)},
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 

@@ -96,7 +96,14 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   const StudySpec& s = inputs.study;
   check_same_machine(s.cluster, cost);
-  SearchProblem p{s.model, s.cluster, cost, s.gpus, s.seq, s.global_batch, s.precision, s.search, 0, {}, 0, {}, {}};
+  SearchProblem p{.model = s.model,
+                  .cluster = s.cluster,
+                  .cost = cost,
+                  .gpus = s.gpus,
+                  .seq = s.seq,
+                  .global_batch = s.global_batch,
+                  .precision = s.precision,
+                  .space = s.search};
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus) * (1 - s.memory_reserve);

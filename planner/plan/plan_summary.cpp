@@ -2,17 +2,13 @@
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {
 namespace {
-
-constexpr double kDay = 86400, kGiB = 1024.0 * 1024 * 1024;
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
-std::string counted(std::int64_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
 std::string layout_words(const Layout& l) {
   return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
@@ -33,11 +29,12 @@ std::string evidence_sentence(const EvidenceShares& shares) {
 
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
-  return fmt::format(
-      "{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name, s.gpus,
-      s.cluster.name, s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
-      plan.runs.chosen.p50_s / kDay, layout_words(plan.layout), format_seconds(plan.schedule.cadence.interval_s.value),
-      counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
+  return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name,
+                     s.gpus, s.cluster.name,
+                     s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
+                     plan.runs.chosen.p50_s / kDay_s, layout_words(plan.layout),
+                     format_seconds(plan.schedule.cadence.interval_s.value),
+                     counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
 }
 
 std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
@@ -76,10 +73,10 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
                           c.result ? Cell(fmt::format("{:.2f} to {:.2f}", r.low_s, r.high_s)) : Cell("-"),
                           Cell(c.bound_s()), number(r.exposed_s), number(r.tokens_per_s_per_gpu),
-                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB),
+                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
-  table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB);
+  table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB_bytes);
   if (inputs.peak_flops > 0)
     table.note += fmt::format("MFU: {:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s.",
                               inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);

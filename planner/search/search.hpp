@@ -28,12 +28,12 @@ struct SearchProblem {
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
-  SearchSpec space;
+  SearchSpec space = {};
   double memory_limit_bytes = 0;  ///< of one rank
-  std::vector<LoadScenario>
-      scenarios;          ///< step times: their mean; memory: p99 over layers and scenarios. None = balanced
-  double peak_flops = 0;  ///< of one GPU, for MFU; 0 = unknown
-  std::map<std::int64_t, Placement> placements;  ///< by expert degree; a degree without one keeps the identity
+  /// Step times: their mean; memory: p99 over layers and scenarios. None = balanced.
+  std::vector<LoadScenario> scenarios = {};
+  double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
+  std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
   /// Peak bytes by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
   std::vector<double> known_memory = {};
 };

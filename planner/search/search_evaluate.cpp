@@ -6,7 +6,8 @@
 #include <numeric>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/program/build/restore.hpp"
@@ -15,8 +16,6 @@
 
 namespace wt {
 namespace {
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 /// Max/mean over the expert ranks of one layer's shares, experts in their slots.
 double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
@@ -51,7 +50,7 @@ std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Lay
 }  // namespace
 
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
-  return Microbatches::cut(problem.global_batch / layout.world(), layout.microbatch);
+  return Microbatches::split(problem.global_batch / layout.world(), layout.microbatch);
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
@@ -59,13 +58,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
-  ProgramOptions options;
-  options.seq = problem.seq;
-  options.microbatches = sequences.count;
-  options.last_microbatch = sequences.last;
-  options.precision = problem.precision;
-  options.transport_scratch = problem.cluster.shared_cores();  // Gloo's; NCCL reduces in place
-  return options;
+  return program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
 }
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {

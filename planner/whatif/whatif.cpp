@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 
 namespace wt {
 namespace {
 
 constexpr std::size_t kMostRows = 200;  // a plan takes about half a second
-constexpr double kDay = 86400, kGiB = 1024.0 * 1024 * 1024;
 
 /// Every combination, the last key fastest.
 std::vector<std::vector<std::string>> combinations(const std::vector<KeyValuesOf>& sweeps) {
@@ -101,8 +101,8 @@ Table what_if_table(const WhatIf& result) {
       const RunDistribution& runs = p.runs.chosen;
       for (double value : {p.step.step_s, p.step.tokens_per_s_per_gpu}) cells.emplace_back(value);
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));
-      for (double value : {p.step.exposed_s, p.memory_bytes / kGiB, p.schedule.cadence.interval_s.value / 60,
-                           100 * runs.goodput, runs.p50_s / kDay, runs.p95_s / kDay})
+      for (double value : {p.step.exposed_s, p.memory_bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
+                           100 * runs.goodput, runs.p50_s / kDay_s, runs.p95_s / kDay_s})
         cells.emplace_back(value);
       cells.emplace_back(fmt::format("{}, {}, microbatch {}{}", p.layout.name(), to_string(p.layout.recompute),
                                      p.layout.microbatch, p.layout.placement.empty() ? "" : ", placed"));

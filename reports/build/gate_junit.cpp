@@ -1,34 +1,28 @@
 // JUnit XML as CI servers read it: one testsuite, one testcase a benchmark.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <pugixml.hpp>
+#include <sstream>
+
 #include "reports/build/gate_format.hpp"
 #include "reports/build/gate_report.hpp"
 
 namespace wt {
 namespace {
 
-// Text for an attribute. Control characters are not allowed in XML 1.0, not even escaped.
-std::string xml(const std::string& text) {
-  std::string safe;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return safe;
+/// XML 1.0 allows no other control characters, not even escaped.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20; }, '?');
+  return text;
+}
+
+pugi::xml_node add(pugi::xml_node parent, const char* tag,
+                   const std::vector<std::pair<const char*, std::string>>& attributes) {
+  pugi::xml_node node = parent.append_child(tag);
+  for (const auto& [name, value] : attributes) node.append_attribute(name) = printable(value).c_str();
+  return node;
 }
 
 std::string details(const GateRow& row) {
@@ -37,25 +31,17 @@ std::string details(const GateRow& row) {
                      gate_samples(row), gate_p(row.p_adjusted), gate_reason(row));
 }
 
-std::string outcome(const GateRow& row, const GateOptions& options) {
-  const auto element = [&](const char* tag, const char* type) {
-    return fmt::format("    <{} type=\"{}\" message=\"{}\"/>\n", tag, type, xml(details(row)));
+void add_outcome(pugi::xml_node testcase, const GateRow& row, const GateOptions& options) {
+  const auto failed = [&](const char* tag, const char* type) {
+    add(testcase, tag, {{"type", type}, {"message", details(row)}});
   };
-  switch (row.verdict) {
-    case Verdict::slower:
-      return element("failure", "regression");
-    case Verdict::failed:
-      return element("error", "failed");
-    case Verdict::missing:
-      return options.allow_missing ? fmt::format("    <skipped message=\"missing, allowed\"/>\n")
-                                   : element("failure", "missing");
-    case Verdict::incomparable:
-      return element("error", "incomparable");
-    case Verdict::inconclusive:
-      return fmt::format("    <skipped message=\"{}\"/>\n", xml("inconclusive: " + details(row)));
-    default:
-      return "";
-  }
+  if (row.verdict == Verdict::slower) failed("failure", "regression");
+  if (row.verdict == Verdict::failed) failed("error", "failed");
+  if (row.verdict == Verdict::incomparable) failed("error", "incomparable");
+  if (row.verdict == Verdict::missing && !options.allow_missing) failed("failure", "missing");
+  if (row.verdict == Verdict::missing && options.allow_missing)
+    add(testcase, "skipped", {{"message", "missing, allowed"}});
+  if (row.verdict == Verdict::inconclusive) add(testcase, "skipped", {{"message", "inconclusive: " + details(row)}});
 }
 
 }  // namespace
@@ -63,28 +49,28 @@ std::string outcome(const GateRow& row, const GateOptions& options) {
 std::string gate_junit(const GateResult& result) {
   const std::size_t missing = result.count(Verdict::missing);
   const std::size_t allowed = result.options.allow_missing ? missing : 0;
-  std::string text = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"windtunnel gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n  "
-      "<properties>\n",
-      result.rows.size(), result.count(Verdict::slower) + missing - allowed,
-      result.count(Verdict::incomparable) + result.count(Verdict::failed),
-      result.count(Verdict::inconclusive) + allowed);
-  const auto property = [&](const std::string& name, const std::string& value) {
-    text += fmt::format("    <property name=\"{}\" value=\"{}\"/>\n", xml(name), xml(value));
-  };
-  property("sentence", result.sentence());
-  property("exit_status", std::to_string(result.exit_status()));
-  for (const auto& [key, value] : result.current_fingerprint) property(key, value);
-  text += "  </properties>\n";
+  pugi::xml_document document;
+  const pugi::xml_node suite =
+      add(document, "testsuite",
+          {{"name", "windtunnel gate"},
+           {"tests", std::to_string(result.rows.size())},
+           {"failures", std::to_string(result.count(Verdict::slower) + missing - allowed)},
+           {"errors", std::to_string(result.count(Verdict::incomparable) + result.count(Verdict::failed))},
+           {"skipped", std::to_string(result.count(Verdict::inconclusive) + allowed)}});
+  const pugi::xml_node properties = add(suite, "properties", {});
+  add(properties, "property", {{"name", "sentence"}, {"value", result.sentence()}});
+  add(properties, "property", {{"name", "exit_status"}, {"value", std::to_string(result.exit_status())}});
+  for (const auto& [key, value] : result.current_fingerprint)
+    add(properties, "property", {{"name", key}, {"value", value}});
   for (const GateRow& row : result.rows) {
-    const std::string time =
-        row.unit == "s" && row.current_median ? fmt::format(" time=\"{:.9f}\"", *row.current_median) : "";
-    const std::string inner = outcome(row, result.options);
-    text += fmt::format("  <testcase classname=\"gate\" name=\"{}\"{}", xml(row.name), time);
-    text += inner.empty() ? "/>\n" : ">\n" + inner + "  </testcase>\n";
+    pugi::xml_node testcase = add(suite, "testcase", {{"classname", "gate"}, {"name", row.name}});
+    if (row.unit == "s" && row.current_median)
+      testcase.append_attribute("time") = fmt::format("{:.9f}", *row.current_median).c_str();
+    add_outcome(testcase, row, result.options);
   }
-  return text + "</testsuite>\n";
+  std::ostringstream text;
+  document.save(text, "  ", pugi::format_default, pugi::encoding_utf8);
+  return text.str();
 }
 
 }  // namespace wt

@@ -4,23 +4,14 @@
 
 #include "bench/profile/fingerprint.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/plan/plan.hpp"
 #include "reports/render/timeline_chart.hpp"
 
 namespace wt {
 namespace {
-
-constexpr double kDay = 86400, kGiB = 1024.0 * 1024 * 1024;
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
-/// FNV-1a of the study's text: tells two configurations apart, no more.
-std::string config_hash(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037ull;
-  for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211ull;
-  return fmt::format("{:016x}", hash);
-}
 
 Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   const Certificate& c = plan.search.certificate;
@@ -40,7 +31,7 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
   if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
   s.paragraphs.push_back(plan.placement_note);
   KeyValues chosen{.title = "Chosen"};
-  const Microbatches n = Microbatches::cut(inputs.study.global_batch / inputs.study.gpus, plan.layout.microbatch);
+  const Microbatches n = Microbatches::split(inputs.study.global_batch / inputs.study.gpus, plan.layout.microbatch);
   chosen.entries = {
       {"mesh", fmt::format("replicate {} x shard {} (expert {} inside)", plan.layout.replicate, plan.layout.shard,
                            plan.layout.expert)},
@@ -139,14 +130,14 @@ Section memory_section(const Plan& plan) {
               .title = "Live at the peak",
               .unit = "GiB",
               .labels = {"a rank"},
-              .line = ReferenceLine{plan.memory_limit_bytes / kGiB, "limit"},
+              .line = ReferenceLine{plan.memory_limit_bytes / kGiB_bytes, "limit"},
               .horizontal = true};
   double others = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i < 9)
-      chart.series.push_back({.name = parts[i].second, .values = {-parts[i].first / kGiB}});
+      chart.series.push_back({.name = parts[i].second, .values = {-parts[i].first / kGiB_bytes}});
     else
-      others -= parts[i].first / kGiB;
+      others -= parts[i].first / kGiB_bytes;
   }
   if (others > 0) chart.series.push_back({.name = "others", .values = {others}});
   s.items.push_back(chart);
@@ -160,8 +151,8 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
   s.paragraphs.push_back(fmt::format(
       "{} simulated runs of {} steps with the failures of {}: half are done after {:.1f} days, 90 % after {:.1f}, 95 % "
       "after {:.1f}; {:.0f} failures a run. A save every {} steps ({}), {:.0f} spare nodes.",
-      d.runs, plan.schedule.steps, inputs.failures.name, d.p50_s / kDay, d.p90_s / kDay, d.p95_s / kDay, d.failures,
-      c.interval_steps, format_seconds(c.interval_s.value), c.spares.value));
+      d.runs, plan.schedule.steps, inputs.failures.name, d.p50_s / kDay_s, d.p90_s / kDay_s, d.p95_s / kDay_s,
+      d.failures, c.interval_steps, format_seconds(c.interval_s.value), c.spares.value));
   for (const std::string& sentence : plan_disturbances(inputs, plan)) s.paragraphs.push_back(sentence);
   if (c.persist_bound)
     s.paragraphs.push_back(
@@ -270,7 +261,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string
   report.provenance.title = "Provenance";
   report.provenance.entries = {
       {"command", command},
-      {"configuration", "study " + inputs.study.name + ", hash " + config_hash(inputs.study.text)},
+      {"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
       {"seed", std::to_string(inputs.study.seed)}};
   report.provenance.entries.emplace_back("prices", inputs.basis);
   for (const auto& [key, value] : host_facts())

@@ -6,6 +6,7 @@
 #include "bench/gate/statistics.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/rate.hpp"
+#include "configs/spec/support/text.hpp"
 #include "reports/build/gate_format.hpp"
 #include "reports/build/profile_parts.hpp"
 #include "reports/build/profile_report.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "configs/spec/profile.hpp"
-#include "reports/report.hpp"
+#include "reports/build/cells.hpp"
 
 namespace wt::profile_parts {
 
@@ -18,11 +18,6 @@ inline std::string group_of(const Measurement& m) {
 inline std::string fact(const Profile& profile, const std::string& key) {
   const auto found = profile.fingerprint.find(key);
   return found == profile.fingerprint.end() ? "" : found->second;
-}
-
-inline Cell whole(std::size_t n) { return {static_cast<double>(n), std::to_string(n)}; }
-inline std::string counted(std::size_t n, const std::string& what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 }  // namespace wt::profile_parts

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <set>
 
-#include "bench/gate/statistics.hpp"
 #include "bench/profile/fingerprint.hpp"
 #include "bench/profile/rate.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/statistics.hpp"
+#include "configs/spec/support/text.hpp"
 #include "reports/build/gate_format.hpp"
 #include "reports/build/profile_parts.hpp"
 
@@ -48,7 +49,6 @@ std::string machine_of(const Profile& profile) {
   return device;
 }
 
-Cell percent(double share) { return {share * 100, fmt::format("{:.1f}", share * 100)}; }
 Cell short_error(const std::optional<double>& error) {
   return error ? Cell(*error, fmt::format("{:.1e}", *error)) : Cell("-");
 }

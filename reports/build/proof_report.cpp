@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "reports/render/timeline_chart.hpp"
 
@@ -15,19 +16,11 @@ Cell judged_percent(double share, double bar) {
   return {100 * share, fmt::format("{:+.1f} %", 100 * share), {}, std::abs(share) <= bar ? Status::good : Status::bad};
 }
 
-double mean_exposed(const std::vector<RankFigures>& ranks) {
-  double sum = 0;
-  for (const RankFigures& rank : ranks) sum += rank.exposed_s / static_cast<double>(ranks.size());
-  return sum;
-}
-
 double highest_peak(const std::vector<RankFigures>& ranks) {
   double peak = 0;
   for (const RankFigures& rank : ranks) peak = std::max(peak, rank.peak_bytes);
   return peak;
 }
-
-constexpr double kMiB = 1024.0 * 1024.0;
 
 Cell equal(bool same) { return same ? Cell("equal", Status::good) : Cell("differs", Status::bad); }
 
@@ -45,9 +38,9 @@ Table comparison_table(const std::vector<RunComparison>& comparisons) {
   for (const RunComparison& c : comparisons)
     t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""),
                       number(1e3 * c.predicted_step_s()), number(1e3 * c.measured_step_s()),
-                      judged_percent(c.step_error(), kStepErrorBar), number(1e3 * mean_exposed(c.predicted)),
-                      number(1e3 * mean_exposed(c.measured)), judged_percent(c.exposed_error(), kExposedErrorBar),
-                      number(highest_peak(c.predicted) / kMiB), number(highest_peak(c.measured) / kMiB),
+                      judged_percent(c.step_error(), kStepErrorBar), number(1e3 * mean_exposed_s(c.predicted)),
+                      number(1e3 * mean_exposed_s(c.measured)), judged_percent(c.exposed_error(), kExposedErrorBar),
+                      number(highest_peak(c.predicted) / kMiB_bytes), number(highest_peak(c.measured) / kMiB_bytes),
                       judged_percent(c.peak_error(), kPeakErrorBar)});
   t.note = fmt::format(
       "Measured: medians over the steps after 3 of warm-up ({} steps). Exposed communication: mean over ranks of the "
@@ -132,8 +125,8 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
   for (const RunComparison& c : comparisons)
     for (std::size_t r = 0; r < c.measured.size(); ++r) {
       chart.labels.push_back(fmt::format("{} rank {}", c.name, r));
-      predicted.values.push_back(c.predicted[r].peak_bytes / kMiB);
-      measured.values.push_back(c.measured[r].peak_bytes / kMiB);
+      predicted.values.push_back(c.predicted[r].peak_bytes / kMiB_bytes);
+      measured.values.push_back(c.measured[r].peak_bytes / kMiB_bytes);
     }
   chart.series = {predicted, measured};
   s.items.push_back(chart);

@@ -4,25 +4,16 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/cells.hpp"
+#include "reports/build/op_format.hpp"
 
 namespace wt {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-
 Cell milliseconds(double s) { return {1e3 * s, fmt::format("{:.4g}", 1e3 * s)}; }
-Cell number(std::int64_t n) { return {static_cast<double>(n), fmt::format("{}", n)}; }
-Cell mebibytes(double bytes) { return {bytes / kMiB, fmt::format("{:.1f}", bytes / kMiB)}; }
-Cell percent(double share) { return {100 * share, fmt::format("{:+.1f}", 100 * share)}; }
-
-std::string op_name(const OpKey& key) {
-  static const char* const kDirections[] = {"", ", recomputed", ", backward"};
-  std::string name = to_string(key.action);
-  std::replace(name.begin(), name.end(), '_', ' ');
-  if (key.group != Group::none) name += " (" + to_string(key.group) + ")";
-  return name + kDirections[static_cast<int>(key.direction)];
-}
+Cell mebibytes(double bytes) { return {bytes / kMiB_bytes, fmt::format("{:.1f}", bytes / kMiB_bytes)}; }
 
 Table op_table(const Rehearsal& r) {
   Table t{.title = "Computation, milliseconds of one op"};
@@ -40,16 +31,16 @@ Table op_table(const Rehearsal& r) {
   for (const RehearsedOp& op : ops) {
     const auto plan_s =
         r.figures ? r.figures->op_s.find(to_string(op.key)) : std::map<std::string, double>::const_iterator{};
-    t.rows.push_back({op_name(op.key), number(op.planned), number(op.rehearsed), milliseconds(op.measured_s),
+    t.rows.push_back({op_name(op.key), whole(op.planned), whole(op.rehearsed), milliseconds(op.measured_s),
                       op.predicted ? milliseconds(op.predicted->seconds) : Cell("-"),
-                      op.predicted ? percent(op.predicted->seconds / op.measured_s - 1) : Cell("-"),
+                      op.predicted ? signed_percent(op.predicted->seconds / op.measured_s - 1) : Cell("-"),
                       milliseconds(weight(op)),
                       r.figures && plan_s != r.figures->op_s.end() ? milliseconds(plan_s->second) : Cell("-")});
   }
   const auto predicted = r.predicted_s();
   t.rows.push_back(
       {"all of what was run", "", "", milliseconds(r.measured_s()), predicted ? milliseconds(*predicted) : Cell("-"),
-       predicted ? percent(*predicted / r.measured_s() - 1) : Cell("-"), milliseconds(r.extrapolated_s()), "-"});
+       predicted ? signed_percent(*predicted / r.measured_s() - 1) : Cell("-"), milliseconds(r.extrapolated_s()), "-"});
   const bool cpu = r.run.device == DeviceKind::cpu;
   t.note = fmt::format(
       "Measured: {}, median of {} steps. Ops of a kind are alike: what was run stands for all that the plan has.",
@@ -69,7 +60,7 @@ Table memory_table(const Rehearsal& r) {
   t.columns = {{"of"}, {"", "MiB", Align::right}, {"", "%", Align::right}, {"at op"}};
   t.rows.push_back({"this rank, measured", mebibytes(r.measured_peak_bytes), "-", r.measured_peak_op});
   const Status judged = r.peak_holds() ? Status::good : Status::bad;
-  Cell error = percent(r.replayed_peak_bytes / r.measured_peak_bytes - 1);
+  Cell error = signed_percent(r.replayed_peak_bytes / r.measured_peak_bytes - 1);
   error.status = judged;
   t.rows.push_back({"memory replay of what was run", mebibytes(r.replayed_peak_bytes), error, r.replayed_peak_op});
   t.rows.push_back({"memory replay of the whole plan, this rank's routing", mebibytes(r.plan_replay_bytes), "-", "-"});

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/op_format.hpp"
 #include "reports/render/timeline_chart.hpp"
 
 namespace wt {
@@ -17,16 +18,10 @@ constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart of more bars is slow t
 Cell seconds(double value) { return {value * 1e3, fmt::format("{:.4g}", value * 1e3)}; }
 Cell share(double part, double whole) { return {part / whole * 100, fmt::format("{:.1f}", part / whole * 100)}; }
 
-std::string op_name(const OpClassTotal& total) {
-  static const char* const kDirections[] = {"", ", recomputed", ", backward"};
-  std::string name = to_string(total.action);
-  std::replace(name.begin(), name.end(), '_', ' ');
-  if (total.group != Group::none) name += " (" + to_string(total.group) + ")";
-  return name + kDirections[static_cast<int>(total.direction)];
-}
+OpKey key_of(const OpClassTotal& total) { return {total.action, total.direction, total.group}; }
 
 std::string op_text(const OpClassTotal& total) {
-  return op_name(total) + (total.algorithm ? ": " + to_string(*total.algorithm) : "");
+  return op_name(key_of(total)) + (total.algorithm ? ": " + to_string(*total.algorithm) : "");
 }
 
 Table time_table(const ReplayResult& r) {
@@ -101,7 +96,7 @@ nlohmann::json payload(const SimulatedRun& step) {
   nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
   for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
   for (const OpClassTotal& t : r.totals) {
-    ops.push_back({{"op", op_name(t)}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    ops.push_back({{"op", op_name(key_of(t))}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
     if (t.algorithm) ops.back()["algorithm"] = to_string(*t.algorithm);
   }
   for (const auto& [index, peak] : class_peaks(step))

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
 
 #include "reports/render/assets.hpp"
@@ -9,38 +10,11 @@
 namespace wt {
 namespace {
 
+namespace mustache = kainjow::mustache;
+using nlohmann::json;
+
 // A timeline may have tens of thousands of spans; the twin in the page has them all.
 constexpr std::size_t kMaxFallbackRows = 2000;
-
-/// For element content and quoted attributes.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      case '\0':
-        out += "\xEF\xBF\xBD";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 /// JSON inside a script element: no '<' may appear, or a name could close the element.
 std::string for_script(std::string json) {
@@ -67,15 +41,6 @@ const char* mark(Status status) {
   return "";
 }
 
-std::string cell_html(const Cell& cell) {
-  std::string out = mark(cell.status) + escaped(cell.text);
-  if (cell.evidence) {
-    const std::string word = to_string(*cell.evidence);
-    out += fmt::format(R"(<span class="tag {0}">{0}</span>)", word);
-  }
-  return out;
-}
-
 /// " good", to be put behind another class.
 std::string class_name(Status status) { return status == Status::none ? "" : fmt::format(" {}", to_string(status)); }
 
@@ -97,128 +62,100 @@ std::size_t height_of(const Chart& chart) {
   return std::min<std::size_t>(110 + std::max<std::size_t>(rows, 1) * per_row, 16'000);
 }
 
-class Page {
- public:
-  void table(const Table& table) {
-    out += R"(<div class="scroll"><table><thead><tr>)";
-    for (const Column& column : table.columns) {
-      out += fmt::format("<th scope=\"col\"{}>{}", class_of(column.align, Status::none), escaped(column.name));
-      if (!column.unit.empty()) out += " <span class=\"unit\">[" + escaped(column.unit) + "]</span>";
-      out += "</th>";
-    }
-    out += "</tr></thead><tbody>\n";
-    for (const auto& row : table.rows) {
-      out += "<tr>";
-      for (std::size_t c = 0; c < row.size(); ++c)
-        out += "<td" + class_of(table.columns[c].align, row[c].status) + ">" + cell_html(row[c]) + "</td>";
-      out += "</tr>\n";
-    }
-    out += "</tbody></table></div>\n";
-    note(table.note);
+json cell_data(const Cell& cell, Align align) {
+  return {{"class", class_of(align, cell.status)},
+          {"shown", mark(cell.status) + cell.text},
+          {"evidence", cell.evidence ? to_string(*cell.evidence) : ""}};
+}
+
+json table_data(const Table& table) {
+  json columns = json::array(), rows = json::array();
+  for (const Column& column : table.columns)
+    columns.push_back({{"class", class_of(column.align, Status::none)}, {"name", column.name}, {"unit", column.unit}});
+  for (const auto& row : table.rows) {
+    json& cells = rows.emplace_back()["cells"] = json::array();
+    for (std::size_t c = 0; c < row.size(); ++c) cells.push_back(cell_data(row[c], table.columns[c].align));
   }
+  return {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"note", table.note}};
+}
 
-  void note(const std::string& text) {
-    if (!text.empty()) out += "<p class=\"note\">" + escaped(text) + "</p>\n";
+json item_data(const Table& item, const std::string&) {
+  return {{"item_class", item.rows.size() > 20 ? " long" : ""}, {"heading", item.title}, {"table", table_data(item)}};
+}
+
+json item_data(const Chart& item, const std::string& place) {
+  Table numbers = chart_table(item);
+  if (numbers.note == item.note) numbers.note.clear();
+  if (numbers.rows.size() > kMaxFallbackRows) {
+    numbers.note = fmt::format("The first {} of {} rows; all are in the JSON in this page.", kMaxFallbackRows,
+                               numbers.rows.size());
+    numbers.rows.resize(kMaxFallbackRows);
   }
+  return {{"heading", item.title},
+          {"chart",
+           {{"height", std::to_string(height_of(item))},
+            {"place", place},
+            {"label", item.title + "; the numbers are in the table below"},
+            {"chart_note", item.note}}},
+          {"table", table_data(numbers)}};
+}
 
-  void heading(const std::string& title) {
-    if (!title.empty()) out += "<h3>" + escaped(title) + "</h3>\n";
-  }
+json item_data(const KeyValues& item, const std::string&) {
+  json entries = json::array();
+  for (const auto& [key, value] : item.entries) entries.emplace_back(cell_data(value, Align::left))["key"] = key;
+  return {{"heading", item.title}, {"values", {{"entries", std::move(entries)}}}};
+}
 
-  void item(const Table& item, const std::string&) {
-    out += item.rows.size() > 20 ? "<div class=\"item long\">" : "<div class=\"item\">";
-    heading(item.title);
-    table(item);
-    out += "</div>\n";
-  }
+json item_data(const Callout& item, const std::string&) {
+  return {{"item_class", " callout" + class_name(item.status)},
+          {"heading", mark(item.status) + item.title},
+          {"callout", item.text}};
+}
 
-  void item(const Chart& chart, const std::string& place) {
-    out += "<div class=\"item\">";
-    heading(chart.title);
-    out += fmt::format(
-        "<div class=\"chart\" style=\"height:{}px\"><canvas data-chart=\"{}\" role=\"img\" aria-label=\"{}\"></canvas>"
-        "</div>\n",
-        height_of(chart), place, escaped(chart.title + "; the numbers are in the table below"));
-    note(chart.note);
-    Table numbers = chart_table(chart);
-    if (numbers.note == chart.note) numbers.note.clear();
-    if (numbers.rows.size() > kMaxFallbackRows) {
-      numbers.note = fmt::format("The first {} of {} rows; all are in the JSON in this page.", kMaxFallbackRows,
-                                 numbers.rows.size());
-      numbers.rows.resize(kMaxFallbackRows);
-    }
-    out += "<details><summary>Numbers of this chart</summary>";
-    table(numbers);
-    out += "</details></div>\n";
-  }
+/// `number`: with the item's it tells a chart's script where to find it in the twin.
+json section_data(const Section& section, std::size_t number) {
+  json items = json::array();
+  for (std::size_t i = 0; i < section.items.size(); ++i)
+    items.push_back(std::visit([&](const auto& item) { return item_data(item, fmt::format("{}/{}", number, i)); },
+                               section.items[i]));
+  return {{"id", section.id},
+          {"section_title", section.title},
+          {"paragraphs", section.paragraphs},
+          {"items", std::move(items)}};
+}
 
-  void item(const KeyValues& item, const std::string&) {
-    out += "<div class=\"item\">";
-    heading(item.title);
-    out += "<dl>\n";
-    for (const auto& [key, value] : item.entries)
-      out +=
-          "<dt>" + escaped(key) + "</dt><dd" + class_of(Align::left, value.status) + ">" + cell_html(value) + "</dd>\n";
-    out += "</dl></div>\n";
-  }
-
-  void item(const Callout& item, const std::string&) {
-    out += fmt::format("<div class=\"item callout{}\">", class_name(item.status));
-    heading(mark(item.status) + item.title);
-    if (!item.text.empty()) out += "<p>" + escaped(item.text) + "</p>";
-    out += "</div>\n";
-  }
-
-  std::string out;
-};
-
-std::string provenance_title(const Report& report) {
-  return report.provenance.title.empty() ? "Provenance" : report.provenance.title;
+/// Without empty texts: the template asks whether a name is there.
+mustache::data template_data(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  mustache::data out(value.is_array() ? mustache::data::type::list : mustache::data::type::object);
+  for (const auto& [key, each] : value.items())
+    if (value.is_array())
+      out << template_data(each);
+    else if (each != "")
+      out[key] = template_data(each);
+  return out;
 }
 
 }  // namespace
 
 std::string html_report(const Report& report) {
-  const std::string twin =
-      for_script(report_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  const bool provenance = !report.provenance.entries.empty();
-  Page page;
-  page.out.reserve(assets::chart_js.size() + 4 * twin.size() + 40'000);
-  page.out +=
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-      escaped(report.title) + "</title>\n<style>\n";
-  page.out += assets::report_css;
-  page.out +=
-      "</style></head>\n<body><div class=\"page\">\n<header><p class=\"title\">" + escaped(report.title) + "</p>\n";
-  page.out += fmt::format("<h1 class=\"answer{}\">", class_name(report.status)) + escaped(report.answer) + "</h1>\n";
-  if (!report.answer_range.empty()) page.out += "<p class=\"range\">" + escaped(report.answer_range) + "</p>\n";
-  page.out += "</header>\n<nav aria-label=\"Sections\"><ul>\n";
-  for (const Section& section : report.sections)
-    page.out += "<li><a href=\"#" + section.id + "\">" + escaped(section.title) + "</a></li>\n";
-  if (provenance) page.out += "<li><a href=\"#provenance\">" + escaped(provenance_title(report)) + "</a></li>\n";
-  page.out +=
-      "</ul></nav>\n<main>\n<noscript><p>The charts need JavaScript; their numbers are in the tables below "
-      "them.</p></noscript>\n";
-  for (std::size_t s = 0; s < report.sections.size(); ++s) {
-    const Section& section = report.sections[s];
-    page.out += "<section id=\"" + section.id + "\"><h2>" + escaped(section.title) + "</h2>\n";
-    for (const std::string& text : section.paragraphs) page.out += "<p>" + escaped(text) + "</p>\n";
-    for (std::size_t i = 0; i < section.items.size(); ++i)
-      std::visit([&](const auto& shown) { page.item(shown, fmt::format("{}/{}", s, i)); }, section.items[i]);
-    page.out += "</section>\n";
-  }
-  if (provenance) {
-    page.out += "<section id=\"provenance\"><h2>" + escaped(provenance_title(report)) + "</h2>\n";
-    page.item(KeyValues{"", report.provenance.entries}, "");
-    page.out += "</section>\n";
-  }
-  page.out += "</main></div>\n<script type=\"application/json\" id=\"report-data\">" + twin + "</script>\n<script>\n";
-  page.out += assets::chart_js;
-  page.out += "</script>\n<script>\n";
-  page.out += assets::report_js;
-  page.out += "</script></body></html>\n";
-  return page.out;
+  json sections = json::array();
+  for (const Section& section : report.sections) sections.push_back(section_data(section, sections.size()));
+  if (const KeyValues& provenance = report.provenance; !provenance.entries.empty())
+    sections.push_back(section_data({.id = "provenance",
+                                     .title = provenance.title.empty() ? "Provenance" : provenance.title,
+                                     .items = {KeyValues{"", provenance.entries}}},
+                                    sections.size()));
+  const json page = {{"report_title", report.title},
+                     {"answer", report.answer},
+                     {"answer_class", class_name(report.status)},
+                     {"answer_range", report.answer_range},
+                     {"sections", std::move(sections)},
+                     {"twin", for_script(report_json(report).dump(-1, ' ', false, json::error_handler_t::replace))},
+                     {"css", assets::report_css},
+                     {"chart_js", assets::chart_js},
+                     {"report_js", assets::report_js}};
+  return mustache::mustache(std::string(assets::report_html)).render(template_data(page));
 }
 
 }  // namespace wt

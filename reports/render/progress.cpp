@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kBarCells = 24;
 
-std::string cut(const std::string& text, std::size_t width) {
+std::string truncated(const std::string& text, std::size_t width) {
   std::size_t points = 0;
   for (std::size_t i = 0; i < text.size(); ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80 && points++ == width) return text.substr(0, i);
@@ -41,7 +41,7 @@ std::string progress_line(const std::string& title, std::int64_t done, std::int6
     line += ", " + format_seconds(elapsed_s);
   }
   for (char c : note.empty() ? "" : ", " + note) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  return cut(line, width);
+  return truncated(line, width);
 }
 
 Progress::Progress(std::string title, std::int64_t total, std::FILE* stream)

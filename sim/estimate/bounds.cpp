@@ -6,13 +6,12 @@
 #include <map>
 #include <optional>
 
+#include "configs/spec/support/number.hpp"
 #include "sim/estimate/occupation.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
 namespace {
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 /// The rank's expert group stands for the cluster. Uplinks are left out: alone, a ring has a whole leaf's.
 Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank) {
@@ -100,7 +99,7 @@ class LaneSums {
     double seconds = 0;
     if (op.kind == OpKind::segment || op.kind == OpKind::copy) {
       seconds = cost_.segment(op, floor_.rows).seconds * crowding_;
-      cpu_s_ += times * seconds * alike(op, layout_.stage_ranks());
+      cpu_s_ += times * seconds * equal_ranks(op, layout_.stage_ranks());
     } else {
       seconds = collective(op, times);
       if (op.lane == Lane::compute) blocking_s_ += times * seconds;
@@ -109,7 +108,7 @@ class LaneSums {
   }
 
   /// How many of the ranks surely do as much: copies of experts make expert ranks differ.
-  static double alike(const Op& op, std::int64_t ranks) {
+  static double equal_ranks(const Op& op, std::int64_t ranks) {
     return op.action == Action::exchange_copies || op.action == Action::add_copies ? 1 : as_double(ranks);
   }
 
@@ -121,8 +120,8 @@ class LaneSums {
     const double bytes = op.collective.bytes.at(floor_.rows);
     const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
     if (cluster_.shared_cores()) {
-      cpu_s_ += times * price.cpu_s * alike(op, layout_.stage_ranks());
-      return price.latency_s + on_cores(price.cpu_s, alike(op, group->size), cluster_.cores);
+      cpu_s_ += times * price.cpu_s * equal_ranks(op, layout_.stage_ranks());
+      return price.latency_s + on_cores(price.cpu_s, equal_ranks(op, group->size), cluster_.cores);
     }
     if (op.kind != OpKind::all_to_all)
       return price.latency_s + ring_bytes(op.kind, bytes, group->size) / price.efficiency *
@@ -224,7 +223,7 @@ double bound1(const ProgramSet& programs, const Layout& layout, const ClusterSpe
               const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
   const ClusterSpec flat = without_uplinks(cluster);
   const Representatives group = neighbours(layout, flat, rank);
-  const auto bound = bind_step(programs, layout, flat, cost, routing, step, group, {});
+  const auto bound = bind_step({programs, layout, flat, cost, routing, step}, group);
   const Traffic traffic(flat, layout, group, {});
   const std::size_t r =
       static_cast<std::size_t>(std::find(group.ranks.begin(), group.ranks.end(), rank) - group.ranks.begin());

@@ -16,14 +16,6 @@ namespace wt::detail {
 
 inline std::int64_t ns(double seconds) { return std::llround(seconds * 1e9); }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): unrelated seeds from consecutive numbers.
-inline std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
 /// Draws by inversion: the standard library's distributions differ between implementations, its engines do not.
 class Draw {
  public:

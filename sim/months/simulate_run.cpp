@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <type_traits>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/months/events.hpp"
 #include "sim/months/steps_on_simgrid.hpp"
@@ -95,118 +96,190 @@ void check(const RunScenario& s) {
                 s.failures.mean_s, s.failures.shape);
 }
 
-RunOutcome run(const RunScenario& s, std::uint64_t seed, const RunExecution& execution) {
-  const RunClock clock{s.steps,
-                       s.interval_steps,
-                       ns(s.step_s),
-                       ns(s.blocking_s),
-                       ns(s.persist_s),
-                       ns(s.restart_s),
-                       ns(s.reload_s),
-                       ns(s.startup_s),
-                       s.local.interval_steps,
-                       ns(s.local.blocking_s),
-                       ns(s.local.reload_s),
-                       ns(s.silent.verify_s)};
-  const std::int64_t saves = s.steps / s.interval_steps + 1;
-  const std::int64_t local_saves = s.local.interval_steps > 0 ? s.steps / s.local.interval_steps : 0;
-  const std::int64_t undisturbed = s.steps * clock.step + saves * (clock.blocking + clock.verify) +
-                                   local_saves * (clock.local_blocking + clock.verify) + clock.persist + clock.restart +
-                                   clock.startup;
-  const std::int64_t give_up = s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed) * 50;
-  const std::uint64_t seed2 = mix(seed), seed3 = mix(seed2), seed4 = mix(seed3), seed5 = mix(seed4);
-  const bool tolerant = s.tolerance.replicas > 0;
-  NodeFailures nodes(s.failures, seed);
-  Draw failure(tolerant || nodes.any() ? 0 : s.failures.mean_s, s.failures.shape, seed),
-      planned(s.planned_mean_s, 1.0, seed2), silent(s.silent.mean_s, 1.0, seed4);
-  Stragglers stragglers(s.stragglers, seed3);
-  Chance survives(s.local.interval_steps > 0 ? s.local.survival : 0, seed5);
-  Spares spares(s.spares, ns(s.repair_s));
-  Replicas replicas(s.tolerance, Draw(tolerant ? s.failures.mean_s : 0, s.failures.shape, seed), spares);
-  const std::int64_t window_every = ns(s.maintenance_every_s), slow_step = ns(s.step_s * s.stragglers.factor);
+RunClock run_clock(const RunScenario& s) {
+  return {.steps = s.steps,
+          .interval = s.interval_steps,
+          .step = ns(s.step_s),
+          .blocking = ns(s.blocking_s),
+          .persist = ns(s.persist_s),
+          .restart = ns(s.restart_s),
+          .reload = ns(s.reload_s),
+          .startup = ns(s.startup_s),
+          .local_interval = s.local.interval_steps,
+          .local_blocking = ns(s.local.blocking_s),
+          .local_reload = ns(s.local.reload_s),
+          .verify = ns(s.silent.verify_s)};
+}
 
-  RunOutcome out;
-  const auto spend = [&](Bucket bucket, std::int64_t time) {
-    out.buckets_ns[static_cast<std::size_t>(bucket)] += time;
-    out.wall_ns += time;
-    execution.down(time);
-  };
-  Saved saved;
-  std::int64_t ran = 0, window = window_every > 0 ? window_every : kNever;  // the next one, wall time
-  const HealthAt health = [&](std::int64_t time) {
-    const Stragglers::Phase phase = stragglers.at(ran + time);
-    Health h{phase.slow ? slow_step : clock.step, phase.until < kNever ? phase.until - ran : kNever};
-    if (tolerant) replicas.at(time, h);
-    return h;
-  };
-  const auto recover = [&](std::int64_t down) {
-    spend(Bucket::infrastructure_recovery, down + spares.wait(out.wall_ns, out.wall_ns + down));
-  };
-  const auto maintain = [&] {
-    ++out.planned_stops;
-    spend(Bucket::custom_events, ns(s.maintenance_s));
-    window = (out.wall_ns / window_every + 1) * window_every;
-  };
-  for (bool first = true;; first = false) {
-    const std::int64_t stop = planned(), to_window = window < kNever ? window - out.wall_ns : kNever;
-    const std::int64_t to_found = stragglers.found() < kNever ? stragglers.found() - ran : kNever;
-    const Events events{nodes.any() ? nodes.next() - ran : failure(), std::min({stop, to_window, to_found}), silent(),
-                        !survives()};
-    replicas.restart(out.wall_ns);
-    const Uptime up = execution.uptime(clock, saved, first, events, health);
-    for (std::size_t b = 0; b < kBuckets; ++b) out.buckets_ns[b] += up.spent[b];
-    out.wall_ns += up.length;
-    ran += up.length;
-    saved = up.saved;
-    out.stragglers = stragglers.count(ran);
-    out.failures += replicas.lost(up.length);
-    if (up.how == UptimeEnd::finished) {
-      out.finished = true;
-      return out;
-    }
-    if (stragglers.found() <= ran) stragglers.exchange(ran);  // whatever the stop is for
-    if (up.how == UptimeEnd::failed) {
-      const std::int64_t down = ns(s.detect_s) + ns(s.reschedule_s);
-      if (tolerant) {  // the losses are counted and have their spares: all replicas come back together
-        spend(Bucket::infrastructure_recovery, std::max(down, replicas.whole() - out.wall_ns));
-      } else {
-        ++out.failures;
-        if (nodes.any()) nodes.replace();
-        recover(down);
+/// Nothing fails, slows or stops it.
+std::int64_t undisturbed_ns(const RunClock& clock) {
+  const std::int64_t saves = clock.steps / clock.interval + 1;
+  const std::int64_t local_saves = clock.local_interval > 0 ? clock.steps / clock.local_interval : 0;
+  return clock.steps * clock.step + saves * (clock.blocking + clock.verify) +
+         local_saves * (clock.local_blocking + clock.verify) + clock.persist + clock.restart + clock.startup;
+}
+
+/// A run as a sequence of uptimes and of what is between them. Each kind of event draws from a seed of its own.
+class Run {
+ public:
+  Run(const RunScenario& s, std::uint64_t seed, const RunExecution& execution)
+      : scenario_(s),
+        execution_(execution),
+        clock_(run_clock(s)),
+        give_up_(s.wall_limit_s > 0 ? ns(s.wall_limit_s) : std::min(kNever / 50, undisturbed_ns(clock_)) * 50),
+        slow_step_(ns(s.step_s * s.stragglers.factor)),
+        tolerant_(s.tolerance.replicas > 0),
+        seeds_(seed),
+        nodes_(s.failures, seeds_.failures),
+        failure_(tolerant_ || nodes_.any() ? 0 : s.failures.mean_s, s.failures.shape, seeds_.failures),
+        planned_(s.planned_mean_s, 1.0, seeds_.planned),
+        silent_(s.silent.mean_s, 1.0, seeds_.silent),
+        stragglers_(s.stragglers, seeds_.stragglers),
+        survives_(s.local.interval_steps > 0 ? s.local.survival : 0, seeds_.survival),
+        spares_(s.spares, ns(s.repair_s)),
+        replicas_(s.tolerance, Draw(tolerant_ ? s.failures.mean_s : 0, s.failures.shape, seeds_.failures), spares_),
+        window_(s.maintenance_every_s > 0 ? ns(s.maintenance_every_s) : kNever) {}
+  Run(const Run&) = delete;  // replicas_ refers to spares_
+  Run& operator=(const Run&) = delete;
+
+  RunOutcome outcome() {
+    for (bool first = true;; first = false) {
+      const Stops stops = next_stops();
+      const UptimeEnd how = train(first, stops);
+      if (how == UptimeEnd::finished) {
+        out_.finished = true;
+        return out_;
       }
-    } else if (up.how == UptimeEnd::corrupted) {
-      ++out.silent_errors;
-      recover(ns(s.reschedule_s));
-    } else if (to_found <= std::min(stop, to_window)) {
-      recover(ns(s.reschedule_s));
-    } else if (stop < to_window) {
-      ++out.planned_stops;
-      spend(Bucket::custom_events, ns(s.planned_stop_s));
+      if (stragglers_.found() <= ran_) stragglers_.exchange(ran_);  // whatever the stop is for
+      stand_still(how, stops);
+      if (out_.wall_ns >= window_) maintain();
+      if (out_.wall_ns >= give_up_) return out_;
+    }
+  }
+
+ private:
+  struct Seeds {
+    explicit Seeds(std::uint64_t seed)
+        : failures(seed),
+          planned(splitmix64(failures)),
+          stragglers(splitmix64(planned)),
+          silent(splitmix64(stragglers)),
+          survival(splitmix64(silent)) {}
+    std::uint64_t failures, planned, stragglers, silent, survival;
+  };
+
+  /// Running time of the next uptime until each kind of planned stop.
+  struct Stops {
+    std::int64_t planned, window, found;
+    std::int64_t first() const { return std::min({planned, window, found}); }
+  };
+
+  Stops next_stops() {
+    return {.planned = planned_(),
+            .window = window_ < kNever ? window_ - out_.wall_ns : kNever,
+            .found = stragglers_.found() < kNever ? stragglers_.found() - ran_ : kNever};
+  }
+
+  /// One uptime.
+  UptimeEnd train(bool first, const Stops& stops) {
+    const HealthAt health = [this](std::int64_t time) {
+      const Stragglers::Phase phase = stragglers_.at(ran_ + time);
+      Health h{phase.slow ? slow_step_ : clock_.step, phase.until < kNever ? phase.until - ran_ : kNever};
+      if (tolerant_) replicas_.at(time, h);
+      return h;
+    };
+    const Events events{nodes_.any() ? nodes_.next() - ran_ : failure_(), stops.first(), silent_(), !survives_()};
+    replicas_.restart(out_.wall_ns);
+    const Uptime up = execution_.uptime(clock_, saved_, first, events, health);
+    for (std::size_t b = 0; b < kBuckets; ++b) out_.buckets_ns[b] += up.spent[b];
+    out_.wall_ns += up.length;
+    ran_ += up.length;
+    saved_ = up.saved;
+    out_.stragglers = stragglers_.count(ran_);
+    out_.failures += replicas_.lost(up.length);
+    return up.how;
+  }
+
+  /// What follows an uptime that ended so, or for the first of the planned stops.
+  void stand_still(UptimeEnd how, const Stops& stops) {
+    if (how == UptimeEnd::failed) {
+      fail();
+    } else if (how == UptimeEnd::corrupted) {
+      ++out_.silent_errors;
+      recover(ns(scenario_.reschedule_s));
+    } else if (stops.found <= std::min(stops.planned, stops.window)) {
+      recover(ns(scenario_.reschedule_s));
+    } else if (stops.planned < stops.window) {
+      ++out_.planned_stops;
+      spend(Bucket::custom_events, ns(scenario_.planned_stop_s));
     } else {
       maintain();
     }
-    if (out.wall_ns >= window) maintain();
-    if (out.wall_ns >= give_up) return out;
   }
-}
+
+  void fail() {
+    const std::int64_t down = ns(scenario_.detect_s) + ns(scenario_.reschedule_s);
+    if (tolerant_) {  // the losses are counted and have their spares: all replicas come back together
+      spend(Bucket::infrastructure_recovery, std::max(down, replicas_.whole() - out_.wall_ns));
+    } else {
+      ++out_.failures;
+      if (nodes_.any()) nodes_.replace();
+      recover(down);
+    }
+  }
+
+  void recover(std::int64_t down) {
+    spend(Bucket::infrastructure_recovery, down + spares_.wait(out_.wall_ns, out_.wall_ns + down));
+  }
+
+  void maintain() {
+    ++out_.planned_stops;
+    spend(Bucket::custom_events, ns(scenario_.maintenance_s));
+    const std::int64_t every = ns(scenario_.maintenance_every_s);
+    window_ = (out_.wall_ns / every + 1) * every;
+  }
+
+  void spend(Bucket bucket, std::int64_t time) {
+    out_.buckets_ns[static_cast<std::size_t>(bucket)] += time;
+    out_.wall_ns += time;
+    execution_.down(time);
+  }
+
+  const RunScenario& scenario_;
+  const RunExecution& execution_;
+  const RunClock clock_;
+  const std::int64_t give_up_, slow_step_;
+  const bool tolerant_;
+  const Seeds seeds_;
+  NodeFailures nodes_;
+  Draw failure_, planned_, silent_;
+  Stragglers stragglers_;
+  Chance survives_;
+  Spares spares_;
+  Replicas replicas_;
+  RunOutcome out_;
+  Saved saved_;
+  std::int64_t ran_ = 0;
+  std::int64_t window_;  ///< the next one, wall time
+};
 
 }  // namespace
 
 RunOutcome simulate_run(const RunScenario& scenario, std::uint64_t seed) {
   check(scenario);
-  return run(scenario, seed, {detail::jump_uptime});
+  return Run(scenario, seed, {detail::jump_uptime}).outcome();
 }
 
 RunOutcome simulate_run_stepping(const RunScenario& scenario, std::uint64_t seed) {
   check(scenario);
-  return run(scenario, seed, detail::counted_steps());
+  return Run(scenario, seed, detail::counted_steps()).outcome();
 }
 
 RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t seed) {
   check(scenario);
   const std::string bytes = run_in_child([&] {
     RunOutcome out;
-    FailingHost::simulate([&](FailingHost& host) { out = run(scenario, seed, detail::steps_on(host)); });
+    FailingHost::simulate([&](FailingHost& host) { out = Run(scenario, seed, detail::steps_on(host)).outcome(); });
     return std::string(reinterpret_cast<const char*>(&out), sizeof out);
   });
   static_assert(std::is_trivially_copyable_v<RunOutcome>);
@@ -222,7 +295,8 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
   out.runs = n;
   std::vector<double> goodputs;
   for (std::int64_t i = 0; i < n; ++i) {
-    const RunOutcome one = run(scenario, mix(seed + mix(static_cast<std::uint64_t>(i))), {detail::jump_uptime});
+    const RunOutcome one =
+        Run(scenario, splitmix64(seed + splitmix64(static_cast<std::uint64_t>(i))), {detail::jump_uptime}).outcome();
     out.finished += one.finished;
     out.wall_s.push_back(one.wall_s());
     goodputs.push_back(one.goodput());
@@ -233,21 +307,17 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
     out.silent_errors += static_cast<double>(one.silent_errors);
   }
   const double runs = static_cast<double>(n);
-  for (double& mean : out.bucket_mean_s) mean /= runs;
+  for (double& seconds : out.bucket_mean_s) seconds /= runs;
   out.failures /= runs;
   out.planned_stops /= runs;
   out.stragglers /= runs;
   out.silent_errors /= runs;
-  std::sort(out.wall_s.begin(), out.wall_s.end());
-  std::sort(goodputs.begin(), goodputs.end());
-  // Nearest rank: the least value that at least this share of the runs does not exceed.
-  const auto rank = [&](double q) { return static_cast<std::size_t>(std::max(0.0, std::ceil(q * runs) - 1)); };
-  out.p50_s = out.wall_s[rank(0.50)];
-  out.p90_s = out.wall_s[rank(0.90)];
-  out.p95_s = out.wall_s[rank(0.95)];
-  out.goodput_p05 = goodputs[rank(0.05)];
-  out.mean_s = std::accumulate(out.wall_s.begin(), out.wall_s.end(), 0.0) / runs;
-  out.goodput = std::accumulate(goodputs.begin(), goodputs.end(), 0.0) / runs;
+  out.p50_s = quantile(out.wall_s, 0.50);
+  out.p90_s = quantile(out.wall_s, 0.90);
+  out.p95_s = quantile(out.wall_s, 0.95);
+  out.goodput_p05 = quantile(goodputs, 0.05);
+  out.mean_s = mean(out.wall_s);
+  out.goodput = mean(goodputs);
   return out;
 }
 

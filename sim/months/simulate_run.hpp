@@ -115,7 +115,7 @@ struct RunDistribution {
   double planned_stops = 0;
   double stragglers = 0;
   double silent_errors = 0;
-  std::vector<double> wall_s;  ///< sorted, for a histogram
+  std::vector<double> wall_s;  ///< of each run
 };
 
 /// Runs 0..n-1 with seeds drawn from `seed`: run i of two scenarios has the same failure clock, so that differences

@@ -12,22 +12,21 @@ namespace {
 
 class Binder {
  public:
-  Binder(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
-         const RoutingSource& routing, std::int64_t step, const Representatives& ranks,
-         const std::vector<NodeHealth>& health)
-      : set_(set),
-        layout_(layout),
-        cluster_(cluster),
-        cost_(cost),
-        mesh_(layout),
+  Binder(const UnboundStep& step, const Representatives& ranks, const std::vector<NodeHealth>& health)
+      : set_(step.programs),
+        layout_(step.layout),
+        cluster_(step.cluster),
+        cost_(step.cost),
+        mesh_(layout_),
         health_(health),
-        crowding_(cluster.shared_cores() ? cost.crowding(layout.world()) : 1),
-        traffic_(cluster, layout, ranks, health) {
+        crowding_(cluster_.shared_cores() ? cost_.crowding(layout_.world()) : 1),
+        traffic_(cluster_, layout_, ranks, health) {
     bound_ = std::make_unique<BoundStep>();
-    bound_->routing = std::make_unique<RoutingTable>(routing, layout, set.programs.at(0).layers,
-                                                     set.programs.at(0).microbatches, step, expert_groups(ranks));
+    const Program& any = set_.programs.at(0);
+    bound_->routing = std::make_unique<RoutingTable>(step.routing, layout_, any.layers, any.microbatches, step.number,
+                                                     expert_groups(ranks));
     bound_->ranks = ranks.ranks;
-    for (std::size_t kind = 0; kind <= cluster.others.size(); ++kind) prices_.emplace_back(cost.on(kind));
+    for (std::size_t kind = 0; kind <= cluster_.others.size(); ++kind) prices_.emplace_back(cost_.on(kind));
   }
 
   std::unique_ptr<BoundStep> run() {
@@ -361,10 +360,9 @@ std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std:
   return out;
 }
 
-std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster,
-                                     const OpCost& cost, const RoutingSource& routing, std::int64_t step,
-                                     const Representatives& ranks, const std::vector<NodeHealth>& health) {
-  return Binder(set, layout, cluster, cost, routing, step, ranks, health).run();
+std::unique_ptr<BoundStep> bind_step(const UnboundStep& step, const Representatives& ranks,
+                                     const std::vector<NodeHealth>& health) {
+  return Binder(step, ranks, health).run();
 }
 
 }  // namespace wt

@@ -45,11 +45,20 @@ struct BoundStep {
   CommunicationSlowdown slowdown;                 ///< what the tasks' slowdown rests on
 };
 
+/// A step whose sizes and prices are not known yet, and who knows them.
+struct UnboundStep {
+  const ProgramSet& programs;
+  const Layout& layout;
+  const ClusterSpec& cluster;
+  const OpCost& cost;
+  const RoutingSource& routing;
+  std::int64_t number = 0;  ///< for which the routing is asked
+};
+
 /// Matches collectives by (axis, group instance, order of issue). Throws Error{usage} where members disagree, and what
-/// OpCost throws. The program set must outlive the result.
-std::unique_ptr<BoundStep> bind_step(const ProgramSet& set, const Layout& layout, const ClusterSpec& cluster,
-                                     const OpCost& cost, const RoutingSource& routing, std::int64_t step,
-                                     const Representatives& ranks, const std::vector<NodeHealth>& health);
+/// OpCost throws. The programs must outlive the result.
+std::unique_ptr<BoundStep> bind_step(const UnboundStep& step, const Representatives& ranks,
+                                     const std::vector<NodeHealth>& health = {});
 
 /// Bytes from member to member of an expert group in an all-to-all op of a rank that sends `bytes[member]` in all:
 /// towards the experts by the routed rows, back from them transposed, counts evenly.

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
 #include "sim/cluster/child.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/replay/bind.hpp"
@@ -132,16 +133,9 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     result.evidence_s[static_cast<std::size_t>(Evidence::derived)] = rest;
 }
 
-/// FNV-1a over 64-bit words.
 std::uint64_t digest_of(const std::vector<OpTimes>& times) {
-  std::uint64_t hash = 14695981039346656037ull;
-  for (const OpTimes& t : times)
-    for (double value : {t.issued, t.started, t.done}) {
-      std::uint64_t word;
-      std::memcpy(&word, &value, sizeof word);
-      hash = (hash ^ word) * 1099511628211ull;
-    }
-  return hash;
+  static_assert(sizeof(OpTimes) == 3 * sizeof(double), "padding would be hashed");
+  return hash_of(std::span(times));
 }
 
 void vary(BoundStep& bound, double deviation, std::int64_t step) {
@@ -188,7 +182,7 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
   health.insert(health.end(), options.health.begin(), options.health.end());
   const Representatives ranks =
       options.fold ? representatives(programs, layout, cluster, routing, options.step, health) : every_rank(layout);
-  const auto bound = bind_step(programs, layout, cluster, cost, routing, options.step, ranks, health);
+  const auto bound = bind_step({programs, layout, cluster, cost, routing, options.step}, ranks, health);
   if (options.vary) vary(*bound, cost.variation(), options.step);
   const std::vector<OpTimes> times = execute_in_child(bound->tasks);
 

@@ -89,10 +89,10 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
   }
   // What a node slows before its replica meets the others: one replica of each sequence of nodes, in all stages.
   const std::vector<Colour> nodes = colours(cluster, health, world / node);
-  const bool alike = std::ranges::all_of(nodes, [&](const Colour& each) { return each == nodes.front(); });
-  const std::int64_t span = alike ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
+  const bool uniform = std::ranges::all_of(nodes, [&](const Colour& each) { return each == nodes.front(); });
+  const std::int64_t span = uniform ? block : std::lcm(layout.shard * layout.optimizer_shard * layout.tensor, block);
   std::map<std::vector<Colour>, std::int64_t> spans;  // their first ranks of a stage
-  for (std::int64_t start = 0; start < (alike ? span : stage); start += span) {
+  for (std::int64_t start = 0; start < (uniform ? span : stage); start += span) {
     std::vector<Colour> sequence;
     for (std::int64_t first = 0; first < world; first += stage)
       for (std::int64_t rank = start; rank < std::min(start + span, stage); rank += node)

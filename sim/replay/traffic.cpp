@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "configs/spec/support/number.hpp"
+
 namespace wt {
-namespace {
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
-}  // namespace
 
 std::optional<GroupShape> group_shape(const ClusterSpec& cluster, const Layout& layout, Axis axis) {
   const std::int64_t node = cluster.gpus_per_node;

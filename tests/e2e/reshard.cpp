@@ -41,7 +41,7 @@ class ThreadStore : public SharedStore {
     const std::lock_guard lock(mutex_);
     return values_.count(key) > 0;
   }
-  std::unique_ptr<SharedStore> connect_again() override { return std::make_unique<Connection>(*this); }
+  std::unique_ptr<SharedStore> reconnect() override { return std::make_unique<Connection>(*this); }
 
  private:
   struct Connection : SharedStore {
@@ -49,7 +49,7 @@ class ThreadStore : public SharedStore {
     void set(const std::string& key, const std::string& value) override { store.set(key, value); }
     std::string get(const std::string& key) override { return store.get(key); }
     bool has(const std::string& key) override { return store.has(key); }
-    std::unique_ptr<SharedStore> connect_again() override { return store.connect_again(); }
+    std::unique_ptr<SharedStore> reconnect() override { return store.reconnect(); }
     ThreadStore& store;
   };
   std::mutex mutex_;

@@ -123,7 +123,7 @@ TEST_CASE("health refuses what it cannot use, and says why") {
   refused("judge", "FILES is required");
   refused("judge " + none, "none");
   refused("--watch " + none, "--mfu-below");
-  refused("--watch " + none + " --mfu-below 0.3", "no readable file");
+  refused("--watch " + none + " --mfu-below 0.3", "cannot be read");
   refused("--watch " + none + " --mfu-below 0.3 --dcgm -", "needs files");
   refused("--watch " + none + " --mfu-below 30", "not in range");
   refused("--mfu-below 0.3", "--watch");

@@ -166,7 +166,8 @@ TEST_CASE("no pool carries more than its capacity allows in the step's time") {
     const Run run(layout);
     const ClusterSpec cluster = small_cluster(layout.world() / 4, 2);
     const auto all = every_rank(layout);
-    const auto bound = bind_step(run.set, layout, cluster, FakeCost{}, *run.routing, 0, all, {});
+    const FakeCost cost;
+    const auto bound = bind_step({run.set, layout, cluster, cost, *run.routing}, all);
     std::vector<double> carried(bound->tasks.capacity.size());
     for (const CollectiveTask& task : bound->tasks.collectives) {
       if (task.load < 0) continue;

@@ -306,7 +306,7 @@ TEST_CASE("the distribution is ordered and sums up") {
   CHECK(d.wall_s.size() == 500);
   CHECK(d.p50_s < d.p90_s);
   CHECK(d.p90_s < d.p95_s);
-  CHECK(d.p50_s == d.wall_s[249]);
+  CHECK(std::ranges::count_if(d.wall_s, [&](double each) { return each < d.p50_s; }) == 250);
   CHECK(d.goodput_p05 < d.goodput);
   CHECK(std::accumulate(d.bucket_mean_s.begin(), d.bucket_mean_s.end(), 0.0) == Approx(d.mean_s));
 }

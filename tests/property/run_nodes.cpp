@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "sim/months/events.hpp"
 
@@ -43,7 +44,7 @@ TEST_CASE("O14: the first of N fresh nodes fails by a Weibull law of scale / N^(
       std::vector<int> longer(3, 0);
       const std::vector<double> times{0.3 * scale, scale, 1.5 * scale};
       for (std::uint64_t seed = 0; seed < kRuns; ++seed) {
-        const double first = seconds(detail::NodeFailures({1000, shape, nodes}, detail::mix(seed)).next());
+        const double first = seconds(detail::NodeFailures({1000, shape, nodes}, wt::splitmix64(seed)).next());
         sum += first;
         for (std::size_t i = 0; i < times.size(); ++i) longer[i] += first > times[i];
       }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "configs/spec/support/json_reader.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/build.hpp"
 #include "tests/support/routing_rows.hpp"
@@ -36,8 +37,7 @@ inline double median_memory_error(const RunSpec& run) {
   const auto measured = step_peaks_of(trained(run));
   std::vector<double> errors;
   for (std::size_t i = 0; i < replayed.size(); ++i) errors.push_back(replayed[i] / measured.at(i + kMemoryWarmUp) - 1);
-  std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2), errors.end());
-  return errors[errors.size() / 2];
+  return median(std::move(errors));
 }
 
 /// Bytes of the largest buffer that a collective of the run moves: the rows of experts elsewhere as they were recorded.

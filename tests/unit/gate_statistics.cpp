@@ -97,12 +97,6 @@ TEST_CASE("Benjamini-Hochberg on a worked example") {
   CHECK(benjamini_hochberg({0.9, 1.0})[0] == 1.0);
 }
 
-TEST_CASE("median") {
-  CHECK(wt::median({3, 1, 2}) == 2);
-  CHECK(wt::median({4, 1, 3, 2}) == 2.5);
-  CHECK_THROWS_AS(wt::median({}), wt::Error);
-}
-
 TEST_CASE("the interval of four a side spans all ratios, of three there is none") {
   const auto interval = wt::ratio_interval({1, 1, 1, 2}, {3, 3, 3, 4});
   REQUIRE(interval);

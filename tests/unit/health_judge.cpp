@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "bench/gate/selftest.hpp"
-#include "bench/gate/statistics.hpp"
 #include "bench/health/judge.hpp"
 #include "bench/health/outliers.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "tests/support/synthetic_fleet.hpp"
 #include "tests/support/usage_error.hpp"
 

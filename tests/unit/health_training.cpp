@@ -181,5 +181,5 @@ TEST_CASE("metrics as the trainer writes them are read, a half-written line is l
           R"({"step":2,"step_s":1,"loss":1,"unix_s":1})"
           "\n",
           "step 2 behind step 2");
-  CHECK_THAT(test::usage_error([&] { read_training(folder / "none", 0); }), Contains("no readable file"));
+  CHECK_THAT(test::usage_error([&] { read_training(folder / "none", 0); }), Contains("cannot be read"));
 }

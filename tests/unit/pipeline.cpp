@@ -134,8 +134,8 @@ TEST_CASE("stage s of 1F1B keeps min(m, p - s) microbatches, of ZB-H1 every stag
     const auto ops = unroll(set.programs[static_cast<std::size_t>(stage)]);
     std::int64_t live = 0, most = 0;
     for (const OpInstance& instance : ops) {
-      for (const Buffer& b : instance.op->allocates) live += b.name == "attn.saved";
-      for (const Ref& r : instance.op->frees) live -= r.name == "attn.saved";
+      for (const Buffer& b : instance.op->allocates) live += b.name == "attention.saved";
+      for (const Ref& r : instance.op->frees) live -= r.name == "attention.saved";
       most = std::max(most, live);
     }
     CHECK(live == 0);

@@ -130,7 +130,7 @@ TEST_CASE("a smaller last microbatch has the ops of its size, the others those o
 TEST_CASE("microbatches conserve the tokens of a batch") {
   for (const Layout& layout : layouts_of_two())
     for (const std::int64_t batch : {2, 3, 5, 8}) {
-      const Microbatches n = Microbatches::cut(batch, 2);
+      const Microbatches n = Microbatches::split(batch, 2);
       const ProgramSet set = build_program_set(tiny(), layout, {16, n.count, Precision::fp32, true, n.last});
       double tokens = 0, sequences = 0;
       std::int64_t cut = 0;

@@ -92,6 +92,6 @@ TEST_CASE("the own store knows what was set and asks nobody else") {
   const auto routing = balanced_routing(run.model, 8);
   RehearsalCommunicators c(run, *routing);
   c.store().set("a", "1");
-  CHECK(c.store().connect_again()->get("a") == "1");
+  CHECK(c.store().reconnect()->get("a") == "1");
   CHECK_THROWS_WITH(c.store().get("b"), Contains("'b'") && Contains("another rank"));
 }

@@ -119,7 +119,7 @@ TEST_CASE("no text of a report is read as markup") {
                               waterfall(evil, evil, {evil, 1}, {}, evil)};
   const std::string page = html_report(report), markdown = markdown_report(report);
   CHECK(page.find("<script>alert") == std::string::npos);
-  CHECK(page.find("&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;") != std::string::npos);
+  CHECK(page.find("&lt;script&gt;alert(&apos;&amp;&quot;&apos;)&lt;/script&gt;") != std::string::npos);
   CHECK(markdown.find("<script>") == std::string::npos);
 }
 

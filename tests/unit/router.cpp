@@ -153,7 +153,7 @@ TEST_CASE("the balancing gradient is that of the sequences, however they are cut
   const Tensor logits = random(kTokens, kExperts, 9), nothing = at::zeros({kTokens, kTopK});
   const RouterLossScale scale{0.02, 0.01, kSeq};
   const Routed whole = run({}, logits, nothing, scale);
-  const Microbatches sequences = Microbatches::cut(kTokens / kSeq, GENERATE(1, 2, 3));
+  const Microbatches sequences = Microbatches::split(kTokens / kSeq, GENERATE(1, 2, 3));
   RouterLoss sum;
   std::vector<Tensor> parts;
   std::int64_t begin = 0;

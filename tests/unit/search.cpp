@@ -13,7 +13,14 @@ namespace {
 struct Small {
   ModelSpec model = small_model(4);
   FakeCost cost;
-  SearchProblem problem{model, small_cluster(4), cost, 16, 512, 32, Precision::bf16, {}, 1e18, {}, 1e15, {}, {}};
+  SearchProblem problem{.model = model,
+                        .cluster = small_cluster(4),
+                        .cost = cost,
+                        .gpus = 16,
+                        .seq = 512,
+                        .global_batch = 32,
+                        .memory_limit_bytes = 1e18,
+                        .peak_flops = 1e15};
   Small() {
     LoadScenario a{"a", {}, {}}, b{"b", {}, {}};
     for (int layer = 0; layer < 2; ++layer) {

@@ -84,7 +84,7 @@ void CheckpointSaver::save(std::int64_t step, const SamplerState& sampler, const
   written_at_s_ = begin;
   if (communicators_.rank() < state_ranks(run_.layout)) {
     staged_.copy(groups, step, communicators_.rank());
-    if (!store_) store_ = communicators_.store().connect_again();
+    if (!store_) store_ = communicators_.store().reconnect();
     thread_ = std::thread([this] { write(); });
   }
   blocking_s_ = Clocks::now().wall_s - begin;

@@ -39,7 +39,7 @@ class SharedStore {
   virtual std::string get(const std::string& key) = 0;
   virtual bool has(const std::string& key) = 0;
   /// The same values over a connection of its own: a thread that waits on one does not hold up the other.
-  virtual std::unique_ptr<SharedStore> connect_again() = 0;
+  virtual std::unique_ptr<SharedStore> reconnect() = 0;
 };
 
 /// A collective as it was really issued; bytes by the convention of sim/program's Collective.

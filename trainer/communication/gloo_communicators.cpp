@@ -39,10 +39,10 @@ class StoreView : public SharedStore {
     }
   }
   bool has(const std::string& key) override { return store_->check({key}); }
-  std::unique_ptr<SharedStore> connect_again() override {
-    StorePtr again = store_->clone();
-    again->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s_)));
-    return std::make_unique<StoreView>(std::move(again), nullptr, timeout_s_);
+  std::unique_ptr<SharedStore> reconnect() override {
+    StorePtr own = store_->clone();
+    own->setTimeout(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s_)));
+    return std::make_unique<StoreView>(std::move(own), nullptr, timeout_s_);
   }
 
  private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/program/build/expert_copies.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
@@ -20,15 +19,6 @@ struct Executor::InFlight {
   std::size_t record;
   bool timed = false;  ///< when it was done is known
 };
-
-namespace {
-
-/// Without holding up the host.
-Tensor to_device(const Tensor& tensor, at::Device device) {
-  return device.is_cpu() ? tensor : tensor.pin_memory().to(device, /*non_blocking=*/true);
-}
-
-}  // namespace
 
 Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& clock)
     : run_(run),
@@ -210,142 +200,73 @@ void Executor::execute(const OpInstance& instance) {
   const Op& op = *instance.op;
   const bool backward = op.direction == Direction::backward;
   LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
-  const LayerRecompute again = s ? run_.layout.recompute.of(instance.layer, run_.model.layers) : LayerRecompute{};
   switch (op.action) {
-    case Action::load_batch: {
-      const Microbatch loaded = (*load_)(instance.microbatch);
-      batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_)};
-      break;
-    }
+    case Action::load_batch:
+      return load_batch(instance.microbatch);
     case Action::unshard:
       if (op.kind != OpKind::host) unshard(instance);
       if (backward) slot_of(instance).accumulate_into(gradient_of(instance));
-      break;
+      return;
     case Action::refresh:
-      refresh(instance);
-      break;
+      return refresh(instance);
     case Action::embed:
-      if (!backward) {
-        activation_ = segments_.embed(run_.model.tied ? head_ : embedding_, batch_.tokens);
-        embedding_ = Slot{};
-      } else {
-        if (!run_.model.tied && !embedding_gradient_.flat.defined())
-          embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
-        segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens,
-                                 activation_gradient_);
-        activation_gradient_.reset();
-      }
-      break;
+      return embed(backward);
     case Action::project:
-      if (backward) {
-        activation_gradient_ = segments_.project_backward(*s);
-      } else {
-        if (op.direction == Direction::forward) s->input = std::move(activation_);
-        segments_.project(*s, slot_of(instance), op.direction, again);
-      }
-      break;
+      return project(instance, *s);
     case Action::gather_kv:
       issued_ = backward ? reduce_kv(*s) : gather_kv(*s);
-      break;
+      return;
     case Action::reduce_balance:
       issued_ = communicators_.all_reduce(Axis::context, s->choice.sequence_counts);
-      break;
+      return;
     case Action::attention:
-      if (backward) {
-        activation_gradient_ = segments_.attention_backward(*s);
-      } else {
-        if (op.direction == Direction::forward) {
-          if (activation_.defined()) s->input = std::move(activation_);
-          if (forced_) s->choice.forced = to_device(forced_(instance.microbatch, instance.layer), device_);
-        }
-        if (!device_.is_cpu() && op.direction == Direction::forward && has_copies(run_.model, run_.layout))
-          communicators_.before_host_read();
-        RouterLoss counted;  // in forward already
-        segments_.attention(*s, slot_of(instance), instance.layer, op.direction, again, router_bias(instance.layer),
-                            op.direction == Direction::forward ? router_loss_ : counted);
-        if (op.direction == Direction::forward) count_rows(instance, *s);
-      }
-      break;
+      return attention(instance, *s);
     case Action::ffn:
-      if (backward) {
-        if (!run_.model.moe(instance.layer)) s->output_gradient = std::move(activation_gradient_);
-        segments_.ffn_backward(*s);
-      } else {
-        segments_.ffn(*s, slot_of(instance), instance.layer, op.direction, again);
-        if (op.direction == Direction::forward && !run_.model.moe(instance.layer)) activation_ = std::move(s->residual);
-      }
-      break;
+      return ffn(instance, *s);
     case Action::exchange_counts:
       issued_ = counts(*s);
-      break;
+      return;
     case Action::dispatch:
       issued_ = dispatch(*s, backward);
-      break;
+      return;
     case Action::experts:
-      if (!device_.is_cpu() && type_ == at::kFloat)
-        communicators_.before_host_read();  // LibTorch's fp32 grouped product reads its offsets
-      if (backward)
-        segments_.experts_backward(*s);
-      else
-        segments_.experts(*s, slot_of(instance), op.direction, again);
-      break;
+      return experts(instance, *s);
     case Action::collect:
       issued_ = collect(*s, backward);
-      break;
+      return;
     case Action::combine:
-      if (backward) {
-        s->output_gradient = std::move(activation_gradient_);
-        segments_.combine_rows_backward(*s);
-      } else {
-        if (run_.layout.context > 1) add_loss(router_loss_.aux, segments_.balance_loss(*s));
-        activation_ = segments_.combine_rows(*s, again);
-      }
-      break;
-    case Action::head_loss: {
-      if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
-      head_.accumulate_into(head_gradient_);
-      activation_gradient_ = segments_.head(head_, activation_, batch_.targets, cross_entropy_);
-      activation_.reset();
-      head_ = Slot{};
-      break;
-    }
+      return combine(instance, *s);
+    case Action::head_loss:
+      return head_loss();
     case Action::reduce_gradients:
-      reduce_gradients(instance);
-      break;
+      return reduce_gradients(instance);
     case Action::accumulate:
-      accumulate(instance);
-      break;
+      return accumulate(instance);
     case Action::exchange_copies:
-      exchange_copies(instance);
-      break;
+      return exchange_copies(instance);
     case Action::add_copies:
-      add_copies(instance);
-      break;
+      return add_copies(instance);
     case Action::reduce_replicas:
-      reduce_replicas(instance);
-      break;
+      return reduce_replicas(instance);
     case Action::gradient_norm:
-      gradient_norm();
-      break;
+      return gradient_norm();
     case Action::reduce_norm:
       issued_ = communicators_.all_reduce(Axis::state, norm_);
-      break;
+      return;
     case Action::optimizer:
-      optimizer_step();
-      break;
+      return optimizer_step();
     case Action::reduce_loads:
       issued_ = communicators_.all_reduce(Axis::world, router_loads_);
-      break;
+      return;
     case Action::update_bias:
-      update_bias();
-      break;
+      return update_bias();
     case Action::reduce_loss:
       issued_ = communicators_.all_reduce(Axis::world, losses_);
-      break;
+      return;
     case Action::share_tensor:
     case Action::exchange_stages:  // of layouts that are simulated alone, which check_model refuses
     case Action::restore:
-      break;  // of no step
+      return;  // of no step
   }
 }
 

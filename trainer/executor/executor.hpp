@@ -63,6 +63,15 @@ class Executor {
   ShardedGroup& group_of(const OpInstance& instance);
   Slot& slot_of(const OpInstance& instance);
   GradientBuffer& gradient_of(const OpInstance& instance);
+  LayerRecompute recompute_of(const OpInstance& instance) const;
+  void load_batch(int microbatch);
+  void embed(bool backward);
+  void project(const OpInstance& instance, LayerState& s);
+  void attention(const OpInstance& instance, LayerState& s);
+  void ffn(const OpInstance& instance, LayerState& s);
+  void experts(const OpInstance& instance, LayerState& s);
+  void combine(const OpInstance& instance, LayerState& s);
+  void head_loss();
   void refresh(const OpInstance& instance);
   void unshard(const OpInstance& instance);
   void reduce_gradients(const OpInstance& instance);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "configs/spec/profile.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -25,12 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
+double median_or_0(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
 /// Every rank puts its row of `columns` numbers into a zero matrix; the sum is everybody's.
 at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world, const std::vector<double>& own) {
@@ -175,14 +170,16 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
     peak = std::max(peak, t.peak_bytes);
   }
   for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s), save_s.push_back(c.total_s);
-  const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(),
-                                              {median(step_s), median(exposed_s), peak, median(compute_s),
-                                               median(block_s), checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
-                                               now.process_cpu_s - measured_from_.process_cpu_s, median(save_s)});
+  const at::Tensor all =
+      gather_rows_of_ranks(communicators, run_.layout.world(),
+                           {median_or_0(step_s), median_or_0(exposed_s), peak, median_or_0(compute_s),
+                            median_or_0(block_s), checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
+                            now.process_cpu_s - measured_from_.process_cpu_s, median_or_0(save_s)});
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)
-    if (std::abs(timelines_[i].step_s - median(step_s)) < std::abs(timelines_[typical].step_s - median(step_s)))
+    if (std::abs(timelines_[i].step_s - median_or_0(step_s)) <
+        std::abs(timelines_[typical].step_s - median_or_0(step_s)))
       typical = i;
   SharedStore& store = communicators.store();
   if (rank_ == 0) store.set("typical", std::to_string(typical));
@@ -213,8 +210,8 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
                         {"measured_steps", timelines_.size()},
                         {"tokens_per_step", run_.tokens_per_step()},
                         {"cores_used_by_others", std::max(0.0, machine_s - own_cpu_s) / std::max(wall_s, 1e-9)},
-                        {"median_step_s", median(step_s)},
-                        {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median(step_s)},
+                        {"median_step_s", median_or_0(step_s)},
+                        {"tokens_per_s", static_cast<double>(run_.tokens_per_step()) / median_or_0(step_s)},
                         {"ranks", ranks}};
   write_file_atomically(folder_ / "summary.json", summary.dump(1) + "\n");
 }

@@ -40,16 +40,16 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
       if (op.work.empty() || (op.asynchronous() && !(collectives && cpu)))
         continue;  // a device tells when the lane ran, not the cast before
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
-      const std::int64_t again =  // of the layer: it decides what work an op has
+      const std::int64_t recompute =  // of the layer: it decides what work an op has
           instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));
       const bool smaller = instances[i].microbatch >= 0 && sequences.of(instances[i].microbatch) < sequences.each;
       const std::string key =
-          kernel + to_string(op.group) + std::to_string(again) + (smaller ? " of a smaller microbatch" : "");
+          kernel + to_string(op.group) + std::to_string(recompute) + (smaller ? " of a smaller microbatch" : "");
       Measurement& m = ops[key];
       m.kernel = kernel;
       m.pass = op.direction == Direction::backward ? "backward" : "forward";
       m.shape["group"] = static_cast<std::int64_t>(op.group);
-      m.shape["recompute"] = again;
+      m.shape["recompute"] = recompute;
       m.shape["microbatch"] = smaller ? sequences.last : sequences.each;
       m.samples.push_back(cpu ? record.thread_cpu_s : record.done_s - record.issued_s);
       rows[key].push_back(record.rows);

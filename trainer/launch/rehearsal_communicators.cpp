@@ -33,7 +33,7 @@ class OwnStore : public SharedStore {
     return values_->at(key);
   }
   bool has(const std::string& key) override { return values_->contains(key); }
-  std::unique_ptr<SharedStore> connect_again() override { return std::make_unique<OwnStore>(*this); }
+  std::unique_ptr<SharedStore> reconnect() override { return std::make_unique<OwnStore>(*this); }
 
  private:
   std::shared_ptr<std::map<std::string, std::string>> values_ = std::make_shared<std::map<std::string, std::string>>();

@@ -225,9 +225,9 @@ Tensor norm(const Tensor& x, const Slot& weights, const std::string& name, const
 }
 
 Projected norm_then_product(const Tensor& x, const Slot& weights, const std::string& name, const Tensor& weight,
-                            const ModelSpec& m, at::ScalarType type, bool again) {
+                            const ModelSpec& m, at::ScalarType type, bool recompute_norm) {
   if (m.norm == Norm::rmsnorm) {
-    NormProduct out = norm_product(x, weights[name + ".weight"], weight, m.norm_eps, type, again);
+    NormProduct out = norm_product(x, weights[name + ".weight"], weight, m.norm_eps, type, recompute_norm);
     return {std::move(out.normed), std::move(out.product)};
   }
   const Tensor normed = norm(x, weights, name, m);
@@ -235,15 +235,15 @@ Projected norm_then_product(const Tensor& x, const Slot& weights, const std::str
 }
 
 Qkv project_qkv(const Tensor& x, const Slot& dense, const ModelSpec& m, const Positions& positions, std::int64_t batch,
-                bool again) {
+                bool recompute_norm) {
   Qkv out;
   variable_list qkv;
   if (m.attention.mla.on()) {
     out.normed = norm(x, dense, "attention_norm", m);
     qkv = latent_qkv(out.normed, dense, m, positions.rope, batch);
   } else {
-    Projected fused =
-        norm_then_product(x, dense, "attention_norm", dense["attention.qkv.weight"], m, x.scalar_type(), again);
+    Projected fused = norm_then_product(x, dense, "attention_norm", dense["attention.qkv.weight"], m, x.scalar_type(),
+                                        recompute_norm);
     out.normed = std::move(fused.normed);
     if (const Tensor bias = dense.find("attention.qkv.bias"); bias.defined())
       fused.product.add_(bias);  // no backward reads the product

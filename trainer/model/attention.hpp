@@ -41,7 +41,7 @@ struct Projected {
 };
 /// `again`: backward computes the normalised rows once more instead of keeping them (RMSNorm alone).
 Projected norm_then_product(const at::Tensor& x, const Slot& weights, const std::string& name, const at::Tensor& weight,
-                            const ModelSpec& model, at::ScalarType type, bool again);
+                            const ModelSpec& model, at::ScalarType type, bool recompute_norm);
 
 struct Qkv {
   at::Tensor q, k, v;  ///< (B, heads, S, head_dim), rotated
@@ -49,7 +49,7 @@ struct Qkv {
 };
 /// x (B*S, D), the block's input. `dense`: the block's gathered weights; `again` as above.
 Qkv project_qkv(const at::Tensor& x, const Slot& dense, const ModelSpec& model, const Positions& positions,
-                std::int64_t batch, bool again);
+                std::int64_t batch, bool recompute_norm);
 
 /// Keys and values of all ranks of a context group, (C, 2, B, KV, S / C, hd) -> (2, B, KV, S, hd) in the order of the
 /// sequence.

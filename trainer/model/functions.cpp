@@ -57,28 +57,29 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
 
 struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Tensor& gain, const Tensor& weight,
-                               double eps, at::ScalarType type, bool again) {
+                               double eps, at::ScalarType type, bool recompute_norm) {
     Tensor rstd = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
     Tensor normed = norm(x, gain, eps, rstd), operand = normed.to(type), factor = weight.to(type);
     Tensor product = at::mm(operand, factor.t());
-    ctx->save_for_backward({x, gain, weight, rstd, again ? Tensor() : operand, again ? Tensor() : factor});
+    ctx->save_for_backward(
+        {x, gain, weight, rstd, recompute_norm ? Tensor() : operand, recompute_norm ? Tensor() : factor});
     ctx->saved_data["eps"] = eps;
-    ctx->saved_data["again"] = again;
+    ctx->saved_data["recompute_norm"] = recompute_norm;
     ctx->set_materialize_grads(false);
     return {normed, product};
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &gain = saved[1], &weight = saved[2], &rstd = saved[3], &dproduct = gradients[1];
-    const bool again = ctx->saved_data["again"].toBool();
+    const bool recompute_norm = ctx->saved_data["recompute_norm"].toBool();
     Tensor operand = saved[4];
-    if (again) {
+    if (recompute_norm) {
       Tensor same = at::empty_like(rstd);
       operand = norm(x, gain, ctx->saved_data["eps"].toDouble(), same).to(dproduct.scalar_type());
     }
     Tensor dweight = dproduct.t().mm(operand).to(weight.scalar_type());
     operand.reset();
-    Tensor dy = dproduct.mm(again ? weight.to(dproduct.scalar_type()) : saved[5]).to(x.scalar_type());
+    Tensor dy = dproduct.mm(recompute_norm ? weight.to(dproduct.scalar_type()) : saved[5]).to(x.scalar_type());
     if (gradients[0].defined()) dy += gradients[0];
     Tensor dgain = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
     check_kernel(wt_rmsnorm_backward(stream_of_all(dy, x), dtype(x), dy.data_ptr(), x.data_ptr(), gain.data_ptr(),
@@ -233,8 +234,8 @@ RopeTable RopeTable::make(const ModelSpec& m, std::int64_t seq) {
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double eps) { return RmsNorm::apply(x, gain, eps); }
 
 NormProduct norm_product(const Tensor& x, const Tensor& gain, const Tensor& weight, double eps, at::ScalarType type,
-                         bool again) {
-  variable_list out = NormProductFunction::apply(x, gain, weight, eps, type, again);
+                         bool recompute_norm) {
+  variable_list out = NormProductFunction::apply(x, gain, weight, eps, type, recompute_norm);
   return {std::move(out[0]), std::move(out[1])};
 }
 

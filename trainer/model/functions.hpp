@@ -34,7 +34,7 @@ struct NormProduct {
 /// and the normalised rows as the product reads them; with `again` not these: backward computes them once more, to the
 /// same bits.
 NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& weight, double eps,
-                         at::ScalarType type, bool again);
+                         at::ScalarType type, bool recompute_norm);
 
 /// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row
 /// times its expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can

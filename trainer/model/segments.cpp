@@ -44,21 +44,22 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
   if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.layers));
 }
 
-Compression Segments::compression(const LayerRecompute& again) const {
-  return again.attention_again() ? layout_.recompute.compression : Compression::none;
+Compression Segments::compression(const LayerRecompute& recompute) const {
+  return recompute.recomputes_attention() ? layout_.recompute.compression : Compression::none;
 }
 
-Qkv Segments::begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
+Qkv Segments::begin_block(LayerState& s, const Slot& dense, Direction direction,
+                          const LayerRecompute& recompute) const {
   const bool first = direction == Direction::forward;
-  if (!first && compression(again) != Compression::none)
-    s.input = unpack_rows(s.packed, compression(again), type_), s.packed = {};
-  if (!first || !again.attention_again()) s.input = leaf(s.input);
-  return project_qkv(s.input, dense, model_, positions_, s.input.size(0) / seq_, again.norm);
+  if (!first && compression(recompute) != Compression::none)
+    s.input = unpack_rows(s.packed, compression(recompute), type_), s.packed = {};
+  if (!first || !recompute.recomputes_attention()) s.input = leaf(s.input);
+  return project_qkv(s.input, dense, model_, positions_, s.input.size(0) / seq_, recompute.norm);
 }
 
-void Segments::project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const {
-  const at::AutoGradMode mode(direction != Direction::forward || !again.attention_again());
-  Qkv qkv = begin_block(s, dense, direction, again);
+void Segments::project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& recompute) const {
+  const at::AutoGradMode mode(direction != Direction::forward || !recompute.recomputes_attention());
+  Qkv qkv = begin_block(s, dense, direction, recompute);
   s.q_end = end_of(qkv.q), s.k_end = end_of(qkv.k), s.v_end = end_of(qkv.v);
   s.q = qkv.q.detach();
   s.kv = at::stack({qkv.k.detach(), qkv.v.detach()});
@@ -66,13 +67,13 @@ void Segments::project(LayerState& s, const Slot& dense, Direction direction, co
 }
 
 void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
-                         const LayerRecompute& again, const Tensor& router_bias, RouterLoss& loss) const {
-  const bool first = direction == Direction::forward, keep_graph = !first || !again.attention_again();
+                         const LayerRecompute& recompute, const Tensor& router_bias, RouterLoss& loss) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !recompute.recomputes_attention();
   const at::AutoGradMode mode(keep_graph);
   Qkv qkv;
   Tensor input;  // as the residual takes it
   if (layout_.context == 1) {
-    qkv = begin_block(s, dense, direction, again);
+    qkv = begin_block(s, dense, direction, recompute);
     input = s.input;
   } else {
     const Tensor kv = in_sequence_order(s.kv_gathered);
@@ -91,7 +92,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   Tensor normed;  // what the FFN reads
   if (model_.moe(layer)) {
     const Projected router =
-        norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, again.norm);
+        norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, recompute.norm);
     normed = router.normed;
     const Tensor weights =
         route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
@@ -99,7 +100,7 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
     const Tensor rows = permute(normed, s.choice, model_.top_k);
     s.weights_end = end_of(weights), s.rows_end = end_of(rows);
     s.weights = weights.detach();
-    if (first || again.block) s.rows = rows.detach();
+    if (first || recompute.block) s.rows = rows.detach();
   } else if (model_.attention.parallel == AttentionSpec::Parallel::one_norm) {
     normed = qkv.normed;  // under context parallelism project() has handed it on
   } else {
@@ -108,17 +109,17 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   }
   if (model_.ffn_width(layer) > 0 && normed.defined()) {
     s.ffn_input_end = end_of(normed);
-    if (first || again.block) s.ffn_input = normed.detach();
+    if (first || recompute.block) s.ffn_input = normed.detach();
   }
   s.residual_end = end_of(residual);
   if (first) s.residual = residual.detach();
-  if (first && compression(again) != Compression::none)
-    s.packed = pack_rows(s.input, compression(again)), s.input.reset();
+  if (first && compression(recompute) != Compression::none)
+    s.packed = pack_rows(s.input, compression(recompute)), s.input.reset();
 }
 
 void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
-                   const LayerRecompute& again) const {
-  const bool first = direction == Direction::forward, keep_graph = !first || !again.block;
+                   const LayerRecompute& recompute) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !recompute.block;
   const at::AutoGradMode mode(keep_graph);
   if (keep_graph) s.ffn_input = leaf(s.ffn_input);
   const std::string part = model_.moe(layer) ? "shared_experts." : "ffn.";
@@ -156,9 +157,9 @@ void Segments::plan_rows(LayerState& s) const {
   sort_rows(expert, local, s.to_expert_major, s.to_rank_major);
 }
 
-void Segments::experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const {
-  const bool first = direction == Direction::forward, keep_graph = !first || !again.experts_again();
-  const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
+void Segments::experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& recompute) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !recompute.recomputes_experts();
+  const bool output = first || recompute.block;  // alone, backward needs no output again: combine keeps its own
   const at::AutoGradMode mode(keep_graph);
   const bool local = layout_.expert == 1;
   if (output) {
@@ -169,7 +170,7 @@ void Segments::experts(LayerState& s, const Slot& expert, Direction direction, c
   const Tensor offsets = (local ? s.choice.slot_counts : s.received_counts.sum(0)).cumsum(0).to(at::kInt);
   const auto& w = expert.leaves;
   Tensor gate_up = grouped_product(s.expert_input, w[0], offsets, true);
-  if (first && again.block) s.expert_input.reset();
+  if (first && recompute.block) s.expert_input.reset();
   Tensor activated = swiglu(gate_up);
   gate_up.reset();
   const Tensor out = grouped_product(activated, w[1], offsets, output);
@@ -184,11 +185,11 @@ void Segments::experts(LayerState& s, const Slot& expert, Direction direction, c
   }
 }
 
-Tensor Segments::combine_rows(LayerState& s, const LayerRecompute& again) const {
+Tensor Segments::combine_rows(LayerState& s, const LayerRecompute& recompute) const {
   const at::NoGradGuard no_grad;
   Tensor out = combine(s.collected, s.choice, s.weights, s.residual);
   s.residual.reset();
-  if (again.block) s.collected.reset();
+  if (recompute.block) s.collected.reset();
   return out;
 }
 

@@ -58,14 +58,14 @@ class Segments {
 
   // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
   /// Under context parallelism, before attention: queries stay, keys and values are to be gathered.
-  void project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const;
-  void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction, const LayerRecompute& again,
-                 const at::Tensor& router_bias, RouterLoss& loss) const;
+  void project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& recompute) const;
+  void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+                 const LayerRecompute& recompute, const at::Tensor& router_bias, RouterLoss& loss) const;
   /// Dense FFN or shared experts: adds its output to s.residual, which in a dense layer is then the block's output.
   void ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
-           const LayerRecompute& again) const;
-  void experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& again) const;
-  at::Tensor combine_rows(LayerState& s, const LayerRecompute& again) const;
+           const LayerRecompute& recompute) const;
+  void experts(LayerState& s, const Slot& expert, Direction direction, const LayerRecompute& recompute) const;
+  at::Tensor combine_rows(LayerState& s, const LayerRecompute& recompute) const;
 
   void combine_rows_backward(LayerState& s) const;
   void ffn_backward(LayerState& s) const;
@@ -90,9 +90,9 @@ class Segments {
   const Positions& positions() const { return positions_; }
 
  private:
-  Compression compression(const LayerRecompute& again) const;
+  Compression compression(const LayerRecompute& recompute) const;
   /// The block's input and its projections, shared by attention and project.
-  Qkv begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& again) const;
+  Qkv begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& recompute) const;
 
   const ModelSpec& model_;
   const Layout& layout_;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
 #include "sim/program/build/expert_copies.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
@@ -13,17 +14,11 @@
 namespace wt {
 namespace {
 
+/// Not hash.hpp's: every loss that the pages print was trained from weights that this draws.
 std::uint64_t fnv1a(const std::string& text, std::uint64_t seed) {
   std::uint64_t hash = 0xcbf29ce484222325ull ^ (seed * 0x9e3779b97f4a7c15ull);
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   return hash;
-}
-
-std::uint64_t splitmix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ull;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
 }
 
 /// Standard normal numbers 2 * pair and 2 * pair + 1 of a sequence (Box and Muller 1958 over Steele et al. 2014's

@@ -33,7 +33,8 @@ bool is_run(const Shape& shape, const Shape& part) {
 }
 
 /// Appends the rectangles of a run inside the sub-tensor that `prefix` has chosen in the leading dims.
-void cut(const Shape& shape, Shape prefix, std::int64_t begin, std::int64_t count, std::vector<Rectangle>& out) {
+void add_rectangles(const Shape& shape, Shape prefix, std::int64_t begin, std::int64_t count,
+                    std::vector<Rectangle>& out) {
   const std::size_t dim = prefix.size();
   const auto rest = shape.begin() + static_cast<std::ptrdiff_t>(dim);
   const auto emit = [&](std::int64_t first, std::int64_t n) {  // n whole rows of this dim
@@ -46,7 +47,7 @@ void cut(const Shape& shape, Shape prefix, std::int64_t begin, std::int64_t coun
   };
   const auto within = [&](std::int64_t row, std::int64_t from, std::int64_t n) {
     prefix.push_back(row);
-    cut(shape, prefix, from, n, out);
+    add_rectangles(shape, prefix, from, n, out);
     prefix.pop_back();
   };
   const std::int64_t row = product(rest + 1, shape.end());
@@ -69,7 +70,7 @@ std::vector<Rectangle> rectangles(const Shape& shape, std::int64_t begin, std::i
   std::vector<Rectangle> out;
   if (count == 0) return out;
   if (shape.empty()) return {{{}, {}, 0, 1}};
-  cut(shape, {}, begin, count, out);
+  add_rectangles(shape, {}, begin, count, out);
   return out;
 }
 

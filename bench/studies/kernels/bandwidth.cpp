@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/studies/kernels/check.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "kernels/kernels.h"
 
 namespace {
@@ -163,12 +164,8 @@ void measure(benchmark::State& state, const Kernel& kernel, WtDtype dtype, const
     state.SetIterationTime(kernel_s);
     ratios.push_back(copy_s / kernel_s), rates.push_back(double(bytes) / copy_s);
   }
-  const auto median = [](std::vector<double>& values) {
-    std::nth_element(values.begin(), values.begin() + int64_t(values.size() / 2), values.end());
-    return values[values.size() / 2];
-  };
-  state.counters["of_copy"] = median(ratios);
-  state.counters["copy_Bps"] = median(rates);
+  state.counters["of_copy"] = wt::median(ratios);
+  state.counters["copy_Bps"] = wt::median(rates);
   state.SetBytesProcessed(bytes * int64_t(state.iterations()));
 }
 

@@ -104,18 +104,13 @@ BENCHMARK(step_by_layers)
 /// remembered.
 struct Space {
   ModelSpec model = read_model("dbrx");
-  SearchProblem problem{model,
-                        read_cluster("dbrx-3072-h100"),
-                        prices(),
-                        3072,
-                        kSeq,
-                        3072,
-                        Precision::bf16,
-                        {},
-                        0,
-                        read_scenarios({"dbrx-proxy-c4"}, read_model("dbrx")),
-                        0,
-                        {}};
+  SearchProblem problem{.model = model,
+                        .cluster = read_cluster("dbrx-3072-h100"),
+                        .cost = prices(),
+                        .gpus = 3072,
+                        .seq = kSeq,
+                        .global_batch = 3072,
+                        .scenarios = read_scenarios({"dbrx-proxy-c4"}, read_model("dbrx"))};
   struct Case {
     Layout layout;
     ProgramSet set;
@@ -190,8 +185,13 @@ void bound_with_program(benchmark::State& state) {
   for (auto _ : state) {
     const RememberedCost cost(prices());
     const SearchProblem& p = space().problem;
-    const SearchProblem problem{p.model,     p.cluster, cost, p.gpus,      p.seq, p.global_batch,
-                                p.precision, p.space,   0,    p.scenarios, 0,     {}};
+    const SearchProblem problem{.model = p.model,
+                                .cluster = p.cluster,
+                                .cost = cost,
+                                .gpus = p.gpus,
+                                .seq = p.seq,
+                                .global_batch = p.global_batch,
+                                .scenarios = p.scenarios};
     for (const Space::Case& c : space().cases)
       benchmark::DoNotOptimize(state.range(0) == 0 ? first_bound(problem, c.layout, *c.routing)
                                                    : second_bound(problem, c.layout, *c.routing));

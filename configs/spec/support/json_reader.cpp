@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/text.hpp"
 
 namespace wt {
 namespace {
@@ -49,13 +48,7 @@ json parse_json(const std::string& text, const std::string& origin) {
   }
 }
 
-json read_json(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file))
-    throw_error(Code::usage, "{}: cannot be read, allowed a readable JSON file; check the path", file.string());
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  return parse_json(text, file.string());
-}
+json read_json(const std::filesystem::path& file) { return parse_json(read_file(file, "a JSON file"), file.string()); }
 
 JsonReader::JsonReader(const json& value, std::string origin, std::string pointer)
     : value_(&value), origin_(std::move(origin)), pointer_(std::move(pointer)) {}

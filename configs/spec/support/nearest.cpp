@@ -3,16 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
+
+#include "configs/spec/support/text.hpp"
 
 namespace wt {
 namespace {
-
-std::string lower(std::string word) {
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
-  return word;
-}
 
 // Optimal string alignment: Levenshtein plus swaps of neighbours, no letter edited twice.
 std::size_t edit_distance(const std::string& a, const std::string& b) {

@@ -1,24 +1,15 @@
 #include "configs/spec/support/yaml.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "configs/spec/support/text.hpp"
 
 namespace wt {
-namespace {
-
-std::string join(const std::vector<std::string>& words) {
-  std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
-}  // namespace
-
 YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path)
     : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {
   if (!node_.IsMap())
@@ -38,11 +29,7 @@ YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {
 }
 
 YamlMap YamlMap::from_file(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::stringstream bytes;
-  if (!in || std::filesystem::is_directory(file) || !(bytes << in.rdbuf()))
-    throw_error(Code::usage, "{}: cannot be read; needs a YAML file", file.string());
-  return from_text(bytes.str(), file.string());
+  return from_text(read_file(file, "a YAML file"), file.string());
 }
 
 std::string YamlMap::where(const std::string& key) const {
@@ -128,7 +115,7 @@ std::string YamlMap::choice(const std::string& key, const std::vector<std::strin
   if (!fallback.empty() && !has(key)) return fallback;
   const std::string found = scalar(key);
   if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
-    fail(key, fmt::format("found '{}', allowed {}", found, join(allowed)));
+    fail(key, fmt::format("found '{}', allowed {}", found, fmt::join(allowed, ", ")));
   return found;
 }
 
@@ -189,7 +176,7 @@ void YamlMap::finish() const {
     allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
     const std::string near = nearest(key, allowed);
     fail(key, fmt::format("unknown key; {}allowed here: {}",
-                          near.empty() ? "" : fmt::format("did you mean '{}'? ", near), join(allowed)));
+                          near.empty() ? "" : fmt::format("did you mean '{}'? ", near), fmt::join(allowed, ", ")));
   }
 }
 

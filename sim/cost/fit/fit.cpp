@@ -3,9 +3,6 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <iterator>
-#include <numeric>
 
 #include "configs/spec/support/error.hpp"
 
@@ -71,37 +68,6 @@ std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& fea
       best[static_cast<std::size_t>(columns[j])] = solution[static_cast<Eigen::Index>(j)] / length[columns[j]];
   }
   return best;
-}
-
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) throw_error(Code::usage, "quantile: found no value, allowed at least one");
-  std::sort(values.begin(), values.end());
-  const double place = q * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
-}
-
-namespace {
-
-std::size_t trimmed_away(const std::vector<double>& values, double share) {
-  if (values.empty()) throw_error(Code::usage, "trimmed mean: found no value, allowed at least one");
-  return values.size() < 5 ? 0 : static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
-}
-
-}  // namespace
-
-std::pair<double, double> trimmed_range(std::vector<double> values, double share) {
-  const std::size_t cut = trimmed_away(values, share);
-  std::sort(values.begin(), values.end());
-  return {values[cut], values[values.size() - 1 - cut]};
-}
-
-double trimmed_mean(std::vector<double> values, double share) {
-  const auto cut = static_cast<std::ptrdiff_t>(trimmed_away(values, share));
-  std::sort(values.begin(), values.end());
-  return std::accumulate(values.begin() + cut, values.end() - cut, 0.0) /
-         static_cast<double>(std::ssize(values) - 2 * cut);
 }
 
 }  // namespace wt

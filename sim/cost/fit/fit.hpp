@@ -1,7 +1,8 @@
 // Small fits with non-negative coefficients that minimise the relative error, as times span six decades.
 #pragma once
-#include <utility>
 #include <vector>
+
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 
@@ -16,13 +17,5 @@ std::vector<double> fit_relative(const std::vector<std::vector<double>>& feature
 /// Sum of squared relative errors of such coefficients.
 double relative_residual(const std::vector<std::vector<double>>& features, const std::vector<double>& seconds,
                          const std::vector<double>& coefficients);
-
-/// Quantile of unsorted values, linear between order statistics. Throws Error{usage} without values.
-double quantile(std::vector<double> values, double q);
-/// Least and largest of the values that remain when this share, at most 0.2, is taken away at either end: whole values,
-/// rounded up, of fewer than five none. Throws Error{usage} without values.
-std::pair<double, double> trimmed_range(std::vector<double> values, double share);
-/// Mean of these values.
-double trimmed_mean(std::vector<double> values, double share);
 
 }  // namespace wt

@@ -19,8 +19,8 @@ Op BlockOps::reduce_kv() const {
   Op o = op("kv.reduce.bwd", Action::gather_kv, Direction::backward);
   collective(o, OpKind::reduce_scatter, Axis::context, fixed(sizes_.kv_gathered));
   o.waits = {{"attn.bwd"}};
-  o.allocates = {{"gkv", fixed(sizes_.kv)}};
-  o.frees = {{"gkv.gathered"}};
+  o.allocates = {{"kv.gradient", fixed(sizes_.kv)}};
+  o.frees = {{"gathered.kv.gradient"}};
   if (options_.transport_scratch)
     o.allocates.push_back({"kv.scratch", fixed(sizes_.kv_gathered)}), o.frees.push_back({"kv.scratch"});
   return o;
@@ -46,10 +46,10 @@ Op BlockOps::ring_end(Direction direction) const {
 
 double BlockOps::core_bytes() const { return sizes_.heads + sizes_.logsumexp; }
 
-Op BlockOps::core_again() const {
+Op BlockOps::recomputed_core() const {
   Op o = op("core.rec", Action::attention, Direction::recompute, Group::dense);
   o.work = {core_work(Direction::recompute)};
-  o.allocates = {{"core", fixed(core_bytes())}};
+  o.allocates = {{"attention.core", fixed(core_bytes())}};
   return o;
 }
 

@@ -43,11 +43,11 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
   std::vector<WorkItem> work;
-  if (!cut()) work = projection_work(direction);
+  if (!context_parallel()) work = projection_work(direction);
   const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) {
     work.push_back(item(kernel, direction, rows, dims));
   };
-  if (cut()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
+  if (context_parallel()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
   work.push_back(core_work(direction));
   add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
   if (!tensor())
@@ -79,69 +79,82 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   return work;
 }
 
-Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
+Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
   const Amount width = fixed(sizes_.own_tokens * as_double(m.d_model));
-  const bool compressed = again.attention_again() && layout_.recompute.compression != Compression::none;
+  const bool compressed = recompute.recomputes_attention() && layout_.recompute.compression != Compression::none;
   Op o = op("attn" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = attention_work(direction);
   if (direction == Direction::backward) {
-    if (again.norm && !tensor())
+    if (recompute.norm && !tensor())
       for (int norm = 0; norm < 2; ++norm)
         o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {m.d_model}));
     o.waits = {{remote() ? "dispatch.bwd"
                 : moe()  ? "experts.bwd"
                          : "ffn.bwd"},
                {unshard_name(Group::dense, direction)}};
-    o.allocates = {{"gx", fixed(sizes_.x)}};
+    o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
     o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) +
                          sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
-    o.frees = {{"attn.saved"}, {"routing"},   {"row.orders"}, {remote() ? "gy" : sequence() ? "gre.own" : "gre"},
-               {"gffn"},       {"ffn.input"}, {"gx", 1}};
-    if (again.core) o.frees.push_back({"core"});
-    if (cut()) {
-      o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_held)}, {"gresidual", fixed(sizes_.x)}};
+    o.frees = {{"attention.saved"},
+               {"routing"},
+               {"row.orders"},
+               {remote()     ? "routed.rows.gradient"
+                : sequence() ? "own.expert.input.gradient"
+                             : "expert.input.gradient"},
+               {"ffn.input.gradient"},
+               {"ffn.input"},
+               {"block.input.gradient", 1}};
+    if (recompute.core) o.frees.push_back({"attention.core"});
+    if (context_parallel()) {
+      o.allocates = {{"q.gradient", fixed(sizes_.q)},
+                     {"gathered.kv.gradient", fixed(sizes_.kv_held)},
+                     {"residual.gradient", fixed(sizes_.x)}};
       o.transient = {fixed(sizes_.x + 2 * sizes_.kv_held + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
       o.frees.push_back({"q"});
       return o;
     }
-    // Layer 0's input is the embedding's output: a buffer without a layer, found where "out" of layer -1 is not.
-    o.frees.push_back(compressed ? Ref{"input"} : Ref{"out", -1});
+    // Layer 0's input is the embedding's output: a buffer without a layer, found where "block.output" of layer -1 is
+    // not.
+    o.frees.push_back(compressed ? Ref{"block.input"} : Ref{"block.output", -1});
     return o;
   }
   o.waits = {{unshard_name(Group::dense, direction)}};
-  if (cut() && !layout_.context_ring) o.waits.push_back({"kv.gather" + suffix(direction)});
-  const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
-  const bool rows_kept = first || again.block;  // else the experts' input is still there, and gone when attention comes
-  double held = 0;                              // by this op, when it is done
+  if (context_parallel() && !layout_.context_ring) o.waits.push_back({"kv.gather" + suffix(direction)});
+  const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
+  const bool rows_kept =
+      first || recompute.block;  // else the experts' input is still there, and gone when attention comes
+  double held = 0;               // by this op, when it is done
   const auto allocate = [&](const char* name, double bytes) {
     o.allocates.push_back({name, fixed(bytes)});
     held += bytes;
   };
-  const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none, alone = again.attention && !first;
+  const bool parallel = model_.attention.parallel != AttentionSpec::Parallel::none,
+             alone = recompute.attention && !first;
   const double elsewhere =
-      cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_held : 0;
+      context_parallel() ? sizes_.projection + sizes_.qkv + (recompute.norm ? 0 : sizes_.first_norm) - sizes_.kv_held
+                         : 0;
   if (kept)
-    allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) -
-                               (again.core ? core_bytes() : 0) +
-                               (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+    allocate("attention.saved", sizes_.attention - elsewhere + (recompute.norm ? 0 : sizes_.normed) -
+                                    (recompute.core ? core_bytes() : 0) +
+                                    (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
   if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
-  if (moe() && rows_kept) allocate("y", sizes_.routed);
+  if (moe() && rows_kept) allocate("routed.rows", sizes_.routed);
   if (moe() && first) allocate("routing", sizes_.routing);
-  if (cut()) {
+  if (context_parallel()) {
     o.frees.push_back({"kv.gathered"});
     if (!kept) o.frees.push_back({"q"});
   }
-  if (compressed && (first || !cut())) {
+  if (compressed && (first || !context_parallel())) {
     o.work.push_back(item(Kernel::copy, Direction::forward, width));
-    allocate(first ? "packed" : "input", first ? sizes_.compressed : sizes_.x);
-    o.frees.push_back(first ? Ref{"out", -1} : Ref{"packed"});
+    allocate(first ? "compressed.input" : "block.input", first ? sizes_.compressed : sizes_.x);
+    o.frees.push_back(first ? Ref{"block.output", -1} : Ref{"compressed.input"});
   }
   // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones
   // that they are taken from are still there (which fp32 products save themselves).
-  const bool norms_kept = kept && !again.norm;
+  const bool norms_kept = kept && !recompute.norm;
   const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
   o.transient = {
       fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
@@ -151,26 +164,30 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   return o;
 }
 
-Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
-  const bool compressed = again.attention_again() && layout_.recompute.compression != Compression::none;
+Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const {
+  const bool compressed = recompute.recomputes_attention() && layout_.recompute.compression != Compression::none;
   Op o = op("project" + suffix(direction), Action::project, direction, Group::dense);
   o.work = projection_work(direction);
   o.waits = {{unshard_name(Group::dense, direction)}};
   if (direction == Direction::backward) {
-    if (again.norm && !tensor())
+    if (recompute.norm && !tensor())
       o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.tokens), {model_.d_model}));
     o.waits.push_back({"kv.reduce.bwd"});
-    o.allocates = {{"gx", fixed(sizes_.x)}};
+    o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
     o.transient = {fixed(sizes_.x + std::max(sizes_.qkv, sizes_.projected) + sizes_.largest_dense_weight)};
-    o.frees = {{"project.saved"}, {"gq"}, {"gkv"}, {"gresidual"}, compressed ? Ref{"input"} : Ref{"out", -1}};
+    o.frees = {{"project.saved"},
+               {"q.gradient"},
+               {"kv.gradient"},
+               {"residual.gradient"},
+               compressed ? Ref{"block.input"} : Ref{"block.output", -1}};
     return o;
   }
-  const bool first = direction == Direction::forward, kept = !first || !again.attention_again();
-  const double saved = sizes_.projection + (again.norm ? 0 : sizes_.first_norm);
+  const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
+  const double saved = sizes_.projection + (recompute.norm ? 0 : sizes_.first_norm);
   if (compressed && !first) {
     o.work.push_back(item(Kernel::copy, Direction::forward, fixed(sizes_.own_tokens * as_double(model_.d_model))));
-    o.allocates.push_back({"input", fixed(sizes_.x)});
-    o.frees.push_back({"packed"});
+    o.allocates.push_back({"block.input", fixed(sizes_.x)});
+    o.frees.push_back({"compressed.input"});
   }
   if (kept) o.allocates.push_back({"project.saved", fixed(saved)});
   o.allocates.push_back({"q", fixed(sizes_.q)});
@@ -180,32 +197,32 @@ Op BlockOps::project(Direction direction, const LayerRecompute& again) const {
   return o;
 }
 
-void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const {
+void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
   const bool backward = direction == Direction::backward;
   const bool summed_later = model_.attention.parallel != AttentionSpec::Parallel::none && !backward;  // with the FFN
   if (tensor()) {
-    out.push_back(backward ? between_products(direction, again) : before_products(direction, again));
+    out.push_back(backward ? between_products(direction, recompute) : before_products(direction, recompute));
     add_gather(out, "attn", direction);
   }
-  if (cut() && !backward) {
-    out.push_back(project(direction, again));
+  if (context_parallel() && !backward) {
+    out.push_back(project(direction, recompute));
     out.push_back(gather_kv(direction));
   }
-  if (again.core && backward) out.push_back(core_again());
-  Op core = attention(direction, again);
+  if (recompute.core && backward) out.push_back(recomputed_core());
+  Op core = attention(direction, recompute);
   if (tensor()) add_whole(core, "attn");
   if (layout_.context_ring && backward) add_ring_backward(out, core.waits);
   out.push_back(core);
   if (layout_.context_ring) out.push_back(ring_end(direction));
-  if (cut() && backward) {
+  if (context_parallel() && backward) {
     if (!layout_.context_ring) out.push_back(reduce_kv());
-    out.push_back(project(direction, again));
+    out.push_back(project(direction, recompute));
   }
   if (tensor()) {
     if (!summed_later) add_sum(out, "attn", direction);
-    out.push_back(backward ? before_products(direction, again) : between_products(direction, again));
+    out.push_back(backward ? before_products(direction, recompute) : between_products(direction, recompute));
   }
-  if (cut() && direction == Direction::forward && balances()) {
+  if (context_parallel() && direction == Direction::forward && balances()) {
     Op o = op("balance.fwd", Action::reduce_balance, direction);
     collective(o, OpKind::all_reduce, Axis::context, fixed(4 * as_double(layout_.microbatch * model_.experts)));
     o.waits = {{chosen(direction)}};
@@ -213,7 +230,7 @@ void BlockOps::add_attention(Nodes& out, Direction direction, const LayerRecompu
   }
 }
 
-Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
+Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
   const std::int64_t width = m.ffn_width(layer_);
@@ -224,15 +241,15 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
   const double saved = sizes_.ffn_gate_up + sizes_.ffn_activated;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
-    o.allocates = {{"gffn", fixed(sizes_.x)}};
+    o.allocates = {{"ffn.input.gradient", fixed(sizes_.x)}};
     // Through the down projection, the activation, the first product, as in the experts.
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
                    fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
     o.frees = {{"ffn.saved"}};
-    if (!sizes_.ffn_input_shared || again.attention) o.frees.push_back({"ffn.input"});
+    if (!sizes_.ffn_input_shared || recompute.attention) o.frees.push_back({"ffn.input"});
     return o;
   }
-  const bool first = direction == Direction::forward, kept = !first || !again.block;
+  const bool first = direction == Direction::forward, kept = !first || !recompute.block;
   o.waits = {{chosen(direction)}};
   if (kept) o.allocates.push_back({"ffn.saved", fixed(saved)});
   if (!first) {
@@ -240,7 +257,7 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
     return o;
   }
   if (!tensor()) o.work.push_back(item(Kernel::add, direction, tokens, {m.d_model}));
-  o.allocates.push_back({moe() ? "shared" : "out", fixed(sizes_.x)});
+  o.allocates.push_back({moe() ? "shared.expert.output" : "block.output", fixed(sizes_.x)});
   o.frees = {{"residual"}};
   if (!kept) {
     o.frees.push_back({"ffn.input"});
@@ -249,13 +266,13 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
   return o;
 }
 
-Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
+Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const {
   const auto& m = model_;
   const std::int64_t local_experts = layout_.slots_per_rank(m);
   const Amount rows = sizes_.rows;
   const bool local = layout_.expert == 1 && !sequence(), backward = direction == Direction::backward,
              first = direction == Direction::forward;
-  const bool output = first || again.block;  // alone, backward needs no output again: combine keeps its own
+  const bool output = first || recompute.block;  // alone, backward needs no output again: combine keeps its own
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
   o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
             item(Kernel::swiglu, direction, rows, {m.ffn})};
@@ -266,7 +283,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   o.waits = {{unshard_name(Group::expert, direction)}};
   if (backward) {
     o.waits.push_back({remote() ? "collect.bwd" : "combine.bwd"});
-    o.allocates = {{"gre", sizes_.row_block}};
+    o.allocates = {{"expert.input.gradient", sizes_.row_block}};
     // Through the down projection, the addition of its weight's gradient, through SwiGLU, through gate and up, and
     // again the addition; what each has used is given back after it. The CPU's bf16 product copies both of its inputs
     // first (measured; transport_scratch marks that machine).
@@ -278,21 +295,23 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
                    difference(sizes_.gate_up, sizes_.row_block),
                    difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated),
                    difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.activated, sizes_.gate_up))};
-    o.frees = {{"experts.saved"}, {local ? "y" : "expert.rows"}, {local ? "go" : "gco"}};
+    o.frees = {{"experts.saved"},
+               {local ? "routed.rows" : "expert.input"},
+               {local ? "collected.rows.gradient" : "expert.output.gradient"}};
     return o;
   }
   const Amount saved = sum(sizes_.gate_up, sizes_.activated);
-  const bool kept = !first || !again.experts_again(), input_kept = !first || !again.block;
+  const bool kept = !first || !recompute.recomputes_experts(), input_kept = !first || !recompute.block;
   if (kept) o.allocates.push_back({"experts.saved", saved});
   if (!output) return o;
   o.waits.push_back({remote() ? "dispatch" + suffix(direction) : chosen(direction)});
   if (local) {
-    o.allocates.push_back({"co", sizes_.row_block});
-    if (!input_kept) o.frees = {{"y"}};
+    o.allocates.push_back({"collected.rows", sizes_.row_block});
+    if (!input_kept) o.frees = {{"routed.rows"}};
   } else {  // rows sorted by expert, and outputs sorted back for sending
-    if (input_kept) o.allocates.push_back({"expert.rows", sizes_.row_block});
-    o.allocates.push_back({"eo", sizes_.row_block});
-    o.frees = {{"recv"}};
+    if (input_kept) o.allocates.push_back({"expert.input", sizes_.row_block});
+    o.allocates.push_back({"expert.output", sizes_.row_block});
+    o.frees = {{"received.rows"}};
   }
   if (!kept) {  // SwiGLU, then the down product; what is not kept is given back as soon as it was read
     const Amount there = local && input_kept ? sizes_.row_block : sum(sizes_.row_block, sizes_.row_block);
@@ -302,21 +321,21 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
   return o;
 }
 
-Op BlockOps::combine(Direction direction, const LayerRecompute& again) const {
+Op BlockOps::combine(Direction direction, const LayerRecompute& recompute) const {
   const Amount routed_rows = fixed(sizes_.own_tokens * as_double(model_.top_k));
   Op o = op("combine" + suffix(direction), Action::combine, direction);
   o.work = {item(Kernel::permute, direction, routed_rows, {model_.d_model}),
             item(Kernel::add, direction, fixed(sizes_.own_tokens), {model_.d_model})};
   if (direction == Direction::backward) {
-    if (again.block && layout_.expert > 1) o.waits = {{"collect.rec"}};
-    o.allocates = {{"go", fixed(sizes_.routed)}};
-    o.frees = {{"co"}};
+    if (recompute.block && layout_.expert > 1) o.waits = {{"collect.rec"}};
+    o.allocates = {{"collected.rows.gradient", fixed(sizes_.routed)}};
+    o.frees = {{"collected.rows"}};
   } else {
     o.waits = {{remote() ? "collect" + suffix(direction) : rows_ready(direction)}};
-    if (cut() && balances()) o.waits.push_back({"balance.fwd"});
-    o.allocates = {{"out", fixed(sizes_.x)}};
-    o.frees = {{has_ffn() ? "shared" : "residual"}};
-    if (again.block) o.frees.push_back({"co"});
+    if (context_parallel() && balances()) o.waits.push_back({"balance.fwd"});
+    o.allocates = {{"block.output", fixed(sizes_.x)}};
+    o.frees = {{has_ffn() ? "shared.expert.output" : "residual"}};
+    if (recompute.block) o.frees.push_back({"collected.rows"});
   }
   return o;
 }
@@ -325,7 +344,7 @@ Op BlockOps::embed_forward() const {
   Op o = op("embed.fwd", Action::embed, Direction::forward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::forward, fixed(sizes_.tokens), {model_.d_model})};
   o.waits = {{model_.tied ? "head.unshard.fwd" : "embedding.unshard.fwd"}, {"data"}};
-  o.allocates = {{"out", fixed(sizes_.x)}};
+  o.allocates = {{"block.output", fixed(sizes_.x)}};
   if (!model_.tied) o.frees = {{"embedding.weights"}};
   return o;
 }
@@ -336,7 +355,7 @@ Op BlockOps::embed_backward() const {
   o.waits = {{layer_end(), 0, 0}};
   if (layout_.reduce_every_microbatch && !model_.tied)
     o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
-  o.frees = {{"gx", 0, 0}};
+  o.frees = {{"block.input.gradient", 0, 0}};
   return o;
 }
 
@@ -350,12 +369,12 @@ Op BlockOps::head() const {
     o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
   }
   o.waits = {{"head.unshard.fwd"}, {"data"}};
-  o.allocates = {{"gx", fixed(sizes_.x)}};
+  o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
   o.transient = {
       fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
-  o.frees = {{"head.weights"}, {"out", 0, static_cast<int>(model_.layers) - 1}};
+  o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.layers) - 1}};
   return o;
 }
 

@@ -12,21 +12,21 @@ class BlockOps : public OpFactory {
   /// Attention with the router; under context parallelism with the projections, the gather of keys and values
   /// (backward: the sum of their gradients) and the sum of the sequences' loads around it. `again`: what the layer
   /// computes again in backward.
-  void add_attention(Nodes& out, Direction direction, const LayerRecompute& again) const;
+  void add_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const;
   /// Dense FFN or shared experts, with the tensor group's collectives.
-  void add_ffn(Nodes& out, Direction direction, const LayerRecompute& again) const;
+  void add_ffn(Nodes& out, Direction direction, const LayerRecompute& recompute) const;
   /// Likewise; under sequence parallelism each tensor rank routes its own tokens, and their rows are gathered over the
   /// group.
-  void add_experts(Nodes& out, Direction direction, const LayerRecompute& again) const;
+  void add_experts(Nodes& out, Direction direction, const LayerRecompute& recompute) const;
   /// combine .. experts, and shared experts while gradients travel; or the dense FFN.
-  void add_ffn_backward(Nodes& out, const LayerRecompute& again) const;
+  void add_ffn_backward(Nodes& out, const LayerRecompute& recompute) const;
   /// Gradients of the experts' rows to the ranks of the tokens, behind it.
   void add_dispatch_backward(Nodes& out) const;
   /// The op of that direction with which a block ends: combine, or the FFN of a dense layer.
   std::string last(Direction direction) const;
   /// attention .. combine of one layer, with the exchanges where experts live elsewhere. As recompute of a whole block
   /// without combine, whose result nobody needs.
-  void add_block(Nodes& out, Direction direction, const LayerRecompute& again) const;
+  void add_block(Nodes& out, Direction direction, const LayerRecompute& recompute) const;
   void add_embed(Nodes& out, Direction direction) const;
   void add_head(Nodes& out) const;
 
@@ -39,14 +39,14 @@ class BlockOps : public OpFactory {
     return (sequence() ? "rows.scatter" : "experts") + suffix(direction);
   }
   Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
-  Op combine(Direction direction, const LayerRecompute& again) const;
-  Op ffn(Direction direction, const LayerRecompute& again) const;
-  Op experts(Direction direction, const LayerRecompute& again) const;
+  Op combine(Direction direction, const LayerRecompute& recompute) const;
+  Op ffn(Direction direction, const LayerRecompute& recompute) const;
+  Op experts(Direction direction, const LayerRecompute& recompute) const;
   Op embed_forward() const;
   Op embed_backward() const;
   Op head() const;
-  Op attention(Direction direction, const LayerRecompute& again) const;
-  Op project(Direction direction, const LayerRecompute& again) const;
+  Op attention(Direction direction, const LayerRecompute& recompute) const;
+  Op project(Direction direction, const LayerRecompute& recompute) const;
   Op gather_kv(Direction direction) const;
   Op reduce_kv() const;
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
@@ -55,7 +55,7 @@ class BlockOps : public OpFactory {
   /// The attention kernel alone, and what it saves besides q, k and v.
   WorkItem core_work(Direction direction) const;
   double core_bytes() const;
-  Op core_again() const;
+  Op recomputed_core() const;
   /// The block's own norms; those of q, k and latent vectors are RMSNorm always.
   Kernel norm_kernel() const { return model_.norm == Norm::layernorm ? Kernel::layernorm : Kernel::rmsnorm; }
   /// The load-balancing loss counts rows of whole sequences.
@@ -75,8 +75,8 @@ class BlockOps : public OpFactory {
   void add_sum(Nodes& out, const std::string& product, Direction direction) const;
   /// What a product holds of all tokens: frees its gathered input, allocates its output until add_sum.
   void add_whole(Op& product, const std::string& name) const;
-  Op before_products(Direction direction, const LayerRecompute& again) const;
-  Op between_products(Direction direction, const LayerRecompute& again) const;
+  Op before_products(Direction direction, const LayerRecompute& recompute) const;
+  Op between_products(Direction direction, const LayerRecompute& recompute) const;
 };
 
 }  // namespace wt

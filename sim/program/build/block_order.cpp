@@ -17,53 +17,53 @@ std::string BlockOps::last(Direction direction) const {
 
 std::string BlockOps::chosen(Direction direction) const { return (tensor() ? "mix" : "attn") + suffix(direction); }
 
-void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& again) const {
+void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
   const bool local = !remote();
   const std::string s = suffix(direction);
-  add_attention(out, direction, again);
+  add_attention(out, direction, recompute);
   if (!local) {
     if (direction == Direction::forward)
       out.push_back(all_to_all("counts", Action::exchange_counts, direction,
                                fixed(8 * as_double(layout_.slots(model_))), {{chosen(direction)}}));
     Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
                              {{direction == Direction::forward ? "counts" + s : chosen(direction)}});
-    dispatch.allocates = {{"recv", sent_rows()}};
+    dispatch.allocates = {{"received.rows", sent_rows()}};
     if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
-    dispatch.frees = {{"y"}};
+    dispatch.frees = {{"routed.rows"}};
     out.push_back(dispatch);
   }
-  if (has_ffn()) add_ffn(out, direction, again);  // shared experts work while rows travel
+  if (has_ffn()) add_ffn(out, direction, recompute);  // shared experts work while rows travel
   if (!moe()) return;
-  add_experts(out, direction, again);
+  add_experts(out, direction, recompute);
   if (!local) {
     Op collect = all_to_all("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
-    collect.allocates = {{"co", fixed(sizes_.routed)}};
-    collect.frees = {{sequence() ? "eo.own" : "eo"}};
+    collect.allocates = {{"collected.rows", fixed(sizes_.routed)}};
+    collect.frees = {{sequence() ? "own.expert.output" : "expert.output"}};
     out.push_back(collect);
   }
-  if (direction == Direction::forward) out.push_back(combine(direction, again));
+  if (direction == Direction::forward) out.push_back(combine(direction, recompute));
 }
 
-void BlockOps::add_ffn_backward(Nodes& out, const LayerRecompute& again) const {
-  if (!moe()) return add_ffn(out, Direction::backward, again);
-  out.push_back(combine(Direction::backward, again));
+void BlockOps::add_ffn_backward(Nodes& out, const LayerRecompute& recompute) const {
+  if (!moe()) return add_ffn(out, Direction::backward, recompute);
+  out.push_back(combine(Direction::backward, recompute));
   if (remote()) {
     Op collect = all_to_all("collect", Action::collect, Direction::backward, fixed(sizes_.routed), {{"combine.bwd"}});
-    collect.allocates = {{"gco", sent_rows()}};
-    collect.frees = {{"go"}};
+    collect.allocates = {{"expert.output.gradient", sent_rows()}};
+    collect.frees = {{"collected.rows.gradient"}};
     out.push_back(collect);
   }
-  if (has_ffn()) add_ffn(out, Direction::backward, again);
-  if (again.experts) add_experts(out, Direction::recompute, again);
-  add_experts(out, Direction::backward, again);
+  if (has_ffn()) add_ffn(out, Direction::backward, recompute);
+  if (recompute.experts) add_experts(out, Direction::recompute, recompute);
+  add_experts(out, Direction::backward, recompute);
 }
 
 void BlockOps::add_dispatch_backward(Nodes& out) const {
   if (!remote()) return;
   Op dispatch =
       all_to_all("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
-  dispatch.allocates = {{"gy", fixed(sizes_.routed)}};
-  dispatch.frees = {{sequence() ? "gre.own" : "gre"}};
+  dispatch.allocates = {{"routed.rows.gradient", fixed(sizes_.routed)}};
+  dispatch.frees = {{sequence() ? "own.expert.input.gradient" : "expert.input.gradient"}};
   out.push_back(dispatch);
 }
 

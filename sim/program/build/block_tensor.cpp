@@ -20,11 +20,11 @@ void BlockOps::add_gather(Nodes& out, const std::string& product, Direction dire
   out.push_back(o);
   if (direction != Direction::backward) return;
   // The product's input once more, for the gradient of its weight, while that of the input is computed.
-  Op again = share(product + ".regather", direction, OpKind::all_gather, fixed(sizes_.whole_x));
-  again.lane = Lane::tensor;
-  again.waits = {{o.name}};
-  again.allocates = {{product + ".regathered", fixed(sizes_.whole_x)}};
-  out.push_back(again);
+  Op regather = share(product + ".regather", direction, OpKind::all_gather, fixed(sizes_.whole_x));
+  regather.lane = Lane::tensor;
+  regather.waits = {{o.name}};
+  regather.allocates = {{product + ".regathered", fixed(sizes_.whole_x)}};
+  out.push_back(regather);
 }
 
 void BlockOps::add_sum(Nodes& out, const std::string& product, Direction direction) const {
@@ -41,35 +41,36 @@ void BlockOps::add_whole(Op& product, const std::string& name) const {
   product.allocates.push_back({name + ".partial", fixed(sizes_.whole_x)});
 }
 
-Op BlockOps::before_products(Direction direction, const LayerRecompute& again) const {
+Op BlockOps::before_products(Direction direction, const LayerRecompute& recompute) const {
   const Amount tokens = fixed(sizes_.own_tokens);
   Op o = op("pre" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = {item(norm_kernel(), direction, tokens, {model_.d_model})};
-  if (direction == Direction::backward && again.norm)
+  if (direction == Direction::backward && recompute.norm)
     o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {model_.d_model}));
   o.waits = {{unshard_name(Group::dense, direction)}};
   return o;
 }
 
-Op BlockOps::between_products(Direction direction, const LayerRecompute& again) const {
+Op BlockOps::between_products(Direction direction, const LayerRecompute& recompute) const {
   Op o = op("mix" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = between_work(direction);
   if (direction != Direction::backward) return o;
-  if (again.norm) o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.own_tokens), {model_.d_model}));
+  if (recompute.norm)
+    o.work.push_back(item(norm_kernel(), Direction::forward, fixed(sizes_.own_tokens), {model_.d_model}));
   o.waits = {{unshard_name(Group::dense, direction)}};
   if (remote()) o.waits.push_back({"dispatch.bwd"});
   return o;
 }
 
-void BlockOps::add_ffn(Nodes& out, Direction direction, const LayerRecompute& again) const {
+void BlockOps::add_ffn(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
   if (!tensor()) {
-    out.push_back(ffn(direction, again));
+    out.push_back(ffn(direction, recompute));
     return;
   }
   using Parallel = AttentionSpec::Parallel;
   const bool backward = direction == Direction::backward;
   add_gather(out, "ffn", direction);
-  Op product = ffn(direction, again);
+  Op product = ffn(direction, recompute);
   add_whole(product, "ffn");
   out.push_back(product);
   // Behind one norm the gradients of both inputs are summed together, after attention's.
@@ -85,24 +86,28 @@ Amount BlockOps::sent_rows() const {
   return {sizes_.row_block.fixed / ranks, sizes_.row_block.per_row / ranks};
 }
 
-void BlockOps::add_experts(Nodes& out, Direction direction, const LayerRecompute& again) const {
-  if (!sequence() || (direction == Direction::recompute && !again.block)) {  // alone, from rows that were kept
-    out.push_back(experts(direction, again));
+void BlockOps::add_experts(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
+  if (!sequence() || (direction == Direction::recompute && !recompute.block)) {  // alone, from rows that were kept
+    out.push_back(experts(direction, recompute));
     return;
   }
   const bool backward = direction == Direction::backward;
   const std::string s = suffix(direction);
   Op gather = share("rows.gather", direction, OpKind::all_gather, sizes_.row_block);
   gather.allocates = {{"rows.gathered", sizes_.row_block}};
-  gather.frees = backward ? std::vector<Ref>{{"go"}, {"gco"}} : std::vector<Ref>{{"y"}, {"recv"}};
+  gather.frees = backward ? std::vector<Ref>{{"collected.rows.gradient"}, {"expert.output.gradient"}}
+                          : std::vector<Ref>{{"routed.rows"}, {"received.rows"}};
   if (remote()) gather.waits = {{(backward ? "collect" : "dispatch") + s}};
   out.push_back(gather);
-  Op product = experts(direction, again);
+  Op product = experts(direction, recompute);
   product.frees.push_back({"rows.gathered"});
   out.push_back(product);
   Op scatter = share("rows.scatter", direction, OpKind::reduce_scatter, sizes_.row_block);
-  scatter.allocates = {{backward ? "gre.own" : remote() ? "eo.own" : "co", sent_rows()}};
-  scatter.frees = {{backward ? "gre" : "eo"}};
+  scatter.allocates = {{backward   ? "own.expert.input.gradient"
+                        : remote() ? "own.expert.output"
+                                   : "collected.rows",
+                        sent_rows()}};
+  scatter.frees = {{backward ? "expert.input.gradient" : "expert.output"}};
   out.push_back(scatter);
 }
 

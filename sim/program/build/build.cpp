@@ -20,12 +20,12 @@ class Builder : private StepBuilder {
   Program build() {
     add_resident();
     const int last = program_.microbatches - 1,
-              alike = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
+              refreshed = state_sharded() ? 1 : 0;  // the first one gathers what replicas updated
     const auto add = [&](int from, int to, bool is_first, bool is_last) {
       if (from <= to) program_.nodes.push_back(loop(Loop::Index::microbatch, from, to, microbatch(is_first, is_last)));
     };
-    if (last > 0) add(0, alike - 1, true, false);
-    add(alike, last - 1, false, false);
+    if (last > 0) add(0, refreshed - 1, true, false);
+    add(refreshed, last - 1, false, false);
     program_.nodes.push_back(last_loop(state_sharded() && last == 0));
     add_epilogue();
     return std::move(program_);
@@ -77,7 +77,7 @@ class Builder : private StepBuilder {
     } else if (!model_.tied) {
       groups().add_head_unshard(out, first_microbatch);
     }
-    blocks(layer).add_block(out, Direction::forward, again(layer));
+    blocks(layer).add_block(out, Direction::forward, recompute_of(layer));
     return out;
   }
 
@@ -86,7 +86,7 @@ class Builder : private StepBuilder {
     Nodes out;
     const bool is_last = layer == program_.layers - 1;
     const bool reduces = layout_.reduce_every_microbatch || last_microbatch, gathers = layout_.reshard_after_forward;
-    const LayerRecompute again = this->again(layer);
+    const LayerRecompute recompute = recompute_of(layer);
     const BlockOps block = blocks(layer);
     if (is_last || !gathers)  // names the gathered weights as the backward ops know them; nothing moves
       for (Group group : block_groups(layer)) {
@@ -100,8 +100,8 @@ class Builder : private StepBuilder {
       for (Group group : block_groups(layer - 1))
         out.push_back(groups(layer - 1).unshard(
             group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
-    if (again.block) block.add_block(out, Direction::recompute, again);
-    block.add_ffn_backward(out, again);
+    if (recompute.block) block.add_block(out, Direction::recompute, recompute);
+    block.add_ffn_backward(out, recompute);
     if (reduces) {
       if (!is_last)
         groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
@@ -111,8 +111,8 @@ class Builder : private StepBuilder {
     }
     block.add_dispatch_backward(out);
     if (reduces) groups(layer).add_copy_exchange(out);  // behind the rows, which attention waits for
-    if (again.attention) block.add_attention(out, Direction::recompute, again);
-    block.add_attention(out, Direction::backward, again);
+    if (recompute.attention) block.add_attention(out, Direction::recompute, recompute);
+    block.add_attention(out, Direction::backward, recompute);
     if (!reduces) return out;
     groups(layer).add_copy_sum(out);
     if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
@@ -146,13 +146,13 @@ class Builder : private StepBuilder {
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     blocks(0).add_embed(out, Direction::forward);
 
-    for (const Alike& run : alike(0, last - 1))
+    for (const LayerRange& run : equal_layers(0, last - 1))
       out.push_back(loop(Loop::Index::layer, run.first, run.last, forward_layer(run.first, first_microbatch)));
     out.push_back(loop(Loop::Index::layer, last, last, forward_layer(last, first_microbatch)));
     blocks(last).add_head(out);
     if (reduces && !model_.tied) groups().add_reduce(out, Group::head, {{"head"}});
     out.push_back(loop(Loop::Index::layer, last, last, backward_layer(last, last_microbatch)));
-    const std::vector<Alike> middle = alike(1, last - 1);
+    const std::vector<LayerRange> middle = equal_layers(1, last - 1);
     for (auto run = middle.rbegin(); run != middle.rend(); ++run)
       out.push_back(loop(Loop::Index::layer, run->last, run->first, backward_layer(run->first, last_microbatch)));
     if (last > 0) out.push_back(loop(Loop::Index::layer, 0, 0, backward_layer(0, last_microbatch)));
@@ -172,13 +172,17 @@ class Builder : private StepBuilder {
 
 }  // namespace
 
+ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, Precision precision, bool gloo) {
+  return {.seq = seq,
+          .microbatches = sequences.count,
+          .precision = precision,
+          .transport_scratch = gloo,
+          .last_microbatch = sequences.last};
+}
+
 ProgramOptions program_options(const RunSpec& run) {
-  ProgramOptions options;
-  options.seq = run.seq;
-  options.microbatches = run.microbatches();
-  options.last_microbatch = run.sequences().last;
-  options.precision = run.precision;
-  options.transport_scratch = run.device == DeviceKind::cpu;  // Gloo; NCCL reduces in place
+  ProgramOptions options =
+      program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
   if (run.pure_reduction) options.gradient_bytes = 2;
   return options;
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "configs/spec/layout.hpp"
+#include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/run.hpp"
 #include "sim/program/program.hpp"
@@ -19,6 +20,8 @@ struct ProgramOptions {
   double tensor_traffic = 1;         ///< share of its collectives that a stack leaves beside a tensor group's products
 };
 
+/// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.
+ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, Precision precision, bool gloo);
 ProgramOptions program_options(const RunSpec& run);
 
 /// One program per rank class and the class of each rank. Ranks that hold equally many experts share a class; their

@@ -55,7 +55,7 @@ void GroupOps::add_copy_exchange(Nodes& out) const {
   collective(o, OpKind::all_to_all, Axis::expert, fixed(total));
   for (const std::int64_t rows : exchange.rows()) o.collective.sent.push_back(each * as_double(rows));
   o.waits = {{"experts.bwd"}};
-  o.allocates = {{"copies", fixed(2 * total)}};
+  o.allocates = {{"expert.copies", fixed(2 * total)}};
   out.push_back(o);
 }
 
@@ -65,7 +65,7 @@ void GroupOps::add_copy_sum(Nodes& out) const {
   Op o = op("copies.sum", Action::add_copies, Direction::backward, Group::expert);
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(held), {1})};
   o.waits = {{layout_.expert == 1 ? "experts.bwd" : "copies.exchange"}};
-  o.frees = {{"copies"}};
+  o.frees = {{"expert.copies"}};
   o.transient = {fixed(8 * as_double(model_.expert_parameters()))};
   out.push_back(o);
 }

@@ -2,7 +2,6 @@
 
 namespace wt {
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
 Amount fixed(double bytes) { return {bytes, 0}; }
 Amount sum(const Amount& a, const Amount& b) { return {a.fixed + b.fixed, a.per_row + b.per_row}; }
 Amount difference(const Amount& a, const Amount& b) { return {a.fixed - b.fixed, a.per_row - b.per_row}; }

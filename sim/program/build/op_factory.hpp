@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/support/number.hpp"
 #include "sim/program/build/build.hpp"
 #include "sim/program/build/expert_copies.hpp"
 #include "sim/program/build/sizes.hpp"
@@ -13,7 +14,6 @@ namespace wt {
 
 using Nodes = std::vector<Node>;
 
-double as_double(std::int64_t value);
 Amount fixed(double bytes);
 Amount sum(const Amount& a, const Amount& b);
 Amount difference(const Amount& a, const Amount& b);
@@ -47,12 +47,12 @@ class OpFactory {
   bool present(Group group) const { return group_elements(model_, layout_, group, layer_) > 0; }
   bool sharded(Group group) const;
   /// Attention is cut at the gather of keys and values.
-  bool cut() const { return layout_.context > 1; }
+  bool context_parallel() const { return layout_.context > 1; }
   /// Products are shared by a tensor group; norms and residuals too.
   bool tensor() const { return layout_.tensor > 1; }
   bool sequence() const { return layout_.sequence_parallel; }
   /// The last op of a layer's backward pass on the compute lane.
-  std::string layer_end() const { return tensor() ? "pre.bwd" : cut() ? "project.bwd" : "attn.bwd"; }
+  std::string layer_end() const { return tensor() ? "pre.bwd" : context_parallel() ? "project.bwd" : "attn.bwd"; }
   bool copies() const { return has_copies(model_, layout_); }
   /// True where a replica keeps only a part of its shard's optimizer state.
   bool state_sharded() const { return layout_.optimizer_shard > 1; }

@@ -112,7 +112,7 @@ class StageBuilder : private StepBuilder {
     const bool forward = direction == Direction::forward;
     Op receive = message(OpKind::receive, direction);
     receive.layer_delta = forward ? -1 : 1;
-    receive.allocates = {{forward ? "out" : "gx", fixed(sizes_.x)}};
+    receive.allocates = {{forward ? "block.output" : "block.input.gradient", fixed(sizes_.x)}};
     Op arrived = op("arrived" + suffix(direction), Action::exchange_stages, direction);
     arrived.kind = OpKind::host;
     arrived.waits = {{receive.name, receive.layer_delta}};
@@ -127,7 +127,7 @@ class StageBuilder : private StepBuilder {
     if (const auto before = sent_.find(direction); before != sent_.end())
       send.waits.push_back({send.name, 0, before->second.layer, before->second.microbatch - microbatch});
     sent_[direction] = {microbatch, layer};
-    send.frees = {{forward ? "out" : "gx"}};
+    send.frees = {{forward ? "block.output" : "block.input.gradient"}};
     at(out, layer, {send});
   }
 
@@ -153,9 +153,9 @@ class StageBuilder : private StepBuilder {
       blocks(0).add_embed(out, Direction::forward);
     else
       add_receive(out, Direction::forward, first);
-    for (const Alike& run : alike(first, last)) {
+    for (const LayerRange& run : equal_layers(first, last)) {
       Nodes body;
-      blocks(run.first).add_block(body, Direction::forward, again(run.first));
+      blocks(run.first).add_block(body, Direction::forward, recompute_of(run.first));
       out.push_back(loop(Loop::Index::layer, run.first, run.last, std::move(body)));
     }
     if (last < program_.layers - 1) add_send(out, Direction::forward, microbatch, last);
@@ -169,16 +169,16 @@ class StageBuilder : private StepBuilder {
       blocks(last).add_head(out);
       if (last_microbatch && !model_.tied) add_reduced(out, groups(), Group::head, "head");
     }
-    const std::vector<Alike> runs = alike(first, last);
+    const std::vector<LayerRange> runs = equal_layers(first, last);
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const int layer = run->last;
-      const LayerRecompute again = this->again(layer);
+      const LayerRecompute recompute = recompute_of(layer);
       Nodes body;
-      if (again.block) blocks(layer).add_block(body, Direction::recompute, again);
-      blocks(layer).add_ffn_backward(body, again);
+      if (recompute.block) blocks(layer).add_block(body, Direction::recompute, recompute);
+      blocks(layer).add_ffn_backward(body, recompute);
       blocks(layer).add_dispatch_backward(body);
-      if (again.attention) blocks(layer).add_attention(body, Direction::recompute, again);
-      blocks(layer).add_attention(body, Direction::backward, again);
+      if (recompute.attention) blocks(layer).add_attention(body, Direction::recompute, recompute);
+      blocks(layer).add_attention(body, Direction::backward, recompute);
       if (split())
         split_backward(body, blocks(layer).sizes());
       else if (last_microbatch)
@@ -191,12 +191,12 @@ class StageBuilder : private StepBuilder {
   }
 
   void add_weight_gradients(Nodes& out, int microbatch, int first, int last) const {
-    const std::vector<Alike> runs = alike(first, last);
+    const std::vector<LayerRange> runs = equal_layers(first, last);
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-      const LayerRecompute again = this->again(run->last);
+      const LayerRecompute recompute = recompute_of(run->last);
       Nodes body;
-      blocks(run->last).add_ffn_backward(body, again);
-      blocks(run->last).add_attention(body, Direction::backward, again);
+      blocks(run->last).add_ffn_backward(body, recompute);
+      blocks(run->last).add_attention(body, Direction::backward, recompute);
       body = {weight_gradients(body)};
       if (ends(microbatch)) add_layer_reduced(body, run->last);
       out.push_back(loop(Loop::Index::layer, run->last, run->first, std::move(body)));

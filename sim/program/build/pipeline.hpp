@@ -6,8 +6,8 @@
 namespace wt {
 
 /// `model` is a tensor rank's slice. The stage's microbatches are a flat list of loops in the order of stage_schedule.
-/// A stage receives a chunk's input as "out" of the layer before it, and the gradient of its output as "gx" of the one
-/// behind.
+/// A stage receives a chunk's input as "block.output" of the layer before it, and the gradient of its output as
+/// "block.input.gradient" of the one behind.
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank);
 

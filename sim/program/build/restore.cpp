@@ -14,7 +14,7 @@ class RestoreBuilder : private StepBuilder {
   Program build(double bytes_per_parameter) {
     bytes_ = bytes_per_parameter / 3;
     add(program_.nodes, Group::embedding, 0);
-    for (const Alike& run : alike(0, program_.layers - 1)) {
+    for (const LayerRange& run : equal_layers(0, program_.layers - 1)) {
       Nodes body;
       for (Group group : block_groups(run.first)) add(body, group, run.first);
       program_.nodes.push_back(loop(Loop::Index::layer, run.first, run.last, body));

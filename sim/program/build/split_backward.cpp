@@ -17,9 +17,9 @@ WorkItem half(WorkItem item) {
   return item;
 }
 
-/// Gradients travel on, "g...", and where they were gathered they are counted among what is kept; what forward saved is
-/// needed again.
-bool saved(const Ref& buffer) { return buffer.name.front() != 'g' && !buffer.name.ends_with(".gathered"); }
+/// Gradients travel on, and where they were gathered they are counted among what is kept; what forward saved is needed
+/// again.
+bool saved(const Ref& buffer) { return !buffer.name.ends_with(".gradient") && !buffer.name.ends_with(".gathered"); }
 
 }  // namespace
 

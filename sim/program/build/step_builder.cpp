@@ -28,14 +28,14 @@ bool StepBuilder::same_copies(int a, int b) const {
                           copy_exchange(model_, layout_, b, expert_rank_).rows();
 }
 
-std::vector<StepBuilder::Alike> StepBuilder::alike(int first, int last) const {
+std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int last) const {
   const auto kind = [this](int layer) { return model_.moe(std::clamp(layer, 0, program_.layers - 1)); };
   const auto same = [&](int a, int b) {
     for (int delta = -1; delta <= 2; ++delta)
       if (kind(a + delta) != kind(b + delta)) return false;
-    return again(a) == again(b) && same_copies(a, b);
+    return recompute_of(a) == recompute_of(b) && same_copies(a, b);
   };
-  std::vector<Alike> out;
+  std::vector<LayerRange> out;
   for (int layer = first; layer <= last; ++layer)
     if (!out.empty() && same(out.back().first, layer))
       out.back().last = layer;
@@ -59,7 +59,7 @@ void StepBuilder::add_tables() {
   // to their ends.
   const double length = as_double(options_.seq) / as_double(2 * layout_.context),
                pieces = as_double(2 * layout_.context + 1);
-  const double elements = cut()                    ? pieces * length * length
+  const double elements = context_parallel()       ? pieces * length * length
                           : model_.attention.alibi ? as_double(options_.seq * options_.seq)
                                                    : 0;
   if (elements > 0)

@@ -23,13 +23,13 @@ class StepBuilder : protected OpFactory {
   bool has_embedding() const { return layers_.front() == 0 && !model_.tied; }
   bool has_head() const { return layers_.back() == program_.layers - 1; }
 
-  LayerRecompute again(int layer) const { return layout_.recompute.of(layer, model_.layers); }
+  LayerRecompute recompute_of(int layer) const { return layout_.recompute.of(layer, model_.layers); }
   /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its
   /// body gathers for a neighbour.
-  struct Alike {
+  struct LayerRange {
     int first, last;
   };
-  std::vector<Alike> alike(int first, int last) const;
+  std::vector<LayerRange> equal_layers(int first, int last) const;
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
