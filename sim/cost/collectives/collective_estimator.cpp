@@ -318,8 +318,10 @@ CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
   out.algorithm = nccl_all_reduce(q.machine, q.bytes, q.group.ranks, q.group.nodes);
   out.latency_s = time_s({q.kind, 1, q.group, q.machine}, false);
   if (q.bytes > 0) {
-    const double transfer_s = time_s(q, false) - out.latency_s;
-    out.efficiency = wire_s(q, out.algorithm) / std::max(transfer_s, least_s(q, out.algorithm));
+    // No transfer beats the wire: what a small message's time claims too much for latency is taken back.
+    const double seconds = time_s(q, false), least = least_s(q, out.algorithm);
+    out.latency_s = std::max(std::min(out.latency_s, seconds - least), kLeastLatency_s);
+    out.efficiency = wire_s(q, out.algorithm) / std::max(seconds - out.latency_s, least);
   }
   out.root = Evidence::published;
   out.lookup = Lookup::fitted;

@@ -13,7 +13,7 @@ namespace wt {
 
 /// What of a machine its collectives depend on. Rates are nominal, of one GPU and one direction.
 struct CollectiveMachine : AllReduceMachine {
-  int generation = 0;              ///< of the GPU, as DataSheet's: of NVLink, too
+  int generation = 7;              ///< of the GPU, as DataSheet's: of NVLink, too
   bool nvlink = true;              ///< false: PCIe
   std::int64_t nvlink_domain = 8;  ///< GPUs behind one NVLink switch
   std::string transport = "IB";    ///< as Interconnect::transport
