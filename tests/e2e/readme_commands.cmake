@@ -19,12 +19,12 @@ wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --clus
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens take.*the fastest is proved.*report.html")
 wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpus 256
   EXPECT "mixtral-8x7b on 256 GPUs of aws-p4de.*0 % measured, 100 % published.*as torchtitan uses them")
-wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --profile h100-published --routing dbrx-proxy-c4 -o ${out}/simulate
+wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
-wt_command(calibrate RUN calibrate h100-published -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
-wt_command(profile_show RUN profile show h100-published gemm EXPECT "1628 measurements of 17 kernels.*rows=")
-wt_command(profile_diff RUN profile diff h100-published h100-published EXPECT "1628 measurements in common b is .0.0 %")
+wt_command(calibrate RUN calibrate ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
+wt_command(profile_show RUN profile show ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json gemm EXPECT "1628 measurements of 17 kernels.*rows=")
+wt_command(profile_diff RUN profile diff ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json EXPECT "1628 measurements in common b is .0.0 %")
 wt_command(validate_kernels RUN validate kernels configs/measurements/kernel_times.csv EXPECT "MFU is constant.*gemm, H100-SXM .together.")
 wt_command(validate_collectives RUN validate collectives configs/measurements/collectives.csv
   EXPECT "all-reduce, one node .together..*with everything from a row's source left out")

@@ -99,7 +99,7 @@ TEST_CASE("profile diff shows ratios with their intervals and judges nothing") {
   CHECK(document.at("pairs")[2].at("ratio_low").is_null());  // three samples give no interval of 95 %
   CHECK(document.at("within_spreads") == 2);                 // the third is a quarter slower, by samples within 1 %
   CHECK(document.at("only_b") == json{"gemm/forward/bf16/k=1024,n=1024,rows=4096/device"});
-  CHECK_THAT(run("diff " + files.a + " h100-published").said, Contains("no measurement in common"));
+  CHECK_THAT(run("diff " + files.a + " tests/data/h100-profile.json").said, Contains("no measurement in common"));
 }
 
 TEST_CASE("profile reads Google Benchmark and nvbench as they are") {
@@ -146,7 +146,7 @@ TEST_CASE("profile refuses what it cannot read or merge") {
   refused("", "subcommand");
   refused("show", "PROFILE");
   refused("show " + files.a + " gem", "did you mean 'gemm'?");
-  refused("show no-such-profile", "h100-published");
+  refused("show no-such-profile", "no-such-profile");
   refused("diff " + files.a, "PROFILES");
   refused("merge " + files.a + " " + files.b, "--output");
   refused("merge " + files.a + " " + files.a + " -o " + files.out, "twice");

@@ -10,7 +10,7 @@ using namespace wt::test;
 namespace {
 
 Ended simulate(const std::string& arguments) {
-  return windtunnel("simulate tiny-moe --cluster hgx-h100 --profile h100-published --allow-assumed " + arguments);
+  return windtunnel("simulate tiny-moe --cluster hgx-h100 --stack torchtitan " + arguments);
 }
 Ended plan(const std::string& arguments) {
   return windtunnel("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16 " + arguments);

@@ -37,7 +37,7 @@ double step_s(const RandomStep& s, const ClusterSpec& cluster, const OpCost& cos
 
 /// Of small steps most segments are the host's.
 const OpCost& stack() {
-  static const StackCost cost(read_cluster("hgx-h100"), read_stack("torchtitan"), test::published_reference());
+  static const StackCost cost = test::stack_cost(read_cluster("hgx-h100"), "torchtitan");
   return cost;
 }
 

@@ -1,14 +1,14 @@
-// The published measurements in the tree, read once a test program.
+// The published measurements in the tree, read and fitted once a test program.
 #pragma once
-#include "configs/spec/find.hpp"
-#include "configs/spec/stack.hpp"
-#include "sim/validate/runs.hpp"
+#include "sim/cost/prices.hpp"
 
 namespace wt::test {
 
-inline const RunReference& published_reference() {
-  static const RunReference tables = run_reference(configs_folder() / "measurements", read_stacks());
-  return tables;
+inline const PublishedTimes& published() { return PublishedTimes::get(); }
+
+/// Prices of a stack on a cluster, as everyone gets them.
+inline StackCost stack_cost(const ClusterSpec& cluster, const std::string& stack) {
+  return {cluster, read_stack(stack), published().stack_fit().model(), published().benchmarks()};
 }
 
 }  // namespace wt::test

@@ -28,7 +28,7 @@ inline const json& document(const std::string& subject, const std::string& file,
 
 inline const json& kernels() { return document("kernels", "kernel_times.csv"); }
 inline const json& collectives() { return document("collectives", "collectives.csv"); }
-inline const json& runs() { return document("runs", "training_runs.csv", " --replay"); }
+inline const json& runs() { return document("runs", "training_runs.csv"); }
 inline const json& vtrain() { return document("runs", "simulator_tables.csv"); }
 
 /// Of a list of parts (regimes, families) the one of that name.

@@ -26,7 +26,7 @@ StudyShapes shapes_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a study needs the shapes of its layouts: rows that routing decides at four loads") {
-  const StudyShapes s = shapes_of(study("profiles: [h100-published]\n"));
+  const StudyShapes s = shapes_of(study("profiles: [tests/data/h100-profile.json]\n"));
   CHECK(s.layouts == 1);
   CHECK(s.gpu == "H100-SXM-80GB");
   CHECK(s.run.layout.expert == 8);
@@ -38,7 +38,7 @@ TEST_CASE("a study needs the shapes of its layouts: rows that routing decides at
 }
 
 TEST_CASE("what a profile has exactly is not measured again") {
-  const StudyShapes before = shapes_of(study("profiles: [h100-published]\n"));
+  const StudyShapes before = shapes_of(study("profiles: [tests/data/h100-profile.json]\n"));
   Profile measured;
   measured.fingerprint = {{"device", "H100"}};
   for (const MissingShape& m : before.missing) {
@@ -52,7 +52,7 @@ TEST_CASE("what a profile has exactly is not measured again") {
   const TempDirectory folder;
   write_profile(measured, folder / "measured.json");
   const StudyShapes after =
-      shapes_of(study("profiles: [h100-published, " + (folder / "measured.json").string() + "]\n"));
+      shapes_of(study("profiles: [tests/data/h100-profile.json, " + (folder / "measured.json").string() + "]\n"));
   REQUIRE(after.missing.size() == 1);
   CHECK(after.missing[0].item == before.missing.back().item);
   CHECK(after.known == before.known + static_cast<std::int64_t>(before.missing.size()) - 1);
@@ -66,7 +66,7 @@ TEST_CASE("the estimate grows with samples and with the work") {
 }
 
 TEST_CASE("a study that fits nowhere has nothing to measure") {
-  std::string large = study("profiles: [h100-published]\nmemory_reserve: 0.9\n");
+  std::string large = study("profiles: [tests/data/h100-profile.json]\nmemory_reserve: 0.9\n");
   large.replace(large.find("olmoe-1b-7b"), std::string("olmoe-1b-7b").size(), "dbrx");
   CHECK_THROWS_WITH(shapes_of(large), Catch::Contains("no layout fits"));
 }

@@ -17,7 +17,7 @@ using namespace wt::test;
 namespace {
 
 const std::string kStudy =
-    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nprofiles: [h100-published]\ntokens: 20B\n"
+    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nstack: torchtitan\ntokens: 20B\n"
     "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: [olmoe-c4, olmoe-arxiv]\nfailures: llama3\nruns: 50\n"
     "search: {expert_degrees: [1, 8], microbatch: [1, 2], shard_sizes: [8, 16]}\n";
 
@@ -53,7 +53,7 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
   const auto on = [&](const std::string& cluster, const std::string& prices) {
     std::string text = kStudy;
     text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
-    text.replace(text.find("profiles: [h100-published]\n"), 27, prices);
+    text.replace(text.find("stack: torchtitan\n"), 18, prices);
     return inputs_of(text);
   };
   const PlanInputs inputs = on((folder / "mixed.yaml").string(), "");
@@ -76,7 +76,7 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
   };
   CHECK(fastest_s(problem) > 1.5 * fastest_s(all_of(0)));
   CHECK(fastest_s(problem) < 1.01 * fastest_s(all_of(1)));
-  CHECK_THROWS_WITH(on((folder / "mixed.yaml").string(), "profiles: [h100-published]\n"),
+  CHECK_THROWS_WITH(on((folder / "mixed.yaml").string(), "profiles: [tests/data/h100-profile.json]\n"),
                     Catch::Contains("a profile or machine model is of one GPU"));
 }
 

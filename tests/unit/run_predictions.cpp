@@ -2,30 +2,34 @@
 // stack.
 #include <catch2/catch.hpp>
 
-#include "configs/spec/find.hpp"
 #include "sim/validate/runs.hpp"
+#include "tests/support/published_reference.hpp"
 
 using namespace wt;
 
 namespace {
 
 /// A sixth of the training runs, so that fits are quick.
-const RunReference& reference() {
-  static const RunReference some = [] {
-    RunReference all = run_reference(configs_folder() / "measurements", read_stacks());
+const std::vector<RunRow>& published_runs() {
+  static const std::vector<RunRow> some = [] {
     std::vector<RunRow> runs;
-    for (std::size_t i = 0; i < 600; i += 6) runs.push_back(all.runs[i]);
-    all.runs = std::move(runs);
-    return all;
+    for (std::size_t i = 0; i < 600; i += 6) runs.push_back(test::published().tables().runs[i]);
+    return runs;
   }();
   return some;
 }
 
 std::vector<RunRow> of_source(const std::string& source) {
   std::vector<RunRow> out;
-  for (const RunRow& row : reference().runs)
+  for (const RunRow& row : published_runs())
     if (row.source == source && row.unusable.empty()) out.push_back(row);
   return out;
+}
+
+std::vector<Judged> judged(const std::vector<RunRow>& rows, const std::vector<RunRow>& published = published_runs()) {
+  const BenchmarkTimes& times = test::published().benchmarks();
+  const StackFit fit(published, test::published().stacks(), *times.items, *times.collectives);
+  return judge_runs(rows, fit, times, test::published().stacks(), published);
 }
 
 void check_same(const std::vector<Judged>& a, const std::vector<Judged>& b, double tolerance) {
@@ -43,21 +47,20 @@ void check_same(const std::vector<Judged>& a, const std::vector<Judged>& b, doub
 TEST_CASE("what was measured of a group has no part in its predictions") {
   const std::vector<RunRow> rows = of_source("internevo");
   REQUIRE(rows.size() >= 3);
-  const auto before = judge_runs(rows, reference());
-  std::vector<RunRow> slower = rows;
-  RunReference changed = reference();
-  for (std::vector<RunRow>* set : {&slower, &changed.runs})
+  const auto before = judged(rows);
+  std::vector<RunRow> slower = rows, changed = published_runs();
+  for (std::vector<RunRow>* set : {&slower, &changed})
     for (RunRow& row : *set)
       if (row.source == "internevo") row.step_s *= 2;
-  check_same(before, judge_runs(slower, changed), 0.005);
+  check_same(before, judged(slower, changed), 0.005);
 }
 
 TEST_CASE("nor have the same measurements under the name of another source, model or framework") {
   const std::vector<RunRow> rows = of_source("internevo");
-  const auto before = judge_runs(rows, reference());
+  const auto before = judged(rows);
   std::vector<RunRow> renamed = rows;
   for (RunRow& row : renamed) row.source = "elsewhere", row.group = "elsewhere | 7B", row.framework = "Homegrown";
-  const auto after = judge_runs(renamed, reference());
+  const auto after = judged(renamed);
   check_same(before, after, 0.005);
   for (const Judged& row : after) CHECK(row.regime == "dense, stack never measured");
 }
@@ -65,9 +68,9 @@ TEST_CASE("nor have the same measurements under the name of another source, mode
 TEST_CASE("a GPU, a precision and a layout that nothing is known of are reasons, not predictions") {
   const RunRow row = of_source("internevo").front();
   const auto reason = [&](const RunRow& r) {
-    const auto judged = judge_runs({r}, reference());
-    CHECK_FALSE(judged[0].forecast.value);
-    return judged[0].forecast.reason;
+    const auto rows = judged({r});
+    CHECK_FALSE(rows[0].forecast.value);
+    return rows[0].forecast.reason;
   };
   RunRow other = row;
   other.gpu = "MI300X";
@@ -84,9 +87,9 @@ TEST_CASE("a GPU, a precision and a layout that nothing is known of are reasons,
 
 TEST_CASE("a GPU that nobody measured is predicted by its data sheet, in a regime of its own") {
   std::vector<RunRow> rows = of_source("internevo");
-  const auto before = judge_runs(rows, reference());
+  const auto before = judged(rows);
   for (RunRow& row : rows) row.gpu = "L40S", row.source = "elsewhere", row.group = "elsewhere | 7B", row.step_s *= 2;
-  const auto after = judge_runs(rows, reference());
+  const auto after = judged(rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     REQUIRE(after[i].forecast.value);
     CHECK(after[i].regime == "dense, GPU never measured");

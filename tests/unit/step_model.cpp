@@ -14,11 +14,17 @@ using C = StepConstant;
 
 namespace {
 
+StepTraits balanced() {
+  StepTraits traits;
+  traits.balanced_stages = true;
+  return traits;
+}
+
 /// Every factor 1, everything once a step or of the host 0, nothing overlaps.
 StepConstants plain() {
   StepConstants k;
   k.values.fill(0);
-  for (C c : {C::products, C::attention, C::attention_hopper, C::memory, C::fp8, C::network, C::tensor, C::exchange,
+  for (C c : {C::products, C::attention, C::memory, C::fp8, C::network, C::tensor, C::exchange,
               C::replicas, C::optimizer})
     k.values[static_cast<std::size_t>(c)] = 1;
   return k;
@@ -54,7 +60,7 @@ std::vector<TimedStep> made(const std::vector<StepWork>& works, const StepConsta
                             const std::string& gpu) {
   std::vector<TimedStep> out;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    const StepTraits traits{stack, gpu, false, false};
+    const StepTraits traits{.stack = stack, .chip = gpu};
     out.push_back({&works[i], traits, stack + std::to_string(i % 6), step_seconds(works[i], traits, k)});
   }
   return out;
@@ -91,7 +97,8 @@ TEST_CASE("equal stages fill a pipeline in (p - 1) / (v m) of a stage's time") {
         w.stages = stages, w.microbatches = microbatches, w.chunks = chunks;
         w.layers = 8 * stages, w.stage_layers = 8;
         for (bool balanced : {false, true}) {
-          const StepTraits traits{"", "", balanced, false};
+          StepTraits traits;
+          traits.balanced_stages = balanced;
           CHECK(step_seconds(w, traits, plain()) == Approx(6 * (1 + (stages - 1) / chunks / microbatches)));
         }
       }
@@ -101,10 +108,10 @@ TEST_CASE("an output projection larger than a stage is the stage that the others
   StepWork w = computing(0.5, 0.5);  // of 2 layers: 0.5 s each
   w.ends.products_s = 3;
   w.stages = 8, w.layers = 16, w.stage_layers = 2, w.microbatches = 1e9;
-  CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(3));       // alone on the last stage
-  CHECK(step_seconds(w, {"", "", false, false}, plain()) == Approx(1 + 3));  // beside its layers
+  CHECK(step_seconds(w, balanced(), plain()) == Approx(3));       // alone on the last stage
+  CHECK(step_seconds(w, StepTraits{}, plain()) == Approx(1 + 3));  // beside its layers
   w.ends.products_s = 1;  // 9 s in all; of 0.5 s each, the fullest of 8 has 3
-  CHECK(step_seconds(w, {"", "", true, false}, plain()) == Approx(1.5));
+  CHECK(step_seconds(w, balanced(), plain()) == Approx(1.5));
 }
 
 TEST_CASE("layers that do not go evenly over stages leave room for embedding and output projection") {
@@ -127,8 +134,8 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   for (int i = 0; i < 60; ++i)
     a.push_back(random_work(draw)), b.push_back(random_work(draw)), c.push_back(random_work(draw));
   StepConstants typical = plain();
-  typical.values = {1.05, 2.2, 1.3, 1.6, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
-  const StepConstants slower = with(with(typical, C::memory, 2.4), C::item_s, 90e-6),
+  typical.values = {1.05, 1.2, 1.4, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
+  const StepConstants slower = with(with(typical, C::memory, 2.1), C::item_s, 90e-6),
                       hotter = with(typical, C::products, 1.05 * 1.15);
   std::vector<TimedStep> steps = made(a, typical, "plain", "A");
   for (const TimedStep& s : made(b, slower, "eager", "A")) steps.push_back(s);
@@ -140,14 +147,14 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
     CHECK(model.seconds(*s.work, s.traits) == Approx(s.seconds).epsilon(0.03));  // priors pull
   // A stack that nobody measured lies between those that were.
   const StepWork fresh = random_work(draw);
-  const double guess = model.seconds(fresh, {"another", "A", false, false});
+  const double guess = model.seconds(fresh, {.stack = "another", .chip = "A"});
   const double low = step_seconds(fresh, {}, typical), high = step_seconds(fresh, {}, slower);
   CHECK(guess > 0.97 * low);
   CHECK(guess < 1.03 * high);
   // What a stack's file says counts before the fit.
-  const StepTraits told{"eager", "A", false, false, {{"memory", 1.0}}};
+  const StepTraits told{.stack = "eager", .chip = "A", .factors = {{"memory", 1.0}}};
   CHECK(model.constants(told)[C::memory] == Approx(model.constants({})[C::memory]));
-  CHECK(model.constants(told)[C::item_s] == Approx(model.constants({"eager", "A", false, false})[C::item_s]));
+  CHECK(model.constants(told)[C::item_s] == Approx(model.constants({.stack = "eager", .chip = "A"})[C::item_s]));
   CHECK(model.factors("eager").at("memory") > 1.2);
   CHECK(model.factors("another").at("memory") == 1);
   std::vector<std::string> names;
@@ -156,7 +163,7 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   // In another order the same steps say the same.
   std::reverse(steps.begin(), steps.end());
   const StepModel again(steps);
-  CHECK(again.seconds(fresh, {"another", "A", false, false}) == Approx(guess).epsilon(1e-3));
+  CHECK(again.seconds(fresh, {.stack = "another", .chip = "A"}) == Approx(guess).epsilon(1e-3));
   CHECK_THROWS_AS(StepModel({}), Error);
 }
 
@@ -165,7 +172,7 @@ TEST_CASE("what was never measured is less sure: stacks and GPUs as far as the k
   std::vector<StepWork> works;
   for (int i = 0; i < 40; ++i) works.push_back(random_work(draw));
   StepConstants typical = plain();
-  typical.values = {1.05, 2.2, 1.3, 1.6, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
+  typical.values = {1.05, 1.2, 1.4, 1.2, 50e-6, 60e-6, 2, 1.5, 1.1, 1, 1, 0.5, 1.2, 0.01, 10e-6};
   std::vector<TimedStep> steps;
   for (const auto& [stack, memory] : {std::pair("lean", 1.0), {"plain", 1.6}, {"eager", 2.6}})
     for (const auto& [gpu, products] : {std::pair("A", 0.95), {"B", 1.2}})
@@ -173,7 +180,7 @@ TEST_CASE("what was never measured is less sure: stacks and GPUs as far as the k
         steps.push_back(s);
   const StepModel model(steps);
   const auto width = [&](const char* stack, const char* gpu) {
-    const auto [low, high] = model.ratios({stack, gpu, false, false});
+    const auto [low, high] = model.ratios({.stack = stack, .chip = gpu});
     return high - low;
   };
   CHECK(width("plain", "A") < 0.05);

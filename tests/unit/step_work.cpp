@@ -7,16 +7,14 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
+#include "tests/support/published_reference.hpp"
 
 using namespace wt;
 using Catch::Contains;
 
 namespace {
 
-const ItemTimes& gpu() {
-  static const ItemTimes times(read_kernel_rows(configs_folder() / "measurements/kernel_times.csv"));
-  return times;
-}
+const ItemTimes& gpu() { return *test::published().benchmarks().items; }
 
 const CollectiveEstimator& collectives() { return CollectiveEstimator::published(); }
 
@@ -195,11 +193,10 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
 }
 
 TEST_CASE("attention that is not fused moves its scores through memory") {
-  RunRow old = run();
-  old.flash_attention = false;
-  CHECK(work(old).forward.attention_s == 0);
+  const StepWork old = step_work(run(), gpu(), collectives(), AttentionKernels::unfused);
+  CHECK(old.forward.attention_s == 0);
   const double scores = 4.0 * 2 * 32 * 32 * 4096 * 4096;  // microbatches x sequences x layers x heads x square
-  CHECK(work(old).forward.memory_s - work(run()).forward.memory_s == Approx(scores * 15 / 2.039e12).epsilon(0.01));
+  CHECK(old.forward.memory_s - work(run()).forward.memory_s == Approx(scores * 15 / 2.039e12).epsilon(0.01));
 }
 
 TEST_CASE("what cannot be priced says why") {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/stack.hpp"
 #include "configs/spec/study.hpp"
 #include "configs/spec/support/error.hpp"
 
@@ -10,7 +11,7 @@ using namespace wt;
 namespace {
 
 const std::string kStudy =
-    "model: dbrx\ncluster: hgx-h100\ngpus: 64\nprofiles: [h100-published]\ntokens: 1T\nmax_seq_len: 4096\n"
+    "model: dbrx\ncluster: hgx-h100\ngpus: 64\nstack: torchtitan\ntokens: 1T\nmax_seq_len: 4096\n"
     "global_train_batch_size: 128\n";
 
 std::string error_of(const std::string& text) {
@@ -35,13 +36,12 @@ TEST_CASE("the DBRX study asks for 12T tokens on 384 nodes") {
   CHECK(s.checkpoint.evidence.kind == Evidence::assumed);
 }
 
-TEST_CASE("the same question of H200, for profiles that are measured on one") {
+TEST_CASE("the same question of H200 is priced by the same kind of evidence") {
   const StudySpec s = read_study("dbrx-3072-h200"), of_h100 = read_study("dbrx-3072-h100");
   CHECK(s.cluster.gpu_name == "H200-SXM-141GB");
   CHECK(s.gpus == of_h100.gpus);
   CHECK(s.tokens_per_step() == of_h100.tokens_per_step());
-  CHECK(s.profiles == profiles_for_gpu("H200-SXM-141GB"));
-  CHECK(s.stack == (s.profiles.empty() ? kPublishedStack : ""));  // published measurements until one is measured
+  CHECK(s.stack == of_h100.stack);
 }
 
 TEST_CASE("model presets have the parameter counts of their sources") {
@@ -172,17 +172,19 @@ TEST_CASE("keys are set by dotted name, and maps are made on the way") {
   CHECK_THROWS_WITH(set_study_key(kStudy, "search..tie", "1", "s"), Catch::Contains("needs dotted study keys"));
 }
 
-TEST_CASE("a GPU without a profile is priced by published measurements, a stack and profiles exclude each other") {
-  CHECK(profiles_for_gpu("H100-SXM-80GB") == std::vector<std::string>{"h100-published"});
-  CHECK(profiles_for_gpu("B999").empty());
+TEST_CASE("GPUs are priced as a stack uses them, whatever was measured; ranks on shared cores by what was") {
   const std::string study =
       "model: dbrx\ngpus: 64\ntokens: 1T\nmax_seq_len: 4096\nglobal_train_batch_size: 128\ncluster: ";
-  for (const std::string cluster : {"aws-p5", "gcp-a3-high", "gcp-a3-mega", "dbrx-3072-h100"})
-    CHECK(study_from_text(study + cluster + "\n", "s").profiles == std::vector<std::string>{"h100-published"});
-  for (const std::string cluster :
-       {"aws-p4d", "aws-p4de", "aws-p5en", "gcp-a4", "hgx-b200", "a100-4x100g", "falcon-4096-a100"})
-    CHECK(study_from_text(study + cluster + "\n", "s").stack == kPublishedStack);
-  CHECK(study_from_text(study + "aws-p5\nstack: nanotron\n", "s").profiles.empty());
-  CHECK(error_of(study + "aws-p5\nstack: nanotron\nprofiles: [h100-published]\n").find("found beside profiles") !=
-        std::string::npos);
+  for (const std::string cluster : {"aws-p5", "hgx-h100", "hgx-h200", "hgx-b200", "falcon-4096-a100"}) {
+    const StudySpec s = study_from_text(study + cluster + "\n", "s");
+    CHECK(s.stack == kDefaultStack);
+    CHECK(s.profiles.empty());
+  }
+  const StudySpec both = study_from_text(study + "aws-p5\nstack: nanotron\nprofiles: [mine]\n", "s");
+  CHECK(both.stack == "nanotron");
+  CHECK(both.profiles == std::vector<std::string>{"mine"});
+  const std::string local =
+      "model: olmoe-1b-7b\ngpus: 2\ntokens: 1B\nmax_seq_len: 512\nglobal_train_batch_size: 4\ncluster: local-2core\n";
+  CHECK(error_of(local).find("profiles") != std::string::npos);
+  CHECK(error_of(local + "stack: nanotron\n").find("share cores") != std::string::npos);
 }

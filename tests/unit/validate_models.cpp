@@ -181,15 +181,14 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   std::vector<KernelRow> rows;
   for (double n : {1024., 2048., 3072., 4096., 6144., 8192.})
     for (double m = 64; m <= 2048; m += 128) {
-      KernelRow row{0, "H100-SXM", "gemm", "fp16", "made up", m, n, 4096, wave_time_s({m, n, 4096}, h100(), kWave)};
-      rows.push_back(row);
+      rows.push_back(test::timed_kernel("H100-SXM", "gemm", "fp16", m, n, 4096, wave_time_s({m, n, 4096}, h100(), kWave)));
     }
   const std::size_t seen = rows.size();
-  rows.push_back({0, "H200-SXM", "gemm", "bf16", "made up", 512, 5120, 4096, 1e-4});
-  rows.push_back({0, "Imaginary X1", "gemm", "fp16", "made up", 512, 5120, 4096, 1e-4});
-  rows.push_back({0, "A100-SXM", "gemm", "fp8", "made up", 512, 5120, 4096, 1e-4});
-  rows.push_back({0, "H100-SXM", "softmax", "fp16", "made up", 512, 5120, 0, 1e-4});
-  const std::vector<Judged> judged = judge_kernels(rows, {});
+  rows.push_back(test::timed_kernel("H200-SXM", "gemm", "bf16", 512, 5120, 4096, 1e-4));
+  rows.push_back(test::timed_kernel("Imaginary X1", "gemm", "fp16", 512, 5120, 4096, 1e-4));
+  rows.push_back(test::timed_kernel("A100-SXM", "gemm", "fp8", 512, 5120, 4096, 1e-4));
+  rows.push_back(test::timed_kernel("H100-SXM", "softmax", "fp16", 512, 5120, 0, 1e-4));
+  const std::vector<Judged> judged = judge_kernels(rows, KernelTimes(rows), usable_points(rows));
   for (std::size_t i = 0; i < seen; ++i) CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.1));
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
@@ -285,7 +284,7 @@ TEST_CASE("tables of another kind are refused, one line that is not as it should
     INFO(rows[1].unusable);
     CHECK(rows[1].unusable.find(reason) != std::string::npos);
     CHECK((rows[0].unusable.empty() && rows[2].unusable.empty() && rows[1].line == 3));
-    const auto judged = judge_kernels(rows, {});
+    const auto judged = judge_kernels(rows, KernelTimes(rows), usable_points(rows));
     CHECK(judged[1].forecast.reason == rows[1].unusable);
   }
   write("note,median_us,m,n,op,gpu,dtype\nwarm,1,2,3,rmsnorm,\"H100, SXM\",fp16\n");  // other order, others, without k

@@ -47,7 +47,7 @@ TEST_CASE("in a table of times only what is known to be bound by memory, or has 
     for (const int n : {1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192})
       text += "H100," + op + ",512," + std::to_string(n) + ",128,fp16," + std::to_string(n / 100.) + "\n";
   std::ofstream(file) << text << "H100,adamw,512,2048,0,fp16,30\nH100,flash_attn,512,2048,0,fp16,30\n";
-  const auto judged = judge_kernels(read_kernel_rows(file), {});
+  const auto judged = judge_kernels(read_kernel_rows(file), KernelTimes(read_kernel_rows(file)), usable_points(read_kernel_rows(file)));
   REQUIRE(judged.size() == 50);
   for (std::size_t i = 0; i < 24; ++i) {
     INFO(judged[i].name);
@@ -223,7 +223,7 @@ TEST_CASE("rates of a library are predicted from its other sources") {
     }
   rows.push_back(rows[0]);
   rows.back().implementation = "a library nobody measured";
-  const auto judged = judge_kernels(rows, {});
+  const auto judged = judge_kernels(rows, KernelTimes(rows), usable_points(rows));
   for (std::size_t i = 0; i < 9; ++i) {
     REQUIRE(judged[i].forecast.value);
     CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.02));

@@ -12,6 +12,7 @@
 #include "sim/validate/routed_case.hpp"
 #include "sim/validate/routed_step.hpp"
 #include "sim/validate/routing.hpp"
+#include "tests/support/made_up_waves.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
 
@@ -24,10 +25,12 @@ const ItemTimes& gpus() {
     std::vector<KernelRow> kernels;
     for (const double n : {1024., 4096., 8192.})
       for (const double k : {2048., 8192.})
-        for (double m = 128; m <= 32768; m *= 1.6)
-          kernels.push_back({0, "A100-80G-SXM", "gemm", "fp16", "made up", m, n, k,
-                             wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
-                                         {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})});
+        for (double m = 128; m <= 32768; m *= 1.6) {
+          kernels.push_back(
+              test::timed_kernel("A100-80G-SXM", "gemm", "fp16", m, n, k,
+                                 wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
+                                             {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})));
+        }
     return ItemTimes(kernels);
   }();
   return made;

@@ -7,6 +7,8 @@
 #include "configs/spec/support/error.hpp"
 #include "sim/validate/statistics.hpp"
 
+#include "sim/cost/fit/conformal.hpp"
+
 using namespace wt;
 
 namespace {

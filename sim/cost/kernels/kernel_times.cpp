@@ -12,6 +12,7 @@
 namespace wt {
 namespace {
 
+constexpr const char* kWrittenForTheGpu = "cuDNN";
 constexpr std::size_t kFewestOfWidths = 5;  // points of other widths that a memory-bound kernel is fitted on
 
 std::string product_regime(const KernelTask& t) {
@@ -24,6 +25,11 @@ std::string product_regime(const KernelTask& t) {
 }
 
 RowKernel row_kernel(const KernelTask& t) { return {t.shape.m, t.shape.n, t.bytes()}; }
+
+/// How unlike a GPU another one is: generations apart, then processors.
+std::pair<int, std::int64_t> distance_of(const DataSheet& a, const DataSheet& b) {
+  return {std::abs(a.generation - b.generation), std::abs(a.processors - b.processors)};
+}
 
 KernelTimes::Answer abstained(std::string regime, std::string reason) {
   KernelTimes::Answer out;
@@ -94,9 +100,7 @@ const std::pair<const std::string, ProductModel>* KernelTimes::donor(const DataS
       if (!another) return &entry;
       continue;
     }
-    const DataSheet& sheet = sheets_.at(entry.first);
-    const auto distance =
-        std::make_pair(std::abs(sheet.generation - gpu.generation), std::abs(sheet.processors - gpu.processors));
+    const auto distance = distance_of(sheets_.at(entry.first), gpu);
     if (!best || distance < least) best = &entry, least = distance;
   }
   return best;
@@ -203,22 +207,40 @@ double KernelTimes::product_s(const Product& product, const DataSheet& gpu, doub
 }
 
 double KernelTimes::library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const {
-  KernelTask task;
-  task.shape.op = op;
-  task.shape.implementation = library;
-  task.gpu = gpu;
-  const auto factor = libraries_->factor(library_row(task));
-  return factor ? std::exp(factor->log_factor) : 1;
+  const auto on = [&](const std::string& name, const DataSheet& where) {
+    KernelTask task;
+    task.shape.op = op;
+    task.shape.implementation = name;
+    task.gpu = where;
+    const auto factor = libraries_->factor(library_row(task));
+    return factor && factor->known != Libraries::Known::never_measured ? std::optional(std::exp(factor->log_factor))
+                                                                       : std::nullopt;
+  };
+  if (const auto measured = on(library, gpu)) return *measured;
+  const DataSheet* nearest = nullptr;
+  for (const KernelPoint& p : points_)
+    if (p.shape.op == op && p.shape.implementation == kWrittenForTheGpu &&
+        (!nearest || distance_of(p.gpu, gpu) < distance_of(*nearest, gpu)))
+      nearest = &p.gpu;
+  return nearest ? on(kWrittenForTheGpu, *nearest).value_or(1) : 1;
 }
 
 double KernelTimes::by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const {
   const auto [found, is_new] = any_rows_.try_emplace(gpu.name, typical_memory_bound());
-  if (is_new)
-    if (const auto own = row_by_row_.find(gpu.name); own != row_by_row_.end()) {
-      std::vector<TimedRowKernel> kernels;
-      for (const KernelPoint* each : own->second) kernels.push_back({row_kernel(*each), each->seconds});
-      found->second = fit_memory_bound(kernels, gpu);
+  if (is_new) {
+    const std::vector<const KernelPoint*>* nearest = nullptr;
+    auto least = std::make_pair(0, std::int64_t{0});
+    for (const auto& [name, points] : row_by_row_) {
+      const DataSheet& other = points.front()->gpu;
+      const auto distance = name == gpu.name ? std::make_pair(-1, std::int64_t{0}) : distance_of(other, gpu);
+      if (!nearest || distance < least) nearest = &points, least = distance;
     }
+    if (nearest) {
+      std::vector<TimedRowKernel> kernels;
+      for (const KernelPoint* each : *nearest) kernels.push_back({row_kernel(*each), each->seconds});
+      found->second = fit_memory_bound(kernels, nearest->front()->gpu);
+    }
+  }
   return memory_bound_time_s(kernel, gpu, found->second);
 }
 

@@ -38,7 +38,8 @@ class KernelTimes {
 
   /// A product by the constants alone, on the GPU that knows most of it: without neighbours it grows with each size.
   double product_s(const Product& product, const DataSheet& gpu, double groups = 1) const;
-  /// What a library's kernel takes over what its shape says; 1 where nobody measured it or another one on this generation.
+  /// What a library's attention takes over what its shape says. Where nobody measured it on this generation, it is taken
+  /// for one that was written for the GPU, as cuDNN is for the nearest generation on which that was measured.
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
   /// A kernel that passes through memory row by row, whoever wrote it.
   double by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const;

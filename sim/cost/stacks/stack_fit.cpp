@@ -55,10 +55,9 @@ StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>
       if (e.code() != Code::usage) throw;  // what has no work to fit on is left out
     }
   }
-  std::map<std::string, std::string> first;  // group that a measurement was first met in
   for (const Step& s : steps_) {
-    const std::string& group = group_of(*s.row);
-    const std::string& other = first.emplace(measurement_key(*s.row), group).first->second;
+    const std::string& group = same_as(s.row->group);
+    const std::string& other = group_of_measurement_.emplace(measurement_key(*s.row), group).first->second;
     if (other != group) join(group, other);
   }
   std::set<std::pair<std::string, std::string>> groups;  // those of one stack go to different folds
@@ -107,7 +106,13 @@ bool StackFit::knows(const RunRow& row, const StepTraits& traits, std::string St
 }
 
 const std::string& StackFit::group_of(const RunRow& row) const {
-  const std::string* group = &row.group;
+  // A run that is asked about may be known by another name.
+  const auto known = group_of_measurement_.find(measurement_key(row));
+  return same_as(known == group_of_measurement_.end() ? row.group : known->second);
+}
+
+const std::string& StackFit::same_as(const std::string& name) const {
+  const std::string* group = &name;
   for (auto found = same_.find(*group); found != same_.end(); found = same_.find(*group)) group = &found->second;
   return *group;
 }

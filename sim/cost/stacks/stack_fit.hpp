@@ -53,6 +53,7 @@ class StackFit {
   bool knows(const RunRow& row, const StepTraits& traits, std::string StepTraits::*what) const;
   /// Groups whose measurements are partly the same count as one, whatever tables call them.
   const std::string& group_of(const RunRow& row) const;
+  const std::string& same_as(const std::string& group) const;
   void join(std::string group, const std::string& other);
   template <typename Skip>
   std::unique_ptr<StepModel> fitted(Skip skip) const;
@@ -60,6 +61,7 @@ class StackFit {
   std::vector<Step> steps_;                  ///< every measurement once
   std::map<std::string, std::size_t> fold_;  ///< of a group
   std::map<std::string, std::string> same_;  ///< of a group the one that it counts as
+  std::map<std::string, std::string> group_of_measurement_;
   mutable std::unique_ptr<StepModel> all_;
   mutable std::array<std::unique_ptr<StepModel>, kFolds> folds_;
   mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<StepModel>> stackless_;  ///< by stack and group

@@ -20,8 +20,8 @@ struct Known {
   double stack_spread;  ///< of a stack's factor; 0 = the same for all
 };
 constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.08},
-                                                       {"attention", 1.1, 0.2, 0.2},
-                                                       {"memory", 1.2, 0.4, 0.3},
+                                                       {"attention", 0.85, 0.3, 0.3},
+                                                       {"memory", 0.85, 0.4, 0.3},
                                                        {"fp8", 1.4, 0.3, 0},
                                                        {"item_s", 60e-6, 0.7, 0.5},
                                                        {"call_s", 60e-6, 0.7, 0.5},

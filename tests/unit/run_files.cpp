@@ -1,0 +1,209 @@
+// A published run as files, simulated: without communication its step is the step model's sum, communication only adds,
+// and what files cannot say is named.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/support/error.hpp"
+#include "sim/cost/stacks/step_work.hpp"
+#include "sim/replay/simulated_step.hpp"
+#include "sim/validate/runs.hpp"
+#include "tests/support/published_reference.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using Catch::Contains;
+
+namespace {
+
+/// FSDP over all GPUs.
+RunRow run_of(std::int64_t gpus, std::int64_t accumulation) {
+  RunRow run;
+  run.name = "a run";
+  run.gpu = "H100-80GB";
+  run.interconnect = read_interconnect("8x400G IB", 8);
+  run.model = read_model("llama3-8b");
+  run.model.layers = 4;
+  run.gpus = run.dp = run.shard_group = gpus;
+  run.gpus_per_node = 8;
+  run.seq = 4096;
+  run.microbatch = 1;
+  run.accumulation = accumulation;
+  run.global_batch = gpus * accumulation;
+  run.zero_stage = 3;
+  run.precision = "bf16";
+  return run;
+}
+
+/// Nothing hidden and nothing of the host.
+StepConstants plain() {
+  StepConstants k;
+  k.values.fill(1);
+  for (StepConstant c : {StepConstant::item_s, StepConstant::call_s, StepConstant::step_s})
+    k.values[static_cast<std::size_t>(c)] = 0;
+  return k;
+}
+
+StackSpec stack_with(AttentionKernels attention = AttentionKernels::flash2, bool separate = false) {
+  StackSpec stack;
+  stack.name = "made up";
+  stack.attention = attention;
+  stack.separate_reduce_group = separate;
+  return stack;
+}
+
+double seconds(const RunRow& run, const StackSpec& stack = stack_with()) {
+  const RunFiles files = run_files(run, stack);
+  const StackUse use{traits_of(stack, run.gpu), plain()};
+  return forecast(files, StackCost(files.cluster, use, test::published().benchmarks(), files.run.fp8)).step_s;
+}
+
+double sum_of(const RunRow& run) {
+  const BenchmarkTimes& times = test::published().benchmarks();
+  return step_seconds(step_work(run, *times.items, *times.collectives), {}, plain());
+}
+
+}  // namespace
+
+TEST_CASE("where the network limits a step, a stack whose gathers and reductions share a communicator takes longer") {
+  RunRow run = run_of(16, 2);
+  run.interconnect = read_interconnect("1x100G IB", 8);
+  CHECK(seconds(run) > 1.01 * seconds(run, stack_with(AttentionKernels::flash2, true)));
+}
+
+TEST_CASE("one GPU takes the sum of its work, however many microbatches") {
+  for (std::int64_t accumulation : {1, 3, 7}) {
+    const RunRow run = run_of(1, accumulation);
+    INFO(accumulation);
+    CHECK(seconds(run) == Approx(sum_of(run)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the slower its adapters, the longer a step") {
+  const double nodes = seconds(run_of(32, 2));
+  CHECK(nodes > seconds(run_of(8, 2)));
+  RunRow slower = run_of(32, 2);
+  slower.interconnect = read_interconnect("4x100G IB", 8);
+  CHECK(seconds(slower) > 1.5 * nodes);
+  RunRow half = run_of(32, 2);
+  half.gradient_bytes = 2;
+  CHECK(seconds(half) < nodes);
+}
+
+TEST_CASE("tensor groups and pipelines take what the step model sums, less what runs at once") {
+  const auto [tensor, stages, chunks] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
+      {{2, 1, 1}, {8, 1, 1}, {1, 2, 1}, {1, 4, 1}, {2, 4, 1}, {1, 2, 2}}));
+  RunRow run = run_of(8, 16);
+  run.model.layers = 16;
+  run.tp = tensor, run.pp = stages, run.vp = chunks;
+  run.sequence_parallel = tensor > 1;
+  run.dp = 8 / tensor / stages;
+  run.zero_stage = 1, run.shard_group = run.dp;
+  run.global_batch = run.dp * run.accumulation;
+  const double sum = sum_of(run);
+  INFO("tensor " << tensor << " pipeline " << stages << " x " << chunks);
+  CHECK(seconds(run) < 1.06 * sum);
+  CHECK(seconds(run) > 0.9 * sum);
+}
+
+TEST_CASE("microbatches beyond the replayed ones take as long as the last of these") {
+  const auto [stages, chunks] = GENERATE(table<std::int64_t, std::int64_t>({{1, 1}, {2, 1}, {4, 1}, {2, 2}}));
+  RunRow row = run_of(8, 12);
+  row.model.layers = 8;
+  row.pp = stages, row.vp = chunks;
+  row.dp = row.shard_group = 8 / stages;
+  if (stages > 1) row.zero_stage = 1;
+  row.global_batch = row.dp * row.accumulation;
+  INFO("pipeline " << stages << " x " << chunks);
+  const RunFiles files = run_files(row, stack_with());
+  const StackCost cost(files.cluster, StackUse{traits_of(files.stack, row.gpu), plain()}, test::published().benchmarks());
+  const auto routing = balanced_routing(files.run.model, files.run.tokens());
+  const auto step = [&](bool every) {
+    StepOptions how;
+    how.every_microbatch = every;
+    return simulated_step(files.run.model, files.run.layout, program_options(files.run), files.cluster, cost, *routing,
+                          how);
+  };
+  const SimulatedStep some = step(false), all = step(true);
+  CHECK(some.replayed < some.microbatches);
+  CHECK(all.replayed == all.microbatches);
+  CHECK(some.replay.step_s == Approx(all.replay.step_s).epsilon(2e-3));
+  CHECK(some.replay.high_s == Approx(all.replay.high_s).epsilon(2e-3));
+}
+
+TEST_CASE("products in fp8 take less time, attention that keeps its scores more") {
+  RunRow run = run_of(8, 1);
+  const double usual = seconds(run);
+  CHECK(seconds(run, stack_with(AttentionKernels::unfused)) > 1.1 * usual);
+  run.precision = "fp8";
+  CHECK(seconds(run) < 0.9 * usual);
+}
+
+TEST_CASE("what files cannot say of a run is named") {
+  RunRow run = run_of(16, 2);
+  run.model = read_model("qwen3-30b-a3b");
+  run.model.layers = 2;
+  run.ep = 16;
+  CHECK(run_files(run, stack_with()).unsaid.empty());
+  run.rows_sent_once = run.exchange_overlapped = true;
+  CHECK(run_files(run, stack_with()).unsaid.size() == 2);
+}
+
+TEST_CASE("the cluster is the run's GPUs and the adapters that its source names") {
+  const ClusterSpec cluster = cluster_of(run_of(32, 1));
+  CHECK(cluster.nodes == 4);
+  CHECK(cluster.gpus_per_node == 8);
+  CHECK(cluster.nic_per_gpu_Bps() == Approx(50e9));
+  CHECK(cluster.nvswitch_Bps == Approx(450e9));
+  CHECK(cluster_of(run_of(4, 1)).nodes == 1);
+  RunRow racks = run_of(128, 1);
+  racks.gpu = "GB200", racks.gpus_per_node = 4, racks.interconnect = interconnect_of("NVL72", "GB200", 4);
+  CHECK(cluster_of(racks).nodes == 2);
+  CHECK(cluster_of(racks).gpus_per_node == 64);
+  CHECK(cluster_of(racks).nic_per_gpu_Bps() == Approx(50e9));
+  RunRow unknown = run_of(8, 1);
+  unknown.gpu = "Q7";
+  CHECK_THROWS_WITH(cluster_of(unknown), Contains("no data sheet of 'Q7'"));
+}
+
+TEST_CASE("what no run file says is refused") {
+  const auto refused = [](auto change, const char* why) {
+    RunRow run = run_of(8, 1);
+    change(run);
+    CHECK_THROWS_WITH(seconds(run), Contains(why));
+  };
+  refused([](RunRow& r) { r.precision = "int4"; }, "int4");
+  refused([](RunRow& r) { r.gpus = r.dp = r.shard_group = 100000; }, "more than 16384 GPUs");
+  refused([](RunRow& r) { r.unusable = "no steps"; }, "no steps");
+}
+
+TEST_CASE("simulate says of a published run's files what validate says of the run, where nothing is left out") {
+  const PublishedTimes& published = test::published();
+  const test::TempDirectory folder;
+  int simulated = 0;
+  for (std::size_t i = 0; i < published.tables().runs.size() && i < 600; i += 24) {
+    const RunRow& row = published.tables().runs[i];
+    const StackSpec stack = stack_of(row.framework, published.stacks());
+    if (stack.frameworks.empty()) continue;  // has no file
+    const std::vector<Judged> judged =
+        judge_runs({row}, published.stack_fit(), published.benchmarks(), published.stacks(), published.tables().runs,
+                   {.left_out = StepsLeftOut::nothing});
+    if (!judged[0].forecast.value) continue;
+    // As the command does: everything from the files.
+    const RunFiles files = run_files(row, stack);
+    write_run_files(files, folder / std::to_string(row.line));
+    const RunSpec run = read_run(folder / std::to_string(row.line) / "run.yaml");
+    const ClusterSpec cluster = read_cluster((folder / std::to_string(row.line) / "cluster.yaml").string());
+    const Prices prices =
+        make_prices({.profiles = {}, .machine = {}, .stack = stack.name, .fp8 = run.fp8}, cluster, run.layout.world());
+    const NamedRouting routing = read_routing(files.routing, run.model, run.tokens());
+    ProgramOptions options = program_options(run);
+    options.transport_scratch = cluster.shared_cores();
+    const ReplayResult step =
+        simulated_step(run.model, run.layout, options, cluster, *prices.cost, *routing.source).replay;
+    INFO(row.name);
+    CHECK(step.step_s == Approx(*judged[0].forecast.value).epsilon(1e-9));
+    CHECK(step.low_s == Approx(judged[0].forecast.low).epsilon(1e-9));
+    CHECK(step.high_s == Approx(judged[0].forecast.high).epsilon(1e-9));
+    ++simulated;
+  }
+  CHECK(simulated >= 15);
+}
