@@ -169,9 +169,47 @@ bool worse_first(const GateRow& a, const GateRow& b) {
 
 }  // namespace
 
+namespace {
+
+/// The dates of a profile, of each process that it was merged from ("a + b"), in order. ISO 8601, so that words sort.
+std::vector<std::string> dates(const Fingerprint& facts) {
+  std::vector<std::string> out;
+  const auto fact = facts.find("date");
+  if (fact == facts.end()) return out;
+  constexpr std::string_view kAnd = " + ";
+  for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + kAnd.size()) {
+    end = fact->second.find(kAnd, at);
+    out.push_back(fact->second.substr(at, end == std::string::npos ? end : end - at));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Order order_of(const Fingerprint& base, const Fingerprint& current) {
+  const std::vector<std::string> before = dates(base), after = dates(current);
+  if (before.empty() || after.empty()) return Order::unknown;
+  return before.front() < after.back() && after.front() < before.back() ? Order::in_turns : Order::base_then_new;
+}
+
+}  // namespace
+
+std::string GateResult::order_sentence() const {
+  const auto rate = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+  if (order == Order::in_turns)
+    return fmt::format("Measured in turns: of the same code on both sides {} of such comparisons fail.",
+                       rate(kFalseAlarmsInTurns));
+  return fmt::format(
+      "{}: of the same code on both sides {} of such comparisons fail, measured in turns {} (windtunnel gate "
+      "selftest); docs/gate.md says how.",
+      order == Order::unknown ? "When the sides were measured is not known. If one after the other"
+                              : "One side was measured after the other",
+      rate(kFalseAlarmsBaseThenNew), rate(kFalseAlarmsInTurns));
+}
+
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options) {
   check(options);
   GateResult result;
+  result.order = order_of(base.fingerprint, current.fingerprint);
   result.options = options;
   result.base_fingerprint = base.fingerprint;
   result.current_fingerprint = current.fingerprint;

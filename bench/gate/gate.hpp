@@ -23,6 +23,13 @@ enum class Verdict {
 };                                       // in the order of reports
 std::string to_string(Verdict verdict);  ///< "new" for fresh, else the enumerator's name
 
+/// How the processes of the two sides lay in time, by the dates of their fingerprints. Machines drift: a base that was
+/// measured before all of the new side fails far more often for nothing.
+enum class Order { in_turns, base_then_new, unknown };
+/// Share of gate runs that fail although both sides ran the same code, 9 samples a side: what `windtunnel gate
+/// selftest` says of recorded H100 timings.
+constexpr double kFalseAlarmsInTurns = 0.003, kFalseAlarmsBaseThenNew = 0.167;
+
 struct GateOptions {
   double alpha = 0.01;                 ///< for the Benjamini-Hochberg adjusted p-value
   double relative_floor = 0.03;        ///< a smaller change of the median is never a finding
@@ -56,6 +63,7 @@ struct GateResult {
   GateOptions options;
   std::vector<FingerprintDifference> differences;  ///< not empty: nothing was compared
   Fingerprint base_fingerprint, current_fingerprint;
+  Order order = Order::unknown;
   std::vector<GateRow> rows;  ///< worst first: by verdict, then by how much worse
   std::size_t count(Verdict verdict) const;
   /// 3 when the fingerprints differ; else 1 with a slower, failed or (unless allowed) missing benchmark; else 3 when
@@ -63,6 +71,8 @@ struct GateResult {
   int exit_status() const;
   /// The answer in one sentence.
   std::string sentence() const;
+  /// What measuring in this order does to the false alarms.
+  std::string order_sentence() const;
 };
 
 /// A benchmark is slower (faster) when its change is significant, worse (better) by more than relative_floor, and by

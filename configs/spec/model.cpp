@@ -65,17 +65,23 @@ double ModelSpec::flops_per_token(std::int64_t seq) const {
          3.0 * static_cast<double>(layers * heads * (head_dim + v_head_dim()) * seq);
 }
 
-void ModelSpec::check(const std::string& where) const {
+void ModelSpec::check(const std::string& where, const std::map<std::string, std::string>& names) const {
+  const auto name = [&](const char* key) {
+    const auto theirs = names.find(key);
+    return theirs == names.end() ? std::string(key) : theirs->second;
+  };
   const auto positive = [&](const char* key, std::int64_t value) {
-    if (value < 1) throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 1", where, key, value);
+    if (value < 1) throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 1", where, name(key), value);
   };
   positive("n_layers", layers), positive("d_model", d_model), positive("n_heads", heads);
   positive("kv_n_heads", kv_heads), positive("head_dim", head_dim), positive("ffn_hidden_size", ffn);
   positive("vocab_size", vocab);
   if (heads % kv_heads != 0)
-    throw_error(Code::usage, "{}: kv_n_heads: found {}, needs a divisor of n_heads = {}", where, kv_heads, heads);
+    throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("kv_n_heads"), kv_heads,
+                name("n_heads"), heads);
   if (rope_dim() % 2 != 0)
-    throw_error(Code::usage, "{}: head_dim: found {}, needs an even number (rotary pairs)", where, rope_dim());
+    throw_error(Code::usage, "{}: {}: found {}, needs an even number (rotary pairs)", where, name("head_dim"),
+                rope_dim());
   attention.rope_scaling.check(where);
   if (attention.rope_scaling.on() && (attention.alibi || attention.rope_theta <= 1))
     throw_error(Code::usage, "{}: rope_scaling: found {} with {}, needs rotary positions of a rope_theta above 1",
@@ -99,8 +105,8 @@ void ModelSpec::check(const std::string& where) const {
   }
   if (experts == 0) {
     if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)
-      throw_error(Code::usage,
-                  "{}: moe_num_experts: found 0 with moe_top_k, first_k_dense or shared experts; needs experts", where);
+      throw_error(Code::usage, "{}: {}: found 0 with {}, {} or shared experts; needs experts", where,
+                  name("moe_num_experts"), name("moe_top_k"), name("first_k_dense"));
     return;
   }
   if (attention.parallel != AttentionSpec::Parallel::none)
@@ -108,20 +114,20 @@ void ModelSpec::check(const std::string& where) const {
                 experts);
   positive("moe_num_experts", experts), positive("moe_top_k", top_k);
   if (dense_layers < 0 || dense_layers >= layers)
-    throw_error(Code::usage, "{}: first_k_dense: found {}, needs 0 to n_layers - 1 = {}", where, dense_layers,
-                layers - 1);
+    throw_error(Code::usage, "{}: {}: found {}, needs 0 to {} - 1 = {}", where, name("first_k_dense"), dense_layers,
+                name("n_layers"), layers - 1);
   if (dense_layers > 0) positive("dense_ffn_hidden_size", dense_ffn);
   const RouterSpec& r = router;
   positive("moe_n_group", r.groups), positive("moe_topk_group", r.top_groups);
   if (experts % r.groups != 0)
-    throw_error(Code::usage, "{}: moe_n_group: found {}, needs a divisor of moe_num_experts = {}", where, r.groups,
-                experts);
+    throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("moe_n_group"), r.groups,
+                name("moe_num_experts"), experts);
   if (r.top_groups > r.groups)
-    throw_error(Code::usage, "{}: moe_topk_group: found {}, needs at most moe_n_group = {}", where, r.top_groups,
-                r.groups);
+    throw_error(Code::usage, "{}: {}: found {}, needs at most {} = {}", where, name("moe_topk_group"), r.top_groups,
+                name("moe_n_group"), r.groups);
   if (const std::int64_t eligible = experts / r.groups * r.top_groups; top_k > eligible)
-    throw_error(Code::usage, "{}: moe_top_k: found {}, needs at most {} (moe_num_experts = {}, {} of {} groups)", where,
-                top_k, eligible, experts, r.top_groups, r.groups);
+    throw_error(Code::usage, "{}: {}: found {}, needs at most {} ({} = {}, {} of {} groups)", where, name("moe_top_k"),
+                top_k, eligible, name("moe_num_experts"), experts, r.top_groups, r.groups);
 }
 
 ModelSpec read_model(const std::string& name_or_file) {

@@ -124,7 +124,8 @@ struct ModelSpec {
   double flops_per_token(std::int64_t seq) const;
 
   /// Throws Error{usage} on impossible shapes, naming `where`.
-  void check(const std::string& where) const;
+  /// `names` are the words for our keys in a file of another format; a key without one keeps its own.
+  void check(const std::string& where, const std::map<std::string, std::string>& names = {}) const;
 };
 
 ModelSpec model_from_yaml(YamlMap& map);

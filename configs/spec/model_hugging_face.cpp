@@ -282,6 +282,33 @@ const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& fam
   return table;
 }
 
+/// What this file calls our keys: of the names that families have for one, the name that is there.
+std::map<std::string, std::string> key_names(const json& document) {
+  static const std::vector<std::pair<std::string, std::vector<std::string>>> kNames{
+      {"n_layers", {"num_hidden_layers", "n_layers"}},
+      {"d_model", {"hidden_size", "d_model"}},
+      {"n_heads", {"num_attention_heads", "n_heads"}},
+      {"kv_n_heads", {"num_key_value_heads", "num_kv_heads", "attn_config/kv_n_heads"}},
+      {"head_dim", {"head_dim", "qk_rope_head_dim"}},
+      {"ffn_hidden_size",
+       {"moe_intermediate_size", "intermediate_size", "ffn_config/ffn_hidden_size", "ffn_hidden_size",
+        "expansion_ratio"}},
+      {"dense_ffn_hidden_size", {"intermediate_size"}},
+      {"moe_num_experts", {"n_routed_experts", "num_local_experts", "num_experts", "ffn_config/moe_num_experts"}},
+      {"moe_top_k", {"num_experts_per_tok", "ffn_config/moe_top_k"}},
+      {"first_k_dense", {"first_k_dense_replace"}},
+      {"moe_n_group", {"n_group"}},
+      {"moe_topk_group", {"topk_group"}}};
+  std::map<std::string, std::string> out;
+  for (const auto& [ours, theirs] : kNames)
+    for (const std::string& name : theirs)
+      if (document.contains(json::json_pointer("/" + name))) {
+        out.emplace(ours, name);
+        break;
+      }
+  return out;
+}
+
 }  // namespace
 
 ModelSpec model_from_hugging_face(const std::filesystem::path& path) {
@@ -302,7 +329,7 @@ ModelSpec model_from_hugging_face(const std::filesystem::path& path) {
   m.name = name.empty() ? type : name;
   m.vocab = config.integer("vocab_size");
   family->second(config, m);
-  m.check(file);
+  m.check(file, key_names(document));
   return m;
 }
 

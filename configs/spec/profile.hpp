@@ -61,6 +61,8 @@ nlohmann::json to_json(const Profile& profile);
 /// Error{usage}, naming file, JSON pointer, found and allowed.
 Profile profile_from_json(const nlohmann::json& document, const std::string& origin);
 Profile read_profile(const std::filesystem::path& file);
+/// 16 hex digits that tell one profile's content from another's.
+std::string digest(const Profile& profile);
 /// Whole or not at all; see configs/spec/atomic_file.hpp.
 void write_profile(const Profile& profile, const std::filesystem::path& file);
 

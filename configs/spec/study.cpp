@@ -1,13 +1,15 @@
 #include "configs/spec/study.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -175,7 +177,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   if (s.tokens < 1) map.fail("tokens", "needs at least one");
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));
-  s.failures = map.text("failures", "rsc1");
+  s.failures = map.text("failures", kDefaultFailures);
   s.stragglers = map.text("stragglers", "none");
   read_maintenance(map, s.maintenance);
   read_silent_errors(map, s.silent_errors);
@@ -235,6 +237,18 @@ std::string set_study_key(const std::string& text, const std::string& key, const
   YAML::Emitter out;
   out << root;
   return std::string(out.c_str()) + "\n";
+}
+
+std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {
+  std::vector<std::string> found;
+  const std::optional<DataSheet> wanted = data_sheet(gpu_name);
+  if (!wanted) return found;
+  for (const std::string& name : preset_names("profiles")) {
+    const nlohmann::json document = read_json(find_config("profiles", name));
+    const std::string device = document.value("/fingerprint/device"_json_pointer, "");
+    if (const auto sheet = data_sheet(device); sheet && sheet->name == wanted->name) found.push_back(name);
+  }
+  return found;
 }
 
 std::vector<std::string> routing_for_model(const ModelSpec& model) {

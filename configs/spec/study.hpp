@@ -48,6 +48,9 @@ struct ScaleSpec {
   double storage_bandwidth = 1;
 };
 
+/// The failure rates where nobody says any: the largest published run on H100 (Llama 3 405B, 16,384 GPUs).
+constexpr const char* kDefaultFailures = "llama3";
+
 /// Stops known beforehand, so that a checkpoint is taken first.
 struct MaintenanceSpec {
   double every_s = 0;  ///< wall time between them, 0 = none
@@ -111,6 +114,13 @@ StudySpec study_from_text(const std::string& text, const std::string& origin);
 std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
                           const std::string& origin);
 
+/// The study with every key that it was planned with, those left out at their defaults: reading it gives the same
+/// study. Sections that ask for more than usual (maintenance and the like) are there only where it has them.
+std::string study_yaml(const StudySpec& study);
+
+/// Profiles in configs/profiles that were taken on a GPU with the same data sheet: "H100-SXM-80GB" has those of
+/// "NVIDIA H100 80GB HBM3", "H100-PCIe" has not. Empty when none is there, and for a GPU without a known data sheet.
+std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
 /// Loads where nobody says any: families in configs/routing recorded with as many experts and choices ({"dbrx-proxy"}
 /// for 16 and 4), for other experts {"stretched-olmoe"}; {"balanced"} for dense models alone.
 std::vector<std::string> routing_for_model(const ModelSpec& model);

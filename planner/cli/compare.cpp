@@ -10,6 +10,7 @@
 #include "planner/cli/output.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "reports/build/proof_report.hpp"
+#include "sim/cost/fit/calibrate.hpp"
 
 namespace wt {
 namespace {
@@ -33,6 +34,7 @@ void compare(const Options& o) {
     const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
     comparisons.push_back(compare_run(run, folder, this_machine(run.layout.world()), machine));
     comparisons.back().calibrated_on =
+        calibrated_on(machine.data(), read_profile(std::filesystem::path(folder) / "profile.json")) ||
         std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),
                     [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
     rows.push_back(to_json(comparisons.back()));
@@ -68,7 +70,7 @@ void add_compare(CLI::App& app) {
   command->add_option("--machine", o->machine, "Machine model (windtunnel calibrate)")->required();
   command
       ->add_option("--calibrated-on", o->calibrated_on,
-                   "A FOLDER whose profile the machine model has seen; may be repeated")
+                   "A FOLDER that the machine model has seen through a merged profile; may be repeated")
       ->allow_extra_args(false)
       ->check(CLI::ExistingDirectory);
   command->add_option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");

@@ -18,6 +18,9 @@ struct Options {
 };
 
 void pack(const Options& o) {
+  if (o.seq_len < 1)
+    throw_error(Code::usage, "--seq-len: found {}, allowed are whole numbers from 1; give the tokens a sample predicts",
+                o.seq_len);
   Progress bar("packing");
   PackOptions options;
   options.seq_len = o.seq_len;
@@ -52,9 +55,7 @@ void add_data(CLI::App& app) {
   auto o = std::make_shared<Options>();
   command->add_option("--text", o->text, "Text files, .gz files or folders")->required();
   command->add_option("-o,--output", o->output, "Folder of the data set")->required();
-  command->add_option("--seq-len", o->seq_len, "Tokens a sample predicts")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  command->add_option("--seq-len", o->seq_len, "Tokens a sample predicts")->capture_default_str();
   command->add_flag("--json", o->json, "Print one JSON document");
   command->callback([o] { pack(*o); });
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
@@ -15,20 +16,23 @@ namespace {
 struct Options {
   std::string study, model, cluster, stack, output;
   std::vector<std::string> routing;
-  std::int64_t gpus = 0;
+  std::optional<std::int64_t> gpus;
   bool json = false, allow_assumed = false;
 };
 
 /// The study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's family.
 StudySpec quick_study(const Options& o) {
-  if (o.model.empty() || o.cluster.empty() || o.gpus < 1)
+  if (o.model.empty() || o.cluster.empty() || !o.gpus)
     throw Error(Code::usage,
                 "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
                 "--model config.json --cluster hgx-h100 --gpus 256");
+  const std::int64_t gpus = *o.gpus;
+  if (gpus < 1)
+    throw_error(Code::usage, "--gpus: found {}, allowed are whole numbers from 1; give the GPUs to plan for", gpus);
   const ModelSpec model = read_model(o.model);
   const std::int64_t seq = 4096, wanted = 4'194'304;  // tokens a step: usual for models of this size
   const std::int64_t batch =
-      o.gpus * std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * o.gpus)));
+      gpus * std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * gpus)));
   // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
   // YAML.
   const auto named = [](const std::string& given) {
@@ -36,19 +40,20 @@ StudySpec quick_study(const Options& o) {
         .dump();
   };
   std::string text =
-      "# Made by windtunnel plan from --model, --cluster and --gpus. Assumed: tokens, batch, sequence, failures.\n";
-  text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name,
-                      o.gpus, named(o.model), named(o.cluster), o.gpus, seq);
-  text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\nfailures: llama3\n", batch,
+      "# Made by windtunnel plan from --model, --cluster and --gpus. Assumed: tokens, batch, sequence.\n";
+  text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name, gpus,
+                      named(o.model), named(o.cluster), gpus, seq);
+  text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\n", batch,
                       routing_for_model(model)[0]);
-  text +=
+  text += fmt::format(
       "assumptions: [\"Made from a model, a cluster and a number of GPUs: 1T tokens, 4,096 tokens a sequence, about 4M "
-      "tokens a step and the failure rates of llama3 are assumed; write a study to say otherwise.\"]\n";
+      "tokens a step and the failure rates of {} are assumed; write a study to say otherwise.\"]\n",
+      kDefaultFailures);
   return study_from_text(text, "--model " + o.model);
 }
 
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
-  fmt::print("{}\nRange: {}.\n\n", plan_answer(inputs, plan), plan_range(inputs, plan));
+  fmt::print("{}\nRange: {}.\n{}.\n\n", plan_answer(inputs, plan), plan_range(inputs, plan), plan_scope(inputs));
   const bool color = use_color(Color::automatic, 1);
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
   const Certificate& c = plan.search.certificate;
@@ -65,11 +70,11 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
 }
 
 void plan_command(const Options& o) {
-  if (!o.study.empty() && (!o.model.empty() || !o.cluster.empty() || o.gpus > 0))
+  if (!o.study.empty() && (!o.model.empty() || !o.cluster.empty() || o.gpus))
     throw Error(Code::usage, "plan: found a study beside --model, --cluster or --gpus; give one or the other");
-  std::string command =
-      o.study.empty() ? fmt::format("windtunnel plan --model {} --cluster {} --gpus {}", o.model, o.cluster, o.gpus)
-                      : fmt::format("windtunnel plan {}", o.study);
+  std::string command = o.study.empty() ? fmt::format("windtunnel plan --model {} --cluster {} --gpus {}", o.model,
+                                                      o.cluster, o.gpus.value_or(0))
+                                        : fmt::format("windtunnel plan {}", o.study);
   for (const std::string& loads : o.routing) command += " --routing " + loads;
   if (!o.stack.empty()) command += " --stack " + o.stack;
   StudySpec study = o.study.empty() ? quick_study(o) : read_study(o.study);
@@ -77,14 +82,16 @@ void plan_command(const Options& o) {
     study =
         study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), command);
   if (!o.stack.empty()) study = study_from_text(set_study_key(study.text, "stack", o.stack, "--stack"), command);
-  const PlanInputs inputs = read_plan_inputs(study, o.allow_assumed);
-  Progress bar("simulating layouts");
-  const Plan plan = make_plan(inputs, [&](std::int64_t done, const std::string& layout) { bar.update(done, layout); });
-  bar.finish();
+  Progress bar("reading prices");
+  const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                      const std::string& what) { bar.update(part, done, total, what); };
+  const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
+  const Plan plan = make_plan(inputs, progress);
   std::vector<std::filesystem::path> files;
   if (!o.output.empty())
-    files =
-        write_plan(inputs, plan, command + " -o " + o.output + (o.allow_assumed ? " --allow-assumed" : ""), o.output);
+    files = write_plan(inputs, plan, command + " -o " + o.output + (o.allow_assumed ? " --allow-assumed" : ""),
+                       o.output, progress);
+  bar.finish();
   if (o.json)
     fmt::print("{}\n", plan_json(inputs, plan).dump(1));
   else
@@ -96,19 +103,22 @@ void plan_command(const Options& o) {
 void add_plan(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("plan",
-                         "Choose layout, checkpoint cadence and spares for a study, and say when the run is done\n"
+                         "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
+                         "Layouts searched: FSDP and HSDP with expert parallelism, recompute and microbatch, in bf16.\n"
+                         "Not searched: tensor, pipeline and context parallelism, fp8.\n"
                          "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
                          "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256");
   auto o = std::make_shared<Options>();
   command->add_option("study", o->study, "Study file, or a name in configs/studies");
   command->add_option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
   command->add_option("--cluster", o->cluster, "Cluster file, or a name in configs/clusters");
-  command->add_option("--gpus", o->gpus, "GPUs to plan for")->check(CLI::PositiveNumber);
+  command->add_option("--gpus", o->gpus, "GPUs to plan for");
   command->add_option("--stack", o->stack,
                       "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
   command->add_option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       ->allow_extra_args(false);
-  command->add_option("-o,--output", o->output, "Folder for plan.yaml, plan.json and the report");
+  command->add_option("-o,--output", o->output,
+                      "Folder for plan.yaml, plan.json, the report and study.yaml (the study with every key)");
   command->add_flag("--json", o->json, "Print one JSON document");
   command->add_flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
   command->callback([o] { plan_command(*o); });

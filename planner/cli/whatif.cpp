@@ -1,5 +1,5 @@
 // windtunnel whatif: a study planned again with other values of its keys.
-#include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -25,19 +25,27 @@ void what_if_command(const Options& o) {
   std::vector<KeyValuesOf> settings, sweeps;
   for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
-  Progress bar("planning");
-  const WhatIf result = what_if(
-      read_file(file, "a study file"), file.string() + " with --set and --sweep", settings, sweeps, o.allow_assumed,
-      [&](std::int64_t done, std::int64_t total) { bar.update(done, fmt::format("of {}", total)); });
+  Progress bar("reading inputs");
+  const WhatIf result =
+      what_if(read_file(file, "a study file"), file.string() + " with --set and --sweep", settings, sweeps,
+              o.allow_assumed, [&](const std::string& part, std::int64_t done, std::int64_t total, const std::string& what) {
+                bar.update(part, done, total, what);
+              });
   bar.finish();
   if (o.json)
     fmt::print("{}\n", what_if_json(result).dump(1));
   else
     fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
-  if (std::none_of(result.rows.begin(), result.rows.end(), [](const WhatIfRow& row) { return row.plan.has_value(); })) {
-    fmt::print(stderr, "windtunnel: {}\n", result.rows.front().misfit);
-    set_status(static_cast<int>(Code::finding));
+  Code status = Code::finding;  // of no row with a plan
+  bool planned = false;
+  for (const WhatIfRow& row : result.rows) {
+    planned = planned || row.plan;
+    if (row.plan || row.failure == Code::finding) continue;
+    status = row.failure;
+    fmt::print(stderr, "windtunnel: {}: {}\n", fmt::join(row.values, ", "), row.misfit);
   }
+  if (!planned && status == Code::finding) fmt::print(stderr, "windtunnel: {}\n", result.rows.front().misfit);
+  if (!planned || status != Code::finding) set_status(static_cast<int>(status));
 }
 
 }  // namespace

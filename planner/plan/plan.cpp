@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
@@ -26,13 +27,15 @@ Evidence weakest_in(const std::string& source) {
 constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
 
 /// A placement for each expert degree that the search may choose, planned on the scenarios and judged on unseen ones.
-void plan_placements(SearchProblem& problem, Plan& plan) {
+void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
   if (problem.scenarios.empty()) return;
-  std::vector<std::int64_t> degrees;
+  std::set<std::int64_t> degrees;
   for (const Candidate& c : enumerate_layouts(problem))
-    if (c.fate != Fate::infeasible && c.layout.expert > 1) degrees.push_back(c.layout.expert);
+    if (c.fate != Fate::infeasible && c.layout.expert > 1) degrees.insert(c.layout.expert);
   for (std::int64_t degree : degrees) {
-    if (plan.placements.contains(degree)) continue;
+    if (progress)
+      progress("placing experts", static_cast<std::int64_t>(plan.placements.size()),
+               static_cast<std::int64_t>(degrees.size()), fmt::format("on {} ranks", degree));
     PlacementStudy study = study_placements(problem.scenarios, problem.model.layers, degree, kPlacementEffort);
     const Placement& placement = study.candidates[study.chosen].plan.placement;
     if (!placement.empty()) problem.placements[degree] = placement;
@@ -168,16 +171,26 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
   return out;
 }
 
+void check_schedule(const PlanInputs& inputs) {
+  Layout one_copy;  // nothing to broadcast, so that nothing is simulated
+  one_copy.shard = inputs.study.gpus;
+  RunSchedule schedule = make_schedule(inputs, one_copy, 1, inputs.failures);
+  if (auto& slow = schedule.input.stragglers; slow && slow->step_factor.value == 0) slow->step_factor.value = 1;
+  simulate_cadence(schedule.input, schedule.cadence, 1, 1, inputs.study.seed);
+}
+
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   const StudySpec& s = inputs.study;
+  check_schedule(inputs);
   const ScaledCost scaled(*inputs.prices, s.scale);
   const RememberedCost cost(scaled);
   SearchProblem problem = search_problem(inputs, cost);
   Plan plan;
   const auto begin = std::chrono::steady_clock::now();
-  plan_placements(problem, plan);
+  plan_placements(problem, plan, progress);
   plan.search = search_layouts(problem, progress);
   plan.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (progress) progress("simulating runs with failures", 0, 0, "");
   const Candidate& chosen = plan.search.candidates[plan.search.chosen];
   plan.layout = chosen.layout;
   plan.memory_bytes = chosen.memory_bytes;
@@ -203,7 +216,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   return plan;
 }
 
-std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan) {
+std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress) {
   struct Input {
     const char* name;
     double ScaleSpec::*factor;
@@ -216,7 +229,11 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
                                   {"routing imbalance", &ScaleSpec::imbalance, 0, 2, true},
                                   {"time between failures", &ScaleSpec::mtbf, 0.5, 2, false},
                                   {"storage bandwidth", &ScaleSpec::storage_bandwidth, 0.5, 2, false}};
+  std::int64_t evaluated = 0;
   const auto evaluate = [&](const Input& input, double factor) {
+    if (progress)
+      progress("varying inputs", evaluated++, static_cast<std::int64_t>(2 * varied.size()),
+               fmt::format("{} x {:g}", input.name, factor));
     PlanInputs other = inputs;
     other.study.scale.*input.factor *= factor;
     SensitivityEnd end;

@@ -74,6 +74,9 @@ struct Plan {
   double search_s = 0;  ///< wall time of the search
 };
 
+/// Error{usage} for what a schedule could not be made of whatever layout is found: better said before a search than
+/// after it. make_plan asks it first.
+void check_schedule(const PlanInputs& inputs);
 /// Throws Error{finding} when nothing fits.
 Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress = {});
 /// With the study's factors put on prices, cluster and loads. `inputs` and `cost` must outlive it.
@@ -90,7 +93,8 @@ struct SensitivityRow {
   SensitivityEnd low, high;
 };
 /// One input at a time at its low and its high end. Searches again at each end that changes the step: seconds.
-std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan);
+std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan,
+                                          const SearchProgress& progress = {});
 
 /// The run file: layout, cadence, model; comments say what the plan expects.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);
@@ -99,6 +103,8 @@ std::string plan_yaml(const PlanInputs& inputs, const Plan& plan);
 nlohmann::json plan_json(const PlanInputs& inputs, const Plan& plan);
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 std::string plan_range(const PlanInputs& inputs, const Plan& plan);
+/// What the search chose among, and what it never looks at.
+std::string plan_scope(const PlanInputs& inputs);
 /// The fastest simulated candidates and how the rest was decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
 /// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
@@ -115,9 +121,11 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
 /// What the answer rests on that nobody measured, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
 /// The capacity report. `command` is what was typed.
-Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command);
-/// plan.yaml, plan.json, report.html, report.md, report.json and the study; the folder is created. Returns the files.
+Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command,
+                   const SearchProgress& progress = {});
+/// plan.yaml, plan.json, report.html, report.md, report.json and the study as resolved; the folder is created. Returns
+/// the files.
 std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const std::string& command,
-                                              const std::filesystem::path& folder);
+                                              const std::filesystem::path& folder, const SearchProgress& progress = {});
 
 }  // namespace wt

@@ -276,11 +276,12 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
 }
 
 std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const std::string& command,
-                                              const std::filesystem::path& folder) {
-  const std::string yaml = plan_yaml(inputs, plan), document = plan_json(inputs, plan).dump(1) + "\n";
-  std::vector<std::filesystem::path> files = write_report(plan_report(inputs, plan, command), folder, "report");
-  for (const auto& [name, text] :
-       {std::pair{"plan.yaml", &yaml}, {"plan.json", &document}, {"study.yaml", &inputs.study.text}}) {
+                                              const std::filesystem::path& folder, const SearchProgress& progress) {
+  const std::string yaml = plan_yaml(inputs, plan), document = plan_json(inputs, plan).dump(1) + "\n",
+                    study = study_yaml(inputs.study);
+  std::vector<std::filesystem::path> files =
+      write_report(plan_report(inputs, plan, command, progress), folder, "report");
+  for (const auto& [name, text] : {std::pair{"plan.yaml", &yaml}, {"plan.json", &document}, {"study.yaml", &study}}) {
     files.insert(files.begin(), folder / name);
     write_file_atomically(files.front(), *text);
   }

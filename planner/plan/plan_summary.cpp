@@ -43,6 +43,13 @@ std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
       plan.days_low, plan.days_high, inputs.study.runs);
 }
 
+std::string plan_scope(const PlanInputs& inputs) {
+  return fmt::format(
+      "Searched: FSDP and HSDP{}, recompute and microbatch in {}; not tensor, pipeline or context parallelism, not fp8",
+      inputs.study.model.experts > 0 ? " with expert parallelism" : "",
+      inputs.study.precision == Precision::bf16 ? "bf16" : "fp32");
+}
+
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
   Table table{.title = "Fastest layouts",
               .columns = {{"layout"},

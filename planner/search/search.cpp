@@ -152,6 +152,9 @@ SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progre
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   for (std::size_t i = 0; i < r.candidates.size(); ++i) {
     Candidate& c = r.candidates[i];
+    if (progress)
+      progress("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(r.candidates.size()),
+               c.layout.name());
     if (c.fate == Fate::infeasible) continue;
     c.memory_bytes = i < p.known_memory.size() && p.known_memory[i] > 0 ? p.known_memory[i] : peak_memory(p, c.layout);
     if (c.memory_bytes > p.memory_limit_bytes) {
@@ -170,6 +173,7 @@ SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progre
     const auto [bound, i] = open.top();
     if (bound > incumbent * (1 + p.space.tie)) break;  // neither faster nor a tie
     Candidate& c = r.candidates[i];
+    if (progress) progress("simulating layouts", simulated, 0, c.layout.name());
     if (c.bound1_s == 0) {  // the sharper bound may move it behind others
       open.pop();
       c.bound1_s = second_bound(p, c.layout, *routing_of(p, c.layout));
@@ -185,7 +189,6 @@ SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progre
       incumbent = c.result->step_s;
       r.fastest = i;
     }
-    if (progress) progress(simulated, c.layout.name());
   }
   choose(p, r);
   r.certificate = certify(p, r);

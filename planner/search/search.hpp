@@ -85,7 +85,9 @@ struct SearchResult {
   Certificate certificate;
 };
 
-using SearchProgress = std::function<void(std::int64_t simulated, const std::string& what)>;
+/// What is being worked at, how much of how much is done (total 0 = not known), and on what.
+using SearchProgress =
+    std::function<void(const std::string& part, std::int64_t done, std::int64_t total, const std::string& what)>;
 
 /// Throws Error{finding} when nothing fits, naming the nearest miss; Error{usage} on an empty space and what prices
 /// lack.

@@ -52,30 +52,52 @@ KeyValuesOf parse_assignment(const std::string& text, bool several) {
   return out;
 }
 
+namespace {
+
+/// "gpus=7, search.tie=0.1", for people.
+std::string values_text(const std::vector<KeyValuesOf>& sweeps, const std::vector<std::string>& values) {
+  std::string out;
+  for (std::size_t k = 0; k < sweeps.size(); ++k)
+    out += fmt::format("{}{}={}", k ? ", " : "", sweeps[k].key, values[k]);
+  return out;
+}
+
+}  // namespace
+
 WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
-               const std::vector<KeyValuesOf>& sweeps, bool allow_assumed,
-               const std::function<void(std::int64_t, std::int64_t)>& progress) {
+               const std::vector<KeyValuesOf>& sweeps, bool allow_assumed, const SearchProgress& progress) {
   std::string base = study_text;
   for (const KeyValuesOf& setting : settings) base = set_study_key(base, setting.key, setting.values.at(0), origin);
   WhatIf out;
   for (const KeyValuesOf& sweep : sweeps) out.keys.push_back(sweep.key);
-  std::vector<StudySpec> studies;
-  for (auto& values : combinations(sweeps)) {
-    std::string text = base;
-    for (std::size_t k = 0; k < sweeps.size(); ++k) text = set_study_key(text, sweeps[k].key, values[k], origin);
-    studies.push_back(study_from_text(text, origin));
-    out.rows.push_back({std::move(values), {}, ""});
-  }
-  out.study = studies.front();
-  for (std::size_t i = 0; i < studies.size(); ++i) {
-    const PlanInputs inputs = read_plan_inputs(studies[i], allow_assumed);
+  std::vector<PlanInputs> inputs;
+  const auto rows = combinations(sweeps);
+  const auto total = static_cast<std::int64_t>(rows.size());
+  for (const std::vector<std::string>& values : rows) {
+    const std::string row = values_text(sweeps, values);
+    if (progress) progress("reading inputs", static_cast<std::int64_t>(inputs.size()), total, row);
     try {
-      out.rows[i].plan = make_plan(inputs);
+      std::string text = base;
+      for (std::size_t k = 0; k < sweeps.size(); ++k) text = set_study_key(text, sweeps[k].key, values[k], origin);
+      inputs.push_back(read_plan_inputs(study_from_text(text, origin), allow_assumed));
+      check_schedule(inputs.back());
     } catch (const Error& e) {
-      if (e.code() != Code::finding) throw;
-      out.rows[i].misfit = e.what();
+      if (row.empty()) throw;
+      throw_error(e.code(), "whatif: {}: {}; nothing was planned", row, e.what());
     }
-    if (progress) progress(static_cast<std::int64_t>(i + 1), static_cast<std::int64_t>(studies.size()));
+    out.rows.push_back({.values = values, .plan = {}, .misfit = ""});
+  }
+  out.study = inputs.front().study;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto part = [&](const std::string& what, std::int64_t, std::int64_t, const std::string& layout) {
+      progress("planning rows", static_cast<std::int64_t>(i), total, what + (layout.empty() ? "" : ", " + layout));
+    };
+    try {
+      out.rows[i].plan = make_plan(inputs[i], progress ? SearchProgress(part) : SearchProgress());
+    } catch (const Error& e) {
+      out.rows[i].misfit = e.what();
+      out.rows[i].failure = e.code();
+    }
   }
   return out;
 }
@@ -108,7 +130,7 @@ Table what_if_table(const WhatIf& result) {
                                      p.layout.microbatch, p.layout.placement.empty() ? "" : ", placed"));
     } else {
       while (cells.size() + 1 < table.columns.size()) cells.emplace_back("-");
-      cells.emplace_back("does not fit", Status::bad);
+      cells.emplace_back(row.failure == Code::finding ? "does not fit" : "cannot be planned", Status::bad);
     }
     table.rows.push_back(std::move(cells));
   }

@@ -1,11 +1,11 @@
 // What if: the same study planned again with other values of its keys.
 #pragma once
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "configs/spec/support/error.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {
@@ -21,6 +21,7 @@ struct WhatIfRow {
   std::vector<std::string> values;  ///< of the swept keys, in their order
   std::optional<Plan> plan;         ///< nothing: does not fit
   std::string misfit;               ///< why
+  Code failure = Code::finding;     ///< of a row without a plan; else than finding, something in it is refused
 };
 
 struct WhatIf {
@@ -30,10 +31,10 @@ struct WhatIf {
 };
 
 /// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} for
-/// keys that a study does not have and values that it does not take, before anything is planned; at most 200 rows.
+/// keys that a study does not have and values that it does not take, before anything is planned and with the row's
+/// values; what only shows while a row is planned is that row's misfit. At most 200 rows.
 WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
-               const std::vector<KeyValuesOf>& sweeps, bool allow_assumed,
-               const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
+               const std::vector<KeyValuesOf>& sweeps, bool allow_assumed, const SearchProgress& progress = {});
 
 Table what_if_table(const WhatIf& result);
 /// Schema "windtunnel.whatif/1".

@@ -65,7 +65,7 @@ std::string gate_text(const GateResult& result, bool all) {
       text += line.back() + "\n";
     }
   }
-  return text + "\n" + settings(result.options) + "\n";
+  return text + "\n" + settings(result.options) + "\n" + result.order_sentence() + "\n";
 }
 
 json gate_json(const GateResult& result) {
@@ -80,6 +80,9 @@ json gate_json(const GateResult& result) {
   return {{"schema", "windtunnel.gate/1"},
           {"sentence", result.sentence()},
           {"exit_status", result.exit_status()},
+          {"measured", result.order == Order::in_turns        ? json("in turns")
+                       : result.order == Order::base_then_new ? json("base, then new")
+                                                              : json(nullptr)},
           {"counts", std::move(counts)},
           {"options",
            {{"alpha", o.alpha},
@@ -124,7 +127,7 @@ std::string gate_markdown(const GateResult& result) {
   if (!folded.empty())
     text += fmt::format("<details><summary>{} other benchmark{}</summary>\n\n{}\n</details>\n\n", folded.size(),
                         folded.size() == 1 ? "" : "s", table(folded));
-  return text + settings(result.options) + "\n";
+  return text + settings(result.options) + " " + result.order_sentence() + "\n";
 }
 
 }  // namespace wt

@@ -22,6 +22,7 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", reason, count);
   }
   Section s{.id = "layout", .title = "Layout"};
+  s.paragraphs.push_back(plan_scope(inputs) + ".");
   s.paragraphs.push_back(fmt::format(
       "Of {} layouts {} do not fit ({}), {} were bounded away and {} simulated. {}", c.enumerated, infeasible,
       reasons.empty() ? "none" : reasons, c.bounded, c.simulated,
@@ -193,14 +194,14 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
   return s;
 }
 
-Section sensitivity_section(const PlanInputs& inputs, const Plan& plan) {
+Section sensitivity_section(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress) {
   Section s{.id = "sensitivity", .title = "What it depends on"};
   s.paragraphs.push_back(
       "One input at a time: this layout simulated again with the cadence chosen anew, and beside it "
       "the layout that would then be best. A cluster that is not InfiniBand may lie outside these "
       "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
       "64 nodes (HF Ultrascale Playbook).");
-  const std::vector<SensitivityRow> rows = sensitivities(inputs, plan);
+  const std::vector<SensitivityRow> rows = sensitivities(inputs, plan, progress);
   std::vector<Sensitivity> bars;
   Table table{
       .title = "Would another layout be better?",
@@ -250,14 +251,19 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
 
 }  // namespace
 
-Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command) {
+Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command,
+                   const SearchProgress& progress) {
   Report report;
   report.title = "Plan of " + inputs.study.name;
   report.answer = plan_answer(inputs, plan);
   report.answer_range = plan_range(inputs, plan);
   report.status = plan.search.certificate.proved ? Status::good : Status::warn;
-  report.sections = {layout_section(inputs, plan), step_section(inputs, plan),        memory_section(plan),
-                     time_section(inputs, plan),   sensitivity_section(inputs, plan), evidence_section(inputs, plan)};
+  report.sections = {layout_section(inputs, plan),
+                     step_section(inputs, plan),
+                     memory_section(plan),
+                     time_section(inputs, plan),
+                     sensitivity_section(inputs, plan, progress),
+                     evidence_section(inputs, plan)};
   report.provenance.title = "Provenance";
   report.provenance.entries = {
       {"command", command},

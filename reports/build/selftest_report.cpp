@@ -11,9 +11,9 @@ using nlohmann::json;
 
 std::string alarms_text(const char* title, const FalseAlarms& f, double floor) {
   return fmt::format(
-      "  {:<12} {:6.3f} % of benchmarks called slower, {:.3f} % faster, {:.1f} % inconclusive; {:.1f} % of gate runs "
+      "  {:<14} {:6.3f} % of benchmarks called slower, {:.3f} % faster, {:.1f} % inconclusive; {:.1f} % of gate runs "
       "fail\n"
-      "  {:<12} (\"median more than {:g} % slower\" alone would call {:.1f} %)\n",
+      "  {:<14} (\"median more than {:g} % slower\" alone would call {:.1f} %)\n",
       title, f.slower * 100, f.faster * 100, f.inconclusive * 100, f.failed_runs * 100, "", floor * 100, f.naive * 100);
 }
 
@@ -29,12 +29,12 @@ std::string selftest_text(const SelftestResult& r) {
   std::string text = fmt::format(
       "Gate selftest on {}: {} benchmarks ({} quiet: spread <= {:g} %), {} runs, {} samples a side, {} trials, seed "
       "{}\n\n"
-      "False alarms (same code on both sides)\n",
+      "False alarms (same code on both sides), by how the two sides are measured\n",
       r.source, r.benchmarks, r.quiet_benchmarks, o.quiet_spread * 100, r.runs, o.samples, o.trials, o.seed);
-  text += alarms_text("interleaved", r.interleaved, o.gate.relative_floor);
-  text += alarms_text("old vs new", r.consecutive, o.gate.relative_floor);
+  text += alarms_text("in turns", r.interleaved, o.gate.relative_floor);
+  text += alarms_text("base, then new", r.consecutive, o.gate.relative_floor);
   text += fmt::format(
-      "\nRecall (a step on {:g} % of the benchmarks, interleaved)\n"
+      "\nRecall (a step on {:g} % of the benchmarks, in turns)\n"
       "  step   found: all   quiet   called same   below the floors   gate runs that fail\n",
       o.step_share * 100);
   for (const Recall& x : r.recall)

@@ -25,42 +25,73 @@ std::size_t columns(std::FILE* stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
 
+/// The time left at the mean rate so far, "" before and after.
+std::string time_left(double share, double elapsed_s) {
+  return share > 0 && share < 1 ? ", " + format_seconds(elapsed_s * (1 - share) / share) + " left" : "";
+}
+
+double share_done(std::int64_t done, std::int64_t total) {
+  return std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
+}
+
+/// A note on the same line, whatever is in it.
+std::string in_line(const std::string& note) {
+  std::string out;
+  for (char c : note.empty() ? "" : ", " + note) out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  return out;
+}
+
 }  // namespace
 
 std::string progress_line(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                           const std::string& note, std::size_t width) {
   std::string line = title;
   if (total > 0) {
-    const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
+    const double share = share_done(done, total);
     const int full = static_cast<int>(share * kBarCells);
     line += " [";
     for (int i = 0; i < kBarCells; ++i) line += i < full ? "█" : " ";
-    line += fmt::format("] {}/{}", done, total);
-    if (share > 0 && share < 1) line += ", " + format_seconds(elapsed_s * (1 - share) / share) + " left";
+    line += fmt::format("] {}/{}", done, total) + time_left(share, elapsed_s);
   } else {
     line += ", " + format_seconds(elapsed_s);
   }
-  for (char c : note.empty() ? "" : ", " + note) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  return truncated(line, width);
+  return truncated(line + in_line(note), width);
 }
 
-Progress::Progress(std::string title, std::int64_t total, std::FILE* stream)
-    : title_(std::move(title)), total_(total), stream_(stream), terminal_(isatty(fileno(stream)) == 1) {}
+std::string progress_words(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
+                           const std::string& note) {
+  const std::string how_far = total > 0
+                                  ? fmt::format("{} of {}", done, total) + time_left(share_done(done, total), elapsed_s)
+                                  : format_seconds(elapsed_s);
+  return title + ", " + how_far + in_line(note);
+}
+
+Progress::Progress(std::string title, std::int64_t total, std::FILE* stream, std::chrono::milliseconds quiet)
+    : title_(std::move(title)), total_(total), stream_(stream), terminal_(isatty(fileno(stream)) == 1), quiet_(quiet) {}
 
 void Progress::update(std::int64_t done, const std::string& note) {
   using namespace std::chrono_literals;
-  if (!terminal_) return;
   const Clock::time_point now = Clock::now();
-  if (now - started_ < 2s || (drawn_ && now - last_ < 100ms)) return;
+  if (now - begun_ < quiet_ || (drawn_ && now - last_ < (terminal_ ? 100ms : 5000ms))) return;
   last_ = now;
   drawn_ = true;
-  const double elapsed_s = std::chrono::duration<double>(now - started_).count();
-  fmt::print(stream_, "\r{}\x1b[K", progress_line(title_, done, total_, elapsed_s, note, columns(stream_)));
+  const double elapsed_s = std::chrono::duration<double>(now - part_begun_).count();
+  if (terminal_)
+    fmt::print(stream_, "\r{}\x1b[K", progress_line(title_, done, total_, elapsed_s, note, columns(stream_)));
+  else
+    fmt::print(stream_, "{}\n", progress_words(title_, done, total_, elapsed_s, note));
   std::fflush(stream_);
 }
 
+void Progress::update(const std::string& title, std::int64_t done, std::int64_t total, const std::string& note) {
+  if (title != title_) part_begun_ = Clock::now();
+  title_ = title;
+  total_ = total;
+  update(done, note);
+}
+
 void Progress::finish() {
-  if (!drawn_) return;
+  if (!drawn_ || !terminal_) return;
   std::fputs("\r\x1b[K", stream_);
   std::fflush(stream_);
   drawn_ = false;

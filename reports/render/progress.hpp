@@ -1,23 +1,34 @@
-// A progress bar on standard error, for people only: nothing is written unless the stream is a terminal, nothing in the
-// first two seconds, and never more than ten times a second.
+// What a command is at, on standard error: a bar on a terminal, elsewhere (logs, CI) a plain line every five seconds.
+// Nothing in the first two seconds. It draws when it is told something, so that it disturbs no measurement.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <future>
 #include <string>
 
 namespace wt {
 
 class Progress {
  public:
-  /// `total` = 0: a status line without a bar, where the amount of work is unknown.
-  explicit Progress(std::string title, std::int64_t total = 0, std::FILE* stream = stderr);
+  /// `total` = 0: a status line without a bar, where the amount of work is unknown. `quiet` is the time without a word.
+  explicit Progress(std::string title, std::int64_t total = 0, std::FILE* stream = stderr,
+                    std::chrono::milliseconds quiet = std::chrono::seconds(2));
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void update(std::int64_t done, const std::string& note = "");
-  /// Takes the line away again; called by the destructor.
+  /// The same of a part of the work: where its title is new, the time left is counted from here.
+  void update(const std::string& title, std::int64_t done, std::int64_t total, const std::string& note = "");
+  /// The result of work that cannot say how far it is: it runs on a thread of its own while the line here goes on.
+  template <typename Work>
+  auto during(const Work& work) {
+    auto result = std::async(std::launch::async, work);
+    while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) update(0);
+    return result.get();
+  }
+  /// Takes the line away from a terminal; called by the destructor.
   void finish();
 
  private:
@@ -27,11 +38,15 @@ class Progress {
   std::FILE* stream_;
   bool terminal_;
   bool drawn_ = false;
-  Clock::time_point started_ = Clock::now(), last_ = started_;
+  std::chrono::milliseconds quiet_;
+  Clock::time_point begun_ = Clock::now(), part_begun_ = begun_, last_ = begun_;
 };
 
-/// The line itself, at most `width` code points: title, bar, done/total, time left from the mean rate so far, note.
+/// The bar itself, at most `width` code points: title, bar, done/total, time left from the mean rate so far, note.
 std::string progress_line(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                           const std::string& note, std::size_t width);
+/// The same for a log: "bounding layouts, 1200 of 8000, 12.0 s left".
+std::string progress_words(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
+                           const std::string& note);
 
 }  // namespace wt

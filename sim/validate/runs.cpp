@@ -72,13 +72,14 @@ class Judge {
   void predict(Judged& j, const RunRow& row) const {
     const RunFiles files = run_files(row, given_ ? *given_ : stack_of(row.framework, stacks_));
     const StepTraits traits = traits_of(files.stack, row.gpu);
-    const bool known = asked_.left_out == StepsLeftOut::group && fit_.knows_stack(row, traits);
-    const StepModel* steps = fit_.without(row, traits, known ? StepsLeftOut::group : StepsLeftOut::stack);
+    const bool known = fit_.knows_stack(row, traits) && asked_.left_out != StepsLeftOut::stack;
+    const bool typical = asked_.left_out == StepsLeftOut::group && !known;
+    const StepModel* steps = fit_.without(row, traits, typical ? StepsLeftOut::stack : asked_.left_out);
     if (!steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
     const StackCost cost(files.cluster, files.stack, *steps, times_, files.run.fp8);
     const RunForecast step = forecast(files, cost);
     const bool known_chip = fit_.knows_chip(row, traits);
-    if (asked_.left_out == StepsLeftOut::group && !known)
+    if (typical)
       j.regime = fmt::format("{}, stack never measured", row.model.experts > 0 ? "MoE" : "dense");
     else if (asked_.left_out == StepsLeftOut::group && !known_chip)
       j.regime = fmt::format("{}, GPU never measured", row.model.experts > 0 ? "MoE" : "dense");

@@ -21,6 +21,16 @@ wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpu
   EXPECT "mixtral-8x7b on 256 GPUs of aws-p4de.*0 % measured, 100 % published.*as torchtitan uses them")
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
+wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile h100-published
+  EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .12x256 expert 4.")
+wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
+  EXPECT "128 ranks .1x128 expert 1.*100.0")
+wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
+  EXPECT "--gpus: found -5, allowed are whole numbers from 1; give the GPUs to plan for")
+wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
+  EXPECT "Range:[^\n]*\nSearched: FSDP and HSDP, recompute and microbatch in bf16; not tensor, pipeline or context parallelism, not fp8")
+wt_command(whatif_bad_value STATUS 2 RUN whatif dbrx-3072-h100 --sweep search.tie=0.01,7  # 2: usage
+  EXPECT "whatif: search.tie=7: .*nothing was planned")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
 wt_command(calibrate RUN calibrate ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
 wt_command(profile_show RUN profile show ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json gemm EXPECT "1628 measurements of 17 kernels.*rows=")

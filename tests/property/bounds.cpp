@@ -1,9 +1,13 @@
 // What must hold for every step, on random layouts of up to 64 ranks: the estimator never promises more than the
-// simulator finds, twins stand for each other, and better hardware never makes a step slower. WT_RANDOM_LAYOUTS=10000
-// runs as many of each (a quarter of an hour; the bounds alone two to three minutes).
+// simulator finds, twins stand for each other, and where transfers do not meet better hardware never makes a step
+// slower. Where they meet it can: that is counted and told.
+// WT_RANDOM_LAYOUTS=10000 runs as many of each (a quarter of an hour; the bounds alone two to three minutes).
+// WT_RANDOM_SEED=fresh draws other layouts than the usual ones, WT_RANDOM_SEED=N those of an earlier run.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
+#include <random>
 
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/fit/calibrate.hpp"
@@ -22,6 +26,53 @@ int cases(int usual) {
   const char* asked = std::getenv("WT_RANDOM_LAYOUTS");
   return asked ? std::atoi(asked) : usual;
 }
+
+/// The seed of a case's step `i`; each case has a block of its own.
+std::uint64_t seed_of(std::uint64_t block, int i) {
+  static const std::uint64_t first = [] {
+    const char* asked = std::getenv("WT_RANDOM_SEED");
+    if (!asked) return std::uint64_t{0};
+    const std::uint64_t seed =
+        std::string(asked) == "fresh" ? std::uint64_t{std::random_device{}()} << 20 : std::strtoull(asked, nullptr, 10);
+    WARN("WT_RANDOM_SEED=" << seed);
+    return seed;
+  }();
+  return first + 100000 * block + static_cast<std::uint64_t>(i);
+}
+
+/// Steps in which no two transfers are in flight at a time: one communicator, and one shard group is all there is. The
+/// time of each op is then a sum of maxima of prices, and order is kept whatever the prices are. Where transfers share
+/// a NIC it is not (property/sharing.cpp has the smallest case): work that ends earlier may start a prefetch that takes
+/// from what the step waits for.
+bool never_meet(const RandomStep& s) {
+  const Layout& l = s.layout;
+  return !s.cost.separate && l.replicate * l.expert * l.context * l.tensor * l.pipeline == 1;
+}
+
+/// What was longer than order would have it, by how much of it.
+class Reversals {
+ public:
+  void compare(double less, double more, const std::vector<std::string>& of = {}) {
+    ++compared_;
+    if (less <= more * (1 + 1e-6)) return;
+    for (const std::string& kind : of) by_[kind].push_back(less / more - 1);
+    by_["all"].push_back(less / more - 1);
+  }
+  /// How many there were, of which more than the share `most` would not be contention.
+  void tell(const std::string& what, double most) {
+    if (compared_ >= 200) CHECK(by_["all"].size() <= most * compared_);
+    for (auto& [kind, by] : by_) {
+      if (by.empty()) continue;
+      std::sort(by.begin(), by.end());
+      WARN(what << ", " << kind << ": " << by.size() << " of " << compared_ << ", half of them by less than "
+                << by[by.size() / 2] << ", one by " << by.back());
+    }
+  }
+
+ private:
+  int compared_ = 0;
+  std::map<std::string, std::vector<double>> by_;
+};
 
 const MachineModel& published() {
   static const MachineModel model = [] {
@@ -100,7 +151,7 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
   double tightest0 = 0, tightest1 = 0;
   std::map<std::string, int> drawn;
   for (int i = 0; i < n; ++i) {
-    const std::uint64_t seed = static_cast<std::uint64_t>(i);
+    const std::uint64_t seed = seed_of(0, i);
     const bool host = i % 5 == 0;
     RandomStep s = random_step(seed, host);
     if (!host && i % 4 == 3) degrade(s);
@@ -140,7 +191,7 @@ TEST_CASE("folded equals unfolded on random layouts, behind uplinks, with a slow
   std::map<std::string, int> folded;
   int mixed_folded = 0;
   for (int i = 0; i < cases(1000); ++i) {
-    const std::uint64_t seed = 100000 + static_cast<std::uint64_t>(i);
+    const std::uint64_t seed = seed_of(1, i);
     RandomStep s = random_step(seed, false);
     if (i % 4 == 1) degrade(s);
     if (i % 8 >= 6) mix(s, seed, true);
@@ -161,10 +212,12 @@ TEST_CASE("folded equals unfolded on random layouts, behind uplinks, with a slow
 }
 
 TEST_CASE(
-    "a cluster of two kinds of nodes takes as long as one of either where all nodes are of it, between the two else") {
+    "a cluster of two kinds of nodes takes as long as one of either where all nodes are of it; where transfers do not "
+    "meet, between the two else") {
   int between = 0;
+  Reversals faster, slower;
   for (int i = 0; i < cases(200); ++i) {
-    const std::uint64_t seed = 400000 + static_cast<std::uint64_t>(i);
+    const std::uint64_t seed = seed_of(4, i);
     RandomStep s = random_step(seed, false);
     s.cost.slowdown = 0;
     const double fast = step_s(s, s.cluster, s.cost);
@@ -179,16 +232,23 @@ TEST_CASE(
     CHECK(slow == step_s(s, s.cluster.all_of(1), half));
     s.cluster.others[0].first = s.cluster.nodes / 2, s.cluster.others[0].count -= s.cluster.nodes / 2;
     const double both = step_s(s, s.cluster, s.cost);
-    CHECK(both >= fast / 1.03);  // contention: see the case before
-    CHECK(both <= slow * 1.03);
+    faster.compare(fast, both), slower.compare(both, slow);
+    if (never_meet(s)) {
+      CHECK(both >= fast * (1 - 1e-6));
+      CHECK(both <= slow * (1 + 1e-6));
+    }
     between += both > 1.05 * fast && both < 0.999 * slow;
   }
   CHECK(between > 20);
+  faster.tell("faster than if all nodes were the fast ones", 0.15);
+  slower.tell("slower than if all were the slow ones", 0.15);
 }
 
-TEST_CASE("a cluster of two kinds of nodes takes no longer than one that has the worst of each") {
+TEST_CASE(
+    "where transfers do not meet a cluster of two kinds of nodes takes no longer than one with the worst of each") {
+  Reversals slower;
   for (int i = 0; i < cases(200); ++i) {
-    const std::uint64_t seed = 500000 + static_cast<std::uint64_t>(i);
+    const std::uint64_t seed = seed_of(5, i);
     RandomStep s = random_step(seed, false);
     s.cost.slowdown = 0;
     mix(s, seed, false);
@@ -204,17 +264,19 @@ TEST_CASE("a cluster of two kinds of nodes takes no longer than one that has the
     worst.flops = std::min(worst.flops, other.flops), worst.Bps = std::min(worst.Bps, other.Bps),
     worst.latency_s = std::max(worst.latency_s, other.latency_s);
     INFO(text(s, seed));
-    CHECK(step_s(s, s.cluster, s.cost) <=
-          1.03 * step_s(s, cluster, worst));  // contention: of 1,500 four do not, 6.8 % at worst
+    const double mixed = step_s(s, s.cluster, s.cost), of_worst = step_s(s, cluster, worst);
+    slower.compare(mixed, of_worst);
+    if (never_meet(s)) CHECK(mixed <= of_worst * (1 + 1e-6));
   }
+  slower.tell("slower than a cluster with the worst of each", 0.15);
 }
 
 TEST_CASE(
-    "computation that communication slows more makes a step longer, and never longer than if it were always slowed") {
-  // Always the same 150 steps: contention may turn an order around (see the next case), by 3.7 % in one of 1,900
-  // others.
-  for (int i = 0; i < 150; ++i) {
-    const std::uint64_t seed = 300000 + static_cast<std::uint64_t>(i);
+    "where transfers do not meet, computation that communication slows more makes a step longer, and never longer than "
+    "if it were always slowed") {
+  Reversals shorter, longer;
+  for (int i = 0; i < cases(150); ++i) {
+    const std::uint64_t seed = seed_of(3, i);
     RandomStep s = random_step(seed, false);
     const auto step_s = [&](double slowdown) {
       s.cost.slowdown = slowdown;
@@ -225,19 +287,19 @@ TEST_CASE(
     INFO(text(s, seed));
     for (double slowdown : {0.1, 0.3, 0.6}) {
       const double slowed = step_s(slowdown);
-      CHECK(slowed >= before / 1.03);
-      CHECK(slowed <= free / (1 - slowdown) * 1.03);
+      shorter.compare(before, slowed), longer.compare(slowed, free / (1 - slowdown));
+      if (never_meet(s)) {
+        CHECK(slowed >= before * (1 - 1e-6));
+        CHECK(slowed <= free / (1 - slowdown) * (1 + 1e-6));
+      }
       before = slowed;
     }
   }
+  shorter.tell("shorter with more slowdown", 0.2);
+  longer.tell("longer than if always slowed", 0.2);
 }
 
-TEST_CASE("a faster switch, network, memory or processor never slows a step") {
-  // Strict where transfers never meet: where each collective has the cluster to itself, and where a shard group with
-  // one communicator is all there is. Beside others it cannot be (property/sharing.cpp has the smallest case): work
-  // that ends earlier may start a prefetch that then shares the NICs with what the step waits for. These 400 steps keep
-  // to the bounds; of 24,000 doublings (WT_RANDOM_LAYOUTS=4000) six do not, and the case says how many are slower at
-  // all.
+TEST_CASE("where transfers do not meet, a faster switch, network, memory or processor never slows a step") {
   const auto faster = [](const std::string& what, ClusterSpec& cluster, FakeCost& cost) {
     if (what == "switch") cluster.nvswitch_Bps *= 2;
     if (what == "network") cluster.nic_Bps *= 2;
@@ -246,17 +308,15 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
     if (what == "memory") cost.Bps *= 2;
     if (what == "processor") cost.flops *= 2;
   };
-  const int usual = 400, n = cases(usual);
+  const int n = cases(400);
   int alone = 0;
-  std::map<std::string, std::vector<double>> slower;
+  Reversals slower;
   for (int i = 0; i < n; ++i) {
-    const std::uint64_t seed = 200000 + static_cast<std::uint64_t>(i);
+    const std::uint64_t seed = seed_of(2, i);
     const RandomStep s = random_step(seed, false);
-    const Layout& l = s.layout;
-    const bool never_meet = !s.cost.separate && l.replicate * l.expert * l.context * l.tensor * l.pipeline == 1;
-    alone += never_meet;
+    alone += never_meet(s);
     const double before = step_s(s, s.cluster, s.cost),
-                 floor = bound1(s.set, l, s.cluster, s.cost, *s.routing, 0, s.rank);
+                 floor = bound1(s.set, s.layout, s.cluster, s.cost, *s.routing, 0, s.rank);
     for (const std::string what : {"switch", "network", "uplinks", "latency", "memory", "processor"}) {
       ClusterSpec cluster = s.cluster;
       FakeCost cost = s.cost;
@@ -265,18 +325,11 @@ TEST_CASE("a faster switch, network, memory or processor never slows a step") {
       CHECK(bound1(s.set, s.layout, cluster, cost, *s.routing, 0, s.rank) <= floor * (1 + 1e-9));
       const bool network = what == "network" || what == "uplinks" || what == "latency";
       const double after = step_s(s, cluster, cost);
-      CHECK(after <= before * (network || never_meet ? 1 + 1e-6 : 1.03));
-      if (after <= before * (1 + 1e-6)) continue;
-      for (const char* of :
-           {"all", s.cost.separate ? "two communicators" : "one communicator", network ? "network" : "computation"})
-        slower[of].push_back(after / before - 1);
+      slower.compare(after, before,
+                     {s.cost.separate ? "two communicators" : "one communicator", network ? "network" : "computation"});
+      if (never_meet(s)) CHECK(after <= before * (1 + 1e-6));
     }
   }
-  if (n >= usual) CHECK(alone > n / 100);
-  if (n == usual) return;
-  for (auto& [of, by] : slower) {
-    std::sort(by.begin(), by.end());
-    WARN(of << ": " << by.size() << " of " << 6 * n << " doublings slow a step, half of them by less than "
-            << by[by.size() / 2] << ", one by " << by.back());
-  }
+  if (n >= 400) CHECK(alone > n / 100);
+  slower.tell("doublings that slow a step", 0.02);
 }

@@ -444,6 +444,18 @@ TEST_CASE("kernels of a suite that no work item is are left out with a note; the
   CHECK(result.model.item(gemm(32, 64, 64), 0).seconds == Approx(0.5 * (1.02 + 3 * 0.98) * first));
 }
 
+TEST_CASE("a machine model knows the profiles it was calibrated on, and no other") {
+  Profile bench = machine(), run = bench, again = bench;
+  run.measurements = {trace("attention.fwd", 1, 1, 2e-3)};
+  again.measurements = {trace("attention.fwd", 1, 1, 2.1e-3)};  // the same run another time
+  MachineData data = machine_from_json(to_json(calibrate({bench, run}).model.data()), "machine.json");
+  CHECK(calibrated_on(data, bench));
+  CHECK(calibrated_on(data, profile_from_json(to_json(run), "written and read")));
+  CHECK_FALSE(calibrated_on(data, again));
+  data.fingerprint.erase(kCalibratedOn);
+  CHECK_THROWS_WITH(calibrated_on(data, run), Catch::Contains("run windtunnel calibrate again"));
+}
+
 TEST_CASE("a throttled device is said to have been one") {
   Profile p = synthetic_profile();
   p.measurements[0].throttled = {"sw_thermal"};

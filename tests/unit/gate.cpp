@@ -245,6 +245,31 @@ TEST_CASE("on recorded H100 timings: no false alarms interleaved, steps found") 
   CHECK(r.recall[1].failed_runs == 1);
 }
 
+TEST_CASE("the gate's false-alarm rates of both workflows are those of its selftest") {
+  const wt::SelftestResult r = wt::selftest(wt::read_recorded_runs(wt::default_recorded_runs()));
+  CHECK(r.interleaved.failed_runs == Approx(wt::kFalseAlarmsInTurns).margin(0.0005));
+  CHECK(r.consecutive.failed_runs == Approx(wt::kFalseAlarmsBaseThenNew).margin(0.0005));
+}
+
+TEST_CASE("whether the sides were measured in turns is told by their dates") {
+  const auto order = [](const std::string& base, const std::string& current) {
+    wt::Profile a, b;
+    if (!base.empty()) a.fingerprint["date"] = base;
+    if (!current.empty()) b.fingerprint["date"] = current;
+    return wt::compare(a, b);
+  };
+  const std::string one = "2026-01-01T00:01:00Z", two = "2026-01-01T00:02:00Z", three = "2026-01-01T00:03:00Z",
+                    four = "2026-01-01T00:04:00Z";
+  CHECK(order(one + " + " + three, two + " + " + four).order == wt::Order::in_turns);
+  CHECK(order(four + " + " + two, one + " + " + three).order == wt::Order::in_turns);
+  for (const auto& r : {order(one, two), order(three, two), order(one + " + " + two, three + " + " + four)}) {
+    CHECK(r.order == wt::Order::base_then_new);
+    CHECK_THAT(r.order_sentence(), Contains("16.7 %") && Contains("in turns 0.3 %"));
+  }
+  CHECK(order("", two).order == wt::Order::unknown);
+  CHECK_THAT(order("", two).order_sentence(), Contains("not known"));
+}
+
 TEST_CASE("recorded timings that are broken are named by line and column") {
   const auto file = std::filesystem::temp_directory_path() / "wt_gate_recorded.csv";
   const auto error = [&](const std::string& text) {

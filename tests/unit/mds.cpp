@@ -217,6 +217,11 @@ TEST_CASE("a damaged dataset is named, file and fault") {
     edit_index(set, [](auto& index) { index["shards"][0]["raw_data"]["bytes"] = 0; });
     CHECK_THROWS_WITH(MdsReader(set), Contains("found 0 samples"));
   }
+  SECTION("cut off inside the table, which the index knows of") {
+    fs::resize_file(shard, 7);
+    edit_index(set, [](auto& index) { index["shards"][0]["raw_data"]["bytes"] = 7; });
+    CHECK_THROWS_WITH(MdsReader(set), Contains("found 7 bytes, needs 16 for the offsets of its 2 samples"));
+  }
   SECTION("other sample count") {
     edit_index(set, [](auto& index) { index["shards"][0]["samples"] = 4'000'000'000u; });
     CHECK_THROWS_WITH(MdsReader(set), Contains("found 2 samples in the shard, allowed are the 4000000000"));

@@ -5,6 +5,7 @@
 
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -159,6 +160,28 @@ TEST_CASE("what a config.json asks for beyond the model is refused by name") {
   CHECK_THAT(
       said(R"({"model_type": "mpt", "no_bias": false, "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 9})"),
       Contains("no_bias"));
+}
+
+TEST_CASE("errors on a config.json name its own keys") {
+  const auto said = [](const std::string& json) { return error_of([&] { hugging_face(json); }); };
+  CHECK_THAT(said(R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+                      "num_key_value_heads": 3, "vocab_size": 100, "intermediate_size": 96})"),
+             Contains("num_key_value_heads: found 3, needs a divisor of num_attention_heads = 4"));
+  CHECK_THAT(said(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9, )" + kLlama + "}"),
+             Contains("num_experts_per_tok: found 9, needs at most 8 (num_local_experts = 8"));
+  CHECK_THAT(said(R"({"model_type": "dbrx", "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 9,
+                      "attn_config": {"kv_n_heads": 2, "rope_theta": 1e4},
+                      "ffn_config": {"ffn_hidden_size": 0, "moe_num_experts": 4, "moe_top_k": 2}})"),
+             Contains("ffn_config/ffn_hidden_size: found 0"));
+}
+
+TEST_CASE("two documents are told apart by the keys that differ") {
+  const nlohmann::json a{{"ffn", 104}, {"layers", 2}, {"router", {{"groups", 1}}}};
+  nlohmann::json b = a;
+  CHECK(differing_keys(a, b).empty());
+  b["ffn"] = 96;
+  b["router"]["scale"] = 2.5;
+  CHECK(differing_keys(a, b) == "/ffn: found 104, needs 96; /router/scale: found nothing, needs 2.5");
 }
 
 TEST_CASE("scaled positions that are not known, or not whole, are refused by name") {

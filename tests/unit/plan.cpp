@@ -307,7 +307,7 @@ TEST_CASE("all files of a plan are written") {
   const auto files = write_plan(inputs, make_plan(inputs), "test", folder / "plan");
   CHECK(files.size() == 6);
   for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 100);
-  CHECK(read_bytes(folder / "plan/study.yaml") == kStudy);
+  CHECK(read_bytes(folder / "plan/study.yaml") == study_yaml(inputs.study));
 }
 
 TEST_CASE("what-if plans each combination of values") {
@@ -346,6 +346,42 @@ TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
         Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)));
   CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s ==
         inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
+}
+
+TEST_CASE("a study that no schedule can be made for is refused before the search") {
+  const TempDirectory folder;
+  const PlanInputs good = inputs_of(kStudy);
+  check_schedule(good);
+  int looked = 0;
+  const auto refused = [&](const PlanInputs& inputs, const char* why) {
+    CHECK_THROWS_WITH(make_plan(inputs, [&](const auto&...) { ++looked; }), Catch::Contains(why));
+    CHECK(looked == 0);
+  };
+  PlanInputs bad = good;
+  bad.study.cluster.storage_write_Bps = 0;
+  refused(bad, "describes no storage");
+  bad = good;
+  bad.failures.recovery.detect_s.value = 1e10;
+  refused(bad, "70 years");
+  make_plan(good, [&](const auto&...) { ++looked; });
+  CHECK(looked > 0);  // of a study that is planned, each part says where it is
+}
+
+TEST_CASE("what-if names the value that is refused, before it plans, and keeps the rows of the others") {
+  int planned = 0;
+  const auto count = [&](const std::string& part, auto...) { planned += part == "planning rows" ? 1 : 0; };
+  CHECK_THROWS_WITH(what_if(kStudy, "s", {}, {parse_assignment("failures=llama3,no-such-cluster", true)}, false, count),
+                    Catch::Contains("failures=no-such-cluster: ") && Catch::Contains("nothing was planned"));
+  CHECK_THROWS_WITH(what_if(kStudy, "s", {}, {parse_assignment("search.tie=0.01,7", true)}, false, count),
+                    Catch::Contains("search.tie=7: "));
+  CHECK(planned == 0);
+  // That no expert degree divides shows only when layouts are enumerated.
+  const WhatIf r = what_if(kStudy, "s", {}, {parse_assignment("search.shard_sizes=auto,[7]", true)}, false, count);
+  CHECK(planned > 0);
+  CHECK(r.rows[0].plan.has_value());
+  CHECK(r.rows[1].failure == Code::usage);
+  CHECK_THAT(r.rows[1].misfit, Catch::Contains("divides"));
+  CHECK(what_if_table(r).rows[1].back().text == "cannot be planned");
 }
 
 TEST_CASE("what-if refuses keys that a study does not have, before it plans") {

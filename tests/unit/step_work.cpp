@@ -44,7 +44,8 @@ TEST_CASE("products take longer than the model's FLOPs at the data sheet's rate,
   CHECK(products_s(w) + w.forward.attention_s + w.backward.attention_s > w.model_flops_s);
   CHECK(products_s(w) < 2 * w.model_flops_s);
   CHECK(w.backward.products_s == Approx(2 * w.forward.products_s).epsilon(0.05));
-  CHECK(w.backward.attention_s == Approx(2.5 * w.forward.attention_s));
+  CHECK(w.backward.attention_s > 2.5 * w.forward.attention_s);  // no library is as good in its backward pass
+  CHECK(w.backward.attention_s < 3 * w.forward.attention_s);
 }
 
 TEST_CASE("as many times the microbatches are as many times the work, gathers included; the update stays") {

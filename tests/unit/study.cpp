@@ -71,6 +71,26 @@ TEST_CASE("a Hugging Face config.json gives the same shape as the preset") {
   CHECK(hf.router.aux_loss_weight == 0.05);
 }
 
+TEST_CASE("a study is written with every key, and read back the same") {
+  const StudySpec s = study_from_text(kStudy + "search: {expert_degrees: [2, 4]}\nmemory_reserve: 0.07\n", "s");
+  const std::string written = study_yaml(s);
+  for (const char* line : {"failures: llama3", "memory_reserve: 0.07", "shard_sizes: auto", "tie: 0.02",
+                           "network_latency: 1", "copy_bandwidth: 25GB/s", "repair_time: 86400s", "runs: 1000",
+                           "seed: 1", "stragglers: none", "precision: amp_bf16", "oversubscription: 1"})
+    CHECK_THAT(written, Catch::Contains(line));
+  const StudySpec again = study_from_text(written, "written");
+  CHECK(again.search.expert_degrees == s.search.expert_degrees);
+  CHECK(again.checkpoint.copy_Bps == s.checkpoint.copy_Bps);
+  CHECK(again.checkpoint.evidence.source == s.checkpoint.evidence.source);
+  CHECK(again.routing == s.routing);
+  CHECK(again.profiles == s.profiles);
+  CHECK(study_yaml(again) == written);
+}
+
+TEST_CASE("the failure rates are the same ones wherever nobody says any") {
+  CHECK(study_from_text(kStudy, "s").failures == kDefaultFailures);
+}
+
 TEST_CASE("search lists take auto, a number or a list") {
   const auto search = [](const std::string& text) { return study_from_text(kStudy + "search: " + text, "s").search; };
   CHECK(search("{shard_sizes: auto}").shard_sizes.empty());
@@ -173,6 +193,7 @@ TEST_CASE("keys are set by dotted name, and maps are made on the way") {
 }
 
 TEST_CASE("GPUs are priced as a stack uses them, whatever was measured; ranks on shared cores by what was") {
+  CHECK(profiles_for_gpu("B999").empty());
   const std::string study =
       "model: dbrx\ngpus: 64\ntokens: 1T\nmax_seq_len: 4096\nglobal_train_batch_size: 128\ncluster: ";
   for (const std::string cluster : {"aws-p5", "hgx-h100", "hgx-h200", "hgx-b200", "falcon-4096-a100"}) {

@@ -98,14 +98,29 @@ TEST_CASE("a progress line has a bar, the count and the time left, and fits") {
   CHECK(progress_line("x", 150, 100, 10, "", 79).find("left") == std::string::npos);
 }
 
-TEST_CASE("no progress is written to what is not a terminal") {
-  std::FILE* file = std::tmpfile();
-  REQUIRE(file);
-  {
-    Progress progress("work", 2, file);
-    progress.update(1);
-    progress.update(2);
-  }
-  CHECK(std::ftell(file) == 0);
-  std::fclose(file);
+TEST_CASE("a log has a line of words, and no sooner than work takes two seconds") {
+  CHECK(progress_words("bounding layouts", 25, 100, 10, "") == "bounding layouts, 25 of 100, 30.0 s left");
+  CHECK(progress_words("reading prices", 0, 0, 3, "a\nb") == "reading prices, 3.00 s, a b");
+  const auto written = [](std::chrono::milliseconds quiet) {
+    std::FILE* file = std::tmpfile();
+    REQUIRE(file);
+    {
+      Progress progress("work", 2, file, quiet);
+      progress.update(1);
+      progress.update("more work", 3, 4);
+    }
+    std::rewind(file);
+    std::string text(256, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), file));
+    std::fclose(file);
+    return text;
+  };
+  CHECK(written(std::chrono::hours(1)).empty());
+  Progress silent("work");
+  CHECK(silent.during([] { return 7; }) == 7);
+  CHECK_THROWS_AS(silent.during([]() -> int { throw Error(Code::usage, "refused"); }), Error);
+  const std::string text = written(std::chrono::milliseconds(0));
+  CHECK(text.starts_with("work, 1 of 2, "));
+  CHECK(text.ends_with("\n"));  // a line, not a bar that is drawn over
+  CHECK(text.find('\r') == std::string::npos);
 }

@@ -76,8 +76,9 @@ std::string newest_valid(const fs::path& folder, Communicators& communicators, s
 
 void check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
   if (manifest.at("model") != model_json(run.model))
-    throw_error(Code::usage, "{}: checkpoint of another model: found {}, the run has {}; choose another output folder",
-                chosen, manifest.at("model").dump(), model_json(run.model).dump());
+    throw_error(Code::usage,
+                "{}: checkpoint of another model: {}; set the run's model back or choose another output folder", chosen,
+                differing_keys(manifest.at("model"), model_json(run.model)));
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
     if (manifest.at("data").at(key) != value)

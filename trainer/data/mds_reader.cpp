@@ -101,11 +101,16 @@ void MdsReader::check(const OpenShard& shard) {
                 bytes.size() < shard.entry.bytes ? " (the file is cut off)" : "");
   }
   const std::size_t table = 4 + 4 * (samples + 1);
-  if (bytes.size() < table || u32_at(bytes, 0) != samples) {
+  const std::size_t found = bytes.size() < 4 ? 0 : u32_at(bytes, 0);
+  if (found != samples)
     throw_error(Code::usage,
                 "{}: found {} samples in the shard, allowed are the {} of index.json; fetch or pack the dataset again",
-                file, bytes.size() < 4 ? 0 : u32_at(bytes, 0), samples);
-  }
+                file, found, samples);
+  if (bytes.size() < table)
+    throw_error(Code::usage,
+                "{}: found {} bytes, needs {} for the offsets of its {} samples alone (the file is cut off); fetch or "
+                "pack the dataset again",
+                file, bytes.size(), table, samples);
   std::size_t previous = table;
   for (std::size_t i = 0; i <= samples; ++i) {
     const std::size_t offset = u32_at(bytes, 4 + 4 * i);

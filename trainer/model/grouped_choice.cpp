@@ -50,9 +50,8 @@ GroupedChoice::GroupedChoice(const std::vector<Profile>& profiles) {
 }
 
 GroupedChoice GroupedChoice::of_device(const std::string& name) {
-  const std::string vendor = "NVIDIA ", model = name.starts_with(vendor) ? name.substr(vendor.size()) : name;
   std::vector<Profile> profiles;
-  for (const std::string& profile : profiles_for_gpu(model.substr(0, model.find(' '))))
+  for (const std::string& profile : profiles_for_gpu(name))
     profiles.push_back(read_profile(find_config("profiles", profile)));
   return GroupedChoice(profiles);
 }

@@ -50,6 +50,21 @@ json parse_json(const std::string& text, const std::string& origin) {
 
 json read_json(const std::filesystem::path& file) { return parse_json(read_file(file, "a JSON file"), file.string()); }
 
+std::string differing_keys(const nlohmann::json& found, const nlohmann::json& needed) {
+  const nlohmann::json have = found.flatten(), want = needed.flatten();
+  std::set<std::string> keys;
+  for (const nlohmann::json* one : {&have, &want})
+    for (const auto& [key, value] : one->items()) keys.insert(key);
+  const auto shown = [](const nlohmann::json& flat, const std::string& key) {
+    return flat.contains(key) ? flat[key].dump() : "nothing";
+  };
+  std::string out;
+  for (const std::string& key : keys)
+    if (!have.contains(key) || !want.contains(key) || have[key] != want[key])
+      out += fmt::format("{}{}: found {}, needs {}", out.empty() ? "" : "; ", key, shown(have, key), shown(want, key));
+  return out;
+}
+
 JsonReader::JsonReader(const json& value, std::string origin, std::string pointer)
     : value_(&value), origin_(std::move(origin)), pointer_(std::move(pointer)) {}
 

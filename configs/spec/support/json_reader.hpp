@@ -15,6 +15,9 @@ nlohmann::json read_json(const std::filesystem::path& file);
 /// The same from memory; `origin` stands for the file's name in errors.
 nlohmann::json parse_json(const std::string& text, const std::string& origin);
 
+/// Where two documents differ, a key each: "/ffn: found 512, needs 256; /tied: found nothing, needs true".
+std::string differing_keys(const nlohmann::json& found, const nlohmann::json& needed);
+
 /// A JSON value with its place. Cheap to copy; the document must outlive it.
 class JsonReader {
  public:

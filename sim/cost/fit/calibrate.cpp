@@ -197,6 +197,8 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
             fmt::format("profiles of different machines: {} '{}' and '{}'", key, found->second, value));
     }
   }
+  std::string& seen = work.data.fingerprint[kCalibratedOn];
+  for (const Profile& profile : profiles) seen += (seen.empty() ? "" : " ") + digest(profile);
   if (throttled > 0)
     work.notes.push_back(
         fmt::format("{} measurement(s) were taken on a throttled device, which this model takes for its usual speed; "
@@ -257,6 +259,16 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
   if (!work.data.synchronous_host)
     work.data.communication_slowdown = measured_slowdown(besides).value_or(published_slowdown());
   return {MachineModel(std::move(work.data)), std::move(work.residuals), std::move(work.notes)};
+}
+
+bool calibrated_on(const MachineData& machine, const Profile& profile) {
+  const auto fact = machine.fingerprint.find(kCalibratedOn);
+  if (fact == machine.fingerprint.end())
+    throw_error(Code::usage,
+                "machine model: found none of the profiles it was calibrated on in its fingerprint, needs '{}'; it was "
+                "made by an older version: run windtunnel calibrate again",
+                kCalibratedOn);
+  return fact->second.find(digest(profile)) != std::string::npos;
 }
 
 }  // namespace wt

@@ -48,6 +48,11 @@ struct CalibrationResult {
 /// the clocks tell: device times mean an asynchronous one.
 CalibrationResult calibrate(const std::vector<Profile>& profiles, const CalibrationOptions& options = {});
 
+/// Fact of a machine model's fingerprint: the digests of the profiles that it was made of, a blank between two.
+constexpr const char* kCalibratedOn = "calibrated_on";
+/// Whether this profile, as it was written, is one of them. Throws Error{usage} for a machine model without the fact.
+bool calibrated_on(const MachineData& machine, const Profile& profile);
+
 /// Op factors outside this range get a note: the items do not describe the op.
 constexpr double kLowestCredibleFactor = 0.5, kHighestCredibleFactor = 2.0;
 

@@ -1,0 +1,174 @@
+// docs/files.md lists the keys that readers accept, no more and no fewer. A reader names them itself: an unknown key in
+// a map is refused with all that are allowed there, so each map of a complete sample is given one.
+#include <yaml-cpp/yaml.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/failures.hpp"
+#include "configs/spec/fault.hpp"
+#include "configs/spec/run.hpp"
+#include "configs/spec/study.hpp"
+#include "configs/spec/support/yaml.hpp"
+#include "tests/support/temp_directory.hpp"
+#include "tests/support/usage_error.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+using Keys = std::set<std::string>;
+using Reader = std::function<void(const std::string& text)>;
+
+/// What the reader allows in the map at `at` of the sample, as dotted keys without those that are maps themselves.
+void add_allowed(const std::string& sample, const YAML::Node& root, YAML::Node at, const std::string& path,
+                 const Reader& read, Keys& keys) {
+  at["no_such_key"] = 1;
+  YAML::Emitter changed;
+  changed << root;
+  at.remove("no_such_key");
+  const std::string said = usage_error([&] { read(changed.c_str()); }), before = "allowed here: ";
+  INFO(sample << "\nin the map '" << path << "': " << said);
+  REQUIRE(said.find(before) != std::string::npos);
+  std::istringstream words(said.substr(said.find(before) + before.size()));
+  for (std::string key; std::getline(words >> std::ws, key, ',');) {
+    const YAML::Node child = at[key];
+    const bool map =
+        child.IsDefined() && (child.IsMap() || (child.IsSequence() && child.size() > 0 && child[0].IsMap()));
+    if (!map) keys.insert(path + key);
+  }
+  for (const auto& entry : at) {
+    const std::string below = path + entry.first.as<std::string>() + ".";
+    if (entry.second.IsMap()) add_allowed(sample, root, entry.second, below, read, keys);
+    if (entry.second.IsSequence())
+      for (const YAML::Node& element : entry.second)
+        if (element.IsMap()) add_allowed(sample, root, element, below, read, keys);
+  }
+}
+
+Keys accepted(const std::vector<std::string>& samples, const Reader& read) {
+  Keys keys;
+  for (const std::string& sample : samples) {
+    INFO(sample);
+    REQUIRE(usage_error([&] { read(sample); }) == "no error");
+    const YAML::Node root = YAML::Load(sample);
+    add_allowed(sample, root, root, "", read, keys);
+  }
+  return keys;
+}
+
+/// The first column of the table under a heading of docs/files.md.
+Keys documented(const std::string& heading) {
+  std::ifstream page("docs/files.md");
+  REQUIRE(page);
+  Keys keys;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) inside = line == "## " + heading;
+    if (inside && line.starts_with("| `")) keys.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  return keys;
+}
+
+Reader from_file(const std::function<void(const std::filesystem::path&)>& read) {
+  return [read](const std::string& text) {
+    const TempDirectory folder;
+    write_bytes(folder / "sample.yaml", text);
+    read(folder / "sample.yaml");
+  };
+}
+
+void read_cluster_text(const std::string& text) {
+  YamlMap map = YamlMap::from_text(text, "sample");
+  cluster_from_yaml(map);
+}
+
+const std::string kModel = "{name: m, n_layers: 2, d_model: 64, n_heads: 4, vocab_size: 99, ";
+
+}  // namespace
+
+TEST_CASE("every key of a study stands in docs/files.md, and no other") {
+  const std::string study =
+      "{model: dbrx, cluster: hgx-h100, gpus: 64, tokens: 1T, max_seq_len: 4096, global_train_batch_size: 128, "
+      "maintenance: {every: 30d, duration: 4h}, silent_errors: {rate: llama3, verify: 2s, source: 'assumed: a'}, "
+      "replica_loss: {recover: 10m, stall: 3m, source: 'assumed: a'}, checkpoint: {copy_bandwidth: 1GB/s, source: "
+      "'assumed: a', local: {every: 5m, survival: 0.5, source: 'assumed: a'}}, search: {tie: 0.01}, scale: {clock: 1}}";
+  CHECK(accepted({study}, [](const std::string& text) { study_from_text(text, "sample"); }) == documented("Study"));
+}
+
+TEST_CASE("every key of a cluster stands in docs/files.md, and no other") {
+  const std::string gpus =
+      "{name: c, kind: gpu, nodes: 4, gpus_per_node: 8, gpu: {name: H100, memory: 80GB, usable_memory: 70GB}, "
+      "nvswitch: {bandwidth: 450GB/s}, nic: {count: 4, bandwidth: 400Gb/s}, leaf: {nodes: 2, oversubscription: 3}, "
+      "other_nodes: [{first: 3, count: 1, gpu: {name: A, memory: 40GB, usable_memory: 30GB}, nvswitch: {bandwidth: "
+      "1GB/s}, nic: {count: 1, bandwidth: 1GB/s}, source: a}], degraded: [{node: 1, compute: 0.5}, {leaf: 1, uplink: "
+      "0.5}], storage: {write: 1GB/s, read: 1GB/s, node_write: 1GB/s, node_read: 1GB/s}, sources: {gpu: a, nvswitch: "
+      "b, "
+      "nic: c, leaf: d, storage: e}}";
+  CHECK(accepted({gpus}, read_cluster_text) == documented("Cluster"));
+  const std::string cores =
+      "{name: c, kind: shared_cores, ranks: 4, host: {name: h, cores: 2, memory: 8GiB, usable_memory: 6GiB}, storage: "
+      "{write: 1GB/s, read: 1GB/s}, sources: {host: a, storage: b}}";
+  CHECK(accepted({cores}, read_cluster_text) == documented("Cluster of shared cores"));
+}
+
+TEST_CASE("every key of failure rates stands in docs/files.md, and no other") {
+  const std::string proof = "evidence: assumed, source: a", one = "{class: a, per_1000_node_days: 1, " + proof + "}",
+                    time = "{time: 1m, " + proof + "}";
+  std::vector<std::string> samples;
+  for (const char* slow : {"step_factor", "node_compute"})
+    samples.push_back("{name: n, title: t, failures: [" + one + "], planned: [" + one + "], silent_errors: " + one +
+                      ", stragglers: {class: a, per_1000_node_days: 1, " + proof + ", " + slow + ": {value: 1, " +
+                      proof + "}, duration: " + time + ", ends: recovers}, recovery: {detect: " + time +
+                      ", reschedule: " + time + ", restart: " + time + ", reload: " + time + "}}");
+  // The straggler that each sample leaves out is allowed in it, too, as a key without a map.
+  Keys keys = accepted(samples, from_file([](const auto& file) { read_failures_file(file); }));
+  keys.erase("stragglers.step_factor"), keys.erase("stragglers.node_compute");
+  CHECK(keys == documented("Failure rates"));
+}
+
+TEST_CASE("every key of a run stands in docs/files.md, and no other") {
+  const std::string run =
+      "{model: llama3-8b, max_duration: 1ba, max_seq_len: 64, global_train_batch_size: 4, "
+      "device_train_microbatch_size: "
+      "1, fsdp_config: {activation_checkpointing: true}, optimizer: {name: adamw}, scheduler: {t_warmup: 1ba}, "
+      "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
+      "{hf_checkpointer: {save_folder: x}}, rehearsal: {rank: 0}}";
+  CHECK(accepted({run}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));
+}
+
+TEST_CASE("every key of a model stands in docs/files.md, and no other") {
+  const auto scaled = [](const std::string& scaling) {
+    return kModel + "attn_config: {rope_scaling: {" + scaling + "}}, ffn_config: {ffn_hidden_size: 8}}";
+  };
+  const std::vector<std::string> samples{
+      kModel +
+          "attn_config: {kv_lora_rank: 8, qk_nope_head_dim: 8, qk_rope_head_dim: 4, v_head_dim: 8}, "
+          "ffn_config: {ffn_hidden_size: 8, moe_num_experts: 4, moe_top_k: 2}}",
+      kModel + "attn_config: {parallel_attn: true}, ffn_config: {ffn_hidden_size: 8}}",
+      scaled("rope_type: llama3, factor: 8, original_max_position_embeddings: 64, low_freq_factor: 1, "
+             "high_freq_factor: 4"),
+      scaled("rope_type: yarn, factor: 8, original_max_position_embeddings: 64")};
+  Keys keys = accepted(samples, [](const std::string& text) {
+    YamlMap map = YamlMap::from_text(text, "sample");
+    model_from_yaml(map);
+    map.finish();
+  });
+  keys.erase("attn_config.rope_scaling");  // allowed where it is left out
+  CHECK(keys == documented("Model"));
+}
+
+TEST_CASE("every key of a drill's faults stands in docs/files.md, and no other") {
+  const std::string faults =
+      "{name: n, run: tiny-moe, expect: bitwise, cases: [{name: a, kind: kill, rank: 0, step: 1, at: optimizer}, "
+      "{name: "
+      "b, kind: kill, rank: 0, step: 1, at: checkpoint, after: 0.5}]}";
+  CHECK(accepted({faults}, from_file([](const auto& file) { read_fault_spec_file(file); })) ==
+        documented("Faults of a drill"));
+}
