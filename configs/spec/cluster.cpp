@@ -109,10 +109,7 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   read_nvswitch(map.map("nvswitch"), c);
   YamlMap nic = map.map("nic");
   read_nics(nic, c);
-  if (nic.has("latency"))
-    nic.fail("latency",
-             "found, but no price is made of it: what a collective waits is as measured or published; remove the key, "
-             "and vary latency by scale.network_latency of a study");
+  c.nic_latency_s = nic.quantity("latency", parse_seconds);
   c.transport = nic.choice("transport", {"IB", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
   c.fabric = nic.text("fabric", "");
   nic.finish();

@@ -52,6 +52,7 @@ struct ClusterSpec : NodeSpec {
 
   std::vector<OtherNodes> others;  ///< all further nodes are what the cluster itself says; none overlap
 
+  double nic_latency_s = 0;
   std::string transport = "IB";  ///< of collectives over NICs: IB (InfiniBand and RoCE), EFA with its version, TCPX
   std::string fabric;  ///< of a site whose own collectives are in configs/measurements/collectives.csv, by name there
   std::int64_t nodes_per_leaf = 0;
