@@ -129,6 +129,25 @@ TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slo
   CHECK(cost("hgx-h100", "torchtitan").collective(OpKind::all_gather, 1e8, 1, 1).latency_s == 0);
 }
 
+TEST_CASE("a cluster's network latency counts hop by hop, and the fabric that it names by its own constants") {
+  const auto price = [](const std::string& name, auto change) {
+    ClusterSpec changed = cluster(name);
+    change(changed);
+    const StackCost on(changed, read_stack("torchtitan"), test::published_reference());
+    return on.collective(OpKind::all_gather, 256e6, 64, 8);
+  };
+  const CollectivePrice usual = price("hgx-h100", [](ClusterSpec&) {}),
+                        late = price("hgx-h100", [](ClusterSpec&c) { c.nic_latency_s = 1e-3; });
+  const double network = price("hgx-h100", [](ClusterSpec& c) { c.nic_latency_s = 2e-3; }).latency_s - late.latency_s;
+  CHECK(network > 0);  // a millisecond more for each of seven hops, times the stack's factor of its network
+  CHECK(late.latency_s - usual.latency_s == Approx(network * (1e-3 - 2.7e-6) / 1e-3));
+  const CollectivePrice plain = price("aws-p5", [](ClusterSpec&) {}),
+                        fleet = price("aws-p5", [](ClusterSpec&c) { c.fabric = "HF cluster (EFA p5, recalled)"; });
+  CHECK(fleet.efficiency < plain.efficiency);
+  CHECK_THROWS_WITH(price("aws-p5", [](ClusterSpec& c) { c.fabric = "HF"; }),
+                    Contains("nic.fabric: found 'HF'") && Contains("'HF cluster (EFA p5, recalled)'"));
+}
+
 TEST_CASE("a group that its nodes do not share evenly costs about what one that they do costs") {
   const StackCost& h100 = cost("hgx-h100", "torchtitan");
   const auto transfer = [&](std::int64_t ranks, std::int64_t nodes) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "configs/spec/cluster.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
@@ -101,6 +102,34 @@ TEST_CASE("collectives of clusters left out are predicted from others of the sam
     CHECK(j.forecast.low <= *j.forecast.value);
     CHECK(j.forecast.high >= *j.forecast.value);
   }
+}
+
+TEST_CASE("what is judged is what plans: with nothing left out, a row's prediction is its cluster's price") {
+  const std::vector<CollectiveRow> reference = read_collective_rows("configs/measurements/collectives.csv");
+  const CollectiveMachine machine = machine_of(read_cluster("hgx-h100"));
+  for (const OpKind kind : {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::all_to_all})
+    for (const std::int64_t nodes : {1, 2, 64}) {
+      CollectiveRow row = ring(nodes, 1 << 28);
+      row.kind = kind;
+      const Judged judged = judge_collectives({row}, reference).front();
+      const CollectivePrice price =
+          CollectiveEstimator::published().price({kind, row.bytes, RankGroup::even(row.gpus, nodes), machine});
+      const double planned =
+          price.latency_s + wire_s({kind, row.bytes, {row.gpus, nodes}, machine}, price.algorithm) / price.efficiency;
+      INFO(to_string(kind) << " over " << nodes);
+      REQUIRE(judged.forecast.value);
+      CHECK(*judged.forecast.value == Approx(planned).epsilon(1e-9));
+      CHECK(judged.forecast.high / planned - 1 == Approx(price.relative_spread).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("rows that are asked about speak for one another only where they are among the reference") {
+  std::vector<CollectiveRow> rows;
+  for (std::int64_t nodes : {2, 4, 8})
+    for (double bytes = 1 << 27; bytes <= 4e9; bytes *= 2) rows.push_back(ring(nodes, bytes));
+  const std::vector<CollectiveRow> others(rows.begin(), rows.begin() + 2);
+  CHECK(judge_collectives(rows, others).back().forecast.reason.find("fewer than 3 measurements") != std::string::npos);
+  CHECK(judge_collectives(rows, rows).back().forecast.value);
 }
 
 TEST_CASE("what cannot be known of a collective is a reason, not a number") {
