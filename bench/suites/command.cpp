@@ -20,6 +20,7 @@
 #include "bench/suites/staircase.hpp"
 #include "bench/suites/table.hpp"
 #include "bench/suites/work_list.hpp"
+#include "configs/spec/find.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/run.hpp"
 #include "configs/spec/support/error.hpp"
@@ -38,7 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchOptions {
-  std::string suite = "all", run = "configs/runs/demo.yaml", items, study, output, largest;
+  std::string suite = "all", run = "demo", items, study, output, largest;
   std::vector<std::string> models;
   bool dry_run = false, json = false;
   SuiteOptions suite_options;
@@ -219,7 +220,7 @@ void bench(const BenchOptions& o) {
                 "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase "
                 "--models dbrx,olmoe-1b-7b",
                 staircase ? "staircase without" : o.suite + " with");
-  const RunSpec run = read_run(o.run);
+  const RunSpec run = read_run(find_config("runs", o.run));
   const bool all = o.suite == "all", of_aims = o.suite == "aims",
              of_ranks = all || o.suite == "collectives" || o.suite == "storage",
              kernels = all || !of_ranks || !o.items.empty();
@@ -285,7 +286,8 @@ void add_bench_command(CLI::App& app) {
                    "to reach on an H200")
       ->check(CLI::IsMember({"kernels", "collectives", "storage", "all", "staircase", "aims"}))
       ->capture_default_str();
-  command->add_option("--run", o->run, "Run file whose shapes are measured")->capture_default_str();
+  command->add_option("--run", o->run, "Run whose shapes are measured: a file or a preset of configs/runs")
+      ->capture_default_str();
   command
       ->add_option(
           "--models", o->models,

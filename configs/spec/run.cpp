@@ -150,6 +150,7 @@ RunSpec read_run(const std::filesystem::path& file) {
   run.save_interval = steps_of(map, "save_interval", 0);
   run.keep_checkpoints = map.integer_or("save_num_checkpoints_to_keep", 2, -1);
   run.save = map.boolean("save", true);
+  run.autoresume = map.boolean("autoresume", true);
   run.load_path = map.text("load_path", "");
   if (map.has("callbacks")) {
     YamlMap callbacks = map.map("callbacks");
@@ -236,6 +237,7 @@ std::string run_to_yaml(const RunSpec& run) {
         << "precision" << YAML::Value << (run.export_precision == Precision::fp32 ? "float32" : "bfloat16")
         << YAML::EndMap << YAML::EndMap;
   out << YAML::Key << "save" << YAML::Value << run.save;
+  if (!run.autoresume) out << YAML::Key << "autoresume" << YAML::Value << run.autoresume;
   out << YAML::Key << "dist_timeout" << YAML::Value << shortest(run.dist_timeout_s);
   if (run.rehearsal != RehearsalSpec{})
     rehearsal_to_yaml(run.rehearsal, out << YAML::Key << "rehearsal" << YAML::Value);

@@ -25,7 +25,8 @@ void demo(const DemoOptions& options) {
   });
   fmt::print("\n{}\n(all of it in {})\n", result.summary,
              format_seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
-  if (!result.drill.passed()) set_status(static_cast<int>(Code::finding));
+  for (const std::string& line : broken_bars(result.comparisons)) fmt::print("Bar broken: {}\n", line);
+  if (!result.passed()) set_status(static_cast<int>(Code::finding));
 }
 
 }  // namespace

@@ -19,8 +19,11 @@ struct Options {
 
 void drill(const Options& o) {
   const FaultSpec faults = read_fault_spec(o.faults);
-  const RunSpec run = read_run(find_config("runs", faults.run));
+  RunSpec run = read_run(find_config("runs", faults.run));
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
+  // folder.
+  if (!std::filesystem::exists(run.data / "index.json")) run.data = system_text_folder(o.output, run.seq);
   said(ensure_system_text(run.data, run.seq));
   const DrillResult result = run_drill(faults, run, o.output, said);
   if (o.json) {
@@ -43,7 +46,7 @@ void add_drill(CLI::App& app) {
                                          "windtunnel drill configs/faults/kill-rank.yaml");
   auto o = std::make_shared<Options>();
   command->add_option("FAULTS", o->faults, "Fault scenario: a file or a preset of configs/faults")->required();
-  command->add_option("-o,--output", o->output, "Folder for the runs of the drill")->capture_default_str();
+  command->add_option("-o,--output", o->output, "Folder for everything that the drill writes")->capture_default_str();
   command->add_flag("--json", o->json, "Print one JSON document");
   command->callback([o] { drill(*o); });
 }

@@ -49,6 +49,13 @@ struct RunComparison {
 RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folder, const ClusterSpec& cluster,
                           const MachineModel& machine);
 
+/// What the error of a run that was not calibrated on must stay within: step time, exposed communication (share of the
+/// step), peak memory.
+inline constexpr double kStepErrorBar = 0.25, kExposedErrorBar = 0.15, kPeakErrorBar = 0.05;
+
+/// A line for every bar that a run not calibrated on breaks: which, and by how much.
+std::vector<std::string> broken_bars(const std::vector<RunComparison>& comparisons);
+
 nlohmann::json to_json(const RunComparison& comparison);
 
 }  // namespace wt

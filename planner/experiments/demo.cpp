@@ -94,7 +94,7 @@ DemoResult run_demo(const DemoOptions& options,
   const fs::path& folder = options.folder;
   fs::create_directories(folder);
   RunSpec run = read_run(find_config("runs", "demo"));
-  run.data = folder / fmt::format("data-seq{}", run.seq);
+  run.data = system_text_folder(folder, run.seq);
   stage(1, "data", ensure_system_text(run.data, run.seq));
 
   train(run, folder / "train");

@@ -26,6 +26,9 @@ struct DemoResult {
   DrillResult drill;
   std::vector<std::filesystem::path> files;
   std::string summary;  ///< one paragraph
+
+  /// Every prediction within its bars, every recovery exact.
+  bool passed() const { return broken_bars(comparisons).empty() && drill.passed(); }
 };
 
 /// `stage(number, name, result)` is called as each stage ends. Throws what the stages throw.

@@ -33,6 +33,10 @@ std::vector<fs::path> system_texts(std::uint64_t bytes) {
 
 }  // namespace
 
+fs::path system_text_folder(const fs::path& folder, std::int64_t seq_len) {
+  return folder / fmt::format("data-seq{}", seq_len);
+}
+
 std::string ensure_system_text(const fs::path& folder, std::int64_t seq_len, std::uint64_t bytes) {
   if (fs::exists(folder / "index.json")) {
     const MdsReader data(folder);

@@ -9,9 +9,6 @@
 
 namespace wt {
 
-/// The bars a prediction of an unseen run must stay under: step time, exposed communication (share of the step), peak.
-inline constexpr double kStepErrorBar = 0.25, kExposedErrorBar = 0.15, kPeakErrorBar = 0.05;
-
 Table comparison_table(const std::vector<RunComparison>& comparisons);
 Table drill_table(const DrillResult& result);
 Section comparison_section(const std::vector<RunComparison>& comparisons);

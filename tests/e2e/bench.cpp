@@ -201,13 +201,13 @@ TEST_CASE("bench staircase measures the products of a list of models, and calibr
   CHECK(bench({"kernels", "--models", "dbrx"}).status == 2);
 }
 
-TEST_CASE("bench without a file to write prints its table, and measures storage where it is") {
+TEST_CASE("bench without a run and a file to write prints its table, and measures storage where it is: in any folder") {
   const TempDirectory folder;
-  const Ended ended =
-      bench({"storage", "--quick", "--samples", "3", "--run", run_file(small_run(), folder.path()).string()});
+  const Ended ended = windtunnel("bench storage --quick --samples 3", "cd '" + folder.path().string() + "' &&");
   INFO(ended.said);
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said, Contains("checkpoint_write") && Contains("checkpoint_read"));
+  CHECK(folder.entries() == 0);
 }
 
 TEST_CASE("bench --for measures what a study lacks, and nothing once it is there") {

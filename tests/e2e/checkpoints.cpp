@@ -7,8 +7,8 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "tests/support/saved_run.hpp"
 #include "tests/support/temp_directory.hpp"
-#include "tests/support/trainer_fixture.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
 
 using namespace wt;
@@ -19,38 +19,23 @@ using namespace std::string_literals;
 
 namespace {
 
-/// 2x2 expert 2, constant learning rate: the schedule must not depend on where the run ends.
-RunSpec saved_run(std::int64_t steps) {
-  RunSpec run = with_layout(small_run(), 2, 2, 2);
-  run.optimizer.final_lr_fraction = 1;
-  run.save = true, run.save_interval = 2, run.keep_checkpoints = 6, run.steps = steps;
-  return run;
-}
-
-/// A copy of the 12 steps that went straight through, to be spoilt.
-fs::path copy_of_straight_run(const std::string& name) {
-  fs::copy(trained(saved_run(12)), scratch(name), fs::copy_options::recursive);
-  return scratch(name);
-}
-
-fs::path shard(const fs::path& checkpoint, int index) {
-  for (const auto& entry : fs::directory_iterator(checkpoint))
-    if (entry.path().filename().string().starts_with(fmt::format("shard-{:05}-model-00001-of-", index)))
-      return entry.path();
-  throw_error(Code::runtime, "{}: no file of rank {}", checkpoint.string(), index - 1);
-}
-
-void flip_byte(const fs::path& file) {
-  std::string bytes = read_bytes(file);
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
-  write_bytes(file, bytes);
-}
-
 void continue_run(const fs::path& folder, const RunSpec& run, const std::string& said) {
   const Ended ended = train(run, folder);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   CHECK_THAT(ended.said, Catch::Contains(said));
+}
+
+/// Its last steps done again from the checkpoint of step 2 give the same bits.
+void check_continued(const RunSpec& run) {
+  static int count = 0;
+  INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute));
+  const fs::path straight = trained(run), folder = scratch(fmt::format("continued-{}", ++count));
+  fs::copy(straight, folder, fs::copy_options::recursive);
+  for (std::int64_t step = 4; step <= run.steps; step += 2) fs::remove_all(checkpoint_of(folder, step));
+  continue_run(folder, run, "continuing after step 2");
+  CHECK(steps_of(folder) == steps_of(straight));
+  CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(straight))));
 }
 
 }  // namespace
@@ -73,45 +58,27 @@ TEST_CASE("so they are with state in other places, and with biases that balance 
   for (const RunSpec& run : further_layouts(saved_run(4)))
     if (run.layout.optimizer_shard > 1) runs.push_back(run);
   REQUIRE(runs.size() > 3);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    INFO(runs[i].layout.name());
-    RunSpec begun = runs[i];
-    begun.steps = 2;
-    const fs::path straight = trained(runs[i]), folder = scratch(fmt::format("interrupted-{}", i));
-    REQUIRE(train(begun, folder).status == 0);
-    continue_run(folder, runs[i], "continuing after step 2");
-    CHECK(steps_of(folder) == steps_of(straight));
-    CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(straight))));
-  }
+  for (const RunSpec& run : runs) check_continued(run);
 }
 
 TEST_CASE("so they are in bf16, and where block inputs are kept compressed") {
-  int count = 0;
   for (const auto& [precision, recompute] : {std::pair{Precision::bf16, "none"},
-                                             {Precision::bf16, "block/int8"},
-                                             {Precision::fp32, "block/int8"},
                                              {Precision::bf16, "attention+experts/int8"},
                                              {Precision::fp32, "block/fp8"}}) {
-    RunSpec run = saved_run(6), begun = saved_run(2);
+    RunSpec run = saved_run(4);
     run.precision = precision, run.layout.recompute = recompute_from_string(recompute);
-    begun.precision = run.precision, begun.layout = run.layout;
-    INFO(to_string(precision) << ", recompute " << recompute);
-    const fs::path straight = trained(run), folder = scratch(fmt::format("interrupted-compressed-{}", ++count));
-    REQUIRE(train(begun, folder).status == 0);
-    continue_run(folder, run, "continuing after step 2");
-    CHECK(steps_of(folder) == steps_of(straight));
-    CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(straight))));
-    CHECK(steps_of(straight) != steps_of(trained(saved_run(6))));  // it was another computation
+    check_continued(run);
+    CHECK(steps_of(trained(run)) != steps_of(trained(saved_run(4))));  // it was another computation
   }
 }
 
 TEST_CASE("retention keeps exactly so many, the newest, and latest names the last") {
   CHECK(checkpoint_steps(trained(saved_run(12))) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
-  RunSpec all = saved_run(12);
-  all.keep_checkpoints = -1;
-  CHECK(checkpoint_steps(trained(all)) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
-  const fs::path folder = copy_of_straight_run("retention");
   RunSpec run = saved_run(14);
+  run.keep_checkpoints = -1;
+  const fs::path all = copy_of_straight_run("retention-of-all"), folder = copy_of_straight_run("retention");
+  continue_run(all, run, "continuing after step 12");
+  CHECK(checkpoint_steps(all) == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12, 14});
   run.keep_checkpoints = 3;
   continue_run(folder, run, "continuing after step 12");
   CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{10, 12, 14});
@@ -130,36 +97,24 @@ TEST_CASE("damaged checkpoints are named and passed over, whatever is wrong with
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   const std::string damaged = shard(checkpoint_of(trained(saved_run(12)), 12), 2).filename().string();
-  for (const std::string& said : {"step-00000012 is damaged and passed over: " + damaged + ": tensor ",
-                                  " has another checksum"s, "step-00000010 is damaged and passed over: shard-00001"s,
-                                  " has another size"s, "step-00000008 is damaged and passed over"s, "manifest.json"s,
-                                  "step-00000006 is damaged and passed over: " + damaged + " is missing",
-                                  "step-00000004 is damaged and passed over"s, "continuing after step 2 "s})
+  for (const std::string& said :
+       {"step-00000012 cannot be read and is passed over: " + damaged + ": tensor ", " has another checksum"s,
+        "step-00000010 cannot be read and is passed over: shard-00001"s, " has another size"s,
+        "step-00000008 cannot be read and is passed over"s, "manifest.json"s,
+        "step-00000006 cannot be read and is passed over: " + damaged + " is missing",
+        "step-00000004 cannot be read and is passed over"s, "continuing after step 2 "s})
     CHECK_THAT(ended.said, Catch::Contains(said));
   CHECK(steps_of(folder) == steps_of(trained(saved_run(12))));
   CHECK((state_of(latest_checkpoint(folder)) == state_of(latest_checkpoint(trained(saved_run(12))))));
 }
 
-TEST_CASE("damaged checkpoints do not push out the good one that is written next") {
-  const fs::path folder = copy_of_straight_run("all-damaged");
-  for (const int step : {2, 4, 6, 8, 10, 12}) flip_byte(shard(checkpoint_of(folder, step), 1));
-  RunSpec run = saved_run(2);
-  run.keep_checkpoints = 2;
-  REQUIRE(train(run, folder).status == 0);
-  CHECK(latest_checkpoint(folder) == checkpoint_of(folder, 2));
-  continue_run(folder, saved_run(4), "continuing after step 2 ");
-}
-
 TEST_CASE(
     "a checkpoint is continued on any other layout and world size, larger or smaller: the same samples, losses within "
-    "1e-4 over 20 steps") {
+    "1e-4 over ten steps") {
   using Ranks = std::array<std::int64_t, 3>;  // replicate, shard, expert
   const std::vector<std::pair<Ranks, std::vector<Ranks>>> cases{
-      {{2, 2, 2}, {{1, 4, 4}, {4, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 1, 1}, {1, 1, 1}}},
-      {{1, 1, 1}, {{2, 2, 2}, {1, 3, 1}}},
-      {{1, 2, 2}, {{1, 4, 4}, {1, 3, 1}}},
-      {{3, 1, 1}, {{1, 4, 2}}}};
-  RunSpec plain = saved_run(28);
+      {{2, 2, 2}, {{1, 4, 4}, {4, 1, 1}, {1, 3, 1}, {1, 1, 1}}}, {{1, 1, 1}, {{2, 2, 2}}}, {{3, 1, 1}, {{1, 4, 2}}}};
+  RunSpec plain = saved_run(18);
   plain.save_interval = 8;
   plain.optimizer.lr = 3e-4;  // at 3e-3 any two layouts part after 16 steps, resumed or not: rounding flips a route
   const auto on = [&](const Ranks& ranks) { return with_layout(plain, ranks[0], ranks[1], ranks[2]); };
@@ -171,11 +126,11 @@ TEST_CASE(
       INFO(on(from).layout.name() << " to " << run.layout.name());
       const fs::path folder = scratch(fmt::format("{}x{}-to-{}x{}-{}", from[0], from[1], to[0], to[1], to[2]));
       fs::copy(straight, folder, fs::copy_options::recursive);
-      for (const int step : {16, 24, 28}) fs::remove_all(checkpoint_of(folder, step));
+      for (const int step : {16, 18}) fs::remove_all(checkpoint_of(folder, step));
       continue_run(folder, run, "continuing after step 8");
       const auto found = steps_of(folder);
-      REQUIRE(found.size() == 28);
-      for (std::size_t i = 8; i < 28; ++i) {
+      REQUIRE(found.size() == 18);
+      for (std::size_t i = 8; i < 18; ++i) {
         CHECK(found[i].samples == expected[i].samples);
         CHECK(found[i].loss == Approx(expected[i].loss).epsilon(1e-4));
       }
@@ -227,18 +182,18 @@ TEST_CASE("a save says how long training stood still and how long it took") {
 }
 
 TEST_CASE("parameters survive a change of layout bit for bit, to fewer ranks, as many and more") {
-  for (const auto& [from, to] : {std::pair{saved_run(12), with_layout(saved_run(13), 1, 4, 4)},
-                                 {saved_run(12), with_layout(saved_run(13), 1, 3, 1)},
-                                 {with_layout(saved_run(12), 1, 1, 1), with_layout(saved_run(13), 2, 2, 2)},
-                                 {with_layout(saved_run(12), 1, 2, 2), with_layout(saved_run(13), 1, 3, 1)}}) {
+  for (const auto& [from, to] : {std::pair{saved_run(4), with_layout(saved_run(5), 1, 4, 4)},
+                                 {saved_run(4), with_layout(saved_run(5), 1, 3, 1)},
+                                 {with_layout(saved_run(4), 1, 1, 1), with_layout(saved_run(5), 2, 2, 2)},
+                                 {with_layout(saved_run(4), 1, 2, 2), with_layout(saved_run(5), 1, 3, 1)}}) {
     INFO(from.layout.name() << " to " << to.layout.name());
     const fs::path folder = scratch(fmt::format("no-learning-{}x{}-to-{}x{}", from.layout.replicate, from.layout.shard,
                                                 to.layout.replicate, to.layout.shard));
     fs::copy(trained(from), folder, fs::copy_options::recursive);
     RunSpec run = to;
     run.optimizer.lr = 0, run.optimizer.weight_decay = 0;
-    continue_run(folder, run, "continuing after step 12");
-    const State before = state_of(checkpoint_of(folder, 12)), after = state_of(checkpoint_of(folder, 13));
+    continue_run(folder, run, "continuing after step 4");
+    const State before = state_of(checkpoint_of(folder, 4)), after = state_of(checkpoint_of(folder, 5));
     CHECK(before.size() == after.size());
     for (const auto& [key, bits] : before)
       if (!is_optimizer_key(key)) CHECK((after.at(key) == bits));

@@ -9,6 +9,7 @@
 #include "planner/experiments/trainer_process.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/trainer_fixture.hpp"
+#include "tests/support/windtunnel.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -95,4 +96,20 @@ exec $real "$@"
 )");
   CHECK_FALSE(c.passed());
   CHECK_FALSE(c.samples_equal);
+}
+
+TEST_CASE("everything that a drill writes lies in its output folder, wherever it is called") {
+  const TempDirectory folder;
+  RunSpec run = with_layout(small_run(), 1, 2, 2);
+  run.steps = 4, run.save = true, run.save_interval = 2, run.data = "out/data/seq48";  // not there
+  write_bytes(folder / "run.yaml", run_to_yaml(run));
+  write_bytes(folder / "faults.yaml",
+              "name: one\nrun: run.yaml\nexpect: bitwise\ncases:\n"
+              "  - {name: one, kind: kill, rank: 1, step: 4, at: optimizer}\n");
+  const Ended ended = windtunnel("drill faults.yaml -o here", "cd '" + folder.path().string() + "' &&");
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Catch::Contains("Recovery was exact"));
+  CHECK(folder.entries() == 3);  // two files and the output folder
+  CHECK(std::filesystem::exists(folder / "here/data-seq48/index.json"));
 }

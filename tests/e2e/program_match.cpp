@@ -12,10 +12,9 @@ using namespace wt::test;
 namespace {
 
 std::vector<RunSpec> all_runs() {
-  std::vector<RunSpec> out{small_run(), with_layout(small_run(), 1, 1, 1, Recompute::block)};
-  for (const Recompute& recompute : {Recompute::none, Recompute::block})
-    for (const RunSpec& run : sharded_runs(small_run(), recompute)) out.push_back(run);
-  for (const RunSpec& run : uneven_runs(small_run())) out.push_back(run);
+  std::vector<RunSpec> out{short_run()};
+  for (const auto& more : {sharded_runs(short_run()), block_runs(short_run()), uneven_runs(short_run())})
+    out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 

@@ -31,7 +31,7 @@ void check_less(const RunSpec& run, const RunSpec& than) {
 }  // namespace
 
 TEST_CASE("what is computed again changes no bit of what is trained") {
-  for (const RunSpec& plain : {small_run(), with_layout(small_run(), 2, 2, 2)})
+  for (const RunSpec& plain : {short_run(), with_layout(short_run(), 2, 2, 2)})
     for (const std::string& policy : kPolicies) {
       INFO(plain.layout.name() << ", " << policy);
       CHECK(steps_of(trained(with(plain, policy))) == steps_of(trained(plain)));
@@ -39,14 +39,14 @@ TEST_CASE("what is computed again changes no bit of what is trained") {
 }
 
 TEST_CASE("in bf16 neither") {
-  RunSpec plain = small_run();
+  RunSpec plain = short_run();
   plain.precision = Precision::bf16;
   for (const std::string policy : {"block", "attention+experts+norm"})
     CHECK(steps_of(trained(with(plain, policy))) == steps_of(trained(plain)));
 }
 
 TEST_CASE("the replayed peak of every policy is the measured one, and below that without recompute") {
-  for (const RunSpec& plain : {small_run(), with_layout(small_run(), 2, 2, 2)})
+  for (const RunSpec& plain : {short_run(), with_layout(short_run(), 2, 2, 2)})
     for (const std::string& policy : kPolicies) {
       const RunSpec run = with(plain, policy);
       const double median = median_memory_error(run), highest = highest_memory_error(run);
@@ -60,7 +60,7 @@ TEST_CASE("the replayed peak of every policy is the measured one, and below that
 }
 
 TEST_CASE("every rank executed the ops of its mixed program, in order") {
-  const RunSpec run = with(with_layout(small_run(), 2, 2, 2), kPolicies.back());
+  const RunSpec run = with(with_layout(short_run(), 2, 2, 2), kPolicies.back());
   const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
   std::vector<std::string> expected;
   for (const OpInstance& op : unroll(set.programs[0])) expected.push_back(op.id());
@@ -74,7 +74,7 @@ TEST_CASE("every rank executed the ops of its mixed program, in order") {
 TEST_CASE(
     "compressed block inputs: the first loss is the same, the others stay in a band, the memory is what the replay "
     "says") {
-  for (RunSpec plain : {small_run(), with_layout(small_run(), 2, 2, 2)})
+  for (RunSpec plain : {short_run(), with_layout(short_run(), 2, 2, 2)})
     for (const std::string compression : {"int8", "fp8"}) {
       plain.layout.microbatch = 6;  // enough tokens for the inputs to be seen beside the exchanges' scratch
       const RunSpec run = with(plain, "block/" + compression), whole = with(plain, "block");

@@ -52,17 +52,30 @@ RunSpec small_run() {
   return run;
 }
 
+RunSpec short_run() {
+  RunSpec run = small_run();
+  run.steps = 10, run.save = true;
+  return run;
+}
+
 RunSpec with_layout(RunSpec run, std::int64_t replicate, std::int64_t shard, std::int64_t expert, Recompute recompute) {
   run.layout.replicate = replicate, run.layout.shard = shard, run.layout.expert = expert;
   run.layout.recompute = recompute;
   return run;
 }
 
-std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute) {
+std::vector<RunSpec> sharded_runs(const RunSpec& run) {
   std::vector<RunSpec> out;
   for (const auto& [replicate, shard, expert] :
        {std::array{4, 1, 1}, {2, 2, 1}, {2, 2, 2}, {1, 4, 1}, {1, 4, 2}, {1, 4, 4}, {1, 3, 1}})
-    out.push_back(with_layout(run, replicate, shard, expert, recompute));
+    out.push_back(with_layout(run, replicate, shard, expert));
+  return out;
+}
+
+std::vector<RunSpec> block_runs(const RunSpec& run) {
+  std::vector<RunSpec> out;
+  for (const auto& [replicate, shard, expert] : {std::array{1, 1, 1}, {1, 4, 1}, {2, 2, 2}, {1, 4, 4}})
+    out.push_back(with_layout(run, replicate, shard, expert, Recompute::block));
   return out;
 }
 
@@ -96,11 +109,11 @@ std::vector<RunSpec> uneven_runs(const RunSpec& run) {
   return out;
 }
 
-std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute) {
+std::vector<RunSpec> context_runs(const RunSpec& run) {
   std::vector<RunSpec> out;
   for (const auto& [replicate, shard, expert, context] :
        {std::array{1, 4, 4, 4}, {2, 2, 2, 2}, {1, 4, 1, 2}, {1, 2, 1, 2}}) {
-    out.push_back(with_layout(run, replicate, shard, expert, recompute));
+    out.push_back(with_layout(run, replicate, shard, expert));
     out.back().layout.context = context;
   }
   return out;

@@ -22,10 +22,15 @@ std::filesystem::path licence_tokens(std::int64_t seq);
 /// 1x1, fp32, 20 steps of 24 sequences: more than one epoch. Three layers, so that a weight slot is used twice in one
 /// pass. Writes no checkpoints.
 RunSpec small_run();
+/// Ten steps of it and a checkpoint of the last: what layouts are compared by. One training serves every comparison.
+RunSpec short_run();
 RunSpec with_layout(RunSpec run, std::int64_t replicate, std::int64_t shard, std::int64_t expert,
                     Recompute recompute = Recompute::none);
 /// Every way to arrange four ranks, and 1x3: three shards of the embedding are padded.
-std::vector<RunSpec> sharded_runs(const RunSpec& run, Recompute recompute = Recompute::none);
+std::vector<RunSpec> sharded_runs(const RunSpec& run);
+
+/// Recompute of whole blocks: alone, sharded, with experts on other ranks of the shard group, and on all of them.
+std::vector<RunSpec> block_runs(const RunSpec& run);
 
 /// Layouts that keep weights, gradients or optimizer state elsewhere or longer than plain HSDP does, on four ranks.
 std::vector<RunSpec> further_layouts(const RunSpec& run);
@@ -34,7 +39,7 @@ std::vector<RunSpec> further_layouts(const RunSpec& run);
 std::vector<RunSpec> uneven_runs(const RunSpec& run);
 
 /// Sequences shared by 2 and by 4 ranks, with and without experts elsewhere.
-std::vector<RunSpec> context_runs(const RunSpec& run, Recompute recompute = Recompute::none);
+std::vector<RunSpec> context_runs(const RunSpec& run);
 /// Placements with experts in several slots: on other ranks, twice on one, different in every layer.
 std::vector<RunSpec> replicated_experts(const RunSpec& run);
 

@@ -9,9 +9,10 @@
 
 namespace wt::test {
 
-/// `arguments` as a shell reads them, `variables` ("A=b C=d") of its environment.
-inline Ended windtunnel(const std::string& arguments, const std::string& variables = "") {
-  std::FILE* pipe = popen((variables + " '" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
+/// `arguments` as a shell reads them; `before` the command: variables of its environment ("A=b C=d"), or "cd FOLDER
+/// &&".
+inline Ended windtunnel(const std::string& arguments, const std::string& before = "") {
+  std::FILE* pipe = popen((before + " '" WT_PROGRAM "' " + arguments + " 2>&1").c_str(), "r");
   REQUIRE(pipe != nullptr);
   Ended ended;
   for (int c; (c = std::fgetc(pipe)) != EOF;) ended.said += static_cast<char>(c);

@@ -2,7 +2,7 @@
 // keyed by logical parameter, into safetensors files that PyTorch's HuggingFaceStorageReader and any other layout of
 // ours can read. Saving is asynchronous: training stands still while values are copied, a thread writes them. Files go
 // to step-N.partial; when all are synced, rank 0 writes manifest.json, renames the folder to step-N and points `latest`
-// at it. A folder without a manifest, or whose files do not match it, is not a checkpoint.
+// at it. A folder without a manifest, or whose files do not match it, is not a checkpoint; nobody deletes it either.
 #pragma once
 #include <atomic>
 #include <filesystem>
@@ -47,7 +47,10 @@ class CheckpointSaver {
  public:
   /// `done` hears of every finished save, on the training thread, at the next call.
   using Done = std::function<void(std::int64_t step, const SaveTimes&)>;
-  CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators, Done done);
+  /// `passed_over`: newer than what this run goes on from. They are renamed before its first checkpoint is published,
+  /// so that neither a checkpoint of the same step nor retention ends them.
+  CheckpointSaver(std::filesystem::path folder, const RunSpec& run, Communicators& communicators,
+                  std::vector<std::filesystem::path> passed_over, Done done);
   /// Without finish() before it, a save under way is given up: what is half written is no checkpoint.
   ~CheckpointSaver();
   CheckpointSaver(const CheckpointSaver&) = delete;
@@ -69,6 +72,7 @@ class CheckpointSaver {
   const std::filesystem::path folder_;
   const RunSpec& run_;
   Communicators& communicators_;
+  std::vector<std::filesystem::path> passed_over_;
   Done done_;
   StagedState staged_;
   std::unique_ptr<SharedStore> store_;  ///< the thread's own connection
@@ -85,11 +89,13 @@ struct LoadedCheckpoint {
   std::int64_t step = 0;
   SamplerState sampler;
   std::filesystem::path path;
+  std::vector<std::filesystem::path> passed_over;  ///< newer ones that cannot be read
 };
 
-/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; damaged
-/// ones are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep copies.
-/// Nothing there: nullopt. Throws Error{usage} on every rank when it is of another model or of other data.
+/// Collective. Takes the newest valid checkpoint (the ranks of the first replica verify sizes and checksums; those that
+/// cannot be read are named on stderr and passed over). They read what they own and broadcast it to the ranks that keep
+/// copies. Nothing there: nullopt. Throws Error{usage} on every rank when none of those there can be read, and when it
+/// is of another model or of other data.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::filesystem::path& folder, const RunSpec& run,
                                                        std::vector<ShardedGroup>& groups, Communicators& communicators);
 

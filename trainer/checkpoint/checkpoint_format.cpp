@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/json_reader.hpp"
 #include "trainer/device/clocks.hpp"
 
 namespace wt {
@@ -11,17 +12,39 @@ namespace wt {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-fs::path step_folder(const fs::path& folder, std::int64_t step) { return folder / fmt::format("step-{:08}", step); }
+namespace {
+constexpr std::string_view kStepPrefix = "step-";
+}
+
+fs::path step_folder(const fs::path& folder, std::int64_t step) {
+  return folder / fmt::format("{}{:08}", kStepPrefix, step);
+}
 
 std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
   std::vector<fs::path> steps;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.starts_with("step-") && !name.ends_with(".partial")) steps.push_back(entry.path());
+  std::error_code failed, none;
+  // A link whose target is gone, an unmounted file system for instance, is something that cannot be listed.
+  if (fs::symlink_status(folder, none).type() == fs::file_type::not_found) return steps;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(kStepPrefix) && name.find_first_not_of("0123456789", kStepPrefix.size()) == std::string::npos)
+      steps.push_back(entry->path());
   }
+  if (failed)
+    throw_error(Code::usage,
+                "{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; mend or move it",
+                folder.string(), failed.message());
   std::sort(steps.rbegin(), steps.rend());
   return steps;
+}
+
+json read_manifest(const fs::path& checkpoint) {
+  json manifest = read_json(checkpoint / "manifest.json");
+  if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
+    throw_error(Code::usage, "manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
+  for (const char* key : {"step", "data", "model", "sampler", "files"})
+    if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
+  return manifest;
 }
 
 std::string shard_file_name(std::int64_t rank, std::size_t index, std::size_t files) {

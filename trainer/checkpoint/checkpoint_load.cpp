@@ -4,6 +4,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/pch.hpp"
 
@@ -16,10 +17,7 @@ using nlohmann::json;
 /// Empty when the manifest is good and this reader's share of the files is as it says, else what is wrong.
 std::string damage(const fs::path& checkpoint, std::int64_t reader, std::int64_t readers) {
   try {
-    const json manifest = read_json(checkpoint / "manifest.json");
-    if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
-      return fmt::format("manifest.json has schema {}, this build reads {}", schema, kCheckpointSchema);
-    const json& files = manifest.at("files");
+    const json files = read_manifest(checkpoint).at("files");
     for (std::size_t i = static_cast<std::size_t>(reader); i < files.size(); i += static_cast<std::size_t>(readers))
       if (const std::string wrong =
               damage_of(checkpoint / files[i].at("name").get<std::string>(),
@@ -51,40 +49,64 @@ std::string agree(Communicators& communicators, std::int64_t readers, const std:
   return wait_for(store, key("verdict"));
 }
 
-/// Newest valid checkpoint, or "". Rank 0 names damaged ones on stderr.
-std::string newest_valid(const fs::path& folder, Communicators& communicators, std::int64_t readers) {
-  const std::string list = agree(communicators, 1, "candidates", "", [&](const auto&) {
-    json names = json::array();
+struct Found {
+  fs::path newest;                    ///< the newest valid checkpoint; empty: none
+  std::vector<fs::path> passed_over;  ///< what is newer, newest first
+  std::string wrong;  ///< why there is none, of a folder that holds something; "" of one that holds nothing
+};
+
+/// What rank 0 finds in the folder: names of checkpoints, and what is wrong with the folder as a whole.
+json names_in(const fs::path& folder) {
+  json names = json::array();
+  std::string wrong;
+  try {
     for (const fs::path& path : checkpoint_folders(folder)) names.push_back(path.filename().string());
-    return names.dump();
-  });
-  for (const json& name : json::parse(list)) {
+    if (names.empty() && fs::exists(folder / "latest"))
+      wrong = (folder / "latest").string() + " names a checkpoint that is not there";
+  } catch (const std::exception& e) {
+    wrong = e.what();
+  }
+  return {{"names", names}, {"wrong", wrong}};
+}
+
+/// The same on every rank. Rank 0 says on stderr what is passed over.
+Found find_newest(const fs::path& folder, Communicators& communicators, std::int64_t readers) {
+  const json in_folder =
+      json::parse(agree(communicators, 1, "candidates", "", [&](const auto&) { return names_in(folder).dump(); }));
+  Found found{{}, {}, in_folder.at("wrong").get<std::string>()};
+  for (const json& name : in_folder.at("names")) {
     const fs::path path = folder / name.get<std::string>();
     const std::string own = communicators.rank() < readers ? damage(path, communicators.rank(), readers) : "";
     const std::string wrong = agree(communicators, readers, name, own, [&](const std::vector<std::string>& results) {
       for (const std::string& result : results)
         if (!result.empty()) {
-          fmt::print(stderr, "checkpoint {} is damaged and passed over: {}\n", path.string(), result);
+          fmt::print(stderr, "checkpoint {} cannot be read and is passed over: {}\n", path.string(), result);
           return result;
         }
       return std::string();
     });
-    if (wrong.empty()) return path.string();
+    if (wrong.empty()) {
+      found.newest = path;
+      return found;
+    }
+    found.passed_over.push_back(path);
+    if (found.wrong.empty()) found.wrong = path.string() + ": " + wrong;
   }
-  return "";
+  return found;
 }
 
 void check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
   if (manifest.at("model") != model_json(run.model))
     throw_error(Code::usage,
-                "{}: checkpoint of another model: {}; set the run's model back or choose another output folder", chosen,
-                differing_keys(manifest.at("model"), model_json(run.model)));
+                "{}: checkpoint of another model: {}; set the run's model back, choose another output folder, or set "
+                "autoresume: false",
+                chosen, differing_keys(manifest.at("model"), model_json(run.model)));
   const json expected = data_json(run);
   for (const auto& [key, value] : expected.items())
     if (manifest.at("data").at(key) != value)
       throw_error(Code::usage,
                   "{}: {} was {} when the checkpoint was saved, the run says {}; samples would not continue: set it "
-                  "back or choose another output folder",
+                  "back, choose another output folder, or set autoresume: false",
                   chosen, key, manifest.at("data").at(key).dump(), value.dump());
 }
 
@@ -125,11 +147,12 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
                                                        std::vector<ShardedGroup>& groups,
                                                        Communicators& communicators) {
   const std::int64_t readers = state_ranks(run.layout);
-  const std::string chosen = newest_valid(folder, communicators, readers);
-  if (chosen.empty()) return std::nullopt;
-  const json manifest = json::parse(agree(communicators, 1, "manifest", "", [&](const auto&) {
-    return read_json(fs::path(chosen) / "manifest.json").dump();
-  }));
+  const Found found = find_newest(folder, communicators, readers);
+  if (found.newest.empty() && found.wrong.empty()) return std::nullopt;
+  if (found.newest.empty()) throw_nothing_to_resume(folder, found.wrong);
+  const std::string chosen = found.newest.string();
+  const json manifest =
+      json::parse(agree(communicators, 1, "manifest", "", [&](const auto&) { return read_manifest(chosen).dump(); }));
   check_manifest(manifest, run, chosen);
 
   std::optional<StoredTensors> stored;
@@ -155,7 +178,7 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
     for (const ShardedGroup& g : groups)
       for (const at::Tensor& t : {g.master, g.exp_avg, g.exp_avg_sq}) communicators.broadcast(copies, t)->wait();
   return LoadedCheckpoint{manifest.at("step").get<std::int64_t>(),
-                          sampler_state_from_json(manifest.at("sampler"), chosen), chosen};
+                          sampler_state_from_json(manifest.at("sampler"), chosen), chosen, found.passed_over};
 }
 
 }  // namespace wt

@@ -4,6 +4,7 @@
 #include "configs/spec/support/error.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
 #include "trainer/checkpoint/checkpoint_format.hpp"
+#include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/device/clocks.hpp"
 #include "trainer/launch/fault_point.hpp"
 #include "trainer/pch.hpp"
@@ -19,8 +20,20 @@ fs::path partial_folder(const fs::path& folder, std::int64_t step) {
   return step_folder(folder, step).string() + ".partial";
 }
 
-/// Keeps so many (-1: all), `newest` among them. What is newer was passed over as damaged: it does not count, and stays
-/// until its step comes again. What was left half written goes.
+/// Its manifest can be read and its files are there, as long as it says. What is not so is not ours to delete.
+bool is_checkpoint(const fs::path& folder) {
+  try {
+    const json manifest = read_manifest(folder);
+    for (const json& file : manifest.at("files"))
+      if (fs::file_size(folder / file.at("name").get<std::string>()) != file.at("bytes").get<std::uintmax_t>())
+        return false;
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Keeps so many (-1: all), `newest` among them. What was left half written goes.
 void remove_old(const fs::path& newest, std::int64_t keep) {
   for (const auto& entry : fs::directory_iterator(newest.parent_path()))
     if (const std::string name = entry.path().filename().string();
@@ -28,7 +41,7 @@ void remove_old(const fs::path& newest, std::int64_t keep) {
       fs::remove_all(entry.path());
   std::int64_t kept = 0;
   for (const fs::path& step : checkpoint_folders(newest.parent_path()))
-    if (keep >= 0 && step.filename() <= newest.filename() && ++kept > keep) fs::remove_all(step);
+    if (keep >= 0 && step.filename() <= newest.filename() && is_checkpoint(step) && ++kept > keep) fs::remove_all(step);
 }
 
 }  // namespace
@@ -69,8 +82,13 @@ std::int64_t StagedState::bytes() const {
   return bytes;
 }
 
-CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators, Done done)
-    : folder_(std::move(folder)), run_(run), communicators_(communicators), done_(std::move(done)) {}
+CheckpointSaver::CheckpointSaver(fs::path folder, const RunSpec& run, Communicators& communicators,
+                                 std::vector<fs::path> passed_over, Done done)
+    : folder_(std::move(folder)),
+      run_(run),
+      communicators_(communicators),
+      passed_over_(std::move(passed_over)),
+      done_(std::move(done)) {}
 
 CheckpointSaver::~CheckpointSaver() {
   given_up_ = true;
@@ -177,7 +195,8 @@ std::string CheckpointSaver::publish() {
     }
     if (!wrong.empty()) throw Error(Code::runtime, wrong);
     write_file_atomically(partial / "manifest.json", manifest.dump(1));
-    fs::remove_all(target);
+    for (const fs::path& unreadable : std::exchange(passed_over_, {}))
+      fs::rename(unreadable, free_name(unreadable.string() + ".unreadable"));
     fs::rename(partial, target);
   } catch (const std::exception& e) {
     std::error_code none;

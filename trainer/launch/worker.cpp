@@ -3,6 +3,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "trainer/checkpoint/checkpoint.hpp"
+#include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/data/sample_order.hpp"
 #include "trainer/device/device.hpp"
@@ -46,10 +47,14 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   if (environment.world != run.layout.world())
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, run.layout.name(), run.layout.world());
+  const MdsReader data(run.data);
+  if (!run.autoresume && environment.rank == 0 && environment.restart_count == 0)
+    if (const auto earlier = move_earlier_run(options.folder); !earlier.empty())
+      fmt::print(stderr, "autoresume: false: what {} held was moved to {}\n", options.folder.string(),
+                 earlier.string());
   const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
   if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
 
-  const MdsReader data(run.data);
   SamplerOptions order;
   order.shuffle_seed = run.shuffle_seed;
   Sampler sampler(data.shard_sizes(), order);
@@ -57,20 +62,23 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
   Executor executor(run, *communicators, *clock);
   const auto checkpoints = options.folder / "checkpoints";
   std::int64_t done = 0;
+  std::vector<std::filesystem::path> passed_over;
   watch.at(0, "loading the checkpoint");
   if (const auto loaded = load_newest_checkpoint(checkpoints, run, executor.groups(), *communicators)) {
     done = loaded->step;
+    passed_over = loaded->passed_over;
     sampler.restore(loaded->sampler);
     if (environment.rank == 0) fmt::print(stderr, "continuing after step {} from {}\n", done, loaded->path.string());
-  } else if (!run.load_path.empty()) {
-    PretrainedWeights(run.load_path, run.model).load(executor.groups());
+  } else {
+    if (environment.rank == 0) check_nothing_was_saved(options.folder);
+    if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model).load(executor.groups());
   }
   if (environment.rank == 0) write_file_atomically(options.folder / "run.yaml", run_to_yaml(run));
   const auto positions = context_positions(run.seq, run.layout.context, environment.rank % run.layout.context);
   const auto peak =
       environment.rank == 0 ? peak_flops(device_facts(clock->device()).at("device"), run.precision) : std::nullopt;
   Recorder recorder(run, options.folder, environment.rank, done, peak);
-  CheckpointSaver saver(checkpoints, run, *communicators,
+  CheckpointSaver saver(checkpoints, run, *communicators, passed_over,
                         [&](std::int64_t step, const SaveTimes& times) { recorder.checkpoint(step, times); });
   for (std::int64_t step = done + 1; step <= run.steps; ++step) {
     const std::vector<std::int64_t> batch = sampler.next_batch(run.global_batch);

@@ -1,0 +1,59 @@
+// The bars of the demo: a prediction beyond one of them fails it, and the line says which and by how much.
+#include "planner/experiments/comparison.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "planner/experiments/demo.hpp"
+
+using namespace wt;
+
+namespace {
+
+/// Measured: steps of one second, 0.2 s of them exposed, 100 bytes.
+RunComparison compared(double step_s, double exposed_s, double peak_bytes) {
+  RunComparison c;
+  c.name = "other", c.layout = "1x4";
+  c.predicted = {{step_s, exposed_s, peak_bytes}}, c.measured = {{1, 0.2, 100}};
+  return c;
+}
+
+DemoResult demo_of(const RunComparison& c) {
+  DemoResult demo;
+  demo.comparisons = {c};
+  DrillCase exact;
+  exact.cause = "rank 1 ended with signal 9";
+  exact.losses_equal = exact.samples_equal = exact.parameters_equal = exact.optimizer_equal = true;
+  demo.drill.cases = {exact};
+  return demo;
+}
+
+}  // namespace
+
+TEST_CASE("predictions within their bars pass") {
+  for (const RunComparison& c : {compared(1.24, 0.34, 104.9), compared(0.76, 0.06, 95.1)}) {
+    CHECK(broken_bars({c}).empty());
+    CHECK(demo_of(c).passed());
+  }
+}
+
+TEST_CASE("each bar that breaks, in either direction, is a line and fails the demo") {
+  const std::pair<RunComparison, std::string> cases[] = {
+      {compared(1.312, 0.2, 100), "other (1x4): step time is off by +31.2 %, allowed are 25 %: 6.2 points too much"},
+      {compared(0.7, 0.2, 100), "other (1x4): step time is off by -30.0 %, allowed are 25 %: 5.0 points too much"},
+      {compared(1, 0.04, 100),
+       "other (1x4): exposed communication is off by -16.0 %, allowed are 15 %: 1.0 points too much"},
+      {compared(1, 0.2, 106), "other (1x4): peak memory is off by +6.0 %, allowed are 5 %: 1.0 points too much"}};
+  for (const auto& [c, line] : cases) {
+    CHECK(broken_bars({c}) == std::vector<std::string>{line});
+    CHECK_FALSE(demo_of(c).passed());
+  }
+  CHECK(broken_bars({compared(2, 0.9, 200)}).size() == 3);
+  CHECK(broken_bars({compared(std::numeric_limits<double>::quiet_NaN(), 0.2, 100)}).size() == 1);
+}
+
+TEST_CASE("the run that was calibrated on is held to no bar") {
+  RunComparison seen = compared(2, 0.9, 200);
+  seen.calibrated_on = true;
+  CHECK(broken_bars({seen}).empty());
+}

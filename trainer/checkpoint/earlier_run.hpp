@@ -1,0 +1,22 @@
+// What an output folder holds of an earlier run is never trained over: a run goes on from it, ends with an error, or,
+// where its file says `autoresume: false`, moves it aside and begins anew.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace wt {
+
+/// `path`, or path-2, path-3, ...: the first that does not exist.
+std::filesystem::path free_name(const std::filesystem::path& path);
+
+/// Moves checkpoints, metrics and what else a run leaves in `folder` to folder/earlier, earlier-2, ...; returns where.
+/// Empty: there was nothing.
+std::filesystem::path move_earlier_run(const std::filesystem::path& folder);
+
+/// Throws Error{usage} where checkpoints.jsonl says that a run has saved some: called when none is there to go on from.
+void check_nothing_was_saved(const std::filesystem::path& folder);
+
+/// Throws Error{usage}: `folder` holds what a run may not begin over, for the reason `wrong`.
+[[noreturn]] void throw_nothing_to_resume(const std::filesystem::path& folder, const std::string& wrong);
+
+}  // namespace wt
