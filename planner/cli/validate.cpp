@@ -118,8 +118,7 @@ Validation validate_memory(const Options& o) {
               "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
               "without its (tp, pp) where one model alone has such figures.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), read_stacks(),
-                               o.stack),
+          .rows = judge_memory(read_run_rows(o.file), published_runs(measurements("")), read_stacks(), o.stack),
           .unit = kBytes};
 }
 

@@ -293,10 +293,8 @@ void add_intervals_of_unknown(std::vector<Judged>& judged, const std::vector<con
 RunReference run_reference(const std::filesystem::path& measurements, std::vector<StackSpec> stacks) {
   RunReference out{.kernels = read_kernel_rows(measurements / "kernel_times.csv"),
                    .collectives = read_collective_rows(measurements / "collectives.csv"),
-                   .runs = {},
+                   .runs = published_runs(measurements),
                    .stacks = std::move(stacks)};
-  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
-    for (RunRow& row : read_run_rows(measurements / table)) out.runs.push_back(std::move(row));
   return out;
 }
 

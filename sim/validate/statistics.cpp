@@ -12,8 +12,6 @@
 namespace wt {
 namespace {
 
-constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
-
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -128,37 +126,18 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   return out;
 }
 
-std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
-  if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
-  std::sort(values.begin(), values.end());
-  const auto n = static_cast<double>(values.size());
-  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, from one
-  const std::size_t low = below == 0 ? 0 : below - 1;
-  return {values[low], values[values.size() - 1 - low]};
-}
-
-std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail) {
-  if (values.empty()) throw_error(Code::usage, "symmetric bounds: found no value, allowed at least one");
-  for (double& value : values) value = std::abs(value);
-  std::sort(values.begin(), values.end());
-  const auto place = static_cast<std::size_t>(std::ceil((1 - 2 * tail) * static_cast<double>(values.size() + 1)));
-  const double bound = values[std::min(place, values.size()) - 1];
-  return {-bound, bound};
-}
-
 void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
-  struct Residual {
-    const std::string* group;
-    double log_ratio;
-  };
-  std::map<std::string, std::vector<Residual>> by_regime;
-  std::vector<Residual> all;
+  std::map<std::string, std::vector<LogError>> by_regime;
+  std::vector<LogError> all;
   for (const Judged& row : rows)
     if (const auto& value = (row.*which).value) {
-      const Residual residual{&row.group, std::log(row.measured / *value)};
-      by_regime[row.regime].push_back(residual);
-      all.push_back(residual);
+      all.push_back({row.group, std::log(row.measured / *value)});
+      by_regime[row.regime].push_back(all.back());
     }
+  const auto without = [](std::vector<LogError> errors, const std::string& group) {
+    std::erase_if(errors, [&](const LogError& e) { return e.group == group; });
+    return errors;
+  };
   // The bounds of a regime without one group are the same for every row of that group.
   std::map<std::pair<std::string, std::string>, std::pair<double, double>> known;
   for (Judged& row : rows) {
@@ -167,28 +146,12 @@ void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which) {
     const auto key = std::make_pair(row.regime, row.group);
     auto bounds = known.find(key);
     if (bounds == known.end()) {
-      std::vector<double> others;
-      std::set<std::string> groups;
-      const auto take = [&](const std::vector<Residual>& from) {
-        others.clear();
-        groups.clear();
-        for (const Residual& residual : from)
-          if (*residual.group != row.group) {
-            others.push_back(residual.log_ratio);
-            groups.insert(*residual.group);
-          }
-      };
-      take(by_regime[row.regime]);
-      if (others.size() < kFewestResiduals) take(all);
-      if (others.empty()) others = {-std::log(2.0), std::log(2.0)};
-      const auto count = static_cast<double>(groups.size());
-      const double tail = kTail * count / (count + 2);
-      const bool few = groups.size() < kFewestGroups;
-      bounds = known.emplace(key, few ? symmetric_bounds(others, tail) : conformal_bounds(others, tail)).first;
+      std::vector<LogError> others = without(by_regime[row.regime], row.group);
+      if (others.size() < kFewestResiduals) others = without(all, row.group);
+      bounds = known.emplace(key, log_interval(others)).first;
     }
-    // A prediction may be beside its own interval's middle, never outside of it.
-    forecast.low = *forecast.value * std::exp(std::min(0.0, bounds->second.first));
-    forecast.high = *forecast.value * std::exp(std::max(0.0, bounds->second.second));
+    forecast.low = *forecast.value * std::exp(bounds->second.first);
+    forecast.high = *forecast.value * std::exp(bounds->second.second);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "configs/spec/evidence.hpp"
+#include "sim/cost/fit/conformal.hpp"
 
 namespace wt {
 
@@ -50,19 +51,8 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which);
 /// Spearman's rank correlation with midranks for ties. Empty below three pairs or where one side does not vary.
 std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y);
 
-/// Split conformal prediction over groups: the interval of a row is its prediction times the 10th and 90th percentile
-/// of measured / predicted among rows of the same regime and other groups (Vovk et al. 2005; the order statistics are
-/// those of n + 1, so that a fresh row falls inside with at least 80 %). Where fewer than kFewestGroups other groups
-/// are there, too few to tell which way the next one errs, it is the 80th percentile of the error's size on either
-/// side. As rows of a group err alike, the tails shrink to G / (G + 2) of theirs with G other groups. Regimes with
-/// fewer than kFewestResiduals such rows take those of all regimes, and without any the factor 2.
+/// The interval of a row is its prediction times log_interval of the errors of the same regime's other groups; of all
+/// regimes' where these are fewer than kFewestResiduals.
 void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which);
-constexpr std::size_t kFewestResiduals = 10, kFewestGroups = 5;
-
-/// Lower and upper order statistic of unsorted values that a further value lies between with probability >= 1 - 2 tail;
-/// the extremes where there are too few. Throws Error{usage} without values.
-std::pair<double, double> conformal_bounds(std::vector<double> values, double tail = 0.1);
-/// The same of their sizes: -b and b.
-std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail = 0.1);
 
 }  // namespace wt

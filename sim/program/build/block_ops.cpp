@@ -79,6 +79,13 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   return work;
 }
 
+void BlockOps::leave_products(Op& o) {
+  std::erase_if(o.work, [](const WorkItem& item) { return item.kernel == Kernel::attention; });
+  for (WorkItem& item : o.work)
+    if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
+      item.dims[0] = std::max<std::int64_t>(1, item.dims[0] / 2);
+}
+
 Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
@@ -95,11 +102,12 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
                          : "ffn.bwd"},
                {unshard_name(Group::dense, direction)}};
     o.allocates = {{"gx", fixed(sizes_.x)}};
-    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) +
+    o.transient = {fixed(2 * sizes_.x + std::max({sizes_.qkv, sizes_.projected, sizes_.scores}) +
                          sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
     o.frees = {{"attn.saved"}, {"routing"},   {"row.orders"}, {remote() ? "gy" : sequence() ? "gre.own" : "gre"},
                {"gffn"},       {"ffn.input"}, {"gx", 1}};
     if (again.core) o.frees.push_back({"core"});
+    if (again.products) o.frees.push_back({"attn.kept"});
     if (cut()) {
       o.allocates = {{"gq", fixed(sizes_.q)}, {"gkv.gathered", fixed(sizes_.kv_held)}, {"gresidual", fixed(sizes_.x)}};
       o.transient = {fixed(sizes_.x + 2 * sizes_.kv_held + sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
@@ -124,8 +132,11 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
       cut() ? sizes_.projection + sizes_.qkv + (again.norm ? 0 : sizes_.first_norm) - sizes_.kv_held : 0;
   if (kept)
     allocate("attn.saved", sizes_.attention - elsewhere + (again.norm ? 0 : sizes_.normed) -
-                               (again.core ? core_bytes() : 0) +
-                               (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+                               (again.core ? sizes_.core : 0) +
+                               (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0) -
+                               (again.products ? sizes_.attention_kept : 0));
+  if (again.products && first) allocate("attn.kept", sizes_.attention_kept);
+  if (again.products && !first) leave_products(o);
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
   if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
   if (moe() && rows_kept) allocate("y", sizes_.routed);
@@ -145,7 +156,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& again) const {
   const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
   o.transient = {
       fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
-      fixed(sizes_.qkv + sizes_.heads + sizes_.logsumexp - held),
+      fixed(sizes_.qkv + sizes_.core_made - held),
       fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
       fixed(normed + (rows_kept ? 0 : sizes_.routed))};
   return o;
@@ -221,7 +232,7 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
   o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}),
             item(m.activation == Activation::gelu ? Kernel::gelu : Kernel::swiglu, direction, tokens, {width}),
             item(Kernel::gemm, direction, tokens, {m.d_model, width})};
-  const double saved = sizes_.ffn_gate_up + sizes_.ffn_activated;
+  const double saved = sizes_.ffn_saved;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
     o.allocates = {{"gffn", fixed(sizes_.x)}};
@@ -229,13 +240,16 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& again) const {
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
                    fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
     o.frees = {{"ffn.saved"}};
+    if (again.products) o.frees.push_back({"ffn.kept"});
     if (!sizes_.ffn_input_shared || again.attention) o.frees.push_back({"ffn.input"});
     return o;
   }
   const bool first = direction == Direction::forward, kept = !first || !again.block;
   o.waits = {{chosen(direction)}};
-  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved)});
+  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved - (again.products ? sizes_.ffn_saved_kept : 0))});
+  if (again.products && first) o.allocates.push_back({"ffn.kept", fixed(sizes_.ffn_kept)});
   if (!first) {
+    if (again.products) leave_products(o);
     o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
     return o;
   }
@@ -279,11 +293,14 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& again) const {
                    difference(fixed(sizes_.expert_gate_up_weight), sizes_.activated),
                    difference(fixed(added * sizes_.expert_gate_up_weight), sum(sizes_.activated, sizes_.gate_up))};
     o.frees = {{"experts.saved"}, {local ? "y" : "expert.rows"}, {local ? "go" : "gco"}};
+    if (again.products) o.frees.push_back({"experts.kept"});
     return o;
   }
-  const Amount saved = sum(sizes_.gate_up, sizes_.activated);
+  const Amount saved = sizes_.experts_saved;
   const bool kept = !first || !again.experts_again(), input_kept = !first || !again.block;
-  if (kept) o.allocates.push_back({"experts.saved", saved});
+  if (kept) o.allocates.push_back({"experts.saved", again.products ? difference(saved, sizes_.experts_kept) : saved});
+  if (again.products && first) o.allocates.push_back({"experts.kept", sizes_.experts_kept});
+  if (again.products && !first) leave_products(o);
   if (!output) return o;
   o.waits.push_back({remote() ? "dispatch" + suffix(direction) : chosen(direction)});
   if (local) {

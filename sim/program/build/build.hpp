@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "configs/spec/layout.hpp"
+#include "configs/spec/memory_facts.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/run.hpp"
 #include "sim/program/program.hpp"
@@ -15,6 +16,8 @@ struct ProgramOptions {
   Precision precision = Precision::fp32;
   bool transport_scratch = false;    ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
+  MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
+  bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
 };
 
 ProgramOptions program_options(const RunSpec& run);

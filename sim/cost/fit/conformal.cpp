@@ -1,0 +1,46 @@
+#include "sim/cost/fit/conformal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kTail = 0.1;  // on either side of an 80 % interval, before it shrinks for few groups
+
+}  // namespace
+
+std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
+  if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, from one
+  const std::size_t low = below == 0 ? 0 : below - 1;
+  return {values[low], values[values.size() - 1 - low]};
+}
+
+std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail) {
+  if (values.empty()) throw_error(Code::usage, "symmetric bounds: found no value, allowed at least one");
+  for (double& value : values) value = std::abs(value);
+  std::sort(values.begin(), values.end());
+  const auto place = static_cast<std::size_t>(std::ceil((1 - 2 * tail) * static_cast<double>(values.size() + 1)));
+  const double bound = values[std::min(place, values.size()) - 1];
+  return {-bound, bound};
+}
+
+std::pair<double, double> log_interval(const std::vector<LogError>& errors) {
+  std::vector<double> ratios;
+  std::set<std::string> groups;
+  for (const LogError& e : errors) ratios.push_back(e.log_ratio), groups.insert(e.group);
+  if (ratios.empty()) ratios = {-std::log(2.0), std::log(2.0)};
+  const auto count = static_cast<double>(groups.size());
+  const double tail = kTail * count / (count + 2);
+  const auto [low, high] =
+      groups.size() < kFewestGroups ? symmetric_bounds(ratios, tail) : conformal_bounds(ratios, tail);
+  return {std::min(0.0, low), std::max(0.0, high)};
+}
+
+}  // namespace wt
