@@ -55,7 +55,7 @@ struct Layout {
   bool context_ring = false;
   /// Layers of each chunk of neighbouring ones, in the model's order; chunk c is stage c % pipeline's. Empty = equally
   /// many. Simulated alone.
-  std::vector<std::int64_t> chunk_layers;
+  std::vector<std::int64_t> chunk_layers = {};
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.

@@ -14,6 +14,7 @@
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -80,6 +81,9 @@ void simulate(const Options& o) {
   }
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
+  if (!o.stack.empty()) take_stack(read_stack(o.stack), step.run.model, step.run.layout, options);
+  if (!step.cluster.shared_cores())
+    step.memory.emplace(memory_samples(published_runs(configs_folder() / "measurements"), read_stacks()));
   step.programs = build_program_set(step.run.model, step.run.layout, options);
   step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, *model, *routing);
 

@@ -61,6 +61,14 @@ void take_measured_copies(CheckpointSpec& checkpoint, const std::vector<Profile>
     }
 }
 
+void read_memory(PlanInputs& inputs) {
+  const StudySpec& study = inputs.study;
+  if (!study.stack.empty()) inputs.memory_facts = read_stack(study.stack).memory;
+  if (study.cluster.shared_cores()) return;
+  const std::vector<RunRow> runs = published_runs(configs_folder() / "measurements");
+  inputs.memory = std::make_shared<MemoryModel>(memory_samples(runs, read_stacks()));
+}
+
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) {
@@ -90,6 +98,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   PlanInputs inputs{std::move(study), nullptr, {}, {}, {}, {}, {}, 0};
   read_prices(inputs, allow_assumed);
+  read_memory(inputs);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);
   inputs.stragglers = read_stragglers(inputs.study.stragglers);
@@ -110,7 +119,9 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   SearchProblem p{s.model, s.cluster, cost, s.gpus, s.seq, s.global_batch, s.precision, s.search, 0, {}, 0, {}, {}};
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
-  p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus) * (1 - s.memory_reserve);
+  p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
+  p.memory_facts = inputs.memory_facts;
+  p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)
     for (LoadScenario& scenario : p.scenarios) scale_imbalance(scenario, s.scale.imbalance);

@@ -4,14 +4,17 @@
 
 namespace wt {
 
-LiveMemory live_memory(const MemoryReplay& replay) {
-  return {replay.kept_bytes, replay.peak_bytes - replay.kept_bytes};
+LiveMemory live_memory(const Program& program, double peak_bytes) {
+  double kept = 0;
+  for (const Buffer& buffer : program.resident)
+    if (!buffer.comes_and_goes) kept += buffer.bytes.at(0);
+  return {kept, peak_bytes - kept};
 }
 
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks) {
   LiveMemory most;
   for (const Program& program : programs.programs) {
-    const LiveMemory own = live_memory(replay_memory(program, rows));
+    const LiveMemory own = live_memory(program, replay_memory(program, rows).peak_bytes);
     if (own.peak() > most.peak()) most = own;
     if (ranks == Ranks::first_stage) break;
   }

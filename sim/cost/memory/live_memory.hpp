@@ -13,7 +13,8 @@ struct LiveMemory {
   double peak() const { return kept + dynamic; }
 };
 
-LiveMemory live_memory(const MemoryReplay& replay);
+/// Of a program whose replay has this peak.
+LiveMemory live_memory(const Program& program, double peak_bytes);
 
 /// Of the class with most of it, or of the first stage's alone.
 enum class Ranks { all, first_stage };

@@ -15,7 +15,6 @@ class Replayer {
   MemoryReplay run() {
     for (const Buffer& buffer : program_.resident) {
       out_.resident_bytes += buffer.bytes.at(0);
-      if (!buffer.comes_and_goes) out_.kept_bytes += buffer.bytes.at(0);
       by_name_[buffer.name] += buffer.bytes.at(0);
     }
     live_ = out_.resident_bytes;

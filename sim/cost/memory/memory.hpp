@@ -25,9 +25,8 @@ using RowsBound = std::function<double(int microbatch, int layer)>;
 struct MemoryReplay {
   double peak_bytes = 0;
   double resident_bytes = 0;  ///< held through the whole step, contained in every other figure
-  double kept_bytes = 0;  ///< of these, what no framework gives back: states, not gathered weights or their gradients
-  int peak_op = -1;       ///< index into unroll(program)
-  std::string peak_id;    ///< its id
+  int peak_op = -1;           ///< index into unroll(program)
+  std::string peak_id;        ///< its id
   std::map<std::string, double>
       at_peak;                        ///< bytes live at the peak by buffer name, "transient" of the running op apart
   std::vector<double> live_bytes;     ///< by op: after it was issued and what is done was freed

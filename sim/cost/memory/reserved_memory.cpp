@@ -54,6 +54,10 @@ MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, Memo
   return constants_of(least_squares(residuals, rows + count, Eigen::VectorXd::Zero(count)));
 }
 
+MemoryForecast as_live(const LiveMemory& live) {
+  return {live.peak(), live.peak(), live.peak(), only(Evidence::derived)};
+}
+
 MemoryModel::MemoryModel(std::vector<MemorySample> samples) {
   for (MemorySample& sample : samples)
     if (said(sample.of)) known_.push_back({std::move(sample)});
@@ -108,13 +112,19 @@ std::vector<LogError> MemoryModel::errors(MemoryOf kind, bool described) const {
 }
 
 MemoryForecast MemoryModel::of(MemoryOf kind, const LiveMemory& live, bool described) const {
+  if (kind == MemoryOf::peak) {
+    const MemoryForecast least = of(MemoryOf::peak_allocated, live, described),
+                         most = of(MemoryOf::peak_reserved, live, described);
+    return {std::sqrt(least.bytes * most.bytes), std::min(least.low, most.low), std::max(least.high, most.high),
+            most.evidence};
+  }
   MemoryForecast out;
   double low = 0, high = 0;
   if (formula(kind)) {
     out.bytes = kind == MemoryOf::states ? live.kept : live.dynamic;
     out.evidence = only(Evidence::derived);
   } else {
-    const Fitted& f = fitted(kind);
+    const Fitted& f = kind == MemoryOf::peak_reserved ? reserved_ : allocated_;
     out.bytes = f.constants.bytes(live);
     const double by_shape = std::min(1.0, live.peak() / out.bytes);
     out.evidence = only(described ? Evidence::derived : Evidence::assumed, by_shape);

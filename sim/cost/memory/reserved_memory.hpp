@@ -38,6 +38,9 @@ struct MemoryForecast {
   EvidenceShares evidence{};  ///< derived by shape, the rest published or assumed; sums to 1
 };
 
+/// Of ranks without an allocator of their own that was measured: what is live, as the program says.
+MemoryForecast as_live(const LiveMemory& live);
+
 class MemoryModel {
  public:
   explicit MemoryModel(std::vector<MemorySample> samples);
@@ -48,9 +51,9 @@ class MemoryModel {
 
   /// `described`: whether a stack file says how its framework uses memory; else its program is taken for PyTorch's
   /// FSDP, and the interval is the error that described stacks have when they are taken for that. Intervals of peaks
-  /// are never narrower than kShapeDoubt either way. Of states and activations nothing is fitted.
+  /// are never narrower than kShapeDoubt either way. Of states and activations nothing is fitted; a
+  /// peak that may be either is between allocated and reserved.
   MemoryForecast of(MemoryOf kind, const LiveMemory& live, bool described = true) const;
-  const MemoryConstants& constants(MemoryOf kind) const { return fitted(kind).constants; }
 
   /// What one wrong fact about a run costs, however well its source's other runs agree: 16 instead of 8 key-value heads
   /// in a model called Llama-3.1-405B.
@@ -72,7 +75,6 @@ class MemoryModel {
   };
   MemoryModel() = default;
   static bool said(MemoryOf kind) { return kind == MemoryOf::peak_allocated || kind == MemoryOf::peak_reserved; }
-  const Fitted& fitted(MemoryOf kind) const { return kind == MemoryOf::peak_reserved ? reserved_ : allocated_; }
   Fitted fit(MemoryOf kind, const std::string& without) const;
   std::vector<LogError> errors(MemoryOf kind, bool described) const;
 
@@ -81,7 +83,7 @@ class MemoryModel {
 };
 
 /// The constants with the smallest relative errors (robust, with priors that carry where nothing was measured). Only
-/// what is reserved has fragmentation; a source that does not say is taken to print what is allocated.
+/// what is reserved has fragmentation.
 MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind);
 
 /// Of every row that has a memory and a program; others are left out.

@@ -40,15 +40,19 @@ std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layo
   return out;
 }
 
+void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options) {
+  options.memory = stack.memory;
+  if (layout.chunk_layers.empty()) layout.chunk_layers = deal_layers(model, layout, stack.balanced_stages);
+}
+
 RunProgram run_program(const RunRow& run, const StackSpec& stack) {
   RunProgram out{
       run.model, layout_of(run), {}, as_double(run.microbatch * run.seq * run.model.top_k) / as_double(run.cp)};
   out.layout.pipeline = run.pp, out.layout.virtual_stages = run.vp;
-  out.layout.chunk_layers = deal_layers(run.model, out.layout, stack.balanced_stages);
+  take_stack(stack, run.model, out.layout, out.options);
   if (run.recompute_text == "selective (per-op)") out.layout.recompute = recompute_from_string("products");
   out.options.seq = run.seq;
   out.options.precision = Precision::bf16;
-  out.options.memory = stack.memory;
   out.options.materialised_scores = !run.flash_attention;
   out.options.microbatches = std::min(run.accumulation, microbatches_to_peak(out.layout, stack.memory));
   return out;

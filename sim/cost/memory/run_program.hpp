@@ -16,6 +16,9 @@ struct RunProgram {
 /// Microbatches: as many as it takes to reach the peak. Throws Error{usage} where no layout of ours does.
 RunProgram run_program(const RunRow& run, const StackSpec& stack);
 
+/// What a stack changes of a run's program: memory, and how layers are dealt to stages where the run does not say.
+void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options);
+
 /// Layers of each chunk of a pipeline: the first ones one more where the chunks do not divide the layers; or by cost,
 /// with the output projection in it (StackSpec::balanced_stages). Empty = equally many.
 std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layout, bool balanced);

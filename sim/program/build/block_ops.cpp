@@ -369,9 +369,12 @@ Op BlockOps::head() const {
   o.waits = {{"head.unshard.fwd"}, {"data"}};
   o.allocates = {{"gx", fixed(sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
-  // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
+  // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
+  // buffer of logits for all of it.
+  const double weight_gradient = layout_.reduce_every_microbatch ? padded(Group::head) * 4 : 0;
   o.transient = {
-      fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
+      fixed(sizes_.logits + sizes_.x - weight_gradient),
+      fixed(sizes_.logit_gradient + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
   o.frees = {{"head.weights"}, {"out", 0, static_cast<int>(model_.layers) - 1}};
   return o;
 }

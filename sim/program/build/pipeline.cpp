@@ -82,8 +82,10 @@ class StageBuilder : private StepBuilder {
       return shard_elements(m, l, group, layer) * Mesh(l).size(shard_axis(group));
     };
     add_states(over_groups(state_elements));
-    program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered))});
-    program_.resident.push_back({"gradients", fixed(options_.memory.gradient_bytes * over_groups(gathered))});
+    const bool gathered_anew = !options_.memory.resident_weights;  // FSDP's: given back at the end of the step
+    program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered)), gathered_anew});
+    program_.resident.push_back(
+        {"gradients", fixed(options_.memory.gradient_bytes * over_groups(gathered)), gathered_anew});
     add_framework_buffers();
     add_tables();
   }

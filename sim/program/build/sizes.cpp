@@ -95,6 +95,7 @@ Sizes::Sizes(const ModelSpec& m, const Layout& layout, const ProgramOptions& opt
   experts_kept = {gate_up.fixed / 2, gate_up.per_row / 2};
   experts_saved = {gate_up.fixed + activations * activated.fixed, gate_up.per_row + activations * activated.per_row};
   logits = tokens * f(m.vocab) * std::max(word, facts.logit_bytes);
+  logit_gradient = tokens * f(m.vocab) * word;
   head_weight = f(m.vocab) * d * word;
   const double local_experts = moe ? f(layout.slots_per_rank(m)) : 0;
   expert_gate_up_weight = local_experts * 2 * f(m.ffn) * d * word;

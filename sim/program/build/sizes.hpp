@@ -45,13 +45,14 @@ struct Sizes {
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;
-  double scores;         ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
-  Amount row_block;      ///< (rows, d_model)
-  Amount gate_up;        ///< (rows, 2 ffn)
-  Amount activated;      ///< (rows, ffn)
-  Amount experts_saved;  ///< inputs of the second product and of the activation
-  double logits;         ///< (tokens, vocab) with copies and gradients
-  double head_weight;    ///< gradient temporary of the output projection; these are 0 where products add in place
+  double scores;          ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
+  Amount row_block;       ///< (rows, d_model)
+  Amount gate_up;         ///< (rows, 2 ffn)
+  Amount activated;       ///< (rows, ffn)
+  Amount experts_saved;   ///< inputs of the second product and of the activation
+  double logits;          ///< (tokens, vocab) with copies and gradients
+  double logit_gradient;  ///< the same in the compute type
+  double head_weight;     ///< gradient temporary of the output projection; these are 0 where products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;  ///< likewise, of the projections around attention
