@@ -30,15 +30,15 @@ struct SearchProblem {
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
   SearchSpec space;
-  double memory_limit_bytes = 0;        ///< of one rank's allocator
-  MemoryFacts memory_facts = {};        ///< of the stack that is planned for
-  const MemoryModel* memory = nullptr;  ///< what allocators reserve; none: what is live
+  double memory_limit_bytes = 0;  ///< of one rank's allocator
   std::vector<LoadScenario>
       scenarios;          ///< step times: their mean; memory: p99 over layers and scenarios. None = balanced
   double peak_flops = 0;  ///< of one GPU, for MFU; 0 = unknown
   std::map<std::int64_t, Placement> placements;  ///< by expert degree; a degree without one keeps the identity
   /// Bytes needed by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
   std::vector<double> known_memory = {};
+  MemoryFacts memory_facts = {};        ///< of the stack that is planned for
+  const MemoryModel* memory = nullptr;  ///< what allocators reserve; none: what is live
 };
 
 /// Of one rank, at its peak.

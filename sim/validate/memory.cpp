@@ -13,8 +13,7 @@ namespace {
 bool formula(MemoryOf of) { return of == MemoryOf::states || of == MemoryOf::activations; }
 
 std::string regime_of(const RunRow& row, bool described) {
-  if (!row.unusable.empty()) return "not usable";
-  if (!described && !formula(row.memory_of)) return "peak, stack not described";
+  if (row.unusable.empty() && !described && !formula(row.memory_of)) return "peak, stack not described";
   switch (row.memory_of) {
     case MemoryOf::peak_allocated:
       return "peak allocated";
