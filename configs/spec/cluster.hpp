@@ -31,7 +31,8 @@ struct LeafHealth {
 struct NodeSpec {
   std::string gpu_name;            ///< "H100-SXM-80GB"; of shared_cores, the host's name
   double memory_bytes = 0;         ///< of one GPU, as the driver reports it; of shared_cores, of the host
-  double usable_memory_bytes = 0;  ///< of one rank: what a training process may allocate
+  double usable_memory_bytes = 0;  ///< of one rank: what its allocator may reserve; the CUDA context and NCCL's buffers
+                                   ///< are outside of it, and left out
   double nvswitch_Bps = 0;         ///< per GPU and direction
   std::int64_t nic_count = 0;      ///< per node, shared evenly by its GPUs
   double nic_Bps = 0;              ///< per NIC and direction

@@ -1,6 +1,7 @@
 #include "configs/spec/layout.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
@@ -13,8 +14,9 @@ std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bub
 
 bool Layout::trainable() const {
   const auto& rules = recompute.rules();
-  const bool core =
-      std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) { return rule.module == Module::core; });
+  const bool core = std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) {
+    return rule.module == Module::core || rule.module == Module::products;
+  });
   return tensor == 1 && pipeline == 1 && !context_ring && !core;
 }
 
@@ -73,7 +75,16 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
                   l.virtual_stages, to_string(l.schedule));
     return;
   }
-  if (model.layers % (l.pipeline * l.virtual_stages) != 0)
+  if (!l.chunk_layers.empty()) {
+    const std::int64_t sum = std::accumulate(l.chunk_layers.begin(), l.chunk_layers.end(), std::int64_t{0});
+    if (static_cast<std::int64_t>(l.chunk_layers.size()) != l.pipeline * l.virtual_stages || sum != model.layers ||
+        *std::min_element(l.chunk_layers.begin(), l.chunk_layers.end()) < 1)
+      throw_error(
+          Code::usage,
+          "{}: found {} chunks of {} layers in all; needs pipeline {} x virtual stages {} chunks of at least one "
+          "layer, the model's {} in all",
+          where, l.chunk_layers.size(), sum, l.pipeline, l.virtual_stages, model.layers);
+  } else if (model.layers % (l.pipeline * l.virtual_stages) != 0)
     throw_error(Code::usage,
                 "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
                 l.pipeline, l.virtual_stages, model.layers);

@@ -47,12 +47,15 @@ struct Layout {
   bool reduce_every_microbatch = true;  ///< false: gradients stay whole until the last microbatch of a step
   std::int64_t tensor = 1;          ///< neighbouring ranks that share every product of a layer (Shoeybi et al. 2019)
   bool sequence_parallel = false;   ///< norms and residuals cut over the tensor ranks, too (Korthikanti et al. 2022)
-  std::int64_t pipeline = 1;        ///< stages; each has layers / pipeline layers
+  std::int64_t pipeline = 1;        ///< stages
   std::int64_t virtual_stages = 1;  ///< chunks of neighbouring layers a stage has (interleaved schedule)
   Schedule schedule = Schedule::one_f_one_b;
   /// Keys and values go round the context ranks while attention works on those that are there (ring attention, Liu et
   /// al. 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
   bool context_ring = false;
+  /// Layers of each chunk of neighbouring ones, in the model's order; chunk c is stage c % pipeline's. Empty = equally
+  /// many. Simulated alone.
+  std::vector<std::int64_t> chunk_layers = {};
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.
@@ -80,7 +83,8 @@ struct Layout {
   std::string name() const;
   /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer;
   /// every row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads;
-  /// pipeline x virtual_stages must divide the layers, and a pipeline gathers weights and sums gradients once a step.
+  /// pipeline x virtual_stages must divide the layers unless chunk_layers says otherwise, and a pipeline gathers
+  /// weights and sums gradients once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };
 

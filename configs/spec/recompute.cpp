@@ -11,7 +11,8 @@
 namespace wt {
 namespace {
 
-constexpr std::array<Module, 5> kModules{Module::block, Module::attention, Module::experts, Module::norm, Module::core};
+constexpr std::array<Module, 6> kModules{Module::block, Module::attention, Module::experts,
+                                         Module::norm,  Module::core,      Module::products};
 constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
 const char* const kBlockWords = "allowed first-n, last-n, middle-n, range-i-j with i < j";
 
@@ -99,7 +100,7 @@ Module module_from_string(const std::string& word) {
     if (to_string(module) == word) return module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm, core", word);
+  throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm, core, products", word);
 }
 
 /// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every
@@ -155,7 +156,7 @@ Recompute everywhere(Module module) {
 const Recompute Recompute::block = everywhere(Module::block);
 
 std::string to_string(Module module) {
-  static const char* names[] = {"block", "attention", "experts", "norm", "core"};
+  static const char* names[] = {"block", "attention", "experts", "norm", "core", "products"};
   return names[static_cast<int>(module)];
 }
 
@@ -180,9 +181,11 @@ LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers) const {
                  : rule.module == Module::attention ? out.attention
                  : rule.module == Module::experts   ? out.experts
                  : rule.module == Module::norm      ? out.norm
-                                                    : out.core;
+                 : rule.module == Module::core      ? out.core
+                                                    : out.products;
     flag = covers(rule, layer, layers);
   }
+  out.block = out.block || out.products;
   return out;
 }
 
@@ -224,7 +227,7 @@ std::string to_string(const Recompute& recompute) {
 
 std::int64_t mask_of(const LayerRecompute& recompute) {
   return (recompute.block ? 1 : 0) + (recompute.attention ? 2 : 0) + (recompute.experts ? 4 : 0) +
-         (recompute.norm ? 8 : 0) + (recompute.core ? 16 : 0);
+         (recompute.norm ? 8 : 0) + (recompute.core ? 16 : 0) + (recompute.products ? 32 : 0);
 }
 
 Recompute recompute_of_mask(std::int64_t mask) {

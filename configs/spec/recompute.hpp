@@ -21,12 +21,15 @@ enum class Module {
   norm,       ///< the normalised rows, from the norm's input and 1/rms
   core,  ///< the attention kernel, from q, k and v: Megatron's selective recompute (Korthikanti et al. 2022); simulated
          ///< alone
+  products,  ///< `block`, but attention and the results of every second matrix product are kept: torchtitan's selective
+             ///< recompute by op; simulated alone
 };
 std::string to_string(Module module);
 
-/// What one layer computes again. `block` stands alone; the others combine.
+/// What one layer computes again. `block` stands alone, or with `products`, which it then is without; the others
+/// combine.
 struct LayerRecompute {
-  bool block = false, attention = false, experts = false, norm = false, core = false;
+  bool block = false, attention = false, experts = false, norm = false, core = false, products = false;
   bool recomputes_attention() const { return block || attention; }
   bool recomputes_experts() const { return block || experts; }
   friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;

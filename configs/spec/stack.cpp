@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
@@ -18,18 +19,28 @@ double element_bytes(YamlMap& map, const std::string& key, double fallback) {
   return bytes;
 }
 
+WeightGradients weight_gradients(YamlMap& map) {
+  const std::string word = map.choice("weight_gradients", {"added", "in_place", "dummy"}, "added");
+  return word == "added"      ? WeightGradients::added
+         : word == "in_place" ? WeightGradients::in_place
+                              : WeightGradients::dummy;
+}
+
 MemoryFacts memory_from_yaml(YamlMap map) {
-  MemoryFacts m;
-  m.parameter_bytes = element_bytes(map, "parameter", m.parameter_bytes);
+  MemoryFacts m = pytorch_fsdp();
   m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
   m.optimizer_bytes = element_bytes(map, "optimizer", m.optimizer_bytes);
   m.logit_bytes = element_bytes(map, "logit", m.logit_bytes);
-  m.dropout = map.boolean("dropout", m.dropout);
-  m.fused_gate = map.boolean("fused_gate", m.fused_gate);
-  m.weight_scratch = map.boolean("weight_scratch", m.weight_scratch);
-  m.context_by_heads = map.boolean("context_by_heads", m.context_by_heads);
-  m.late_reuse = map.boolean("late_reuse", m.late_reuse);
-  m.first_rank_only = map.boolean("first_rank_only", m.first_rank_only);
+  m.weight_gradients = weight_gradients(map);
+  for (const auto& [key, fact] : {std::pair{"dropout", &m.dropout},
+                                  {"fused_gate", &m.fused_gate},
+                                  {"attention_by_head", &m.attention_by_head},
+                                  {"attention_masks", &m.attention_masks},
+                                  {"context_by_heads", &m.context_by_heads},
+                                  {"late_reuse", &m.late_reuse},
+                                  {"resident_weights", &m.resident_weights},
+                                  {"first_rank_only", &m.first_rank_only}})
+    *fact = map.boolean(key, *fact);
   map.finish();
   return m;
 }

@@ -185,7 +185,11 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_checkpoint(map, s.checkpoint);
   read_search(map, s.search);
   read_scale(map, s.scale);
-  s.memory_reserve = map.number_or("memory_reserve", s.memory_reserve, 0.0, 0.9);
+  if (map.has("memory_reserve"))
+    map.fail(
+        "memory_reserve",
+        "is no key any more: what the allocator reserves is predicted from published runs, with an interval, and a "
+        "layout fits where its upper end fits usable_memory of the cluster; drop the key");
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);
   s.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));

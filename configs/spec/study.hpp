@@ -91,9 +91,8 @@ struct StudySpec {
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;
-  double memory_reserve = 0.05;  ///< of usable memory, kept free for fragmentation
-  double repair_s = 86400;       ///< a failed node is away so long
-  std::int64_t runs = 1000;      ///< simulated runs behind the finish date
+  double repair_s = 86400;   ///< a failed node is away so long
+  std::int64_t runs = 1000;  ///< simulated runs behind the finish date
   std::uint64_t seed = 1;
   std::vector<std::string> assumptions;  ///< sentences of the study's author that a plan has to repeat
   std::filesystem::path data;            ///< MDS folder, for the plan file; may be empty

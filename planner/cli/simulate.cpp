@@ -13,6 +13,7 @@
 #include "reports/render/render.hpp"
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
+#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/prices.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
@@ -61,6 +62,9 @@ void simulate(const Options& o) {
   }
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
+  take_stack(prices.stack, step.run.model, step.run.layout, options);
+  if (!step.cluster.shared_cores())
+    step.memory.emplace(memory_samples(PublishedTimes::get().tables().runs, PublishedTimes::get().stacks()));
   static_cast<SimulatedStep&>(step) =
       simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, *routing);
 

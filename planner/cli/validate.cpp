@@ -126,10 +126,10 @@ Validation validate_memory(const Options& o) {
   return {.subject = "memory",
           .file = o.file,
           .method =
-              "Every row is predicted from its shapes and two constants fitted without its own (source, model), or "
-              "without its (tp, pp) where one model alone has such figures.",
+              "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without "
+              "its own (source, model), or without its (tp, pp) where the source measured one model alone.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), read_run_rows(measurements("training_runs.csv")), PublishedTimes::get().stacks(),
+          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().runs, PublishedTimes::get().stacks(),
                                o.stack),
           .unit = kBytes};
 }

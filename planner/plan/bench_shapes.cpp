@@ -43,7 +43,7 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
   out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.one_gpu(inputs.study.gpus);
   StepItems items;
   for (const Candidate& c : enumerate_layouts(problem)) {
-    if (c.fate == Fate::infeasible || peak_memory(problem, c.layout) > problem.memory_limit_bytes) continue;
+    if (c.fate == Fate::infeasible || step_memory(problem, c.layout).needed() > problem.memory_limit_bytes) continue;
     if (out.layouts++ == 0) out.run = run_of(inputs.study, c.layout);
     const Microbatches sequences = sequences_of(problem, c.layout);
     items.add(build_program_set(problem.model, c.layout, program_options(problem, sequences)),

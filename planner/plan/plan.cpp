@@ -58,17 +58,17 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
     Layout identity = plan.layout;
     identity.placement.clear();
     const Simulated step = simulate_layout(problem, identity, true);
-    const double memory = peak_memory(problem, identity);
+    StepMemory memory = step_memory(problem, identity);
     plan.placement_note = fmt::format(
         "Experts {}: largest over mean load {:.2f} in the worst scenario instead of {:.2f}, {:.2f} on scenarios not "
         "planned on; the simulated step is {:.2f} % shorter than with experts in order.",
         study.candidates[study.chosen].name, study.candidates[study.chosen].worst, study.candidates[0].worst,
         study.candidates[study.chosen].unseen_mean.value_or(study.candidates[study.chosen].worst),
         100 * (1 - plan.step.step_s / step.step_s));
-    if (step.step_s > plan.step.step_s || memory > problem.memory_limit_bytes) return;
+    if (step.step_s > plan.step.step_s || memory.needed() > problem.memory_limit_bytes) return;
     plan.layout = identity;
     plan.step = step;
-    plan.memory_bytes = memory;
+    plan.memory = std::move(memory);
     plan.placement_note = "No placement of the experts makes the simulated step shorter; they stay where they are.";
   }
 }
@@ -193,11 +193,10 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   if (progress) progress("simulating runs with failures", 0, 0, "");
   const Candidate& chosen = plan.search.candidates[plan.search.chosen];
   plan.layout = chosen.layout;
-  plan.memory_bytes = chosen.memory_bytes;
+  plan.memory = step_memory(problem, plan.layout);
   plan.memory_limit_bytes = problem.memory_limit_bytes;
   plan.step = simulate_layout(problem, plan.layout, true);
   judge_placement(problem, plan);
-  plan.memory_parts = memory_at_peak(problem, plan.layout);
   plan.imbalance = mean_imbalance(problem, plan.layout);
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
 

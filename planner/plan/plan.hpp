@@ -22,12 +22,14 @@ namespace wt {
 struct PlanInputs {
   StudySpec study;
   std::shared_ptr<const OpCost> prices = nullptr;
-  std::string basis = {};                                  ///< Prices::basis
-  std::vector<LoadScenario> scenarios = {};                ///< empty = balanced (assumed)
+  std::string basis = {};                          ///< Prices::basis
+  std::vector<LoadScenario> scenarios = {};        ///< empty = balanced (assumed)
   FailurePreset failures = {};
-  std::optional<StragglerRates> stragglers = {};           ///< of the study's preset; empty = none
-  std::optional<FailureClass> silent_errors = {};          ///< likewise
+  std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
+  std::optional<FailureClass> silent_errors = {};  ///< likewise
   double peak_flops = 0;  ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
+  MemoryFacts memory_facts = {};                   ///< of the study's stack, or of our trainer
+  std::shared_ptr<const MemoryModel> memory = {};  ///< of published runs; none on a host whose ranks share cores
 };
 /// Throws Error{usage} naming the file or preset.
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);
@@ -62,8 +64,8 @@ struct Plan {
   SearchResult search;
   Layout layout;   ///< chosen, with its expert placement
   Simulated step;  ///< of that layout, with the critical rank's timeline
-  double memory_bytes = 0, memory_limit_bytes = 0;
-  std::map<std::string, double> memory_parts;         ///< live at the peak, by buffer
+  StepMemory memory;
+  double memory_limit_bytes = 0;
   std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
   std::string placement_note;                         ///< what became of it
   double imbalance = 1, imbalance_p99 = 1;

@@ -62,6 +62,8 @@ const char* to_word(Fate fate) {
   return fate == Fate::infeasible ? "infeasible" : fate == Fate::bounded ? "bounded" : "simulated";
 }
 
+json forecast_json(const MemoryForecast& f) { return {{"value", f.bytes}, {"low", f.low}, {"high", f.high}}; }
+
 json candidates_json(const std::vector<Candidate>& candidates) {
   json out = json::array();
   for (const Candidate& c : candidates) {
@@ -259,7 +261,11 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"ops", ops_json(plan.step.totals)},
       {"mfu_definition", mfu_json(inputs)},
       {"memory",
-       {{"peak_bytes", plan.memory_bytes}, {"limit_bytes", plan.memory_limit_bytes}, {"at_peak", plan.memory_parts}}},
+       {{"peak_bytes", plan.memory.live.peak()},
+        {"allocated_bytes", forecast_json(plan.memory.allocated)},
+        {"reserved_bytes", forecast_json(plan.memory.reserved)},
+        {"limit_bytes", plan.memory_limit_bytes},
+        {"at_peak", plan.memory.parts}}},
       {"routing",
        {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
       {"cadence", cadence_json(plan.schedule)},

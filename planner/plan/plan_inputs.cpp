@@ -59,6 +59,13 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
   }
 }
 
+void read_memory(PlanInputs& inputs, const MemoryFacts& facts) {
+  inputs.memory_facts = facts;
+  if (inputs.study.cluster.shared_cores()) return;
+  const PublishedTimes& published = PublishedTimes::get();
+  inputs.memory = std::make_shared<MemoryModel>(memory_samples(published.tables().runs, published.stacks()));
+}
+
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   const bool gpus = !study.cluster.shared_cores();
@@ -70,6 +77,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
       study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
+  read_memory(inputs, prices.stack.memory);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
   inputs.prices = std::move(prices.cost);
 }
@@ -106,7 +114,9 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
                   .space = s.search};
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
-  p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus) * (1 - s.memory_reserve);
+  p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
+  p.memory_facts = inputs.memory_facts;
+  p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)
     for (LoadScenario& scenario : p.scenarios) scale_imbalance(scenario, s.scale.imbalance);

@@ -61,7 +61,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           {"exposed", "s", Align::right},
                           {"tokens/s/GPU", "", Align::right},
                           {"MFU", "%", Align::right},
-                          {"memory", "GiB", Align::right},
+                          {"memory, up to", "GiB", Align::right},
                           {""}}};
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
@@ -83,7 +83,8 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
-  table.note = fmt::format("Limit {:.1f} GiB. ", plan.memory_limit_bytes / kGiB_bytes);
+  table.note = fmt::format("Limit {:.1f} GiB of memory reserved, of which up to: the upper end of the 80 % interval. ",
+                           plan.memory_limit_bytes / kGiB_bytes);
   if (inputs.peak_flops > 0)
     table.note += fmt::format("MFU: {:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s.",
                               inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);

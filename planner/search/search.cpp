@@ -48,7 +48,7 @@ std::string indivisible(const SearchProblem& p, const Layout& layout) {
                 result.candidates.size(), p.gpus, p.model.experts, p.global_batch);
   throw_error(Code::finding,
               "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use more "
-              "GPUs, GPUs with more memory, a shorter sequence, or a smaller memory_reserve",
+              "GPUs, GPUs with more memory, or a shorter sequence",
               nearest->layout.name(), to_string(nearest->layout.recompute), nearest->layout.microbatch,
               format_bytes(nearest->memory_bytes), format_bytes(p.memory_limit_bytes));
 }
@@ -156,7 +156,8 @@ SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progre
       progress("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(r.candidates.size()),
                c.layout.name());
     if (c.fate == Fate::infeasible) continue;
-    c.memory_bytes = i < p.known_memory.size() && p.known_memory[i] > 0 ? p.known_memory[i] : peak_memory(p, c.layout);
+    c.memory_bytes =
+        i < p.known_memory.size() && p.known_memory[i] > 0 ? p.known_memory[i] : step_memory(p, c.layout).needed();
     if (c.memory_bytes > p.memory_limit_bytes) {
       c.fate = Fate::infeasible;
       c.reason = "memory";

@@ -14,6 +14,7 @@
 
 #include "configs/spec/study.hpp"
 #include "planner/placement/placement.hpp"
+#include "sim/cost/memory/reserved_memory.hpp"
 #include "sim/cost/op_cost.hpp"
 #include "sim/replay/replay.hpp"
 
@@ -29,13 +30,25 @@ struct SearchProblem {
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
   SearchSpec space = {};
-  double memory_limit_bytes = 0;  ///< of one rank
+  double memory_limit_bytes = 0;        ///< of one rank's allocator
+  MemoryFacts memory_facts = {};        ///< of the stack that is planned for
+  const MemoryModel* memory = nullptr;  ///< what allocators reserve; none: what is live
   /// Step times: their mean; memory: p99 over layers and scenarios. None = balanced.
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
-  /// Peak bytes by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
+  /// Bytes needed by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
   std::vector<double> known_memory = {};
+  MemoryFacts memory_facts = {};        ///< of the stack that is planned for
+  const MemoryModel* memory = nullptr;  ///< what allocators reserve; none: what is live
+};
+
+/// Of one rank, at its peak.
+struct StepMemory {
+  LiveMemory live;
+  std::map<std::string, double> parts;  ///< live, by buffer
+  MemoryForecast allocated, reserved;
+  double needed() const { return reserved.high; }  ///< has to fit
 };
 
 struct Simulated {
@@ -57,7 +70,7 @@ struct Candidate {
   std::int64_t microbatches = 0;
   Fate fate = Fate::bounded;
   std::string reason;       ///< infeasible: "memory"
-  double memory_bytes = 0;  ///< peak of one rank at p99 routing
+  double memory_bytes = 0;  ///< StepMemory::needed() of one rank at p99 routing
   double bound0_s = 0;
   double bound1_s = 0;  ///< 0 = not needed
   std::optional<Simulated> result;
@@ -95,10 +108,8 @@ SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& 
 
 /// The layouts of the space that divide, in a fixed order, fate and bounds not yet decided.
 std::vector<Candidate> enumerate_layouts(const SearchProblem& problem);
-/// Peak bytes of a rank at p99 routing load.
-double peak_memory(const SearchProblem& problem, const Layout& layout);
-/// What is live at that peak, by buffer.
-std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout);
+/// At p99 routing load.
+StepMemory step_memory(const SearchProblem& problem, const Layout& layout);
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline = false);
 /// Seconds in which the replica that has read a checkpoint broadcasts it to the others (restore_programs), simulated.
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter);

@@ -24,16 +24,6 @@ double imbalance(const std::vector<double>& shares, const Layout& layout, std::i
          std::accumulate(rows.begin(), rows.end(), 0.0);
 }
 
-MemoryReplay memory_of(const SearchProblem& problem, const Layout& layout) {
-  // Two microbatches of a size pass through every state of the buffers; more repeat them.
-  const Microbatches all = sequences_of(problem, layout), some = all.at_most(all.even() ? 2 : 3);
-  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, some));
-  const double imbalance = p99_imbalance(problem, layout);
-  return replay_memory(set.programs[0], [&](int microbatch, int) {
-    return as_double(some.of(microbatch) * problem.seq * problem.model.top_k) * imbalance;
-  });
-}
-
 /// The first rank on nodes of each kind that is the busiest of its expert group.
 std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Layout& layout,
                                          const RoutingSource& routing) {
@@ -58,7 +48,10 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
-  return program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
+  ProgramOptions options =
+      program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
+  options.memory = problem.memory_facts;
+  return options;
 }
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
@@ -93,10 +86,21 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   return quantile(std::move(all), 0.99);
 }
 
-double peak_memory(const SearchProblem& problem, const Layout& layout) { return memory_of(problem, layout).peak_bytes; }
-
-std::map<std::string, double> memory_at_peak(const SearchProblem& problem, const Layout& layout) {
-  return memory_of(problem, layout).at_peak;
+StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
+  // Two microbatches of a size pass through every state of the buffers; more repeat them.
+  const Microbatches all = sequences_of(problem, layout), some = all.at_most(all.even() ? 2 : 3);
+  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, some));
+  const double imbalance = p99_imbalance(problem, layout);
+  StepMemory out;
+  MemoryReplay replay = replay_memory(set.programs[0], [&](int microbatch, int) {
+    return as_double(some.of(microbatch) * problem.seq * problem.model.top_k) * imbalance;
+  });
+  out.live = live_memory(set.programs[0], replay.peak_bytes);
+  out.parts = std::move(replay.at_peak);
+  const MemoryModel* model = problem.memory;
+  out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
+  out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
+  return out;
 }
 
 double first_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {

@@ -109,7 +109,7 @@ Table what_if_table(const WhatIf& result) {
                                    {"tokens/s/GPU", ""},
                                    {"MFU", "%"},
                                    {"exposed", "s"},
-                                   {"memory", "GiB"},
+                                   {"memory reserved", "GiB"},
                                    {"save every", "min"},
                                    {"goodput", "%"},
                                    {"P50", "days"},
@@ -123,8 +123,9 @@ Table what_if_table(const WhatIf& result) {
       const RunDistribution& runs = p.runs.chosen;
       for (double value : {p.step.step_s, p.step.tokens_per_s_per_gpu}) cells.emplace_back(value);
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));
-      for (double value : {p.step.exposed_s, p.memory_bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
-                           100 * runs.goodput, runs.p50_s / kDay_s, runs.p95_s / kDay_s})
+      for (double value :
+           {p.step.exposed_s, p.memory.reserved.bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
+            100 * runs.goodput, runs.p50_s / kDay_s, runs.p95_s / kDay_s})
         cells.emplace_back(value);
       cells.emplace_back(fmt::format("{}, {}, microbatch {}{}", p.layout.name(), to_string(p.layout.recompute),
                                      p.layout.microbatch, p.layout.placement.empty() ? "" : ", placed"));
@@ -151,7 +152,7 @@ nlohmann::json what_if_json(const WhatIf& result) {
                   {"tokens_per_s_per_gpu", p.step.tokens_per_s_per_gpu},
                   {"mfu", p.step.mfu > 0 ? nlohmann::json(p.step.mfu) : nlohmann::json(nullptr)},
                   {"exposed_communication_s", p.step.exposed_s},
-                  {"memory_bytes", p.memory_bytes},
+                  {"memory_bytes", p.memory.reserved.bytes},
                   {"interval_s", p.schedule.cadence.interval_s.value},
                   {"goodput", p.runs.chosen.goodput},
                   {"p50_s", p.runs.chosen.p50_s},

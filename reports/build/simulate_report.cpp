@@ -85,11 +85,17 @@ Table memory_table(const SimulatedRun& step) {
   table.note =
       fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may allocate.", step.cluster.name)
       : step.cluster.kinds(step.run.layout.world()).size() > 1
-          ? fmt::format("The fullest rank for its GPU has {} of {} that it may allocate.",
-                        format_bytes(fullest.peak_bytes), format_bytes(fullest.usable_bytes))
+          ? fmt::format("The fullest rank for its GPU needs up to {} of {} that it may allocate.",
+                        format_bytes(fullest.reserved.high), format_bytes(fullest.usable_bytes))
           : fmt::format("A rank may allocate {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
+  if (step.memory)
+    table.note += fmt::format(" Its allocator reserves {} ({} to {}, 80 % interval) for {} of tensors.",
+                              format_bytes(fullest.reserved.bytes), format_bytes(fullest.reserved.low),
+                              format_bytes(fullest.reserved.high), format_bytes(fullest.live.peak()));
   return table;
 }
+
+nlohmann::json forecast_json(const MemoryForecast& f) { return {{"value", f.bytes}, {"low", f.low}, {"high", f.high}}; }
 
 nlohmann::json payload(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
@@ -114,7 +120,9 @@ nlohmann::json payload(const SimulatedRun& step) {
           {"critical_rank", r.critical_rank},
           {"evidence_s", evidence},
           {"peak_bytes", peak_bytes(step)},
-          {"fullest_bytes", fullest.peak_bytes},
+          {"fullest_bytes", fullest.live.peak()},
+          {"allocated_bytes", forecast_json(fullest.allocated)},
+          {"reserved_bytes", forecast_json(fullest.reserved)},
           {"usable_bytes", fullest.usable_bytes},
           {"ops", ops},
           {"memory", memory}};
@@ -130,13 +138,17 @@ double peak_bytes(const SimulatedRun& step) {
 
 MemoryUse fullest_memory(const SimulatedRun& step) {
   const auto share = [](const MemoryUse& m) {
-    return m.usable_bytes > 0 ? m.peak_bytes / m.usable_bytes : m.peak_bytes;
+    return m.usable_bytes > 0 ? m.reserved.high / m.usable_bytes : m.reserved.high;
   };
   MemoryUse fullest;
   for (const StepTimeline& t : step.replay.timelines) {
     const NodeSpec& node = step.cluster.of_kind(step.cluster.kind_of(step.cluster.node_of(t.rank)));
-    const MemoryUse own{t.peak_bytes, node.usable_memory_bytes};
-    if (fullest.peak_bytes == 0 || share(own) > share(fullest)) fullest = own;
+    const auto c = static_cast<std::size_t>(step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]);
+    const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
+    const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
+    const MemoryUse own{live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
+                        node.usable_memory_bytes};
+    if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
   }
   return fullest;
 }
@@ -144,14 +156,14 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
 Report simulate_report(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   const MemoryUse fullest = fullest_memory(step);
-  const bool fits = fullest.usable_bytes <= 0 || fullest.peak_bytes <= fullest.usable_bytes;
+  const bool fits = fullest.fits();
   Report report;
   report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
   report.answer =
       fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
                   step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
                   fits ? ""
-                       : fmt::format("; but it does not fit: {} of {} a rank", format_bytes(fullest.peak_bytes),
+                       : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.reserved.high),
                                      format_bytes(fullest.usable_bytes)));
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;

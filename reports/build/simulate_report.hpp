@@ -1,10 +1,12 @@
 // What `windtunnel simulate` says of a replayed step.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/run.hpp"
 #include "reports/report.hpp"
+#include "sim/cost/memory/reserved_memory.hpp"
 #include "sim/replay/simulated_step.hpp"
 
 namespace wt {
@@ -12,7 +14,8 @@ namespace wt {
 struct SimulatedRun : SimulatedStep {
   RunSpec run;
   ClusterSpec cluster;
-  std::string routing;  ///< RoutingSource::description()
+  std::optional<MemoryModel> memory;  ///< what allocators reserve; none on a host whose ranks share cores
+  std::string routing;                ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
 };
 
@@ -20,10 +23,12 @@ struct SimulatedRun : SimulatedStep {
 double peak_bytes(const SimulatedRun& step);
 /// Of a rank.
 struct MemoryUse {
-  double peak_bytes = 0;
-  double usable_bytes = 0;  ///< what its GPU lets it allocate; 0 where the cluster does not say
+  LiveMemory live;
+  MemoryForecast allocated, reserved;
+  double usable_bytes = 0;  ///< what its allocator may reserve; 0 where the cluster does not say
+  bool fits() const { return usable_bytes <= 0 || reserved.high <= usable_bytes; }
 };
-/// Of the simulated rank that uses the largest share of its own GPU's.
+/// Of the simulated rank that needs the largest share of its own GPU's.
 MemoryUse fullest_memory(const SimulatedRun& step);
 
 Report simulate_report(const SimulatedRun& step);

@@ -3,11 +3,10 @@
 namespace wt {
 
 PublishedTables read_published_tables(const std::filesystem::path& folder) {
-  PublishedTables out{read_kernel_rows(folder / "kernel_times.csv"), read_collective_rows(folder / "collectives.csv"), {}};
+  PublishedTables out{read_kernel_rows(folder / "kernel_times.csv"), read_collective_rows(folder / "collectives.csv"),
+                      published_runs(folder)};
   for (KernelRow& row : read_kernel_rows(folder / "kernel_rates.csv"))
     if (row.op != "gemm") out.kernels.push_back(std::move(row));
-  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
-    for (RunRow& row : read_run_rows(folder / table)) out.runs.push_back(std::move(row));
   return out;
 }
 

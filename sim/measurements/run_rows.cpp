@@ -98,4 +98,11 @@ std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {
   return tables ? read_simulator_tables(file) : read_training_runs(file);
 }
 
+std::vector<RunRow> published_runs(const std::filesystem::path& measurements) {
+  std::vector<RunRow> out;
+  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
+    for (RunRow& row : read_run_rows(measurements / table)) out.push_back(std::move(row));
+  return out;
+}
+
 }  // namespace wt

@@ -78,4 +78,7 @@ bool trained_by_nemo(const std::string& framework);
 /// Error{usage} as read_csv does.
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file);
 
+/// Of the tables that models are fitted on, in a folder as configs/measurements.
+std::vector<RunRow> published_runs(const std::filesystem::path& measurements);
+
 }  // namespace wt

@@ -98,6 +98,8 @@ struct Ref {
 struct Buffer {
   std::string name;
   Amount bytes;
+  /// Of memory held through the whole step: frameworks give it back and get it anew, where our trainer keeps a pool.
+  bool comes_and_goes = false;
 };
 
 struct Op {

@@ -10,6 +10,7 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/fit/fit.hpp"
+#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/remembered_cost.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/replay/simulated_step.hpp"
@@ -121,10 +122,13 @@ class Judge {
 RunForecast forecast(const RunFiles& files, const OpCost& cost) {
   const RememberedCost remembered(cost);
   const NamedRouting routing = read_routing(files.routing, files.run.model, files.run.tokens());
-  const ReplayResult step =
-      simulated_step(files.run.model, files.run.layout, program_options(files.run), files.cluster, remembered,
-                     *routing.source, {.replay = {.timelines = false, .health = {}}})
-          .replay;
+  Layout layout = files.run.layout;
+  ProgramOptions options = program_options(files.run);
+  options.transport_scratch = files.cluster.shared_cores();
+  take_stack(files.stack, files.run.model, layout, options);
+  const ReplayResult step = simulated_step(files.run.model, layout, options, files.cluster, remembered, *routing.source,
+                                           {.replay = {.timelines = false, .health = {}}})
+                                .replay;
   return {step.step_s, step.low_s, step.high_s};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "configs/spec/evidence.hpp"
+#include "sim/cost/fit/conformal.hpp"
 
 namespace wt {
 

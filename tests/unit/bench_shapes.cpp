@@ -66,7 +66,7 @@ TEST_CASE("the estimate grows with samples and with the work") {
 }
 
 TEST_CASE("a study that fits nowhere has nothing to measure") {
-  std::string large = study("profiles: [tests/data/h100-profile.json]\nmemory_reserve: 0.9\n");
+  std::string large = study("profiles: [tests/data/h100-profile.json]\n");
   large.replace(large.find("olmoe-1b-7b"), std::string("olmoe-1b-7b").size(), "dbrx");
   CHECK_THROWS_WITH(shapes_of(large), Catch::Contains("no layout fits"));
 }

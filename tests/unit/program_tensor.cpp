@@ -187,6 +187,27 @@ TEST_CASE("recompute of attention's core: the kernel once more, without its outp
   }
 }
 
+TEST_CASE("recompute but for products: the block again without attention and with half of each product") {
+  Layout layout, block;
+  layout.recompute = recompute_from_string("products");
+  block.recompute = Recompute::block;
+  CHECK(!layout.trainable());
+  const ModelSpec m = gpt();
+  const auto again = [&](const Layout& of, Kernel kernel) {
+    double flops = 0;
+    const Program program = program_of(m, of);
+    for (const OpInstance& instance : unroll(program))
+      for (const WorkItem& item : instance.op->work)
+        if (instance.op->direction == Direction::recompute && item.kernel == kernel) flops += item.flops(0);
+    return flops;
+  };
+  CHECK(again(block, Kernel::attention) > 0);
+  CHECK(again(layout, Kernel::attention) == 0);
+  CHECK(again(layout, Kernel::gemm) == Approx(again(block, Kernel::gemm) / 2));
+  CHECK(kept_bytes(m, block) < kept_bytes(m, layout));
+  CHECK(kept_bytes(m, layout) < kept_bytes(m, {}));
+}
+
 TEST_CASE("a ring of keys and values moves what a gather moves, twice more in backward, and keeps a rank's own") {
   Layout gathered{1, 4, 1, 1, Recompute::none, {}}, ring = gathered;
   gathered.context = ring.context = 4, ring.context_ring = true;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/stacks/step_work.hpp"
 #include "sim/replay/simulated_step.hpp"
 #include "sim/validate/runs.hpp"
@@ -190,13 +191,14 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
     // As the command does: everything from the files.
     const RunFiles files = run_files(row, stack);
     write_run_files(files, folder / std::to_string(row.line));
-    const RunSpec run = read_run(folder / std::to_string(row.line) / "run.yaml");
+    RunSpec run = read_run(folder / std::to_string(row.line) / "run.yaml");
     const ClusterSpec cluster = read_cluster((folder / std::to_string(row.line) / "cluster.yaml").string());
     const Prices prices =
         make_prices({.profiles = {}, .machine = {}, .stack = stack.name, .fp8 = run.fp8}, cluster, run.layout.world());
     const NamedRouting routing = read_routing(files.routing, run.model, run.tokens());
     ProgramOptions options = program_options(run);
     options.transport_scratch = cluster.shared_cores();
+    take_stack(prices.stack, run.model, run.layout, options);
     const ReplayResult step =
         simulated_step(run.model, run.layout, options, cluster, *prices.cost, *routing.source).replay;
     INFO(row.name);

@@ -39,7 +39,7 @@ struct Small {
 double brute_force(const SearchProblem& p) {
   double best = 1e300;
   for (const Candidate& c : enumerate_layouts(p))
-    if (c.fate != Fate::infeasible && peak_memory(p, c.layout) <= p.memory_limit_bytes)
+    if (c.fate != Fate::infeasible && step_memory(p, c.layout).needed() <= p.memory_limit_bytes)
       best = std::min(best, simulate_layout(p, c.layout).step_s);
   return best;
 }
@@ -194,10 +194,10 @@ TEST_CASE("memory is sized for the p99 load, step times for the mean of the scen
   Layout layout;
   layout.shard = 16, layout.expert = 8;
   CHECK(p99_imbalance(s.problem, layout) > mean_imbalance(s.problem, layout));
-  const double skewed = peak_memory(s.problem, layout);
+  const double skewed = step_memory(s.problem, layout).needed();
   s.problem.scenarios.clear();
   CHECK(p99_imbalance(s.problem, layout) == 1);
-  CHECK(peak_memory(s.problem, layout) < skewed);
+  CHECK(step_memory(s.problem, layout).needed() < skewed);
 }
 
 TEST_CASE("a placement given for an expert degree is used by its layouts") {

@@ -38,43 +38,45 @@ TEST_CASE("a framework's memory is that of its stack, PyTorch's FSDP where nothi
     const MemoryFacts facts = stack_of(framework, stacks).memory;
     INFO(framework);
     CHECK(facts.logit_bytes == 2);
-    CHECK((facts.fused_gate && facts.weight_scratch && facts.context_by_heads));
+    CHECK((facts.fused_gate && facts.context_by_heads && facts.resident_weights));
+    CHECK(facts.weight_gradients == WeightGradients::dummy);
     CHECK_FALSE((facts.dropout || facts.late_reuse || facts.first_rank_only));
   }
   for (const char* framework : {"Megatron-LM", "Megatron-DeepSpeed"}) {
     const MemoryFacts facts = stack_of(framework, stacks).memory;
     INFO(framework);
     CHECK(facts.logit_bytes == 12);
-    CHECK((facts.dropout && facts.fused_gate));
-    CHECK_FALSE((facts.weight_scratch || facts.context_by_heads || facts.late_reuse || facts.first_rank_only));
+    CHECK((facts.dropout && facts.fused_gate && facts.resident_weights));
+    CHECK(facts.weight_gradients == WeightGradients::in_place);
+    CHECK_FALSE((facts.context_by_heads || facts.late_reuse || facts.first_rank_only));
   }
   for (const StackSpec& stack : stacks) CHECK(stack.separate_reduce_group == (stack.name == "windtunnel-train"));
   const StackSpec nanotron = stack_of("nanotron", stacks);
-  CHECK((nanotron.balanced_stages && nanotron.memory.late_reuse && nanotron.memory.first_rank_only));
-  CHECK_FALSE((nanotron.memory.dropout || nanotron.memory.fused_gate || nanotron.memory.weight_scratch));
+  CHECK((nanotron.balanced_stages && nanotron.memory.late_reuse && nanotron.memory.first_rank_only &&
+         nanotron.memory.resident_weights));
+  CHECK_FALSE((nanotron.memory.dropout || nanotron.memory.fused_gate));
+  CHECK(nanotron.memory.weight_gradients == WeightGradients::added);
   for (const char* framework : {"torchtitan FSDP2", "something new"}) {
     const StackSpec stack = stack_of(framework, stacks);
-    const MemoryFacts& facts = stack.memory;
     INFO(framework);
-    CHECK(facts.parameter_bytes + facts.gradient_bytes + facts.optimizer_bytes == 18);
-    CHECK(facts.logit_bytes == 12);
-    CHECK_FALSE((stack.balanced_stages || facts.dropout || facts.fused_gate || facts.weight_scratch ||
-                 facts.context_by_heads || facts.late_reuse || facts.first_rank_only));
+    CHECK_FALSE(stack.balanced_stages);
+    CHECK(stack.memory == pytorch_fsdp());
   }
+  CHECK(pytorch_fsdp().optimizer_bytes == 12);
+  CHECK(pytorch_fsdp().logit_bytes == 12);
+  CHECK_FALSE((pytorch_fsdp().fused_gate || pytorch_fsdp().resident_weights));
+  CHECK(read_stack("windtunnel-train").memory == MemoryFacts{});  // so that a plan is the same with and without it
 }
 
 TEST_CASE("every fact of memory is read") {
-  const MemoryFacts facts =
-      parsed(
-          "parameter: 4B, gradient: 2B, optimizer: 8B, logit: 6B, dropout: true, fused_gate: true, "
-          "weight_scratch: true, context_by_heads: true, late_reuse: true, first_rank_only: true")
-          .memory;
-  CHECK(facts.parameter_bytes == 4);
-  CHECK(facts.gradient_bytes == 2);
-  CHECK(facts.optimizer_bytes == 8);
-  CHECK(facts.logit_bytes == 6);
-  CHECK((facts.dropout && facts.fused_gate && facts.weight_scratch && facts.context_by_heads && facts.late_reuse &&
-         facts.first_rank_only));
+  MemoryFacts said;
+  said.gradient_bytes = 2, said.optimizer_bytes = 8, said.logit_bytes = 6;
+  said.weight_gradients = WeightGradients::in_place;
+  said.dropout = said.context_by_heads = said.late_reuse = said.resident_weights = said.first_rank_only = true;
+  CHECK(parsed("gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, dropout: true, fused_gate: true, "
+               "attention_by_head: true, attention_masks: true, context_by_heads: true, late_reuse: true, "
+               "resident_weights: true, first_rank_only: true")
+            .memory == said);
 }
 
 TEST_CASE("factors on the typical stack's step are read by name") {
@@ -93,6 +95,7 @@ TEST_CASE("keys, units and names that do not exist are refused, with the nearest
   CHECK_THROWS_WITH(parsed("fused_gates: true"), Contains("memory.fused_gates") && Contains("'fused_gate'"));
   CHECK_THROWS_WITH(parsed("logit: 2"), Contains("memory.logit") && Contains("KiB"));
   CHECK_THROWS_WITH(parsed("logit: -2B"), Contains("memory.logit"));
+  CHECK_THROWS_WITH(parsed("weight_gradients: scratch"), Contains("memory.weight_gradients") && Contains("dummy"));
   CHECK_THROWS_WITH(parsed("dropout: 0.1"), Contains("memory.dropout"));
   CHECK_THROWS_WITH(read_stack("megatron-cor"), Contains("did you mean 'megatron-core'?"));
   CHECK_THROWS_AS(read_stack("pytorch"), Error);

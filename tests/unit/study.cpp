@@ -102,12 +102,16 @@ TEST_CASE("search lists take auto, a number or a list") {
 TEST_CASE("studies are read strictly, and errors name the nearest key") {
   CHECK(error_of(kStudy + "serch: {}").find("did you mean 'search'?") != std::string::npos);
   CHECK(error_of(kStudy + "search: {shard_size: 8}").find("did you mean 'shard_sizes'?") != std::string::npos);
-  CHECK(
-      error_of(kStudy + "search: {recompute: [full]}").find("allowed block, attention, experts, norm, core, or none") !=
-      std::string::npos);
+  CHECK(error_of(kStudy + "search: {recompute: [full]}")
+            .find("allowed block, attention, experts, norm, core, products, or none") != std::string::npos);
   CHECK(error_of(kStudy + "search: {microbatch: [0]}").find("needs whole numbers >= 1") != std::string::npos);
   CHECK(error_of(kStudy + "checkpoint: {copy_bandwidth: 50GB/s}").find("source") != std::string::npos);
   CHECK(error_of("model: dbrx\ncluster: hgx-h100\ngpus: 63\n").find("whole nodes of 8") != std::string::npos);
+}
+
+TEST_CASE("a share of memory kept free is refused, and the error says what replaced it") {
+  const std::string error = error_of(kStudy + "memory_reserve: 0.05\n");
+  CHECK_THAT(error, Catch::Contains("memory_reserve") && Catch::Contains("usable_memory"));
 }
 
 TEST_CASE("slow nodes and maintenance are none unless a study names them") {

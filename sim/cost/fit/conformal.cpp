@@ -30,6 +30,18 @@ std::pair<double, double> symmetric_bounds(std::vector<double> values, double ta
   return {-bound, bound};
 }
 
+std::pair<double, double> log_interval(const std::vector<LogError>& errors) {
+  std::vector<double> ratios;
+  std::set<std::string> groups;
+  for (const LogError& e : errors) ratios.push_back(e.log_ratio), groups.insert(e.group);
+  if (ratios.empty()) ratios = {-std::log(2.0), std::log(2.0)};
+  const auto count = static_cast<double>(groups.size());
+  const double tail = kTail * count / (count + 2);
+  const auto [low, high] =
+      groups.size() < kFewestGroups ? symmetric_bounds(ratios, tail) : conformal_bounds(ratios, tail);
+  return {std::min(0.0, low), std::max(0.0, high)};
+}
+
 void LeftOutErrors::add(const std::string& regime, const std::string& group, double log_ratio) {
   by_regime_[regime].push_back({group, log_ratio});
   all_.push_back({group, log_ratio});
@@ -39,24 +51,15 @@ void LeftOutErrors::add(const std::string& regime, const std::string& group, dou
 std::pair<double, double> LeftOutErrors::bounds(const std::string& regime, const std::string& without) const {
   const auto key = std::make_pair(regime, without);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  std::vector<double> errors;
-  std::set<std::string> groups;
-  const auto take = [&](const std::vector<Entry>& from) {
-    errors.clear();
-    groups.clear();
-    for (const Entry& entry : from)
-      if (entry.group != without) {
-        errors.push_back(entry.log_ratio);
-        groups.insert(entry.group);
-      }
+  const auto others = [&](std::vector<LogError> errors) {
+    std::erase_if(errors, [&](const LogError& e) { return e.group == without; });
+    return errors;
   };
-  if (const auto own = by_regime_.find(regime); own != by_regime_.end()) take(own->second);
-  if (errors.size() < kFewestErrors) take(all_);
-  if (errors.empty()) errors = {-std::log(2.0), std::log(2.0)};
-  const auto count = static_cast<double>(groups.size());
-  const double tail = kTail * count / (count + 2);
-  const auto [low, high] = groups.size() < kFewestGroups ? symmetric_bounds(errors, tail) : conformal_bounds(errors, tail);
-  return known_[key] = {std::exp(std::min(0.0, low)), std::exp(std::max(0.0, high))};
+  const auto own = by_regime_.find(regime);
+  std::vector<LogError> errors = own == by_regime_.end() ? std::vector<LogError>{} : others(own->second);
+  if (errors.size() < kFewestErrors) errors = others(all_);
+  const auto [low, high] = log_interval(errors);
+  return known_[key] = {std::exp(low), std::exp(high)};
 }
 
 }  // namespace wt

@@ -44,12 +44,10 @@ Op BlockOps::ring_end(Direction direction) const {
   return o;
 }
 
-double BlockOps::core_bytes() const { return sizes_.heads + sizes_.logsumexp; }
-
 Op BlockOps::recomputed_core() const {
   Op o = op("core.rec", Action::attention, Direction::recompute, Group::dense);
   o.work = {core_work(Direction::recompute)};
-  o.allocates = {{"attention.core", fixed(core_bytes())}};
+  o.allocates = {{"attention.core", fixed(sizes_.core_made)}};
   return o;
 }
 

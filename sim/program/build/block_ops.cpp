@@ -79,6 +79,13 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   return work;
 }
 
+void BlockOps::leave_products(Op& o) {
+  std::erase_if(o.work, [](const WorkItem& item) { return item.kernel == Kernel::attention; });
+  for (WorkItem& item : o.work)
+    if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
+      item.dims[0] = std::max<std::int64_t>(1, item.dims[0] / 2);
+}
+
 Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
@@ -95,7 +102,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
                          : "ffn.bwd"},
                {unshard_name(Group::dense, direction)}};
     o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
-    o.transient = {fixed(2 * sizes_.x + std::max(sizes_.qkv, sizes_.projected) +
+    o.transient = {fixed(2 * sizes_.x + std::max({sizes_.qkv, sizes_.projected, sizes_.scores}) +
                          sizes_.weight_gradient_added * sizes_.largest_dense_weight)};
     o.frees = {{"attention.saved"},
                {"routing"},
@@ -107,6 +114,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
                {"ffn.input"},
                {"block.input.gradient", 1}};
     if (recompute.core) o.frees.push_back({"attention.core"});
+    if (recompute.products) o.frees.push_back({"attention.kept"});
     if (context_parallel()) {
       o.allocates = {{"q.gradient", fixed(sizes_.q)},
                      {"gathered.kv.gradient", fixed(sizes_.kv_held)},
@@ -137,8 +145,11 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
                          : 0;
   if (kept)
     allocate("attention.saved", sizes_.attention - elsewhere + (recompute.norm ? 0 : sizes_.normed) -
-                                    (recompute.core ? core_bytes() : 0) +
-                                    (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0));
+                                    (recompute.core ? sizes_.core : 0) +
+                                    (alone && sizes_.ffn_input_shared && has_ffn() ? sizes_.x : 0) -
+                                    (recompute.products ? sizes_.attention_kept : 0));
+  if (recompute.products && first) allocate("attention.kept", sizes_.attention_kept);
+  if (recompute.products && !first) leave_products(o);
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
   if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
   if (moe() && rows_kept) allocate("routed.rows", sizes_.routed);
@@ -158,7 +169,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   const double normed = norms_kept && options_.precision == Precision::fp32 ? 0 : sizes_.x;
   o.transient = {
       fixed(sizes_.projected + sizes_.qkv + (norms_kept ? sizes_.x : 0) - held),
-      fixed(sizes_.qkv + sizes_.heads + sizes_.logsumexp - held),
+      fixed(sizes_.qkv + sizes_.core_made - held),
       fixed(normed + (norms_kept ? 0 : sizes_.normed_fp32) + sizes_.probabilities - (rows_kept ? sizes_.routed : 0)),
       fixed(normed + (rows_kept ? 0 : sizes_.routed))};
   return o;
@@ -238,7 +249,7 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}),
             item(m.activation == Activation::gelu ? Kernel::gelu : Kernel::swiglu, direction, tokens, {width}),
             item(Kernel::gemm, direction, tokens, {m.d_model, width})};
-  const double saved = sizes_.ffn_gate_up + sizes_.ffn_activated;
+  const double saved = sizes_.ffn_saved;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
     o.allocates = {{"ffn.input.gradient", fixed(sizes_.x)}};
@@ -246,13 +257,16 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
     o.transient = {fixed(sizes_.ffn_activated + sizes_.ffn_down_weight - sizes_.x),
                    fixed(sizes_.ffn_gate_up - sizes_.x), fixed(sizes_.ffn_gate_up_weight - sizes_.ffn_activated)};
     o.frees = {{"ffn.saved"}};
+    if (recompute.products) o.frees.push_back({"ffn.kept"});
     if (!sizes_.ffn_input_shared || recompute.attention) o.frees.push_back({"ffn.input"});
     return o;
   }
   const bool first = direction == Direction::forward, kept = !first || !recompute.block;
   o.waits = {{chosen(direction)}};
-  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved)});
+  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved - (again.products ? sizes_.ffn_saved_kept : 0))});
+  if (again.products && first) o.allocates.push_back({"ffn.kept", fixed(sizes_.ffn_kept)});
   if (!first) {
+    if (again.products) leave_products(o);
     o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
     return o;
   }
@@ -298,11 +312,15 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
     o.frees = {{"experts.saved"},
                {local ? "routed.rows" : "expert.input"},
                {local ? "collected.rows.gradient" : "expert.output.gradient"}};
+    if (recompute.products) o.frees.push_back({"experts.kept"});
     return o;
   }
-  const Amount saved = sum(sizes_.gate_up, sizes_.activated);
+  const Amount saved = sizes_.experts_saved;
   const bool kept = !first || !recompute.recomputes_experts(), input_kept = !first || !recompute.block;
-  if (kept) o.allocates.push_back({"experts.saved", saved});
+  if (kept)
+    o.allocates.push_back({"experts.saved", recompute.products ? difference(saved, sizes_.experts_kept) : saved});
+  if (recompute.products && first) o.allocates.push_back({"experts.kept", sizes_.experts_kept});
+  if (recompute.products && !first) leave_products(o);
   if (!output) return o;
   o.waits.push_back({remote() ? "dispatch" + suffix(direction) : chosen(direction)});
   if (local) {
@@ -371,9 +389,12 @@ Op BlockOps::head() const {
   o.waits = {{"head.unshard.fwd"}, {"data"}};
   o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
-  // Product, loss and gradient share one buffer of logits; then the gradients of weight and input.
+  // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
+  // buffer of logits for all of it.
+  const double weight_gradient = layout_.reduce_every_microbatch ? padded(Group::head) * 4 : 0;
   o.transient = {
-      fixed(sizes_.logits + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
+      fixed(sizes_.logits + sizes_.x - weight_gradient),
+      fixed(sizes_.logit_gradient + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.layers) - 1}};
   return o;
 }

@@ -52,14 +52,15 @@ class BlockOps : public OpFactory {
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
   /// The compute lane waits for the ring's last message.
   Op ring_end(Direction direction) const;
-  /// The attention kernel alone, and what it saves besides q, k and v.
+  /// The attention kernel alone.
   WorkItem core_work(Direction direction) const;
-  double core_bytes() const;
   Op recomputed_core() const;
   /// The block's own norms; those of q, k and latent vectors are RMSNorm always.
   Kernel norm_kernel() const { return model_.norm == Norm::layernorm ? Kernel::layernorm : Kernel::rmsnorm; }
   /// The load-balancing loss counts rows of whole sequences.
   bool balances() const { return moe() && model_.router.aux_loss_weight > 0; }
+  /// Of what recompute of `products` computes again: no attention, half of each product.
+  static void leave_products(Op& o);
   std::vector<WorkItem> projection_work(Direction direction) const;
   std::vector<WorkItem> attention_work(Direction direction) const;
   /// After the output projection: bias, residual, norm, router, permutation.

@@ -44,14 +44,16 @@ class Builder : private StepBuilder {
   // ---- memory held all the time ----
   void add_resident() {
     const double states = over_groups(state_elements), shards = over_groups(shard_elements);
-    program_.resident.push_back({"masters", fixed(4 * states)});
-    program_.resident.push_back({"moments", fixed(8 * states)});
+    add_states(states);
     program_.resident.push_back({"gradient shards", fixed(4 * shards)});
     if (state_sharded()) program_.resident.push_back({"weight shards", fixed(sizes_.word * shards)});
-    program_.resident.push_back({"gathered slots", fixed(slots(weight_slots(model_, layout_)) * sizes_.word)});
-    program_.resident.push_back({"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4)});
+    program_.resident.push_back(
+        {"gathered slots", fixed(slots(weight_slots(model_, layout_)) * sizes_.word), layout_.reshard_after_forward});
+    program_.resident.push_back(
+        {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
     if (!layout_.reduce_every_microbatch)
       program_.resident.push_back({"outer gradients", fixed((padded(Group::embedding) + padded(Group::head)) * 4)});
+    add_framework_buffers();
     add_tables();
   }
 
@@ -238,6 +240,11 @@ std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group g
 
 namespace {
 
+bool resident_weights(const Layout& layout, const ProgramOptions& options) {
+  return layout.resident_weights() ||
+         (options.memory.resident_weights && !layout.reshard_after_forward && !layout.reduce_every_microbatch);
+}
+
 void check_resident(const Layout& layout, const ProgramOptions& options) {
   if (options.last_microbatch > 0 && options.last_microbatch != layout.microbatch)
     throw_error(Code::usage,
@@ -277,7 +284,8 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
         Code::usage,
         "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many",
         layout.name(), options.last_microbatch, layout.microbatch);
-  if (layout.resident_weights()) check_resident(layout, options);
+  const bool resident = resident_weights(layout, options);
+  if (resident) check_resident(layout, options);
   ProgramSet set;
   const ModelSpec slice = tensor_slice(model, layout.tensor);
   // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage
@@ -285,8 +293,8 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;
   for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
-      set.programs.push_back(layout.resident_weights() ? stage_program(slice, layout, options, stage, expert_rank)
-                                                       : Builder(slice, layout, options, expert_rank).build());
+      set.programs.push_back(resident ? stage_program(slice, layout, options, stage, expert_rank)
+                                      : Builder(slice, layout, options, expert_rank).build());
   if (options.tensor_traffic != 1 || options.gradient_bytes != 4)
     for (Program& program : set.programs) scale_traffic(program.nodes, options);
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "configs/spec/layout.hpp"
+#include "configs/spec/memory_facts.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/run.hpp"
@@ -18,6 +19,8 @@ struct ProgramOptions {
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
   double gradient_bytes = 4;         ///< of an element that is reduced over ranks
   double tensor_traffic = 1;         ///< share of its collectives that a stack leaves beside a tensor group's products
+  MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
+  bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
 };
 
 /// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.

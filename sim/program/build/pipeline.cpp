@@ -9,12 +9,27 @@
 namespace wt {
 namespace {
 
-std::vector<int> stage_layers(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
-  const std::int64_t each = model.layers / (layout.pipeline * layout.virtual_stages);
+struct LayerRange {
+  int first, last;
+};
+
+/// The stage's chunks, in the model's order.
+std::vector<LayerRange> stage_chunks(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
+  const std::int64_t chunks = layout.pipeline * layout.virtual_stages;
+  std::vector<LayerRange> out;
+  for (std::int64_t chunk = 0, layer = 0; chunk < chunks; ++chunk) {
+    const std::int64_t count =
+        layout.chunk_layers.empty() ? model.layers / chunks : layout.chunk_layers[static_cast<std::size_t>(chunk)];
+    if (chunk % layout.pipeline == stage) out.push_back({static_cast<int>(layer), static_cast<int>(layer + count) - 1});
+    layer += count;
+  }
+  return out;
+}
+
+std::vector<int> layers_of(const std::vector<LayerRange>& chunks) {
   std::vector<int> out;
-  for (std::int64_t chunk = 0; chunk < layout.virtual_stages; ++chunk)
-    for (std::int64_t i = 0; i < each; ++i)
-      out.push_back(static_cast<int>((chunk * layout.pipeline + stage) * each + i));
+  for (const auto& [first, last] : chunks)
+    for (int layer = first; layer <= last; ++layer) out.push_back(layer);
   return out;
 }
 
@@ -23,8 +38,9 @@ class StageBuilder : private StepBuilder {
   /// `copied`: the first stage's embedding and the last one's head are one matrix.
   StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                std::int64_t expert_rank, bool copied)
-      : StepBuilder(model, layout, options, expert_rank, stage_layers(model, layout, stage)),
+      : StepBuilder(model, layout, options, expert_rank, layers_of(stage_chunks(model, layout, stage))),
         stage_(stage),
+        chunks_(stage_chunks(model, layout, stage)),
         copied_(copied) {}
 
   Program build() {
@@ -32,15 +48,16 @@ class StageBuilder : private StepBuilder {
     add_weights();
     for (const StageWork& work : stage_schedule(layout_, stage_, options_.microbatches)) {
       Nodes body;
+      const auto [first, last] = chunks_[static_cast<std::size_t>(work.chunk)];
       switch (work.pass) {
         case StageWork::Pass::forward:
-          add_forward(body, work.microbatch, first(work.chunk), last(work.chunk));
+          add_forward(body, work.microbatch, first, last);
           break;
         case StageWork::Pass::backward:
-          add_backward(body, work.microbatch, first(work.chunk), last(work.chunk));
+          add_backward(body, work.microbatch, first, last);
           break;
         case StageWork::Pass::weights:
-          add_weight_gradients(body, work.microbatch, first(work.chunk), last(work.chunk));
+          add_weight_gradients(body, work.microbatch, first, last);
           break;
       }
       program_.nodes.push_back(loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body)));
@@ -52,9 +69,6 @@ class StageBuilder : private StepBuilder {
   }
 
  private:
-  int chunk_layers() const { return static_cast<int>(layers_.size()) / static_cast<int>(layout_.virtual_stages); }
-  int first(int chunk) const { return layers_[static_cast<std::size_t>(chunk * chunk_layers())]; }
-  int last(int chunk) const { return first(chunk) + chunk_layers() - 1; }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
   bool split() const { return layout_.schedule == Schedule::zero_bubble; }
 
@@ -67,10 +81,12 @@ class StageBuilder : private StepBuilder {
     const auto gathered = [](const ModelSpec& m, const Layout& l, Group group, std::int64_t layer) {
       return shard_elements(m, l, group, layer) * Mesh(l).size(shard_axis(group));
     };
-    program_.resident.push_back({"masters", fixed(4 * over_groups(state_elements))});
-    program_.resident.push_back({"moments", fixed(8 * over_groups(state_elements))});
-    program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered))});
-    program_.resident.push_back({"gradients", fixed(4 * over_groups(gathered))});
+    add_states(over_groups(state_elements));
+    const bool gathered_anew = !options_.memory.resident_weights;  // FSDP's: given back at the end of the step
+    program_.resident.push_back({"weights", fixed(sizes_.word * over_groups(gathered)), gathered_anew});
+    program_.resident.push_back(
+        {"gradients", fixed(options_.memory.gradient_bytes * over_groups(gathered)), gathered_anew});
+    add_framework_buffers();
     add_tables();
   }
 
@@ -258,6 +274,7 @@ class StageBuilder : private StepBuilder {
     int microbatch, layer;
   };
   std::int64_t stage_;
+  std::vector<LayerRange> chunks_;
   bool copied_;
   std::map<Direction, Sent> sent_;  ///< the last message each way
 };

@@ -23,8 +23,8 @@ struct Sizes {
   double x;              ///< one (own_tokens, d_model) activation
   double whole_x;        ///< (tokens, d_model)
   double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect
-  double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output twice, logsumexp,
-                         ///< residual, probabilities
+  double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output, `core`,
+                         ///< residual, probabilities, dropout masks
   double normed;         ///< saved by attention unless norms are computed again: normalised activations
   double normed_fp32;    ///< for the router's product, a copy in bf16 runs
   double probabilities;  ///< (tokens, experts) fp32, and the logits where the z loss needs them
@@ -39,17 +39,26 @@ struct Sizes {
   double projection;     ///< the part of `attention` that is saved before q, k and v are there
   double first_norm;     ///< the part of `normed` that is saved there
   double heads;          ///< output of the attention kernel
-  double logsumexp;      ///< of the attention kernel
-  Amount row_block;      ///< (rows, d_model)
-  Amount gate_up;        ///< (rows, 2 ffn)
-  Amount activated;      ///< (rows, ffn)
-  double logits;         ///< (tokens, vocab) in the compute type
-  double head_weight;    ///< gradient temporary of the output projection
+  double core_made;      ///< by the attention kernel: its output, and logsumexp or scores
+  double core;           ///< the part of it that nothing but its backward needs: recompute of the core drops it
+  // What recompute of `products` keeps, all of it saved but half of the outputs of the second products.
+  double attention_kept;  ///< attention's output, and the half of the projections
+  double ffn_kept, ffn_saved_kept;
+  Amount experts_kept;
+  double scores;          ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
+  Amount row_block;       ///< (rows, d_model)
+  Amount gate_up;         ///< (rows, 2 ffn)
+  Amount activated;       ///< (rows, ffn)
+  Amount experts_saved;   ///< inputs of the second product and of the activation
+  double logits;          ///< (tokens, vocab) with copies and gradients
+  double logit_gradient;  ///< the same in the compute type
+  double head_weight;     ///< gradient temporary of the output projection; these are 0 where products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;  ///< likewise, of the projections around attention
   double ffn_gate_up;           ///< of the dense FFN or the shared experts: first product
   double ffn_activated;
+  double ffn_saved;           ///< as experts_saved
   double ffn_gate_up_weight;  ///< gradient temporaries
   double ffn_down_weight;
   bool ffn_input_shared;  ///< the FFN's input is a tensor that attention saves as well

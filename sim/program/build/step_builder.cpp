@@ -53,6 +53,30 @@ double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const
   return as_double(sum);
 }
 
+void StepBuilder::add_states(double master_elements) {
+  program_.resident.push_back({"masters", fixed(4 * master_elements)});
+  program_.resident.push_back({"moments", fixed((options_.memory.optimizer_bytes - 4) * master_elements)});
+}
+
+void StepBuilder::add_framework_buffers() {
+  const MemoryFacts& facts = options_.memory;
+  if (facts.weight_gradients == WeightGradients::dummy) {
+    double elements = has_head() ? as_double(model_.vocab * model_.d_model) : 0;
+    for (Group group : {Group::dense, Group::expert})
+      elements += as_double(group_elements(model_, layout_, group, layers_.front()));
+    program_.resident.push_back({"dummy gradients", fixed(elements * sizes_.word), true});
+  }
+  if (facts.late_reuse && sequence() && layout_.pipeline == 1) {
+    // A layer gathers the inputs of two products. The allocator gives such a buffer out again once the GPU is done with
+    // it, and the host is far ahead: after some microbatches all layers have their own. A pipeline's transfers make it
+    // wait.
+    constexpr double kGathersOfLayer = 2;
+    const double ahead = std::min(1.0, as_double(options_.microbatches) / MemoryFacts::kMicrobatchesAhead);
+    program_.resident.push_back(
+        {"late gathers", fixed(kGathersOfLayer * sizes_.whole_x * as_double(model_.layers) * ahead), true});
+  }
+}
+
 void StepBuilder::add_tables() {
   program_.resident.push_back({"rope table", fixed(as_double(options_.seq / layout_.context * model_.rope_dim()) * 4)});
   // Additive masks: of all positions with linear biases; under context parallelism of the rank's two pieces (of 2C), up
@@ -62,7 +86,7 @@ void StepBuilder::add_tables() {
   const double elements = context_parallel()       ? pieces * length * length
                           : model_.attention.alibi ? as_double(options_.seq * options_.seq)
                                                    : 0;
-  if (elements > 0)
+  if (elements > 0 && options_.memory.attention_masks)
     program_.resident.push_back(
         {"attention masks", fixed(elements * (model_.attention.alibi ? as_double(model_.heads) : 1) * 4)});
   if (biased())

@@ -33,6 +33,10 @@ class StepBuilder : protected OpFactory {
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
+  /// Master copies of so many parameters, and their moments.
+  void add_states(double master_elements);
+  /// What the stack holds through the step besides.
+  void add_framework_buffers();
   /// Tables and masks that are resident whatever the layout, and router biases.
   void add_tables();
   /// Norm of the gradients, optimizer, router biases, loss.

@@ -1,0 +1,31 @@
+#include "sim/cost/memory/live_memory.hpp"
+
+#include <algorithm>
+
+namespace wt {
+
+LiveMemory live_memory(const Program& program, double peak_bytes) {
+  double kept = 0;
+  for (const Buffer& buffer : program.resident)
+    if (!buffer.comes_and_goes) kept += buffer.bytes.at(0);
+  return {kept, peak_bytes - kept};
+}
+
+LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks) {
+  LiveMemory most;
+  for (const Program& program : programs.programs) {
+    const LiveMemory own = live_memory(program, replay_memory(program, rows).peak_bytes);
+    if (own.peak() > most.peak()) most = own;
+    if (ranks == Ranks::first_stage) break;
+  }
+  return most;
+}
+
+std::int64_t microbatches_to_peak(const Layout& layout, const MemoryFacts& facts) {
+  // A pipeline's first stage begins with a forward pass for each stage, with chunks 2 (p - 1) + (v - 1) p of them:
+  // fewer than two rounds of p microbatches.
+  if (layout.pipeline > 1) return layout.virtual_stages > 1 ? 2 * layout.pipeline : layout.pipeline + 1;
+  return facts.late_reuse ? MemoryFacts::kMicrobatchesAhead : 2;
+}
+
+}  // namespace wt

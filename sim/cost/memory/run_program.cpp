@@ -1,0 +1,74 @@
+#include "sim/cost/memory/run_program.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/stacks/step_work.hpp"
+
+namespace wt {
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+LiveMemory live_memory(const RunProgram& run, Ranks ranks) {
+  return live_memory(
+      build_program_set(run.model, run.layout, run.options), [&](int, int) { return run.rows; }, ranks);
+}
+
+/// nanotron: blocks in order, a cost is a block's weights without norms; the next stage begins behind the block that
+/// passes the stage's share. Every stage has a layer here, where nanotron may leave the last one the head alone.
+std::vector<std::int64_t> deal_by_cost(const ModelSpec& m, std::int64_t stages) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(stages), 0);
+  const double layer = as_double(m.attention_parameters() + m.d_model * (m.ffn_rows(m.ffn) + m.ffn));
+  const double share = (layer * as_double(m.layers) + as_double(m.vocab * m.d_model)) / as_double(stages);
+  std::int64_t stage = 0;
+  for (std::int64_t i = 0; i < m.layers; ++i) {
+    ++out[static_cast<std::size_t>(stage)];
+    const bool full = layer * as_double(i + 1) > share * as_double(stage + 1), needed = m.layers - i == stages - stage;
+    if ((full || needed) && stage + 1 < stages) ++stage;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layout, bool balanced) {
+  const std::int64_t chunks = layout.pipeline * layout.virtual_stages, more = model.layers % chunks;
+  if (balanced && layout.virtual_stages == 1 && chunks > 1) return deal_by_cost(model, chunks);
+  if (more == 0) return {};
+  std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), model.layers / chunks);
+  std::for_each(out.begin(), out.begin() + more, [](std::int64_t& layers) { ++layers; });
+  return out;
+}
+
+void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options) {
+  options.memory = stack.memory;
+  if (layout.chunk_layers.empty()) layout.chunk_layers = deal_layers(model, layout, stack.balanced_stages);
+}
+
+RunProgram run_program(const RunRow& run, const StackSpec& stack) {
+  RunProgram out{
+      run.model, layout_of(run), {}, as_double(run.microbatch * run.seq * run.model.top_k) / as_double(run.cp)};
+  out.layout.pipeline = run.pp, out.layout.virtual_stages = run.vp;
+  take_stack(stack, run.model, out.layout, out.options);
+  if (run.recompute_text == "selective (per-op)") out.layout.recompute = recompute_from_string("products");
+  out.options.seq = run.seq;
+  out.options.precision = Precision::bf16;
+  out.options.materialised_scores = !run.flash_attention;
+  out.options.microbatches = std::min(run.accumulation, microbatches_to_peak(out.layout, stack.memory));
+  return out;
+}
+
+LiveMemory live_memory(const RunProgram& run, const MemoryFacts& facts) {
+  return live_memory(run, facts.first_rank_only ? Ranks::first_stage : Ranks::all);
+}
+
+LiveMemory layer_memory(const RunProgram& run) {
+  // What a model of twice the layers has more: embedding, output projection and working sets are the same.
+  RunProgram twice = run;
+  twice.model.layers *= 2;
+  for (std::int64_t& layers : twice.layout.chunk_layers) layers *= 2;
+  const LiveMemory one = live_memory(run, Ranks::first_stage), two = live_memory(twice, Ranks::first_stage);
+  return {two.kept - one.kept, two.dynamic - one.dynamic};
+}
+
+}  // namespace wt

@@ -1,0 +1,32 @@
+// The step program of a published run, as its framework's stack arranges it: what its memory is asked of.
+#pragma once
+#include "configs/spec/stack.hpp"
+#include "sim/cost/memory/live_memory.hpp"
+#include "sim/measurements/run_rows.hpp"
+
+namespace wt {
+
+struct RunProgram {
+  ModelSpec model;
+  Layout layout;
+  ProgramOptions options;
+  double rows = 0;  ///< of experts on each rank and microbatch, balanced
+};
+
+/// Microbatches: as many as it takes to reach the peak. Throws Error{usage} where no layout of ours does.
+RunProgram run_program(const RunRow& run, const StackSpec& stack);
+
+/// What a stack changes of a run's program: memory, and how layers are dealt to stages where the run does not say.
+void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options);
+
+/// Layers of each chunk of a pipeline: the first ones one more where the chunks do not divide the layers; or by cost,
+/// with the output projection in it (StackSpec::balanced_stages). Empty = equally many.
+std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layout, bool balanced);
+
+/// Of the rank whose memory the run's source prints.
+LiveMemory live_memory(const RunProgram& run, const MemoryFacts& facts);
+
+/// Of the layers alone on the first stage, as papers count: states as `kept`, activations as `dynamic`.
+LiveMemory layer_memory(const RunProgram& run);
+
+}  // namespace wt
