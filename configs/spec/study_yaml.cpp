@@ -50,7 +50,6 @@ std::string study_yaml(const StudySpec& s) {
                                    {"mtbf", s.scale.mtbf},
                                    {"storage_bandwidth", s.scale.storage_bandwidth}})
     fill(scale, key, text(value));
-  fill(root, "memory_reserve", text(s.memory_reserve));
   fill(root, "repair_time", text(s.repair_s, "s"));
   fill(root, "runs", s.runs);
   fill(root, "seed", s.seed);

@@ -39,8 +39,6 @@ struct SearchProblem {
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
   /// Bytes needed by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
   std::vector<double> known_memory = {};
-  MemoryFacts memory_facts = {};        ///< of the stack that is planned for
-  const MemoryModel* memory = nullptr;  ///< what allocators reserve; none: what is live
 };
 
 /// Of one rank, at its peak.

@@ -263,10 +263,10 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   }
   const bool first = direction == Direction::forward, kept = !first || !recompute.block;
   o.waits = {{chosen(direction)}};
-  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved - (again.products ? sizes_.ffn_saved_kept : 0))});
-  if (again.products && first) o.allocates.push_back({"ffn.kept", fixed(sizes_.ffn_kept)});
+  if (kept) o.allocates.push_back({"ffn.saved", fixed(saved - (recompute.products ? sizes_.ffn_saved_kept : 0))});
+  if (recompute.products && first) o.allocates.push_back({"ffn.kept", fixed(sizes_.ffn_kept)});
   if (!first) {
-    if (again.products) leave_products(o);
+    if (recompute.products) leave_products(o);
     o.transient = {fixed(sizes_.x)};  // the result, which nobody needs
     return o;
   }

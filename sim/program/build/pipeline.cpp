@@ -9,14 +9,14 @@
 namespace wt {
 namespace {
 
-struct LayerRange {
+struct Chunk {
   int first, last;
 };
 
 /// The stage's chunks, in the model's order.
-std::vector<LayerRange> stage_chunks(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
+std::vector<Chunk> stage_chunks(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
   const std::int64_t chunks = layout.pipeline * layout.virtual_stages;
-  std::vector<LayerRange> out;
+  std::vector<Chunk> out;
   for (std::int64_t chunk = 0, layer = 0; chunk < chunks; ++chunk) {
     const std::int64_t count =
         layout.chunk_layers.empty() ? model.layers / chunks : layout.chunk_layers[static_cast<std::size_t>(chunk)];
@@ -26,7 +26,7 @@ std::vector<LayerRange> stage_chunks(const ModelSpec& model, const Layout& layou
   return out;
 }
 
-std::vector<int> layers_of(const std::vector<LayerRange>& chunks) {
+std::vector<int> layers_of(const std::vector<Chunk>& chunks) {
   std::vector<int> out;
   for (const auto& [first, last] : chunks)
     for (int layer = first; layer <= last; ++layer) out.push_back(layer);
@@ -274,7 +274,7 @@ class StageBuilder : private StepBuilder {
     int microbatch, layer;
   };
   std::int64_t stage_;
-  std::vector<LayerRange> chunks_;
+  std::vector<Chunk> chunks_;
   bool copied_;
   std::map<Direction, Sent> sent_;  ///< the last message each way
 };
