@@ -74,7 +74,7 @@ class Reversals {
   std::map<std::string, std::vector<double>> by_;
 };
 
-const MachineModel& published() {
+const MachineModel& measured_h100() {
   static const MachineModel model = [] {
     CalibrationResult result = calibrate({read_profile("tests/data/h100-profile.json")}, {true});
     return std::move(result.model);
@@ -156,7 +156,7 @@ TEST_CASE("bound 0 <= bound 1 <= simulated, whichever rank is asked about") {
     RandomStep s = random_step(seed, host);
     if (!host && i % 4 == 3) degrade(s);
     if (!host && i % 4 >= 2) mix(s, seed, false);
-    const OpCost& healthy = !host && i % 5 == 1   ? static_cast<const OpCost&>(published())
+    const OpCost& healthy = !host && i % 5 == 1   ? static_cast<const OpCost&>(measured_h100())
                             : !host && i % 5 == 2 ? stack()
                                                   : s.cost;
     ScaleSpec scale;  // a faster clock leaves what the host limits as it is

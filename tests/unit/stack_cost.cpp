@@ -133,7 +133,7 @@ TEST_CASE("a cluster's network latency counts hop by hop, and the fabric that it
   const auto price = [](const std::string& name, auto change) {
     ClusterSpec changed = cluster(name);
     change(changed);
-    const StackCost on(changed, read_stack("torchtitan"), test::published_reference());
+    const StackCost on = test::stack_cost(changed, "torchtitan");
     return on.collective(OpKind::all_gather, 256e6, 64, 8);
   };
   const CollectivePrice usual = price("hgx-h100", [](ClusterSpec&) {}),

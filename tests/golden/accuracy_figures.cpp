@@ -1,0 +1,85 @@
+// The table of docs/accuracy.md beside the commands that it names.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/support/validated.hpp"
+
+using namespace wt::test;
+
+namespace {
+
+/// Numbers of the table's row that begins so, in order.
+std::vector<double> figures(const std::string& begin) {
+  std::ifstream in("docs/accuracy.md");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("| " + begin)) {
+      const std::size_t from = line.find(" | ", 2);
+      const std::string cell = line.substr(from, line.find(" | ", from + 3) - from);
+      static const std::regex number(R"([+-]?\d+(\.\d+)?(?= %)|0\.\d+)");
+      std::vector<double> out;
+      for (std::sregex_iterator it(cell.begin(), cell.end(), number), end; it != end; ++it)
+        out.push_back(std::stod(it->str()));
+      return out;
+    }
+  FAIL("docs/accuracy.md has no row '" << begin << "'");
+  return {};
+}
+
+/// As fractions that JSON has, to the digits that the page has.
+void check_figures(const std::string& row, const std::vector<double>& expected, double digits = 0.06) {
+  const std::vector<double> said = figures(row);
+  INFO(row);
+  REQUIRE(said.size() >= expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(said[i] == Approx(expected[i]).margin(digits));
+}
+
+double percent(const json& from, const char* key) { return 100 * from.at(key).get<double>(); }
+
+}  // namespace
+
+TEST_CASE("docs/accuracy.md says what the commands print") {
+  // Fits of many constants: the last digit depends on the processor's rounding.
+  const json &families = runs().at("families"), &whole = runs().at("whole_sources_left_out");
+  const auto step = [](const std::string& row, const json& from) {
+    check_figures(row, {percent(from, "median_ape"), percent(from, "bias"), percent(from, "coverage80")}, 0.7);
+  };
+  step("dense FSDP, whole stacks left out", part(whole.at("families"), "family", "dense, FSDP"));
+  step("dense FSDP, each source", part(families, "family", "dense, FSDP"));
+  step("dense with tensor and pipeline groups", part(families, "family", "dense, tensor and pipeline"));
+  step("MoE with tensor and pipeline groups, whole", part(whole.at("families"), "family", "MoE, tensor and pipeline"));
+  step("MoE with tensor and pipeline groups, each", part(families, "family", "MoE, tensor and pipeline"));
+  step("MoE with FSDP and expert parallelism", part(whole.at("regimes"), "regime", "MoE, FSDP, one node"));
+  const json& sweep = part(runs().at("regimes"), "regime", "dense, stack never measured");
+  CHECK(figures("nanotron's sweep").at(0) == Approx(sweep.at("spearman").get<double>()).margin(0.02));
+  CHECK(figures("nanotron's sweep").at(1) == Approx(percent(sweep, "regret")).margin(1));
+  CHECK(figures("nanotron's sweep").at(2) == Approx(percent(sweep, "median_ape")).margin(0.7));
+  const json& later = document("runs", "later_runs.csv").at("summary");
+  check_figures("runs of ten sources that no fit has seen", {percent(later, "median_ape"), percent(later, "p90_ape")},
+                0.7);
+  const json& products = kernels().at("families");
+  check_figures("products, each (n, k) left out", {percent(part(products, "family", "gemm, A100-80G-SXM"), "mape"),
+                                                   percent(part(products, "family", "gemm, H100-SXM"), "mape")});
+  const json& rates = document("kernels", "kernel_rates.csv").at("summary");
+  check_figures("attention, grouped products", {percent(rates, "mape"), percent(rates, "coverage80")}, 0.6);
+  const json &clusters = collectives(), &sources = collectives().at("whole_sources_left_out");
+  const auto reduces = [](const std::string& row, const json& from) {
+    check_figures(row,
+                  {percent(part(from.at("families"), "family", "all-reduce, one node"), "mape"),
+                   percent(part(from.at("regimes"), "regime", "all-reduce, many nodes, >= 64 MiB"), "mape")},
+                  0.3);
+  };
+  reduces("all-reduces on one node", clusters);
+  reduces("the same, whole sources left out", sources);
+  const json& regimes = memory().at("regimes");
+  check_figures("memory allocated", {percent(part(regimes, "regime", "peak allocated"), "median_ape")}, 0.1);
+  check_figures("memory reserved, nanotron", {percent(part(regimes, "regime", "peak reserved"), "median_ape")}, 0.3);
+  check_figures("memory reserved, torchtitan",
+                {percent(document("memory", "torchtitan_runs.csv").at("summary"), "median_ape")}, 0.3);
+  check_figures("steps under three placements",
+                {percent(routing().at("summary"), "mape"), percent(routing().at("ratios"), "mape")}, 0.5);
+}
