@@ -219,7 +219,7 @@ TEST_CASE("checkpoint times follow from bytes and bandwidths") {
   CHECK(t.persist_s.value == Approx(total / 32e9));  // 8 nodes at 4 GB/s, less than the file system's 80
   const double wire_s = total / 64 / 50e9;  // each rank's shard over its own NIC, behind what NCCL reaches of it
   CHECK(t.reload_s.value - total / 64e9 > wire_s);
-  CHECK(t.reload_s.value - total / 64e9 < 1.5 * wire_s);
+  CHECK(t.reload_s.value - total / 64e9 < 2 * wire_s);
   CHECK_THAT(t.reload_s.evidence.source, Catch::Contains("broadcasts its shards to 47 others"));
   CHECK(t.persist_s.evidence.kind == Evidence::assumed);
   inputs.study.scale.storage_bandwidth = 2;
@@ -239,6 +239,11 @@ TEST_CASE("copies to host memory go at half of what a profile measured of one GP
     m.evidence = {Evidence::measured, "test"};
     profile.measurements.push_back(m);
   }
+  Measurement product;  // what a profile of copies alone could not be calibrated on
+  product.kernel = "gemm", product.pass = "forward", product.dtype = "bf16", product.clock = "device";
+  product.shape = {{"rows", 4096}, {"n", 4096}, {"k", 4096}}, product.samples = {3e-4};
+  product.evidence = {Evidence::measured, "test"};
+  profile.measurements.push_back(product);
   write_profile(profile, folder / "copies.json");
   StudySpec study = read_study("dbrx-3072-h100");
   study.profiles.push_back((folder / "copies.json").string());
@@ -250,7 +255,7 @@ TEST_CASE("copies to host memory go at half of what a profile measured of one GP
   CHECK(read_plan_inputs(study, true).study.checkpoint.copy_Bps == 25e9);
 }
 
-TEST_CASE("a plan names what its computation rests on, grouped products on three measurements") {
+TEST_CASE("a plan names what its computation rests on, and on how many measurements") {
   const PlanInputs inputs = inputs_of(kStudy);
   const Plan plan = make_plan(inputs);
   const auto sources = priced_classes(inputs, plan);
@@ -258,9 +263,10 @@ TEST_CASE("a plan names what its computation rests on, grouped products on three
   for (const PricedClass& s : sources) sum += s.share;
   CHECK(sum == Approx(1));
   const auto grouped =
-      std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward/bf16"; });
+      std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward"; });
   REQUIRE(grouped != sources.end());
-  CHECK(grouped->points == 3);
+  CHECK(grouped->points > 1000);  // products are published by shape
+  CHECK(grouped->source == "published times on H100-SXM, as torchtitan uses them");
   CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::published)] > 0.5);
   CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::derived)] < 1e-9);
   CHECK(evidence_sentence({0, 0.95, 0, 0.05}) ==
@@ -299,7 +305,7 @@ TEST_CASE("plan, document and report say the same, twice") {
   CHECK(report.answer == document["answer"]);
   CHECK(report.payload == document);
   const std::string text = text_report(report);
-  for (const char* said : {"Overlap:", "Routing:", "Fabric:", "assumed:", "Would another layout be better?"})
+  for (const char* said : {"Overlap:", "Routing:", "Prices:", "assumed:", "Would another layout be better?"})
     CHECK(text.find(said) != std::string::npos);
 }
 
@@ -345,7 +351,7 @@ TEST_CASE("the clock scales what arithmetic limits, and nothing else") {
   op.work = {large, norm};
   const double product_s = inputs.prices->item(large, 0).seconds, norm_s = inputs.prices->item(norm, 0).seconds;
   CHECK(scaled.segment(op, 0).seconds ==
-        Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)));
+        Approx(inputs.prices->segment(op, 0).seconds * (2 * product_s + norm_s) / (product_s + norm_s)).epsilon(0.05));
   CHECK(scaled.collective(OpKind::all_gather, 1e9, 8, 1).latency_s ==
         inputs.prices->collective(OpKind::all_gather, 1e9, 8, 1).latency_s);
 }
@@ -399,7 +405,8 @@ TEST_CASE("what-if refuses keys that a study does not have, before it plans") {
 }
 
 TEST_CASE("a row that does not fit says so and the others are planned") {
-  const WhatIf r = what_if(kStudy, "s", {}, {parse_assignment("model=olmoe-1b-7b,dbrx", true)}, false);
+  const std::string balanced = set_study_key(kStudy, "routing", "balanced", "s");
+  const WhatIf r = what_if(balanced, "s", {}, {parse_assignment("model=olmoe-1b-7b,dbrx", true)}, false);
   CHECK(r.rows[0].plan.has_value());
   CHECK_FALSE(r.rows[1].plan.has_value());
   CHECK(r.rows[1].misfit.find("nearest miss") != std::string::npos);
