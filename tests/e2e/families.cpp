@@ -16,8 +16,11 @@ double off(double expected, double found) { return expected == found ? 0 : std::
 
 std::vector<RunSpec> layouts_of(const RunSpec& run) {
   const std::int64_t expert = run.model.experts > 0 ? 2 : 1;
-  std::vector<RunSpec> out{with_layout(run, 2, 2, expert), with_layout(run, 1, 4, expert)};
-  if (run.model.tied || run.model.router.bias_update_rate > 0) out.push_back(with_layout(run, 4, 1, 1));
+  std::vector<RunSpec> out{with_layout(run, 1, 4, expert)};
+  if (run.model.tied || run.model.router.bias_update_rate > 0) {  // what replicas, too, must keep alike
+    out.push_back(with_layout(run, 2, 2, expert));
+    out.push_back(with_layout(run, 4, 1, 1));
+  }
   if (run.model.attention.rope_scaling
           .on()) {  // shared sequences: each rank has rows of the table, and scores of its own
     out.push_back(with_layout(run, 1, 2, 1));

@@ -122,7 +122,8 @@ TEST_CASE("a rank that holds up every step is slow hardware, found while the run
   CHECK(seen.steps.back().expert_imbalance.has_value());
 }
 
-TEST_CASE("a run that stands still is a silent failure after a minute") {
+// Hidden ("."): a test of its own to ctest, since it mostly waits.
+TEST_CASE("a run that stands still is a silent failure after a minute", "[.silence]") {
   const fs::path folder = scratch("still");
   EndlessRun run(folder);
   wait_for_step(folder, 20);
