@@ -21,7 +21,7 @@ wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpu
   EXPECT "mixtral-8x7b on 256 GPUs of aws-p4de.*0 % measured, 100 % published.*as torchtitan uses them")
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
-wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile h100-published
+wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
   EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .12x256 expert 4.")
 wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
   EXPECT "128 ranks .1x128 expert 1.*100.0")

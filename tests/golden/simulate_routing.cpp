@@ -3,14 +3,21 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"
 
 using namespace wt::test;
 
 namespace {
 
+/// tiny-moe as GPUs would run it: in 16 bits.
 Ended simulate(const std::string& arguments) {
-  return windtunnel("simulate tiny-moe --cluster hgx-h100 --stack torchtitan " + arguments);
+  static const TempDirectory folder;
+  std::string run = read_bytes("configs/runs/tiny-moe.yaml");
+  const std::size_t at = run.find("precision: fp32");
+  REQUIRE(at != std::string::npos);
+  write_bytes(folder / "tiny.yaml", run.replace(at, 15, "precision: amp_bf16"));
+  return windtunnel("simulate " + (folder / "tiny.yaml").string() + " --cluster hgx-h100 --stack torchtitan " + arguments);
 }
 Ended plan(const std::string& arguments) {
   return windtunnel("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16 " + arguments);
