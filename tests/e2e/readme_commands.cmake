@@ -22,7 +22,7 @@ wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpu
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
-  EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .12x256 expert 4.")
+  EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .24x128 expert 2.")
 wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
   EXPECT "128 ranks .1x128 expert 1.*100.0")
 wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
