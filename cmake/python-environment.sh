@@ -53,7 +53,7 @@ make_environment() {
   [[ -e $environment/bin/python ]] && return
   mkdir -p "$cache" || skip "$cache cannot be created"
   exec 8>"$cache/.python.lock"
-  flock 8
+  flock -w 2 8 || { echo "waiting for another call that makes the Python environment in $cache" >&2; flock 8; }
   [[ -e $environment/bin/python ]] && return
   python=$(command -v "python$version") || skip "torch's wheel is for Python $version, which is not installed"
   work=$(mktemp -d "$cache/.making.XXXXXX")
