@@ -8,7 +8,6 @@
 
 #include "bench/gate/statistics.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "planner/cli/output.hpp"
 
 namespace wt {
 namespace {
