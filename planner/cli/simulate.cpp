@@ -1,4 +1,5 @@
 // windtunnel simulate: one step of a run on a cluster, replayed op by op.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 

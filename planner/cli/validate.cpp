@@ -1,4 +1,5 @@
 // windtunnel validate: predict published or own measurements without having seen them, and say how far off that was.
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
