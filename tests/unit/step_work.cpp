@@ -235,6 +235,10 @@ TEST_CASE("half the adapters take twice the time, but for latency") {
   CHECK(seconds("4x200G", 8, {1, 1}) == 0);
   // A group that has all GPUs of a node has all of its adapters, however many those are.
   CHECK(seconds("4x400G", 4, {8, 2}) < 1.05 * fast);
+  // Replicas of a shard, one rank a node, pass no NVLink on their way: 14 of the 37.8 us of a node of eight.
+  const CollectiveMachine machine = machine_of(row);
+  CHECK(link_load({OpKind::all_gather, 1, {8, 8}, machine}).steps == Approx(7 * 14 / 37.8));
+  CHECK(link_load({OpKind::all_gather, 1, {64, 8}, machine}).steps == Approx(7));
   CHECK(RankGroup::strided(16, 4, 8).fewest() == 2);
   CHECK(RankGroup::strided(16, 16, 8).nodes == 16);
   CHECK(RankGroup::strided(12, 1, 8).fewest() == 4);

@@ -38,6 +38,10 @@ double ring_steps(const CollectiveQuestion& q) {
   return waits_s(as_double(q.group.ranks)) / waits_s(8);
 }
 
+/// What a ring waits for at each node that it passes, by NCCL's constants of its Simple protocol: a hop of 14 us
+/// through the network and 3.4 us from GPU to GPU inside. Replicas of a shard have one rank a node.
+double node_s(double members) { return 14e-6 + (members - 1) * 3.4e-6; }
+
 /// A GPU drives its own adapters. Where nodes hold unlike numbers of a group's ranks, the node with fewest decides:
 /// each ring and tree enters and leaves every node, through what that one drives, and in an exchange its ranks send the
 /// most to other nodes.
@@ -140,6 +144,8 @@ LinkLoad link_load(const CollectiveQuestion& q) {
   out.steps = q.kind == OpKind::all_reduce ? std::log2(nodes) : q.kind == OpKind::send ? 1 : nodes - 1;
   // A tree passes every level twice, a ring every node; an exchange sends to all at once.
   out.hops = q.kind == OpKind::all_reduce ? 2 * out.steps : q.kind == OpKind::all_to_all ? 1 : out.steps;
+  if (form_of(q.kind) == CollectiveForm::gather && q.kind != OpKind::send)
+    out.steps *= node_s(as_double(q.group.ranks) / nodes) / node_s(8);
   out.transfer_s = over_nodes_s(q);
   return out;
 }

@@ -60,8 +60,8 @@ std::string to_string(CollectiveForm form);  ///< "all-reduce", "gather", "excha
 /// What a question puts on its links, before any constant.
 struct LinkLoad {
   std::string link;  ///< "NVLink4 ring", "NVLink4 SHARP", "PCIe"; over nodes the transport's family
-  double steps = 1;  ///< that latency grows with: log2 of the nodes for an all-reduce (tree), nodes - 1 else (ring;
-                     ///< 1 of a send)
+  double steps = 1;  ///< that latency grows with: log2 of the nodes for an all-reduce (tree), nodes - 1 else (ring,
+                     ///< whose nodes of fewer than 8 ranks count less; 1 of a send)
   double hops = 0;   ///< through the network, one after another
   double transfer_s = 0;  ///< at the nominal rate of the narrowest resource
 };
