@@ -82,8 +82,7 @@ void simulate(const Options& o) {
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
   if (!o.stack.empty()) take_stack(read_stack(o.stack), step.run.model, step.run.layout, options);
-  if (!step.cluster.shared_cores())
-    step.memory.emplace(memory_samples(published_runs(configs_folder() / "measurements"), read_stacks()));
+  if (!step.cluster.shared_cores()) step.memory = published_memory(configs_folder() / "measurements");
   step.programs = build_program_set(step.run.model, step.run.layout, options);
   step.replay = replay(step.programs, step.run.layout, step.run.model, step.cluster, *model, *routing);
 

@@ -65,8 +65,7 @@ void read_memory(PlanInputs& inputs) {
   const StudySpec& study = inputs.study;
   if (!study.stack.empty()) inputs.memory_facts = read_stack(study.stack).memory;
   if (study.cluster.shared_cores()) return;
-  const std::vector<RunRow> runs = published_runs(configs_folder() / "measurements");
-  inputs.memory = std::make_shared<MemoryModel>(memory_samples(runs, read_stacks()));
+  inputs.memory = std::make_shared<MemoryModel>(published_memory(configs_folder() / "measurements"));
 }
 
 void read_prices(PlanInputs& inputs, bool allow_assumed) {

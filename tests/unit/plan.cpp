@@ -363,7 +363,7 @@ TEST_CASE("what-if refuses keys that a study does not have, before it plans") {
 }
 
 TEST_CASE("a row that does not fit says so and the others are planned") {
-  const WhatIf r = what_if(kStudy, "s", {}, {parse_assignment("model=olmoe-1b-7b,dbrx", true)}, false);
+  const WhatIf r = what_if(kStudy, "s", {}, {parse_assignment("max_seq_len=2048,1048576", true)}, false);
   CHECK(r.rows[0].plan.has_value());
   CHECK_FALSE(r.rows[1].plan.has_value());
   CHECK(r.rows[1].misfit.find("nearest miss") != std::string::npos);

@@ -340,6 +340,18 @@ TEST_CASE("memory of a stack that nobody described is as uncertain as that of de
   CHECK(judged[1].forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] > 0.5);
 }
 
+TEST_CASE("plans ask the model that is judged") {
+  const std::vector<StackSpec> stacks = read_stacks();
+  const LiveMemory live{20 * kGiB, 30 * kGiB};
+  const MemoryForecast asked = published_memory("configs/measurements").of(MemoryOf::peak_reserved, live),
+                       judged = MemoryModel(memory_samples(published_runs("configs/measurements"), stacks))
+                                    .of(MemoryOf::peak_reserved, live);
+  CHECK(asked.bytes == judged.bytes);
+  CHECK(asked.high == judged.high);
+  CHECK(asked.low < asked.bytes);
+  CHECK(asked.bytes > live.peak());
+}
+
 TEST_CASE("published rows as runs: what a simulation on their stack says is what is judged") {
   const std::vector<StackSpec> stacks = read_stacks();
   const std::vector<RunRow> published = published_runs("configs/measurements");

@@ -165,4 +165,11 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
   return samples;
 }
 
+MemoryModel published_memory(const std::filesystem::path& measurements) {
+  std::vector<RunRow> runs = read_run_rows(measurements / "training_runs.csv");
+  // The third table of published_runs has no peaks, and takes as long to read as all else.
+  for (RunRow& row : read_run_rows(measurements / "torchtitan_runs.csv")) runs.push_back(std::move(row));
+  return MemoryModel(memory_samples(runs, read_stacks()));
+}
+
 }  // namespace wt

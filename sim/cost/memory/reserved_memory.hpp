@@ -4,6 +4,7 @@
 // fragmentation inflates what comes and goes. The CUDA context and NCCL's own buffers are outside the allocator: a
 // cluster's usable_memory leaves them out.
 #pragma once
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,5 +89,8 @@ MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, Memo
 
 /// Of every row that has a memory and a program; others are left out.
 std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const std::vector<StackSpec>& stacks);
+
+/// Of every published run of a folder as configs/measurements: what plans and simulations ask.
+MemoryModel published_memory(const std::filesystem::path& measurements);
 
 }  // namespace wt
