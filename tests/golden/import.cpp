@@ -70,7 +70,7 @@ TEST_CASE("import refuses what is neither, and says what it is") {
     CHECK(ended.status == 2);
     CHECK_THAT(ended.said, Contains(why));
   };
-  refused("", "cannot be read");
+  refused("", "found none of the three");
   refused("hello\n", "broken JSON");
   refused("{\"traceEvents\": [", "broken JSON");
   refused("[]", "other JSON");
