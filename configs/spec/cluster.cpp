@@ -241,15 +241,16 @@ std::string cluster_to_yaml(const ClusterSpec& c) {
   YAML::Emitter out;
   const auto number = [](double value, const char* unit) { return fmt::format("{}{}", value, unit); };
   out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.name << YAML::Key << "kind" << YAML::Value << "gpu";
-  out << YAML::Key << "nodes" << YAML::Value << c.nodes << YAML::Key << "gpus_per_node" << YAML::Value << c.gpus_per_node;
+  out << YAML::Key << "nodes" << YAML::Value << c.nodes << YAML::Key << "gpus_per_node" << YAML::Value
+      << c.gpus_per_node;
   out << YAML::Key << "gpu" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.gpu_name
       << YAML::Key << "memory" << YAML::Value << number(c.memory_bytes / 1e9, "GB") << YAML::Key << "usable_memory"
       << YAML::Value << number(c.usable_memory_bytes / 1e9, "GB") << YAML::EndMap;
   out << YAML::Key << "nvswitch" << YAML::Value << YAML::BeginMap << YAML::Key << "bandwidth" << YAML::Value
       << number(c.nvswitch_Bps / 1e9, "GB/s") << YAML::EndMap;
   out << YAML::Key << "nic" << YAML::Value << YAML::BeginMap << YAML::Key << "count" << YAML::Value << c.nic_count
-      << YAML::Key << "bandwidth" << YAML::Value << number(c.nic_Bps / 1e9, "GB/s") << YAML::Key << "latency" << YAML::Value
-      << number(c.nic_latency_s * 1e6, "us") << YAML::Key << "transport" << YAML::Value << c.transport;
+      << YAML::Key << "bandwidth" << YAML::Value << number(c.nic_Bps / 1e9, "GB/s") << YAML::Key << "latency"
+      << YAML::Value << number(c.nic_latency_s * 1e6, "us") << YAML::Key << "transport" << YAML::Value << c.transport;
   if (!c.fabric.empty()) out << YAML::Key << "fabric" << YAML::Value << c.fabric;
   out << YAML::EndMap << YAML::Key << "leaf" << YAML::Value << YAML::BeginMap << YAML::Key << "nodes" << YAML::Value
       << c.nodes_per_leaf << YAML::Key << "oversubscription" << YAML::Value << c.oversubscription << YAML::EndMap;

@@ -182,7 +182,10 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
   out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
   out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
-  out << YAML::Key << "precision" << YAML::Value << (run.precision == Precision::fp32 ? "fp32" : run.fp8 ? "amp_fp8" : "amp_bf16");
+  out << YAML::Key << "precision" << YAML::Value
+      << (run.precision == Precision::fp32 ? "fp32"
+          : run.fp8                        ? "amp_fp8"
+                                           : "amp_bf16");
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;

@@ -14,8 +14,8 @@ namespace wt {
 class YamlMap;
 
 /// Kernels of attention: FlashAttention-2 and what has its shape (Triton's, SDPA's), written for Ampere; cuDNN's
-/// (Transformer Engine), which has kernels of its own for later GPUs, as FlashAttention-3 has; or none that is fused: two
-/// products, and scores in memory.
+/// (Transformer Engine), which has kernels of its own for later GPUs, as FlashAttention-3 has; or none that is fused:
+/// two products, and scores in memory.
 enum class AttentionKernels { flash2, cudnn, unfused };
 
 /// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_model.hpp says what each is.

@@ -166,8 +166,8 @@ StudySpec read(YamlMap& map, const std::string& text) {
     map.fail("stack", fmt::format("found {} on {}, whose ranks share cores; needs profiles: published runs are of GPUs",
                                   s.stack, s.cluster.name));
   if (s.cluster.shared_cores() && s.profiles.empty())
-    map.fail("profiles", fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it",
-                                     s.cluster.gpu_name));
+    map.fail("profiles",
+             fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name));
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1);
   s.global_batch = map.integer("global_train_batch_size", 1);

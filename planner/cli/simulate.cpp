@@ -69,8 +69,8 @@ void simulate(const Options& o) {
       simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, *routing);
 
   Report report = simulate_report(step);
-  report.provenance = provenance(
-      {{"run", o.run}, {"cluster", o.cluster}, {"prices", prices.basis}, {"routing", step.routing}});
+  report.provenance =
+      provenance({{"run", o.run}, {"cluster", o.cluster}, {"prices", prices.basis}, {"routing", step.routing}});
   if (!o.output.empty()) write_folder(step, report, o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // for files
   put_report(report, o.json);
@@ -80,15 +80,17 @@ void simulate(const Options& o) {
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "simulate",
-      "Replay one step of a run on a cluster, op by op\n"
-      "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
+  CLI::App* command =
+      app.add_subcommand("simulate",
+                         "Replay one step of a run on a cluster, op by op\n"
+                         "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
   auto o = std::make_shared<Options>();
   command->add_option("RUN", o->run, "Run file (YAML), or a preset of configs/runs")->required();
   command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
   command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate, instead");
-  command->add_option("--profile", o->profiles, "Profile measured on this machine (repeatable); published times say the rest")
+  command
+      ->add_option("--profile", o->profiles,
+                   "Profile measured on this machine (repeatable); published times say the rest")
       ->allow_extra_args(false);
   command->add_option("--stack", o->stack,
                       "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");

@@ -88,7 +88,8 @@ Validation validate_routing(const Options& o) {
 /// A folder a row, by its line.
 void write_runs(const std::vector<RunRow>& rows, const Options& o) {
   for (const RunRow& row : rows) try {
-      const StackSpec stack = o.stack.empty() ? stack_of(row.framework, PublishedTimes::get().stacks()) : read_stack(o.stack);
+      const StackSpec stack =
+          o.stack.empty() ? stack_of(row.framework, PublishedTimes::get().stacks()) : read_stack(o.stack);
       write_run_files(run_files(row, stack), std::filesystem::path(o.write_runs) / fmt::format("line-{}", row.line));
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;
@@ -111,8 +112,9 @@ Validation validate_runs(const Options& o) {
   };
   Validation v{.subject = "runs",
                .file = o.file,
-               .method = "Every row is simulated as a user would, with constants of its stack that were fitted without its "
-                         "own source and model.",
+               .method =
+                   "Every row is simulated as a user would, with constants of its stack that were fitted without its "
+                   "own source and model.",
                .baseline = "MFU is constant",
                .rows = judged(StepsLeftOut::group),
                .unit = kSeconds,
@@ -129,8 +131,8 @@ Validation validate_memory(const Options& o) {
               "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without "
               "its own (source, model), or without its (tp, pp) where the source measured one model alone.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().runs, PublishedTimes::get().stacks(),
-                               o.stack),
+          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().runs,
+                               PublishedTimes::get().stacks(), o.stack),
           .unit = kBytes};
 }
 

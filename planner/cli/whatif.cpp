@@ -26,11 +26,10 @@ void what_if_command(const Options& o) {
   for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
   Progress bar("reading inputs");
-  const WhatIf result =
-      what_if(read_file(file, "a study file"), file.string() + " with --set and --sweep", settings, sweeps,
-              o.allow_assumed, [&](const std::string& part, std::int64_t done, std::int64_t total, const std::string& what) {
-                bar.update(part, done, total, what);
-              });
+  const WhatIf result = what_if(read_file(file, "a study file"), file.string() + " with --set and --sweep", settings,
+                                sweeps, o.allow_assumed,
+                                [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                    const std::string& what) { bar.update(part, done, total, what); });
   bar.finish();
   if (o.json)
     fmt::print("{}\n", what_if_json(result).dump(1));

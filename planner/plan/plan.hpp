@@ -22,13 +22,13 @@ namespace wt {
 struct PlanInputs {
   StudySpec study;
   std::shared_ptr<const OpCost> prices = nullptr;
-  std::string basis = {};                          ///< Prices::basis
-  std::vector<LoadScenario> scenarios = {};        ///< empty = balanced (assumed)
+  std::string basis = {};                    ///< Prices::basis
+  std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   FailurePreset failures = {};
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
   std::optional<FailureClass> silent_errors = {};  ///< likewise
-  double peak_flops = 0;  ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
-  MemoryFacts memory_facts = {};                   ///< of the study's stack, or of our trainer
+  double peak_flops = 0;          ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
+  MemoryFacts memory_facts = {};  ///< of the study's stack, or of our trainer
   std::shared_ptr<const MemoryModel> memory = {};  ///< of published runs; none on a host whose ranks share cores
 };
 /// Throws Error{usage} naming the file or preset.

@@ -6,8 +6,8 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/plan/plan.hpp"
-#include "sim/cost/kernels/machine_data.hpp"
 #include "reports/render/write.hpp"
+#include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {
 namespace {

@@ -72,9 +72,9 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   if (gpus && study.precision != Precision::bf16)
     throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
                 study.name, study.cluster.gpu_name);
-  Prices prices = make_prices(
-      {.profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed}, study.cluster,
-      study.gpus);
+  Prices prices =
+      make_prices({.profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed},
+                  study.cluster, study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
   read_memory(inputs, prices.stack.memory);

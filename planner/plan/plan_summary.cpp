@@ -187,10 +187,12 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
                 : "Recorded at inference of a trained model; training is more skewed."));
   const StudySpec& study = inputs.study;
   if (!study.cluster.shared_cores())
-    out.push_back(fmt::format(
-        "Prices: {}kernel, collective and training-run times that others published of {}, as {} uses them; overlap is the "
-        "replay's. How far such predictions are off: windtunnel validate runs FILE.",
-        study.profiles.empty() ? "" : "what the profiles measured, then ", study.cluster.nodes_text(study.gpus), study.stack));
+    out.push_back(
+        fmt::format("Prices: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
+                    "overlap is the "
+                    "replay's. How far such predictions are off: windtunnel validate runs FILE.",
+                    study.profiles.empty() ? "" : "what the profiles measured, then ",
+                    study.cluster.nodes_text(study.gpus), study.stack));
   if (!study.profiles.empty() && !study.cluster.shared_cores()) add_collectives(out, inputs);
   for (const auto& [section, source] : inputs.study.cluster.sources)
     if (source.find("assumed:") != std::string::npos)

@@ -48,8 +48,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
-  ProgramOptions options =
-      program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
+  ProgramOptions options = program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
   options.memory = problem.memory_facts;
   return options;
 }

@@ -28,17 +28,17 @@ struct Validation {
   std::vector<Judged> rows;
   ValueUnit unit = kMicroseconds;
   std::vector<Judged> whole_sources =
-      {};                        ///< the same with all of a row's source left out; empty where it makes no sense
-  std::string whole = "source";  ///< what is left out there
+      {};                               ///< the same with all of a row's source left out; empty where it makes no sense
+  std::string whole = "source";         ///< what is left out there
   std::optional<StepModel> steps = {};  ///< of runs: fitted to those of configs/measurements
   std::vector<Ratio> ratios = {};       ///< between alternatives, where those are what the rows are about
 };
 
 /// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
-/// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, stacks: {typical: {constant: value}, NAME: {constant: factor}} or null, ratios: {n,
-/// mape, largest, baseline: {mape, largest}, pairs: [{choice, slower, faster, measured, predicted, balanced}]} or
-/// null}. Times in seconds or memory in bytes, errors as fractions; `assumed` of a predicted row, what nobody said of
-/// it, in words, null where a figure is not defined.
+/// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, stacks: {typical: {constant:
+/// value}, NAME: {constant: factor}} or null, ratios: {n, mape, largest, baseline: {mape, largest}, pairs: [{choice,
+/// slower, faster, measured, predicted, balanced}]} or null}. Times in seconds or memory in bytes, errors as fractions;
+/// `assumed` of a predicted row, what nobody said of it, in words, null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);
 
 Report validation_report(const Validation& validation);

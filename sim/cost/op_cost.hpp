@@ -112,7 +112,8 @@ class OpCost {
   /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
   /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
   virtual bool separate_reduce_group() const { return true; }
-  /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these prices sends.
+  /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these prices
+  /// sends.
   virtual double tensor_traffic() const { return 1; }
   /// What a step takes beside its ops: loss, logging, data.
   virtual Price once_a_step() const { return {}; }

@@ -58,13 +58,16 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
   }
   if (cluster.shared_cores() || (machine && machine->synchronous_host())) {
     if (!measured)
-      throw_error(Code::usage,
-                  "prices: found neither a profile nor a machine model of {}, needs one: windtunnel bench or a training "
-                  "run writes a profile",
-                  cluster.gpu_name);
+      throw_error(
+          Code::usage,
+          "prices: found neither a profile nor a machine model of {}, needs one: windtunnel bench or a training "
+          "run writes a profile",
+          cluster.gpu_name);
     if (!sources.stack.empty())
-      throw_error(Code::usage, "prices: found stack {} for {}, whose ranks share cores; needs no stack: published runs "
-                  "are of GPUs", sources.stack, cluster.name);
+      throw_error(Code::usage,
+                  "prices: found stack {} for {}, whose ranks share cores; needs no stack: published runs "
+                  "are of GPUs",
+                  sources.stack, cluster.name);
     out.stack = read_stack("windtunnel-train");
     out.cost = machine;
     return out;

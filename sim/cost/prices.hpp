@@ -26,8 +26,8 @@ struct PriceSources {
 
 struct Prices {
   std::shared_ptr<const OpCost> cost;
-  StackSpec stack;  ///< how the program that is priced uses the machine
-  std::string basis;  ///< "torchtitan, published runs", or the names of profiles before it
+  StackSpec stack;                                 ///< how the program that is priced uses the machine
+  std::string basis;                               ///< "torchtitan, published runs", or the names of profiles before it
   std::map<std::string, std::string> fingerprint;  ///< of the machine that was measured; empty = none was
   std::vector<Profile> profiles;
 };

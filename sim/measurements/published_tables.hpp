@@ -11,8 +11,8 @@
 namespace wt {
 
 struct PublishedTables {
-  /// Times, and of rates those of kernels that the times do not have: rates of single products, many of them the best of
-  /// a search, stay out.
+  /// Times, and of rates those of kernels that the times do not have: rates of single products, many of them the best
+  /// of a search, stay out.
   std::vector<KernelRow> kernels;
   std::vector<CollectiveRow> collectives;
   std::vector<RunRow> runs;

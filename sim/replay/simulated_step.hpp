@@ -7,16 +7,16 @@
 namespace wt {
 
 struct SimulatedStep {
-  ProgramSet programs;  ///< of the replayed microbatches
-  ReplayResult replay;  ///< step_s, low_s and high_s are those of the whole step
+  ProgramSet programs;            ///< of the replayed microbatches
+  ReplayResult replay;            ///< step_s, low_s and high_s are those of the whole step
   std::int64_t microbatches = 0;  ///< of the step
   std::int64_t replayed = 0;      ///< of these, the first ones; the others take as long as the last of them
 };
 
 struct StepOptions {
   ReplayOptions replay;
-  /// Replay all microbatches, however many. Else those after a pipeline is full, or after the third where there is none,
-  /// take as long as the last replayed ones, where routing does not change from one to the next.
+  /// Replay all microbatches, however many. Else those after a pipeline is full, or after the third where there is
+  /// none, take as long as the last replayed ones, where routing does not change from one to the next.
   bool every_microbatch = false;
 };
 

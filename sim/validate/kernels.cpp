@@ -37,9 +37,8 @@ class TypicalShares {
 };
 
 std::string name_of(const KernelRow& row) {
-  return !row.unusable.empty()
-             ? row.gpu + " " + row.op
-             : fmt::format("{} {} m{} n{} k{} {}", row.gpu, row.op, row.m, row.n, row.k, row.dtype);
+  return !row.unusable.empty() ? row.gpu + " " + row.op
+                               : fmt::format("{} {} m{} n{} k{} {}", row.gpu, row.op, row.m, row.n, row.k, row.dtype);
 }
 
 Judged judge(const KernelRow& row, const KernelTimes& times, TypicalShares& typical) {
@@ -62,7 +61,8 @@ Judged judge(const KernelRow& row, const KernelTimes& times, TypicalShares& typi
   j.forecast.reason = j.baseline.reason = answer.reason;
   if (!answer.seconds) return j;
   j.forecast.evidence = only(row.assumed ? Evidence::assumed : answer.evidence);
-  if (row.assumed) j.assumed.emplace_back(point.is_attention() ? "attention without a mask" : "groups of equally many rows");
+  if (row.assumed)
+    j.assumed.emplace_back(point.is_attention() ? "attention without a mask" : "groups of equally many rows");
   if (const auto share = typical.without(point)) j.baseline.value = point.least_s() / *share;
   j.baseline.evidence = j.forecast.evidence;
   return j;

@@ -64,7 +64,9 @@ bool RoutedStep::routed(const Op& op) const {
          std::any_of(op.work.begin(), op.work.end(), [](const WorkItem& item) { return item.rows.per_row != 0; });
 }
 
-double RoutedStep::item_s(const WorkItem& item, double rows) const { return gpus_.item(item, rows, {}, sheet_).sum_s(); }
+double RoutedStep::item_s(const WorkItem& item, double rows) const {
+  return gpus_.item(item, rows, {}, sheet_).sum_s();
+}
 
 double RoutedStep::op_s(const Op& op, double rows) const {
   if (moves_rows(op)) {

@@ -167,8 +167,8 @@ void add_routing_intervals(std::vector<Judged>& rows, const std::vector<Judged>&
 }  // namespace
 
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const ItemTimes& gpus, const CollectiveEstimator& fabric,
-                                  RoutingLeftOut left_out) {
+                                  const RoutedContext& context, const ItemTimes& gpus,
+                                  const CollectiveEstimator& fabric, RoutingLeftOut left_out) {
   Pricer pricer(context, gpus, fabric);
   const std::vector<Sample> samples = samples_of(rows, reference, pricer, left_out);
   std::vector<Judged> out;

@@ -24,7 +24,7 @@ enum class RoutingLeftOut {
 /// intervals of rows with assumptions are at least as wide as those of rows without. The baseline gives every rank the
 /// same rows, and has a constant of its own, found the same way.
 std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const ItemTimes& gpus, const CollectiveEstimator& fabric,
-                                  RoutingLeftOut left_out = RoutingLeftOut::setting);
+                                  const RoutedContext& context, const ItemTimes& gpus,
+                                  const CollectiveEstimator& fabric, RoutingLeftOut left_out = RoutingLeftOut::setting);
 
 }  // namespace wt

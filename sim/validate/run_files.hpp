@@ -20,8 +20,8 @@ struct RunFiles {
   std::vector<std::string> unsaid;   ///< what the source says of the run and no file of ours can
 };
 
-/// Throws Error{usage} with the reason where a run cannot be written: an unusable row, no data sheet of its GPU, a layout
-/// that no run file has.
+/// Throws Error{usage} with the reason where a run cannot be written: an unusable row, no data sheet of its GPU, a
+/// layout that no run file has.
 RunFiles run_files(const RunRow& row, const StackSpec& stack);
 
 /// As many nodes as the run has, each with the adapters that its source names or that are usual for its GPU; nothing is

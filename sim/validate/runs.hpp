@@ -1,6 +1,6 @@
 // Published training steps beside what `windtunnel simulate` says of them. Each row is written as the files that a user
-// would write (run_files.hpp), priced by constants of its stack that were fitted without it (sim/cost/stacks/stack_fit.hpp),
-// and simulated by the code behind that command.
+// would write (run_files.hpp), priced by constants of its stack that were fitted without it
+// (sim/cost/stacks/stack_fit.hpp), and simulated by the code behind that command.
 #pragma once
 #include <functional>
 #include <string>
@@ -24,9 +24,9 @@ struct RunsAsked {
   std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
-/// One judged row a measurement of `rows`, in order. The fit sees the published tables alone, without what the row belongs
-/// to; a stack of which nothing else was measured gets the typical constants, and says so in its regime. The baseline
-/// holds MFU constant: the median of the other groups of the same regime on this GPU.
+/// One judged row a measurement of `rows`, in order. The fit sees the published tables alone, without what the row
+/// belongs to; a stack of which nothing else was measured gets the typical constants, and says so in its regime. The
+/// baseline holds MFU constant: the median of the other groups of the same regime on this GPU.
 std::vector<Judged> judge_runs(const std::vector<RunRow>& rows, const StackFit& fit, const BenchmarkTimes& times,
                                const std::vector<StackSpec>& stacks, const std::vector<RunRow>& published,
                                const RunsAsked& asked = {});

@@ -12,7 +12,6 @@
 namespace wt {
 namespace {
 
-
 std::vector<double> midranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

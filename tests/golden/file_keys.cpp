@@ -105,7 +105,8 @@ TEST_CASE("every key of a study stands in docs/files.md, and no other") {
 TEST_CASE("every key of a cluster stands in docs/files.md, and no other") {
   const std::string gpus =
       "{name: c, kind: gpu, nodes: 4, gpus_per_node: 8, gpu: {name: H100, memory: 80GB, usable_memory: 70GB}, "
-      "nvswitch: {bandwidth: 450GB/s}, nic: {count: 4, bandwidth: 400Gb/s, latency: 2us}, leaf: {nodes: 2, oversubscription: 3}, "
+      "nvswitch: {bandwidth: 450GB/s}, nic: {count: 4, bandwidth: 400Gb/s, latency: 2us}, leaf: {nodes: 2, "
+      "oversubscription: 3}, "
       "other_nodes: [{first: 3, count: 1, gpu: {name: A, memory: 40GB, usable_memory: 30GB}, nvswitch: {bandwidth: "
       "1GB/s}, nic: {count: 1, bandwidth: 1GB/s}, source: a}], degraded: [{node: 1, compute: 0.5}, {leaf: 1, uplink: "
       "0.5}], storage: {write: 1GB/s, read: 1GB/s, node_write: 1GB/s, node_read: 1GB/s}, sources: {gpu: a, nvswitch: "

@@ -17,7 +17,8 @@ Ended simulate(const std::string& arguments) {
   const std::size_t at = run.find("precision: fp32");
   REQUIRE(at != std::string::npos);
   write_bytes(folder / "tiny.yaml", run.replace(at, 15, "precision: amp_bf16"));
-  return windtunnel("simulate " + (folder / "tiny.yaml").string() + " --cluster hgx-h100 --stack torchtitan " + arguments);
+  return windtunnel("simulate " + (folder / "tiny.yaml").string() + " --cluster hgx-h100 --stack torchtitan " +
+                    arguments);
 }
 Ended plan(const std::string& arguments) {
   return windtunnel("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16 " + arguments);

@@ -117,8 +117,8 @@ TEST_CASE("all-reduces on clusters never seen") {
 
 namespace {
 
-/// What simulated steps reach. Their intervals are those that users get, not fitted to these rows' own errors: 75 to 90 %
-/// of measurements inside is the aim, and not reached.
+/// What simulated steps reach. Their intervals are those that users get, not fitted to these rows' own errors: 75 to 90
+/// % of measurements inside is the aim, and not reached.
 void check_dense_fsdp(const json& families) {
   const json& fsdp = part(families, "family", "dense, FSDP");
   CHECK(fsdp.at("n") >= 200);

@@ -115,7 +115,8 @@ TEST_CASE("microbatches beyond the replayed ones take as long as the last of the
   row.global_batch = row.dp * row.accumulation;
   INFO("pipeline " << stages << " x " << chunks);
   const RunFiles files = run_files(row, stack_with());
-  const StackCost cost(files.cluster, StackUse{traits_of(files.stack, row.gpu), plain()}, test::published().benchmarks());
+  const StackCost cost(files.cluster, StackUse{traits_of(files.stack, row.gpu), plain()},
+                       test::published().benchmarks());
   const auto routing = balanced_routing(files.run.model, files.run.tokens());
   const auto step = [&](bool every) {
     StepOptions how;

@@ -173,8 +173,7 @@ TEST_CASE("nodes of every kind have prices of their own GPU and adapters") {
     CHECK(x.efficiency == y.efficiency);
   };
   same(both.on(0), cost("hgx-h100", "torchtitan"));
-  for (std::size_t kind : {1, 2})
-    same(both.on(kind), test::stack_cost(mixed.all_of(kind), "torchtitan"));
+  for (std::size_t kind : {1, 2}) same(both.on(kind), test::stack_cost(mixed.all_of(kind), "torchtitan"));
   CHECK(both.on(1).item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds >
         2 * both.item(bf16(Kernel::gemm, {8192, 8192}), 0).seconds);
 }

@@ -24,8 +24,8 @@ StepTraits balanced() {
 StepConstants plain() {
   StepConstants k;
   k.values.fill(0);
-  for (C c : {C::products, C::attention, C::memory, C::fp8, C::network, C::tensor, C::exchange,
-              C::replicas, C::optimizer})
+  for (C c :
+       {C::products, C::attention, C::memory, C::fp8, C::network, C::tensor, C::exchange, C::replicas, C::optimizer})
     k.values[static_cast<std::size_t>(c)] = 1;
   return k;
 }
@@ -108,9 +108,9 @@ TEST_CASE("an output projection larger than a stage is the stage that the others
   StepWork w = computing(0.5, 0.5);  // of 2 layers: 0.5 s each
   w.ends.products_s = 3;
   w.stages = 8, w.layers = 16, w.stage_layers = 2, w.microbatches = 1e9;
-  CHECK(step_seconds(w, balanced(), plain()) == Approx(3));       // alone on the last stage
+  CHECK(step_seconds(w, balanced(), plain()) == Approx(3));        // alone on the last stage
   CHECK(step_seconds(w, StepTraits{}, plain()) == Approx(1 + 3));  // beside its layers
-  w.ends.products_s = 1;  // 9 s in all; of 0.5 s each, the fullest of 8 has 3
+  w.ends.products_s = 1;                                           // 9 s in all; of 0.5 s each, the fullest of 8 has 3
   CHECK(step_seconds(w, balanced(), plain()) == Approx(1.5));
 }
 

@@ -75,8 +75,8 @@ TEST_CASE("a study is written with every key, and read back the same") {
   const StudySpec s = study_from_text(kStudy + "search: {expert_degrees: [2, 4]}\nrepair_time: 7h\n", "s");
   const std::string written = study_yaml(s);
   for (const char* line : {"failures: llama3", "repair_time: 7h", "shard_sizes: auto", "tie: 0.02",
-                           "network_latency: 1", "copy_bandwidth: 25GB/s", "runs: 1000",
-                           "seed: 1", "stragglers: none", "precision: amp_bf16", "oversubscription: 1"})
+                           "network_latency: 1", "copy_bandwidth: 25GB/s", "runs: 1000", "seed: 1", "stragglers: none",
+                           "precision: amp_bf16", "oversubscription: 1"})
     CHECK_THAT(written, Catch::Contains(line));
   const StudySpec again = study_from_text(written, "written");
   CHECK(again.search.expert_degrees == s.search.expert_degrees);

@@ -210,7 +210,8 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   std::vector<KernelRow> rows;
   for (double n : {1024., 2048., 3072., 4096., 6144., 8192.})
     for (double m = 64; m <= 2048; m += 128) {
-      rows.push_back(test::timed_kernel("H100-SXM", "gemm", "fp16", m, n, 4096, wave_time_s({m, n, 4096}, h100(), kWave)));
+      rows.push_back(
+          test::timed_kernel("H100-SXM", "gemm", "fp16", m, n, 4096, wave_time_s({m, n, 4096}, h100(), kWave)));
     }
   const std::size_t seen = rows.size();
   rows.push_back(test::timed_kernel("H200-SXM", "gemm", "bf16", 512, 5120, 4096, 1e-4));

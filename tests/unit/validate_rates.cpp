@@ -47,7 +47,8 @@ TEST_CASE("in a table of times only what is known to be bound by memory, or has 
     for (const int n : {1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192})
       text += "H100," + op + ",512," + std::to_string(n) + ",128,fp16," + std::to_string(n / 100.) + "\n";
   std::ofstream(file) << text << "H100,adamw,512,2048,0,fp16,30\nH100,flash_attn,512,2048,0,fp16,30\n";
-  const auto judged = judge_kernels(read_kernel_rows(file), KernelTimes(read_kernel_rows(file)), usable_points(read_kernel_rows(file)));
+  const auto judged =
+      judge_kernels(read_kernel_rows(file), KernelTimes(read_kernel_rows(file)), usable_points(read_kernel_rows(file)));
   REQUIRE(judged.size() == 50);
   for (std::size_t i = 0; i < 24; ++i) {
     INFO(judged[i].name);

@@ -26,10 +26,9 @@ const ItemTimes& gpus() {
     for (const double n : {1024., 4096., 8192.})
       for (const double k : {2048., 8192.})
         for (double m = 128; m <= 32768; m *= 1.6) {
-          kernels.push_back(
-              test::timed_kernel("A100-80G-SXM", "gemm", "fp16", m, n, k,
-                                 wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
-                                             {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})));
+          kernels.push_back(test::timed_kernel("A100-80G-SXM", "gemm", "fp16", m, n, k,
+                                               wave_time_s({m, n, k}, *data_sheet("A100-80G-SXM"),
+                                                           {4e-6, 0.5e-6, 0.9, 0.6, {0.45, 0.6, 0.7, 0.8}, 2e-6, 3})));
         }
     return ItemTimes(kernels);
   }();

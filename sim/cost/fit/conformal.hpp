@@ -21,18 +21,18 @@ struct LogError {
 constexpr std::size_t kFewestErrors = 10, kFewestGroups = 5;
 
 /// 80 % interval of log(measured / predicted) for a measurement of none of these groups: the 10th and 90th percentile
-/// (order statistics of n + 1, so that a fresh row falls inside with at least 80 %); of fewer than kFewestGroups groups,
-/// too few to tell which way the next one errs, the 80th percentile of the error's size on either side. As a group's
-/// members err alike, the tails shrink to G / (G + 2) of theirs with G groups. The prediction itself is always inside.
-/// Without errors the factor 2.
+/// (order statistics of n + 1, so that a fresh row falls inside with at least 80 %); of fewer than kFewestGroups
+/// groups, too few to tell which way the next one errs, the 80th percentile of the error's size on either side. As a
+/// group's members err alike, the tails shrink to G / (G + 2) of theirs with G groups. The prediction itself is always
+/// inside. Without errors the factor 2.
 std::pair<double, double> log_interval(const std::vector<LogError>& errors);
 
 /// Errors of measurements that had no part in their predictions, by regime: rows that err alike.
 class LeftOutErrors {
  public:
   void add(const std::string& regime, const std::string& group, double log_ratio);
-  /// What an answer of this regime is multiplied by for the ends of its 80 % interval: log_interval of the errors of the
-  /// regime's other groups than `without`; of all regimes' where these are fewer than kFewestErrors.
+  /// What an answer of this regime is multiplied by for the ends of its 80 % interval: log_interval of the errors of
+  /// the regime's other groups than `without`; of all regimes' where these are fewer than kFewestErrors.
   std::pair<double, double> bounds(const std::string& regime, const std::string& without = "") const;
 
  private:

@@ -48,8 +48,9 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
   if (item.kernel == Kernel::attention) {
     const auto [found, is_new] = attention_factors_.try_emplace({gpu.name, choice.attention, item.pass}, 1);
     if (is_new)
-      found->second = kernels_->library_factor(item.pass == Pass::forward ? "attention_forward" : "attention_backward",
-                                               choice.attention == AttentionKernels::flash2 ? "FlashAttention-2" : "cuDNN", gpu);
+      found->second =
+          kernels_->library_factor(item.pass == Pass::forward ? "attention_forward" : "attention_backward",
+                                   choice.attention == AttentionKernels::flash2 ? "FlashAttention-2" : "cuDNN", gpu);
     return {.attention_s = attention_time_s(item, gpu) * found->second};
   }
   const double bytes = item.bytes(rows.sum), count = item.rows.at(rows.sum);

@@ -17,7 +17,7 @@ namespace wt {
 
 /// Which kernels a run takes.
 struct KernelChoice {
-  double relative_rate = 1;       ///< of products: 2 = fp8
+  double relative_rate = 1;  ///< of products: 2 = fp8
   AttentionKernels attention = AttentionKernels::flash2;
 };
 

@@ -19,8 +19,8 @@ std::string group_of(const KernelTask& task, const std::string& gpu, const std::
 }
 
 std::string identity(const KernelPoint& p) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", p.gpu.name, p.shape.op, p.shape.implementation, p.shape.groups, p.shape.m,
-                     p.shape.n, p.shape.k, p.seconds);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", p.gpu.name, p.shape.op, p.shape.implementation, p.shape.groups,
+                     p.shape.m, p.shape.n, p.shape.k, p.seconds);
 }
 
 }  // namespace
@@ -65,7 +65,8 @@ std::vector<KernelPoint> usable_points(const std::vector<KernelRow>& rows) {
   std::vector<KernelPoint> out;
   std::set<std::string> seen;
   for (const KernelRow& row : rows)
-    if (KernelPoint p = kernel_point(row); p.reason.empty() && seen.insert(identity(p)).second) out.push_back(std::move(p));
+    if (KernelPoint p = kernel_point(row); p.reason.empty() && seen.insert(identity(p)).second)
+      out.push_back(std::move(p));
   return out;
 }
 

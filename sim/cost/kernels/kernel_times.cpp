@@ -109,8 +109,8 @@ const std::pair<const std::string, ProductModel>* KernelTimes::donor(const DataS
 KernelTimes::Answer KernelTimes::product(const KernelTask& task, const std::string& without, bool another) const {
   const auto* model = donor(task.gpu, another);
   if (!model)
-    return abstained("gemm, " + task.gpu.name,
-                     fmt::format("fewer than {} other shape families of any GPU to fit on", ProductModel::kFewestGroups));
+    return abstained("gemm, " + task.gpu.name, fmt::format("fewer than {} other shape families of any GPU to fit on",
+                                                           ProductModel::kFewestGroups));
   const DataSheet& from = sheets_.at(model->first);
   const bool same = model->first == task.gpu.name;
   const bool near = from.generation == task.gpu.generation && from.processors == task.gpu.processors;
@@ -150,10 +150,11 @@ KernelTimes::Answer KernelTimes::library(const KernelTask& task, const std::stri
   row.group = without;
   const auto factor = seconds ? libraries_->factor(row, as_unknown) : std::nullopt;
   if (!factor)
-    return abstained(task.shape.op,
-                     fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too "
-                                 "different",
-                                 task.shape.op, task.shape.implementation));
+    return abstained(
+        task.shape.op,
+        fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too "
+                    "different",
+                    task.shape.op, task.shape.implementation));
   Answer out;
   out.regime = (task.is_composed() ? task.shape.op : "bound by memory") +
                (factor->known == Libraries::Known::on_this_gpu          ? ", library measured"
@@ -168,7 +169,8 @@ KernelTimes::Answer KernelTimes::row_by_row(const KernelTask& task, const std::s
   const std::string regime = fmt::format("{}, {}", task.shape.op, task.gpu.name);
   const WidthFit& fit = width_fit(task, without);
   if (!fit.constants)
-    return abstained(regime, fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, task.shape.op));
+    return abstained(regime,
+                     fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, task.shape.op));
   Answer out;
   out.regime = regime;
   out.seconds = memory_bound_time_s(row_kernel(task), task.gpu, *fit.constants);

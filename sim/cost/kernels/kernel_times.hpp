@@ -38,8 +38,8 @@ class KernelTimes {
 
   /// A product by the constants alone, on the GPU that knows most of it: without neighbours it grows with each size.
   double product_s(const Product& product, const DataSheet& gpu, double groups = 1) const;
-  /// What a library's attention takes over what its shape says. Where nobody measured it on this generation, it is taken
-  /// for one that was written for the GPU, as cuDNN is for the nearest generation on which that was measured.
+  /// What a library's attention takes over what its shape says. Where nobody measured it on this generation, it is
+  /// taken for one that was written for the GPU, as cuDNN is for the nearest generation on which that was measured.
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
   /// A kernel that passes through memory row by row, whoever wrote it.
   double by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const;
@@ -73,7 +73,7 @@ class KernelTimes {
   std::map<std::string, DataSheet> sheets_;                            ///< of GPUs with products
   std::map<std::string, ProductModel> models_;                         ///< by GPU
   std::optional<Libraries> libraries_;
-  mutable std::map<std::string, WidthFit> widths_;  ///< by GPU, op and group left out, once asked for
+  mutable std::map<std::string, WidthFit> widths_;                ///< by GPU, op and group left out, once asked for
   mutable std::map<std::string, MemoryBoundConstants> any_rows_;  ///< by GPU
   mutable std::optional<LeftOutErrors> errors_;
 };

@@ -47,8 +47,8 @@ ProductModel::ProductModel(const std::vector<KernelPoint>& training, const DataS
   for (const KernelPoint& s : sorted) {
     const auto group =
         static_cast<std::size_t>(std::lower_bound(groups_.begin(), groups_.end(), s.group) - groups_.begin());
-    neighbours_.push_back({std::log(s.shape.m), std::log(s.shape.n), std::log(s.shape.k),
-                           ln_waves(s.product(), gpu), s.relative_rate, group});
+    neighbours_.push_back({std::log(s.shape.m), std::log(s.shape.n), std::log(s.shape.k), ln_waves(s.product(), gpu),
+                           s.relative_rate, group});
   }
   for (std::size_t fold = 0; fold <= kFolds; ++fold) {
     std::vector<TimedProduct> products;

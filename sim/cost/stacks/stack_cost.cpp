@@ -65,8 +65,7 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const S
     : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name)), times, fp8) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(
-        std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name)), times, fp8));
+    others_.push_back(std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name)), times, fp8));
   }
 }
 

@@ -18,9 +18,9 @@ namespace wt {
 
 /// What kernels and collectives take in benchmarks.
 struct BenchmarkTimes {
-  std::shared_ptr<const ItemTimes> items;                   ///< published
-  std::shared_ptr<const CollectiveEstimator> collectives;   ///< published, and this machine's where it was measured
-  std::shared_ptr<const MachineModel> measured = nullptr;   ///< kernels of this machine; none = nothing was
+  std::shared_ptr<const ItemTimes> items;                  ///< published
+  std::shared_ptr<const CollectiveEstimator> collectives;  ///< published, and this machine's where it was measured
+  std::shared_ptr<const MachineModel> measured = nullptr;  ///< kernels of this machine; none = nothing was
 };
 
 /// What a step model says of one stack on one GPU.
@@ -34,8 +34,8 @@ StackUse stack_use(const StepModel& steps, const StepTraits& traits);
 
 class StackCost : public OpCost {
  public:
-  /// Every kind of the cluster's nodes; `fp8`: products of the layers are in 8 bits. Throws Error{usage} where a GPU has
-  /// no data sheet or no such products, or the cluster names a fabric of which no time was published.
+  /// Every kind of the cluster's nodes; `fp8`: products of the layers are in 8 bits. Throws Error{usage} where a GPU
+  /// has no data sheet or no such products, or the cluster names a fabric of which no time was published.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, BenchmarkTimes times,
             bool fp8 = false);
   /// Nodes of the cluster's own kind, with these constants.

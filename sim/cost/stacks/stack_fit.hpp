@@ -1,5 +1,5 @@
-// What published steps say of stacks: the constants of the step model (step_model.hpp), fitted on all of them, or without
-// some. Prices of a stack ask for the first; `windtunnel validate runs` asks without what a row belongs to.
+// What published steps say of stacks: the constants of the step model (step_model.hpp), fitted on all of them, or
+// without some. Prices of a stack ask for the first; `windtunnel validate runs` asks without what a row belongs to.
 #pragma once
 #include <array>
 #include <map>
@@ -35,8 +35,8 @@ class StackFit {
 
   /// All steps (a second or two, once). Throws Error{usage} without any.
   const StepModel& model() const;
-  /// Without what `row`, run by a stack of these traits, belongs to. StepsLeftOut::group: rows of one of ten parts that groups
-  /// are dealt to, the row's own among them; null where nothing is left.
+  /// Without what `row`, run by a stack of these traits, belongs to. StepsLeftOut::group: rows of one of ten parts that
+  /// groups are dealt to, the row's own among them; null where nothing is left.
   const StepModel* without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const;
   /// Whether another group than the row's has the stack, or the GPU's chip.
   bool knows_stack(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::stack); }

@@ -34,7 +34,7 @@ constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.
                                                        {"optimizer", 1.1, 0.4, 0.3},
                                                        {"step_s", 5e-3, 1.0, 0.7},
                                                        {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
-constexpr double kChipSpread = 0.12;       // clocks and power limits: of products alone
+constexpr double kChipSpread = 0.12;      // clocks and power limits: of products alone
 constexpr double kResidualScale = 0.07;   // relative error beyond which a row counts as an outlier
 constexpr double kGroupWeight = 12;       // rows of one source and model err alike: no more than a dozen of them count
 constexpr std::size_t kMostOfGroup = 48;  // more of them only cost time

@@ -1,6 +1,6 @@
 // Step time of a training framework: what a StepWork takes when its stack runs it. Fifteen constants, each with a
-// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a chip by one on its
-// products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
+// meaning, the same for every run; a stack differs from the typical one by factors on some of them, a chip by one on
+// its products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
 // typical ones.
 //
 //   layers  = max_b(computation + blocking collectives, launches by the host), beside gathered weights: max_c(that,
@@ -19,20 +19,20 @@
 namespace wt {
 
 enum class StepConstant : std::size_t {
-  products,          ///< matrix products over what the wave model says
-  attention,         ///< attention kernels over what benchmarks of the library say
-  memory,            ///< other kernels over what benchmarks of such kernels say
-  fp8,               ///< fp8 products over the wave model at the doubled rate
-  item_s,            ///< host, to launch one work item
-  call_s,            ///< host, to launch one collective of a tensor group
-  host_power,        ///< n - 1 of max_b
-  gather_power,      ///< n - 1 of max_c
-  network,           ///< collectives over what their benchmarks say
-  tensor,            ///< exposed part of tensor groups' collectives
-  exchange,          ///< exposed part of exchanges of rows and of keys and values
-  replicas,          ///< exposed part of what moves once a step
-  optimizer,         ///< update over what its bytes take
-  step_s,            ///< once a step: loss, logging, data
+  products,            ///< matrix products over what the wave model says
+  attention,           ///< attention kernels over what benchmarks of the library say
+  memory,              ///< other kernels over what benchmarks of such kernels say
+  fp8,                 ///< fp8 products over the wave model at the doubled rate
+  item_s,              ///< host, to launch one work item
+  call_s,              ///< host, to launch one collective of a tensor group
+  host_power,          ///< n - 1 of max_b
+  gather_power,        ///< n - 1 of max_c
+  network,             ///< collectives over what their benchmarks say
+  tensor,              ///< exposed part of tensor groups' collectives
+  exchange,            ///< exposed part of exchanges of rows and of keys and values
+  replicas,            ///< exposed part of what moves once a step
+  optimizer,           ///< update over what its bytes take
+  step_s,              ///< once a step: loss, logging, data
   pipelined_tensor_s,  ///< a tensor collective, for each rank, while stages on other nodes are waited for (nanotron)
   count
 };
@@ -48,7 +48,7 @@ struct StepConstants {
 /// Who ran it.
 struct StepTraits {
   std::string stack, chip;
-  bool balanced_stages = false;   ///< layers are dealt to stages so that embedding and output projection count
+  bool balanced_stages = false;  ///< layers are dealt to stages so that embedding and output projection count
   AttentionKernels attention = AttentionKernels::flash2;
   std::map<std::string, double> factors = {};  ///< StackSpec::step
   bool separate_reduce_group = false;          ///< only the replay asks
@@ -87,7 +87,7 @@ class StepModel {
  private:
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
-  std::map<std::string, Logs> stacks_;  ///< logarithms of factors
+  std::map<std::string, Logs> stacks_;   ///< logarithms of factors
   std::map<std::string, double> chips_;  ///< of the factor on products
   struct Left {
     std::string stack;

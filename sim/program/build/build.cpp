@@ -183,8 +183,7 @@ ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, 
 }
 
 ProgramOptions program_options(const RunSpec& run) {
-  ProgramOptions options =
-      program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
+  ProgramOptions options = program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
   if (run.pure_reduction) options.gradient_bytes = 2;
   return options;
 }
@@ -269,7 +268,8 @@ void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options) {
     }
     Op& op = std::get<Op>(node);
     double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
-    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) share *= options.gradient_bytes / 4;
+    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas)
+      share *= options.gradient_bytes / 4;
     op.collective.bytes.fixed *= share;
     op.collective.bytes.per_row *= share;
   }
