@@ -50,7 +50,7 @@ Price RememberedCost::segment(const Op& op, const BoundRows& rows, Clock clock) 
                              rows.sum,
                              clock.speed,
                              {rows.by_expert.begin(), rows.by_expert.end()},
-                             cost_.segment(op, rows, clock)})
+                             wrapped().segment(op, rows, clock)})
       ->second.price;
 }
 
@@ -61,7 +61,7 @@ CollectivePrice RememberedCost::collective(OpKind kind, double bytes, std::int64
     const Transfer& t = it->second;
     if (t.kind == kind && t.bytes == bytes && t.ranks == ranks && t.nodes == nodes) return t.price;
   }
-  return transfers_.emplace(hash, Transfer{kind, bytes, ranks, nodes, cost_.collective(kind, bytes, ranks, nodes)})
+  return transfers_.emplace(hash, Transfer{kind, bytes, ranks, nodes, wrapped().collective(kind, bytes, ranks, nodes)})
       ->second.price;
 }
 

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/remembered_cost.hpp"
 #include "sim/program/build/build.hpp"
 #include "tests/support/synthetic_profile.hpp"
 
@@ -354,6 +355,7 @@ TEST_CASE("all-reduces four times slower make gathers over the same links slower
                        Catch::Contains("0.24 times what is usual, as measured all-reduces over nodes reached"));
   CHECK_THAT(said, Catch::Contains("all-to-alls inside a node: none in the profile; published ones."));
   CHECK(usual.basis_of_collectives().empty());
+  CHECK(RememberedCost(model).basis_of_collectives() == model.basis_of_collectives());
 }
 
 TEST_CASE("calibration refuses what it cannot use, naming it") {
