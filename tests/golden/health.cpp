@@ -1,11 +1,11 @@
 // windtunnel health as a user meets it: a fleet judged from files, this node checked, a run watched, refusals.
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "bench/health/observation.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "tests/support/golden.hpp"
 #include "tests/support/synthetic_fleet.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"
@@ -58,8 +58,7 @@ TEST_CASE("the verdict on a fleet reads as it did") {
   const Ended ended = run("judge " + (folder / "fleet.json").string());
   CHECK(ended.status == 1);
   const std::string found = without_provenance(ended.said);
-  if (std::getenv("WT_UPDATE_GOLDEN") != nullptr) write_bytes(kFile, found);
-  CHECK(found == test::read_bytes(kFile));
+  CHECK(found == golden(kFile, found));
 }
 
 TEST_CASE("one JSON document says the same") {

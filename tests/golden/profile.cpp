@@ -1,10 +1,9 @@
 // windtunnel profile as a user meets it: the text of show and diff, what merge writes, and what is refused.
-// After an intended change: WT_UPDATE_GOLDEN=1 golden_profile
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/profile.hpp"
+#include "tests/support/golden.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/windtunnel.hpp"
 
@@ -49,9 +48,7 @@ Profile profile(const std::string& date, double scale) {
 std::string without_provenance(const std::string& text) { return text.substr(0, text.find("Where this comes from")); }
 
 void check_golden(const std::string& name, const std::string& text) {
-  const std::string file = "tests/golden/" + name;
-  if (std::getenv("WT_UPDATE_GOLDEN") != nullptr) test::write_bytes(file, text);
-  CHECK(text == test::read_bytes(file));
+  CHECK(text == golden("tests/golden/" + name, text));
 }
 
 struct Files {

@@ -1,11 +1,11 @@
-// One simulated step of a tiny model, op by op, as text. After an intended change: WT_UPDATE_GOLDEN=1 golden_replay
+// One simulated step of a tiny model, op by op, as text.
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "sim/replay/replay.hpp"
 #include "tests/support/fake_cost.hpp"
+#include "tests/support/golden.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -39,8 +39,5 @@ std::string transcript(bool host, const Layout& layout, const ClusterSpec& clust
 TEST_CASE("simulated times of a tiny step, on GPUs and on shared cores") {
   const std::string found = transcript(false, {2, 8, 4, 1, Recompute::none, {}}, small_cluster(4, 2)) + "\n" +
                             transcript(true, {2, 2, 2, 1, Recompute::none, {}}, shared_host(4, 2));
-  if (std::getenv("WT_UPDATE_GOLDEN") != nullptr) std::ofstream(kFile) << found;
-  std::stringstream expected;
-  expected << std::ifstream(kFile).rdbuf();
-  CHECK(found == expected.str());
+  CHECK(found == golden(kFile, found));
 }

@@ -1,16 +1,14 @@
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
-#include <sstream>
 
 #include "configs/spec/support/error.hpp"
 #include "reports/render/render.hpp"
 #include "reports/render/text.hpp"
 #include "reports/render/write.hpp"
+#include "tests/support/golden.hpp"
 #include "tests/unit/report_fixture.hpp"
 
 using namespace wt;
@@ -19,19 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string slurp(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-/// Compares with tests/golden; WT_APPROVE=1 writes the file instead, to be read in the diff.
 void approve(const std::string& name, const std::string& text) {
-  const fs::path file = fs::path("tests/golden") / name;
-  if (std::getenv("WT_APPROVE")) std::ofstream(file, std::ios::binary) << text;
-  INFO(file << " differs; if the change is wanted, run again with WT_APPROVE=1");
-  CHECK(slurp(file) == text);
+  CHECK(text == test::golden("tests/golden/" + name, text));
 }
 
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
@@ -251,9 +238,9 @@ TEST_CASE("write_report leaves three files, or says why not") {
   const fs::path folder = fs::temp_directory_path() / ("wt_reports_" + std::to_string(std::random_device{}()));
   const auto files = write_report(fixture::report(), folder / "deep", "capacity");
   REQUIRE(files.size() == 3);
-  CHECK(slurp(folder / "deep/capacity.html") == html_report(fixture::report()));
-  CHECK(json::parse(slurp(folder / "deep/capacity.json")) == report_json(fixture::report()));
-  CHECK(slurp(folder / "deep/capacity.md") == markdown_report(fixture::report()));
+  CHECK(test::read_bytes(folder / "deep/capacity.html") == html_report(fixture::report()));
+  CHECK(json::parse(test::read_bytes(folder / "deep/capacity.json")) == report_json(fixture::report()));
+  CHECK(test::read_bytes(folder / "deep/capacity.md") == markdown_report(fixture::report()));
   CHECK(std::distance(fs::directory_iterator(folder / "deep"), {}) == 3);
   for (const char* name : {"", "..", "a/b"}) CHECK_THROWS_AS(write_report(fixture::report(), folder, name), Error);
   CHECK_THROWS_AS(write_report(fixture::report(), folder / "deep/capacity.md", "x"), Error);

@@ -1,0 +1,26 @@
+// Golden files: what a command said last time, in tests/golden, read in the diff of a change.
+// After an intended change: WT_UPDATE_GOLDEN=1 ctest -R golden
+#pragma once
+#include <cstdlib>
+#include <stdexcept>
+
+#include "tests/support/temp_directory.hpp"
+
+namespace wt::test {
+
+/// What `file` holds. With WT_UPDATE_GOLDEN set it holds `found` from now on; throws where CI is set as well, because a
+/// test that writes what it expects cannot fail.
+inline std::string golden(const std::filesystem::path& file, const std::string& found) {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' && std::string(value) != "false";
+  };
+  if (set("WT_UPDATE_GOLDEN")) {
+    if (set("CI"))
+      throw std::runtime_error("WT_UPDATE_GOLDEN: found set while CI is set, allowed outside CI alone; unset it");
+    write_bytes(file, found);
+  }
+  return read_bytes(file);
+}
+
+}  // namespace wt::test
