@@ -83,5 +83,7 @@ WtStatus cuda_backend(const char* function, int device, const Backend** table);
 
 /// Records the message of a failed call and returns its status.
 WtStatus fail(WtStatus status, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/// WT_OUT_OF_MEMORY: `function` found no memory for `count` things; less of `argument` takes less.
+WtStatus out_of_memory(const char* function, int64_t count, const char* things, const char* argument);
 
 }  // namespace wt::kernels

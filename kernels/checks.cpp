@@ -52,6 +52,11 @@ WtStatus fail(WtStatus status, const char* format, ...) {
   return status;
 }
 
+WtStatus out_of_memory(const char* function, int64_t count, const char* things, const char* argument) {
+  return fail(WT_OUT_OF_MEMORY, "%s: no memory for %lld %s; allowed what this machine has free; lower %s", function,
+              wide(count), things, argument);
+}
+
 Checks::Checks(const char* function, WtStream stream, WtDtype dtype) : function_(function), on_cpu_(stream.device < 0) {
   if (dtype != WT_FP32 && dtype != WT_BF16) {
     status_ = fail(WT_INVALID_ARGUMENT, "%s: dtype is %d; allowed WT_FP32 (0) and WT_BF16 (1); convert first", function,

@@ -24,8 +24,9 @@ typedef enum {
   WT_OK = 0,
   WT_INVALID_ARGUMENT = 1,  ///< a size, a null pointer, a dtype or an index
   WT_NO_CUDA = 2,           ///< device >= 0 in a build without WT_CUDA
-  WT_CUDA_FAILURE = 3,      ///< the CUDA runtime refused an allocation or a launch
-  WT_UNSUPPORTED = 4        ///< right arguments, but this device has no kernel for them: use the library
+  WT_CUDA_FAILURE = 3,      ///< the CUDA runtime refused a launch
+  WT_UNSUPPORTED = 4,       ///< right arguments, but this device has no kernel for them: use the library
+  WT_OUT_OF_MEMORY = 5      ///< right arguments, but no memory for what the kernel keeps meanwhile; nothing is written
 } WtStatus;
 
 /// Where a kernel runs. device -1 = CPU (handle unused); device >= 0 = that CUDA device, which must be the calling

@@ -35,9 +35,7 @@ template <class E>
 WtStatus cross_entropy(void*, void* logits_TV, const int64_t* target_T, int64_t T, int64_t V, float scale,
                        double* loss_sum) {
   double* const losses_T = new (std::nothrow) double[static_cast<size_t>(T)];  // to be added in their order
-  if (!losses_T)
-    return fail(WT_INVALID_ARGUMENT, "wt_cross_entropy_forward_backward: no memory for %lld losses; lower T",
-                static_cast<long long>(T));
+  if (!losses_T) return out_of_memory("wt_cross_entropy_forward_backward", T, "losses", "T");
   for_each_row(T, 2 * V * static_cast<int64_t>(sizeof(E)), [=](int64_t t) {
     losses_T[t] = cross_entropy_row(static_cast<E*>(logits_TV) + t * V, target_T[t], V, scale);
   });

@@ -41,9 +41,7 @@ WtStatus rmsnorm_backward(void*, const void* dy_TD, const void* x_TD, const void
   float* later_runs = nullptr;
   if (runs > 1) {
     later_runs = static_cast<float*>(calloc(static_cast<size_t>(runs - 1), static_cast<size_t>(D) * sizeof(float)));
-    if (!later_runs)
-      return fail(WT_INVALID_ARGUMENT, "wt_rmsnorm_backward: no memory for %lld sums; lower T",
-                  static_cast<long long>((runs - 1) * D));
+    if (!later_runs) return out_of_memory("wt_rmsnorm_backward", (runs - 1) * D, "sums", "T");
   }
   for_each_row(runs, kGainRows * 3 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t run) {
     float* dgain = run == 0 ? dgain_D : later_runs + (run - 1) * D;

@@ -141,9 +141,7 @@ inline WtStatus router_forward(void*, WtRouterSpec spec, const float* logits_TE,
                                double* lse_squares_S) {
   const int64_t E = spec.E, k = spec.k, S = spec.T / spec.sequence, keys_of_one = padded(E) + padded(spec.groups);
   int32_t* const keys_S = new (std::nothrow) int32_t[static_cast<size_t>(spec.given ? 0 : S * keys_of_one)];
-  if (!keys_S)
-    return fail(WT_INVALID_ARGUMENT, "wt_router_forward: no memory for %lld keys; lower E",
-                static_cast<long long>(S * E));
+  if (!keys_S) return out_of_memory("wt_router_forward", S * keys_of_one, "keys", "E");
   for_each_row(S, spec.sequence * E * kExpertBytes, [=](int64_t s) {  // the sums of a sequence stay in one thread
     int64_t* counts = counts_SE ? counts_SE + s * E : nullptr;
     double* share_sums = share_sums_SE ? share_sums_SE + s * E : nullptr;

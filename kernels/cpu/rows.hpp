@@ -9,9 +9,7 @@ namespace {
 inline WtStatus sort_by_expert(void*, const int64_t* index, const int64_t* slot_of_expert, int64_t n, int64_t E,
                                int64_t* order, int64_t* inverse, int64_t* slot_counts) {
   int64_t* next = new (std::nothrow) int64_t[static_cast<size_t>(E) + 1]();
-  if (!next)
-    return fail(WT_INVALID_ARGUMENT, "wt_sort_by_expert: no memory for %lld counters; lower E",
-                static_cast<long long>(E));
+  if (!next) return out_of_memory("wt_sort_by_expert", E, "counters", "E");
   for (int64_t i = 0; i < n; ++i) ++next[1 + (slot_of_expert ? slot_of_expert[index[i]] : index[i])];
   for (int64_t s = 0; slot_counts && s < E; ++s) slot_counts[s] = next[s + 1];
   for (int64_t s = 0; s < E; ++s) next[s + 1] += next[s];

@@ -65,9 +65,12 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return WT_OK;
   int device = -1;
   cudaGetDevice(&device);
+  if (error == cudaErrorMemoryAllocation)
+    return fail(WT_OUT_OF_MEMORY, "%s: no memory on device %d; allowed what it has free; lower the sizes", what,
+                device);
   return fail(WT_CUDA_FAILURE,
               "%s: CUDA error '%s' on device %d; allowed none; check that the stream and the arrays "
-              "belong to that device and that it has memory left",
+              "belong to that device",
               what, cudaGetErrorString(error), device);
 }
 

@@ -121,6 +121,19 @@ TEST_CASE("bf16 results round to nearest even and keep NaN") {
   CHECK((times(all_ones, one) & 0x7fff) > 0x7f80);
 }
 
+TEST_CASE("memory that cannot be had is no bad argument") {
+  const int64_t huge = int64_t{1} << 58;  // beyond any address space
+  std::vector<float> x(6, 1), y(6, 7), sums(6, 7);
+  CHECK(wt_rmsnorm_backward(kCpu, WT_FP32, x.data(), x.data(), x.data(), x.data(), huge, 1, y.data(), sums.data()) ==
+        WT_OUT_OF_MEMORY);
+  CHECK_THAT(wt_kernel_error(), Catch::Contains("no memory for") && Catch::Contains("lower T"));
+  std::vector<int64_t> order(1);
+  CHECK(wt_sort_by_expert(kCpu, order.data(), nullptr, 0, huge, order.data(), order.data(), nullptr) ==
+        WT_OUT_OF_MEMORY);
+  CHECK(y == std::vector<float>(6, 7));
+  CHECK(sums == std::vector<float>(6, 7));
+}
+
 TEST_CASE("bad arguments are refused with a message and nothing is written") {
   std::vector<float> x(6, 1), y(6, 7);
   const std::vector<int64_t> index = {0, 2};
