@@ -17,7 +17,7 @@ import yaml
 from safetensors.torch import load_file
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "compare_fsdp2"))
+sys.path.insert(0, str(ROOT / "bench" / "studies" / "compare_fsdp2"))
 from data import read_tokens  # noqa: E402
 from model import ModelShape, Transformer  # noqa: E402
 
