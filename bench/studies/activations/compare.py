@@ -15,7 +15,7 @@ import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 POLICIES = ["none", "norm", "experts", "attention", "attention+experts", "attention+experts+norm", "block", "block/int8", "block/fp8"]
 
 

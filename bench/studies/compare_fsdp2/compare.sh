@@ -3,7 +3,7 @@
 # Uses the programs that ./windtunnel setup has built, and makes the Python environment where it is missing.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-root=$(dirname "$(dirname "$here")")
+root=$(dirname "$(dirname "$(dirname "$here")")")
 build=${WINDTUNNEL_BUILD:-$root/build}
 export WINDTUNNEL=$build/bin/windtunnel WINDTUNNEL_TRAIN=$build/bin/windtunnel-train
 [[ -x $WINDTUNNEL_TRAIN ]] || { echo "$WINDTUNNEL_TRAIN is not built; run ./windtunnel setup" >&2; exit 2; }
