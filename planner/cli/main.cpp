@@ -5,6 +5,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
 #include "planner/cli/command.hpp"
+#include "reports/build/provenance.hpp"
 
 namespace wt {
 namespace {
@@ -51,6 +52,7 @@ int run_command_line(int argc, char** argv) {
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of every subcommand");
+  app.set_version_flag("--version", version_text, "Version, commit and build of this program");
   for (auto add : {add_demo, add_data, add_train, add_bench, add_import, add_profile, add_calibrate, add_compare,
                    add_simulate, add_plan, add_whatif, add_drill, add_gate, add_health, add_report, add_validate})
     add(app);

@@ -2,8 +2,8 @@
 #pragma once
 #include <filesystem>
 #include <string>
-#include <vector>
 
+#include "reports/build/provenance.hpp"
 #include "reports/report.hpp"
 
 namespace wt {
@@ -13,9 +13,6 @@ void put_report(const Report& report, bool json);
 
 /// .html, .md, .json or .txt; "-" is text on standard output. Throws Error{usage} for another ending.
 void write_report_file(const Report& report, const std::string& file);
-
-/// Command, version, commit of the source tree and date, for Report::provenance; then the entries given.
-KeyValues provenance(std::vector<std::pair<std::string, Cell>> entries = {});
 
 /// The folder, created. Throws Error{runtime} where it cannot be.
 std::filesystem::path make_folder(const std::string& folder);

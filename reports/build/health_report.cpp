@@ -8,7 +8,6 @@
 
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
-#include "planner/cli/output.hpp"
 
 namespace wt {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "configs/spec/stack.hpp"
-#include "planner/cli/output.hpp"
+#include "reports/build/provenance.hpp"
 
 namespace wt {
 namespace {

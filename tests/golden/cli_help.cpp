@@ -120,6 +120,14 @@ TEST_CASE("a new flag is a decision: the list of flags is frozen") {
   CHECK(found == expected);
 }
 
+TEST_CASE("--version says version, commit and how this program was built") {
+  const std::regex wanted(R"(windtunnel \d+\.\d+\.\d+\ncommit (not known|[0-9a-f]{7,40}(-dirty)?)\n)"
+                          R"(build \w+, (gcc|clang) \S.*, with(out)? trainer, with(out)? CUDA\n)");
+  const std::string said = output_of("--version");
+  INFO(said);
+  CHECK(std::regex_match(said, wanted));
+}
+
 TEST_CASE("an unknown subcommand names the nearest one") {
   const Ended ended = windtunnel("simulat");
   CHECK(ended.status == 2);
