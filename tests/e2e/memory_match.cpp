@@ -39,7 +39,8 @@ TEST_CASE("so it is with recompute, which needs less") {
     check_peak(run);
     RunSpec without = run;
     without.layout.recompute = Recompute::none;
-    CHECK(timelines_of(trained(run))[0].peak_bytes < timelines_of(trained(without))[0].peak_bytes);
+    // The median step: a thread of Gloo that gives its copy of a buffer back late lifts a step now and then.
+    CHECK(median(step_peaks_of(trained(run))) < median(step_peaks_of(trained(without))));
   }
 }
 
