@@ -1,0 +1,159 @@
+"""Who may include whom (CONTRIBUTING.md, "Where things are"): every #include of the tree against the tables below.
+
+include_layers_test.py [ROOT] prints each include that breaks a rule and ends with status 1; without ROOT it also plants
+violations in an empty tree, one by one, and sees that each is found.
+"""
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+# A folder (or file) and what it may include of ours, apart from files of its own row; the longest name that fits a file is
+# its row. On the right a name stands for everything inside it, but for what DENIED takes out.
+MAY_INCLUDE = {
+    "configs/spec/support": [],
+    "configs/spec": ["configs/spec/support"],
+    "kernels": [],
+    # the step program: what the simulator and the trainer share
+    "sim/program": ["configs/spec"],
+    "sim/program/build": ["configs/spec", "sim/program"],
+    "sim/program/routing": ["configs/spec", "sim/program"],
+    # the simulator
+    "sim/measurements": ["configs/spec", "sim/program"],
+    "sim/cost": ["configs/spec", "sim/program", "sim/measurements"],
+    "sim/cluster": ["configs/spec"],
+    "sim/replay": ["configs/spec", "sim/program", "sim/cost", "sim/cluster"],
+    "sim/estimate": ["configs/spec", "sim/program", "sim/cost", "sim/replay"],
+    "sim/months": ["configs/spec", "sim/cluster"],
+    "sim/validate": ["configs/spec", "sim"],
+    # the planner
+    "planner/cadence": ["configs/spec", "sim"],
+    "planner/placement": ["configs/spec", "sim"],
+    "planner/search": ["configs/spec", "sim", "planner/placement"],
+    "planner/plan": ["configs/spec", "sim", "planner/search", "planner/placement", "planner/cadence", "reports/report.hpp",
+                     "reports/render", "bench/profile", "bench/suites/cases.hpp", "bench/suites/work_list.hpp"],
+    "planner/whatif": ["configs/spec", "sim", "planner/plan"],
+    "planner/experiments": ["configs/spec", "sim", "planner/plan", "reports", "bench/profile", "bench/gate", "trainer/data",
+                            "trainer/safetensors", "trainer/tensor_parts.hpp"],
+    "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
+    # the trainer
+    "trainer/data": ["configs/spec"],
+    "trainer/safetensors": ["configs/spec"],
+    "trainer": ["trainer/data", "trainer/safetensors", "configs/spec", "sim/program", "kernels", "bench/profile", "reports/report.hpp", "reports/render"],
+    "trainer/main.cpp": ["configs/spec", "sim/program", "trainer", "bench/suites"],
+    # what is measured
+    "bench/profile": ["configs/spec"],
+    "bench/gate": ["configs/spec", "bench/profile"],
+    "bench/health": ["configs/spec", "bench/profile", "bench/gate"],
+    "bench/suites": ["configs/spec", "sim/program", "kernels", "trainer", "bench", "reports/report.hpp", "reports/render"],
+    "bench/studies": ["configs/spec", "sim", "kernels", "planner", "bench"],
+    # reports: the structs of a result at most
+    "reports": ["configs/spec"],
+    "reports/render": ["configs/spec", "reports/report.hpp", "sim/program"],
+    "reports/build": ["configs/spec", "sim", "planner", "bench", "reports"],
+}
+# What may not be included by whom, although a row says so.
+DENIED = {
+    "sim/validate": ["sim/cost", "sim/replay", "sim/estimate", "sim/months", "planner/cadence", "planner/placement",
+                     "planner/search", "planner/plan", "planner/whatif", "planner/experiments"],  # the judges: for the command line alone
+    "planner/cli": ["reports"],
+    "bench/suites": ["reports"],
+}
+# Libraries, and the only folders that know them.
+LIBRARIES = {
+    "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites"]),
+    "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
+    "CLI11": (r"CLI/", ["planner/cli", "trainer/main.cpp", "bench/suites"]),
+    "yaml-cpp": (r"yaml-cpp/", ["configs/spec/support"]),
+}
+NO_LIBTORCH = ["trainer/data", "trainer/safetensors"]  # read by the planner
+# Includes that break a rule today, each to be mended and its line removed; a line that nothing needs any more fails, too.
+EXCEPTIONS = {
+    ("sim/cost/stacks/stack_cost.hpp", "sim/validate/runs.hpp"),
+    ("sim/measurements/routing_rows.cpp", "sim/cost/stacks/step_work.hpp"),
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+SOURCES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
+TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]
+
+
+def inside(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def row_of(file):
+    return max((name for name in MAY_INCLUDE if inside(file, name)), key=len, default=None)
+
+
+def allowed(file, included):
+    own = row_of(file)
+    if own is None:
+        return False
+    if any(inside(included, name) and inside(file, by) for name, denied in DENIED.items() for by in denied):
+        return False
+    return row_of(included) == own or any(inside(included, name) for name in MAY_INCLUDE[own])
+
+
+def broken_rules(root):
+    """(file, included, what is wrong) of every include below `root` that breaks a rule."""
+    for file in sorted(path for top in TOP for path in (root / top).rglob("*") if path.suffix in SOURCES):
+        name = file.relative_to(root).as_posix()
+        for quote, included in INCLUDE.findall(file.read_text(encoding="utf-8")):
+            if quote == '"' and not allowed(name, included):
+                yield name, included, "its folder may not include that"
+            for library, (pattern, folders) in LIBRARIES.items():
+                if re.match(pattern, included) and (not any(inside(name, f) for f in folders) or
+                                                    library == "LibTorch" and any(inside(name, f) for f in NO_LIBTORCH)):
+                    yield name, included, f"{library} is for {', '.join(folders)} alone"
+
+
+def planted():
+    """Includes that break one rule each."""
+    return [
+        ("configs/spec/support/a.hpp", '"configs/spec/model.hpp"'),
+        ("configs/spec/a.hpp", '"sim/program/program.hpp"'),
+        ("sim/program/a.cpp", '"sim/cost/op_cost.hpp"'),
+        ("sim/program/a.cpp", '"sim/program/build/build.hpp"'),
+        ("sim/replay/a.cpp", '"sim/validate/runs.hpp"'),
+        ("sim/cost/kernels/a.cpp", '"sim/validate/runs.hpp"'),
+        ("sim/estimate/a.cpp", '"planner/search/search.hpp"'),
+        ("planner/plan/a.cpp", '"sim/validate/runs.hpp"'),
+        ("planner/search/a.cpp", '"planner/cli/output.hpp"'),
+        ("planner/experiments/a.cpp", '"trainer/executor/executor.hpp"'),
+        ("trainer/launch/a.cpp", '"sim/replay/replay.hpp"'),
+        ("trainer/launch/a.cpp", '"planner/plan/plan.hpp"'),
+        ("reports/render/a.cpp", '"planner/plan/plan.hpp"'),
+        ("reports/build/a.cpp", '"planner/cli/output.hpp"'),
+        ("kernels/a.cpp", '"configs/spec/model.hpp"'),
+        ("sim/cost/a.cpp", "<torch/torch.h>"),
+        ("trainer/data/a.cpp", "<ATen/ATen.h>"),
+        ("trainer/executor/a.cpp", "<simgrid/s4u.hpp>"),
+    ]
+
+
+def self_test():
+    for name, included in planted():
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True)
+            file.write_text(f"// planted\n  #  include {included}\n")
+            if len(list(broken_rules(Path(folder)))) != 1:
+                sys.exit(f"a planted violation was not found: {name} includes {included}; mend {__file__}")
+
+
+def main():
+    if len(sys.argv) == 1:
+        self_test()
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    found = list(broken_rules(root))
+    new = [(file, included, wrong) for file, included, wrong in found if (file, included) not in EXCEPTIONS]
+    for file, included, wrong in new:
+        print(f"{file}: includes {included}: {wrong}; move what is shared down, or say in CONTRIBUTING.md and here why it may")
+    stale = EXCEPTIONS - {(file, included) for file, included, _ in found}
+    for file, included in sorted(stale):
+        print(f"{Path(__file__).name}: {file} no longer includes {included}; remove that exception")
+    return bool(new or stale)
+
+
+sys.exit(main())
