@@ -1,6 +1,7 @@
 // windtunnel bench --for: finds what a study lacks, says how long that takes, and hands the list to windtunnel-train.
 #include <sys/mman.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -6,6 +6,7 @@
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/build/cells.hpp"
 #include "sim/cost/fit/calibrate.hpp"
 
@@ -96,17 +97,16 @@ void run_calibrate(const Options& o) {
 }  // namespace
 
 void add_calibrate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("calibrate",
-                                         "Make a machine model out of profiles, and say how well it predicts them\n"
-                                         "Example: windtunnel calibrate profile.json -o machine.json");
+  const Command command(app, "calibrate",
+                        "Make a machine model out of profiles, and say how well it predicts them\n"
+                        "Example: windtunnel calibrate profile.json -o machine.json");
   auto o = std::make_shared<Options>();
-  command->add_option("PROFILE", o->profiles, "Profiles (files, or presets of configs/profiles) of one machine")
-      ->required();
-  command->add_option("-o,--output", o->output, "Machine model (JSON) to write");
-  command->add_flag("--allow-assumed", o->allow_assumed,
-                    "Let the model price what nobody measured by a roofline, marked as assumed");
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { run_calibrate(*o); });
+  command.option("PROFILE", o->profiles, "Profiles (files, or presets of configs/profiles) of one machine").required();
+  command.option("-o,--output", o->output, "Machine model (JSON) to write");
+  command.flag("--allow-assumed", o->allow_assumed,
+               "Let the model price what nobody measured by a roofline, marked as assumed");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { run_calibrate(*o); });
 }
 
 }  // namespace wt

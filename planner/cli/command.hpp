@@ -1,8 +1,11 @@
 // What the subcommands share: each file declares one and registers a callback that throws wt::Error or sets the status.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace wt {
 

@@ -8,6 +8,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "reports/build/proof_report.hpp"
 #include "sim/cost/fit/calibrate.hpp"
@@ -59,23 +60,20 @@ void compare(const Options& o) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("compare",
-                         "Lay runs that were trained on this machine beside their predictions\n"
-                         "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
+  const Command command(app, "compare",
+                        "Lay runs that were trained on this machine beside their predictions\n"
+                        "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
   auto o = std::make_shared<Options>();
-  command->add_option("FOLDER", o->folders, "What windtunnel train wrote, one or more")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  command->add_option("--machine", o->machine, "Machine model (windtunnel calibrate)")->required();
+  command.option("FOLDER", o->folders, "What windtunnel train wrote, one or more").required().existing_folder();
+  command.option("--machine", o->machine, "Machine model (windtunnel calibrate)").required();
   command
-      ->add_option("--calibrated-on", o->calibrated_on,
-                   "A FOLDER that the machine model has seen through a merged profile; may be repeated")
-      ->allow_extra_args(false)
-      ->check(CLI::ExistingDirectory);
-  command->add_option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { compare(*o); });
+      .option("--calibrated-on", o->calibrated_on,
+              "A FOLDER that the machine model has seen through a merged profile; may be repeated")
+      .one_a_mention()
+      .existing_folder();
+  command.option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { compare(*o); });
 }
 
 }  // namespace wt

@@ -4,6 +4,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/render/progress.hpp"
 #include "trainer/data/pack.hpp"
 
@@ -46,18 +47,18 @@ void pack(const Options& o) {
 }  // namespace
 
 void add_data(CLI::App& app) {
-  CLI::App* data = app.add_subcommand("data", "Training data: text to Mosaic's MDS shards");
-  data->require_subcommand(1);
-  CLI::App* command =
-      data->add_subcommand("pack",
-                           "Pack text byte by byte (256 + end of text) into MDS shards\nExample: windtunnel data pack "
-                           "--text /usr/share/common-licenses -o out/data --seq-len 128");
+  const Command data(app, "data", "Training data: text to Mosaic's MDS shards");
+  data.require_subcommand();
+  const Command command =
+      data.subcommand("pack",
+                      "Pack text byte by byte (256 + end of text) into MDS shards\nExample: windtunnel data pack "
+                      "--text /usr/share/common-licenses -o out/data --seq-len 128");
   auto o = std::make_shared<Options>();
-  command->add_option("--text", o->text, "Text files, .gz files or folders")->required();
-  command->add_option("-o,--output", o->output, "Folder of the data set")->required();
-  command->add_option("--seq-len", o->seq_len, "Tokens a sample predicts")->capture_default_str();
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { pack(*o); });
+  command.option("--text", o->text, "Text files, .gz files or folders").required();
+  command.option("-o,--output", o->output, "Folder of the data set").required();
+  command.option("--seq-len", o->seq_len, "Tokens a sample predicts").shows_default();
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { pack(*o); });
 }
 
 }  // namespace wt

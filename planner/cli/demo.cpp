@@ -4,6 +4,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
 #include "planner/experiments/demo.hpp"
 
 namespace wt {
@@ -32,12 +33,12 @@ void demo(const DemoOptions& options) {
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("demo",
-                                         "Run the whole loop on this machine: train, measure, calibrate, predict, "
-                                         "compare, plan, recover, report\nExample: windtunnel demo");
+  const Command command(app, "demo",
+                        "Run the whole loop on this machine: train, measure, calibrate, predict, "
+                        "compare, plan, recover, report\nExample: windtunnel demo");
   auto o = std::make_shared<DemoOptions>();
-  command->add_option("-o,--output", o->folder, "Folder for everything the demo writes")->capture_default_str();
-  command->callback([o] { demo(*o); });
+  command.option("-o,--output", o->folder, "Folder for everything the demo writes").shows_default();
+  command.runs([o] { demo(*o); });
 }
 
 }  // namespace wt

@@ -4,6 +4,7 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
 #include "planner/experiments/drill.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "reports/build/proof_report.hpp"
@@ -41,14 +42,14 @@ void drill(const Options& o) {
 }  // namespace
 
 void add_drill(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("drill",
-                                         "Kill ranks of a real run and prove that recovery is exact\nExample: "
-                                         "windtunnel drill configs/faults/kill-rank.yaml");
+  const Command command(app, "drill",
+                        "Kill ranks of a real run and prove that recovery is exact\nExample: "
+                        "windtunnel drill configs/faults/kill-rank.yaml");
   auto o = std::make_shared<Options>();
-  command->add_option("FAULTS", o->faults, "Fault scenario: a file or a preset of configs/faults")->required();
-  command->add_option("-o,--output", o->output, "Folder for everything that the drill writes")->capture_default_str();
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { drill(*o); });
+  command.option("FAULTS", o->faults, "Fault scenario: a file or a preset of configs/faults").required();
+  command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { drill(*o); });
 }
 
 }  // namespace wt

@@ -6,6 +6,7 @@
 #include "bench/gate/selftest.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/build/gate_report.hpp"
 #include "reports/render/render.hpp"
 
@@ -50,18 +51,18 @@ void compare_profiles(const Options& o) {
   set_status(result.exit_status());
 }
 
-void add_selftest(CLI::App& gate) {
+void add_selftest(const Command& gate) {
   struct SelftestCommand {
     std::uint64_t seed = 1;
     bool json = false;
   };
-  CLI::App* command = gate.add_subcommand(
+  const Command command = gate.subcommand(
       "selftest",
       "How often the gate cries wolf and what it finds, on recorded H100 timings\nExample: windtunnel gate selftest");
   auto o = std::make_shared<SelftestCommand>();
-  command->add_option("--seed", o->seed, "Seed of the draws")->capture_default_str();
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] {
+  command.option("--seed", o->seed, "Seed of the draws").shows_default();
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] {
     SelftestOptions options;
     options.seed = o->seed;
     const SelftestResult result = selftest(read_recorded_runs(default_recorded_runs()), options);
@@ -72,23 +73,21 @@ void add_selftest(CLI::App& gate) {
 }  // namespace
 
 void add_gate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("gate",
-                                         "Block a merge on a real performance regression, and on nothing else\n"
-                                         "Example: windtunnel gate base.json new.json --junit gate.xml");
+  const Command command(app, "gate",
+                        "Block a merge on a real performance regression, and on nothing else\n"
+                        "Example: windtunnel gate base.json new.json --junit gate.xml");
   auto o = std::make_shared<Options>();
-  command->add_option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
-  command->add_option("NEW", o->current, "The same after the change");
-  command->add_flag("--strict", o->strict, "Benchmarks that cannot be decided give exit status 3");
-  command->add_flag("--allow-missing", o->allow_missing, "Benchmarks that vanished are no finding");
-  command->add_option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)")->allow_extra_args(false);
-  command->add_flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
-  CLI::Option* json = command->add_flag("--json", o->json, "Print one JSON document");
-  command->add_flag("--markdown", o->markdown, "Print Markdown for a pull request")->excludes(json);
-  command->add_option("--junit", o->junit, "Also write JUnit XML to this file ('-': only that, to standard output)");
-  add_selftest(*command);
-  command->callback([o, command] {
-    if (command->get_subcommands().empty()) compare_profiles(*o);
-  });
+  command.option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
+  command.option("NEW", o->current, "The same after the change");
+  command.flag("--strict", o->strict, "Benchmarks that cannot be decided give exit status 3");
+  command.flag("--allow-missing", o->allow_missing, "Benchmarks that vanished are no finding");
+  command.option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)").one_a_mention();
+  command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
+  const Word json = command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--markdown", o->markdown, "Print Markdown for a pull request").excludes(json);
+  command.option("--junit", o->junit, "Also write JUnit XML to this file ('-': only that, to standard output)");
+  add_selftest(command);
+  command.runs([o] { compare_profiles(*o); });
 }
 
 }  // namespace wt

@@ -17,6 +17,7 @@
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "reports/build/health_report.hpp"
 #include "reports/render/render.hpp"
@@ -157,51 +158,48 @@ void watch(const Options& o) {
   put_verdict(fleet, options, o.json, true);
 }
 
-void add_judge(CLI::App& health) {
-  CLI::App* command = health.add_subcommand(
+void add_judge(const Command& health) {
+  const Command command = health.subcommand(
       "judge", "Which node of a fleet to cordon, why and how sure\nExample: windtunnel health judge node-*.json");
   auto o = std::make_shared<Options>();
-  command->add_option("FILES", o->files, "Observations: of a node each, or of many")->required();
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { put_verdict(read_fleet({o->files.begin(), o->files.end()}), {}, o->json); });
+  command.option("FILES", o->files, "Observations: of a node each, or of many").required();
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { put_verdict(read_fleet({o->files.begin(), o->files.end()}), {}, o->json); });
 }
 
 }  // namespace
 
 void add_health(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("health",
-                                         "Check nodes before and during a job: which one to cordon, why and how "
-                                         "sure\nExample: windtunnel health --quick -o node-1.json");
+  const Command command(app, "health",
+                        "Check nodes before and during a job: which one to cordon, why and how "
+                        "sure\nExample: windtunnel health --quick -o node-1.json");
   auto o = std::make_shared<Options>();
-  command->add_option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
-  command->add_flag("--quick", o->quick, "Fewer repetitions and a smaller file");
-  command->add_option("--storage", o->storage, "Folder to write and read a file in")->capture_default_str();
-  CLI::Option* fabric = command->add_flag("--fabric", o->fabric,
-                                          "All nodes at once, their GPUs and all-reduces between neighbours: under "
-                                          "Slurm, MPI or torchrun --no-python, one rank a "
-                                          "GPU; without a launcher one local rank a GPU");
+  command.option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
+  command.flag("--quick", o->quick, "Fewer repetitions and a smaller file");
+  command.option("--storage", o->storage, "Folder to write and read a file in").shows_default();
+  const Word fabric = command.flag("--fabric", o->fabric,
+                                   "All nodes at once, their GPUs and all-reduces between neighbours: under "
+                                   "Slurm, MPI or torchrun --no-python, one rank a "
+                                   "GPU; without a launcher one local rank a GPU");
   command
-      ->add_option(
-          "--ranks", o->ranks,
-          "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")
-      ->needs(fabric)
-      ->check(CLI::Range(2, 64));
-  CLI::Option* dcgm =
-      command->add_option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
-  CLI::Option* log =
-      command->add_option("--kernel-log", o->kernel_log,
-                          "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
-  CLI::Option* run = command->add_option("--watch", o->run, "Follow a training run: its output folder");
+      .option("--ranks", o->ranks,
+              "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")
+      .needs(fabric)
+      .between(std::int64_t{2}, 64);
+  const Word dcgm = command.option("--dcgm", o->dcgm, "Metrics of DCGM-exporter: a file, or '-' for standard input");
+  const Word log =
+      command.option("--kernel-log", o->kernel_log,
+                     "Kernel messages with XIDs: a file, or '-'; else this machine's, where they may be read");
+  const Word run = command.option("--watch", o->run, "Follow a training run: its output folder");
   command
-      ->add_option("--mfu-below", o->mfu_below,
-                   "With --watch: look closer below this MFU (where metrics have none, share of the run's best pace)")
-      ->needs(run)
-      ->check(CLI::Range(0.0, 1.0));
-  for (CLI::Option* other : {dcgm, log, run}) fabric->excludes(other);
-  command->add_flag("--json", o->json, "Print one JSON document");
-  add_judge(*command);
-  command->callback([o, command] {
-    if (!command->get_subcommands().empty()) return;
+      .option("--mfu-below", o->mfu_below,
+              "With --watch: look closer below this MFU (where metrics have none, share of the run's best pace)")
+      .needs(run)
+      .between(0.0, 1.0);
+  for (const Word& other : {dcgm, log, run}) fabric.excludes(other);
+  command.flag("--json", o->json, "Print one JSON document");
+  add_judge(command);
+  command.runs([o] {
     if (o->fabric)
       check_fabric(*o);
     else if (o->run.empty())

@@ -16,6 +16,7 @@
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/build/cells.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
 
@@ -192,21 +193,19 @@ void import_file(const Options& o) {
 }  // namespace
 
 void add_import(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("import",
-                         "Make a profile of what other tools measured: nccl-tests, nvbench, PyTorch's profiler\n"
-                         "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
+  const Command command(app, "import",
+                        "Make a profile of what other tools measured: nccl-tests, nvbench, PyTorch's profiler\n"
+                        "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
   auto o = std::make_shared<Options>();
   command
-      ->add_option("FILE", o->file,
-                   "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
-      ->required();
-  command->add_option(
+      .option("FILE", o->file, "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
+      .required();
+  command.option(
       "--cluster", o->cluster,
       "Cluster it was measured on, whose link speeds calibrate needs: a preset of configs/clusters, or a file");
-  command->add_option("-o,--output", o->output, "Profile (JSON) to write");
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { import_file(*o); });
+  command.option("-o,--output", o->output, "Profile (JSON) to write");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { import_file(*o); });
 }
 
 }  // namespace wt

@@ -1,4 +1,5 @@
 // windtunnel: the command line. No LibTorch in here; `train` and `bench` hand over to windtunnel-train.
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"

@@ -6,6 +6,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
 #include "planner/plan/plan.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text.hpp"
@@ -101,27 +102,25 @@ void plan_command(const Options& o) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("plan",
-                         "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
-                         "Layouts searched: FSDP and HSDP with expert parallelism, recompute and microbatch, in bf16.\n"
-                         "Not searched: tensor, pipeline and context parallelism, fp8.\n"
-                         "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
-                         "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256");
+  const Command command(app, "plan",
+                        "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
+                        "Layouts searched: FSDP and HSDP with expert parallelism, recompute and microbatch, in bf16.\n"
+                        "Not searched: tensor, pipeline and context parallelism, fp8.\n"
+                        "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
+                        "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256");
   auto o = std::make_shared<Options>();
-  command->add_option("study", o->study, "Study file, or a name in configs/studies");
-  command->add_option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
-  command->add_option("--cluster", o->cluster, "Cluster file, or a name in configs/clusters");
-  command->add_option("--gpus", o->gpus, "GPUs to plan for");
-  command->add_option("--stack", o->stack,
-                      "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
-  command->add_option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
-      ->allow_extra_args(false);
-  command->add_option("-o,--output", o->output,
-                      "Folder for plan.yaml, plan.json, the report and study.yaml (the study with every key)");
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->add_flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
-  command->callback([o] { plan_command(*o); });
+  command.option("study", o->study, "Study file, or a name in configs/studies");
+  command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
+  command.option("--cluster", o->cluster, "Cluster file, or a name in configs/clusters");
+  command.option("--gpus", o->gpus, "GPUs to plan for");
+  command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
+  command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
+      .one_a_mention();
+  command.option("-o,--output", o->output,
+                 "Folder for plan.yaml, plan.json, the report and study.yaml (the study with every key)");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.runs([o] { plan_command(*o); });
 }
 
 }  // namespace wt

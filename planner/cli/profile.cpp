@@ -10,6 +10,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/build/profile_report.hpp"
 
 namespace wt {
@@ -66,35 +67,34 @@ void merge_files(const Options& o) {
 }  // namespace
 
 void add_profile(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "profile", "Look at profiles, compare two, make several one\nExample: windtunnel profile show profile.json");
-  command->require_subcommand(1);
+  const Command command(
+      app, "profile", "Look at profiles, compare two, make several one\nExample: windtunnel profile show profile.json");
+  command.require_subcommand();
   const auto subcommand = [&](const std::string& name, const std::string& help, void (*run)(const Options&)) {
     auto o = std::make_shared<Options>();
-    CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_flag("--json", o->json, "Print one JSON document");
-    sub->callback([o, run] { run(*o); });
+    const Command sub = command.subcommand(name, help);
+    sub.flag("--json", o->json, "Print one JSON document");
+    sub.runs([o, run] { run(*o); });
     return std::pair{sub, o};
   };
   const auto [one, shown] = subcommand("show",
                                        "Machine, run, measurements by kernel, and what speaks against using "
                                        "them\nExample: windtunnel profile show profile.json gemm",
                                        show);
-  one->add_option("PROFILE", shown->file,
-                  "Profile, JSON of Google Benchmark or nvbench, or a preset of configs/profiles")
-      ->required();
-  one->add_option("KERNEL", shown->kernel, "Also list every measurement of this kernel");
+  one.option("PROFILE", shown->file, "Profile, JSON of Google Benchmark or nvbench, or a preset of configs/profiles")
+      .required();
+  one.option("KERNEL", shown->kernel, "Also list every measurement of this kernel");
   const auto [two, compared] = subcommand("diff",
                                           "Facts that differ, and ratios of medians with their intervals; no "
                                           "verdict\nExample: windtunnel profile diff a.json b.json",
                                           diff);
-  two->add_option("PROFILES", compared->files, "Two profiles, as for show")->required()->expected(2);
+  two.option("PROFILES", compared->files, "Two profiles, as for show").required().count(2, 2);
   const auto [many, merged] = subcommand("merge",
                                          "Join the samples of several runs on the same machine and software\nExample: "
                                          "windtunnel profile merge a.json b.json -o all.json",
                                          merge_files);
-  many->add_option("PROFILES", merged->files, "Two or more profiles, as for show")->required()->expected(2, 1000);
-  many->add_option("-o,--output", merged->output, "Profile (JSON) to write")->required();
+  many.option("PROFILES", merged->files, "Two or more profiles, as for show").required().count(2, 1000);
+  many.option("-o,--output", merged->output, "Profile (JSON) to write").required();
 }
 
 }  // namespace wt

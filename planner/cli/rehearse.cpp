@@ -1,5 +1,6 @@
 // windtunnel train --rehearse: chooses what of the plan fits here, has windtunnel-train run one rank of it, and lays
 // what was measured beside the predictions and the plan.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -4,6 +4,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {
@@ -12,14 +13,14 @@ void add_report(CLI::App& app) {
   struct Options {
     std::string result, output = "-";
   };
-  CLI::App* command = app.add_subcommand("report",
-                                         "Draw a kept report (JSON) as HTML, Markdown or text\n"
-                                         "Example: windtunnel report out/simulate/report.json -o report.html");
+  const Command command(app, "report",
+                        "Draw a kept report (JSON) as HTML, Markdown or text\n"
+                        "Example: windtunnel report out/simulate/report.json -o report.html");
   auto o = std::make_shared<Options>();
-  command->add_option("RESULT", o->result, "Report written with --json or -o by another subcommand")->required();
-  command->add_option("-o,--output", o->output, "File; its ending says the format: .html, .md, .json, .txt; '-': text")
-      ->capture_default_str();
-  command->callback([o] { write_report_file(report_from_json(read_json(o->result), o->result), o->output); });
+  command.option("RESULT", o->result, "Report written with --json or -o by another subcommand").required();
+  command.option("-o,--output", o->output, "File; its ending says the format: .html, .md, .json, .txt; '-': text")
+      .shows_default();
+  command.runs([o] { write_report_file(report_from_json(read_json(o->result), o->result), o->output); });
 }
 
 }  // namespace wt

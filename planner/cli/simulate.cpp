@@ -8,6 +8,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/build/simulate_report.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "reports/render/render.hpp"
@@ -80,29 +81,28 @@ void simulate(const Options& o) {
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("simulate",
-                         "Replay one step of a run on a cluster, op by op\n"
-                         "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
+  const Command command(
+      app, "simulate",
+      "Replay one step of a run on a cluster, op by op\n"
+      "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
   auto o = std::make_shared<Options>();
-  command->add_option("RUN", o->run, "Run file (YAML), or a preset of configs/runs")->required();
-  command->add_option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file")->required();
-  command->add_option("--machine", o->machine, "Machine model made by windtunnel calibrate, instead");
+  command.option("RUN", o->run, "Run file (YAML), or a preset of configs/runs").required();
+  command.option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file").required();
+  command.option("--machine", o->machine, "Machine model made by windtunnel calibrate, instead");
   command
-      ->add_option("--profile", o->profiles,
-                   "Profile measured on this machine (repeatable); published times say the rest")
-      ->allow_extra_args(false);
-  command->add_option("--stack", o->stack,
-                      "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
+      .option("--profile", o->profiles, "Profile measured on this machine (repeatable); published times say the rest")
+      .one_a_mention();
+  command.option("--stack", o->stack,
+                 "Price by published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
   command
-      ->add_option("--routing", o->routing,
-                   "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
-                   "'balanced'; default: recorded with as many experts and choices, else stretched-olmoe")
-      ->allow_extra_args(false);
-  command->add_option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
-  command->add_flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->callback([o] { simulate(*o); });
+      .option("--routing", o->routing,
+              "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
+              "'balanced'; default: recorded with as many experts and choices, else stretched-olmoe")
+      .one_a_mention();
+  command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
+  command.flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");
+  command.flag("--json", o->json, "Print one JSON document");
+  command.runs([o] { simulate(*o); });
 }
 
 }  // namespace wt

@@ -1,6 +1,7 @@
 // windtunnel train, windtunnel bench: the arguments go as they are to windtunnel-train, which has LibTorch; a rehearsal
 // comes back here to be compared, and what a study lacks is found here beforehand.
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstring>

@@ -12,6 +12,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/words.hpp"
 #include "reports/build/validate_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
@@ -136,64 +137,68 @@ Validation validate_memory(const Options& o) {
           .unit = kBytes};
 }
 
-std::shared_ptr<Options> add_subject(CLI::App& validate, const std::string& name, const std::string& help,
-                                     Validation (*judge)(const Options&)) {
-  CLI::App* command = validate.add_subcommand(name, help);
+struct Subject {
+  Command command;
+  std::shared_ptr<Options> options;
+};
+
+Subject add_subject(const Command& validate, const std::string& name, const std::string& help,
+                    Validation (*judge)(const Options&)) {
+  const Command command = validate.subcommand(name, help);
   auto o = std::make_shared<Options>();
-  command->add_option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)")->required();
-  command->add_flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
-  command->callback([o, judge] {
+  command.option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)").required();
+  command.flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
+  command.runs([o, judge] {
     const Validation validation = judge(*o);
     if (o->json)
       put_document(json_text(validation_json(validation)), "");
     else
       put_report(validation_report(validation), false);
   });
-  return o;
+  return {command, o};
 }
 
-void add_stack(CLI::App& validate, const std::string& subject, const std::shared_ptr<Options>& o) {
-  validate.get_subcommand(subject)->add_option(
-      "--stack", o->stack, "The stack of all rows (configs/stacks), in place of what their framework says");
+void add_fit_on_file(const Subject& subject) {
+  subject.command.flag("--fit-on-file", subject.options->fit_on_file,
+                       "Let FILE's own rows speak for one another, too, each group without itself");
+}
+
+void add_stack(const Subject& subject) {
+  subject.command.option("--stack", subject.options->stack,
+                         "The stack of all rows (configs/stacks), in place of what their framework says");
 }
 
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("validate",
-                                         "Predict measurements without having seen them, and say how far off that was\n"
-                                         "Example: windtunnel validate kernels configs/measurements/kernel_times.csv");
-  command->require_subcommand(1);
-  add_subject(*command, "kernels",
+  const Command command(app, "validate",
+                        "Predict measurements without having seen them, and say how far off that was\n"
+                        "Example: windtunnel validate kernels configs/measurements/kernel_times.csv");
+  command.require_subcommand();
+  add_subject(command, "kernels",
               "Times of matrix products and memory-bound kernels\n"
               "Example: windtunnel validate kernels configs/measurements/kernel_times.csv",
               validate_kernels);
-  const auto collectives = add_subject(*command, "collectives",
-                                       "Times of collectives, as nccl-tests prints them\n"
-                                       "Example: windtunnel validate collectives configs/measurements/collectives.csv",
-                                       validate_collectives);
-  command->get_subcommand("collectives")
-      ->add_flag("--fit-on-file", collectives->fit_on_file,
-                 "Let FILE's own rows speak for one another, too, each group without itself");
-  add_subject(*command, "routing",
+  add_fit_on_file(add_subject(command, "collectives",
+                              "Times of collectives, as nccl-tests prints them\n"
+                              "Example: windtunnel validate collectives configs/measurements/collectives.csv",
+                              validate_collectives));
+  add_subject(command, "routing",
               "Steps of one MoE model under several placements of its experts, from the loads of their ranks\n"
               "Example: windtunnel validate routing configs/measurements/routing_step_times.csv",
               validate_routing);
-  const auto runs = add_subject(*command, "runs",
-                                "Step times of training runs\n"
-                                "Example: windtunnel validate runs configs/measurements/training_runs.csv",
-                                validate_runs);
-  add_stack(*command, "runs", runs);
-  CLI::App* judged_runs = command->get_subcommand("runs");
-  judged_runs->add_flag("--fit-on-file", runs->fit_on_file,
-                        "Let FILE's own rows speak for one another, too, each group without itself");
-  judged_runs->add_option("--write-runs", runs->write_runs,
-                          "Folder for the run file, cluster and command of every row that can be written");
-  const auto memory = add_subject(*command, "memory",
-                                  "Memory of training steps on the GPU with most of it\n"
-                                  "Example: windtunnel validate memory configs/measurements/training_runs.csv",
-                                  validate_memory);
-  add_stack(*command, "memory", memory);
+  const Subject runs = add_subject(command, "runs",
+                                   "Step times of training runs\n"
+                                   "Example: windtunnel validate runs configs/measurements/training_runs.csv",
+                                   validate_runs);
+  add_stack(runs);
+  add_fit_on_file(runs);
+  runs.command.option("--write-runs", runs.options->write_runs,
+                      "Folder for the run file, cluster and command of every row that can be written");
+  add_stack(add_subject(command, "memory",
+                        "Memory of training steps on the GPU with most of it\n"
+                        "Example: windtunnel validate memory configs/measurements/training_runs.csv",
+                        validate_memory));
 }
 
 }  // namespace wt

@@ -7,6 +7,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/words.hpp"
 #include "planner/whatif/whatif.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text.hpp"
@@ -50,19 +51,18 @@ void what_if_command(const Options& o) {
 }  // namespace
 
 void add_whatif(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "whatif",
+  const Command command(
+      app, "whatif",
       "Plan a study again with other values of its keys, one row a value\n"
       "Example: windtunnel whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.25,0.5,1,2\n"
       "         windtunnel whatif dbrx-3072-h100 --set search.expert_degrees=8 --sweep search.shard_sizes=64,128,256");
   auto o = std::make_shared<Options>();
-  command->add_option("study", o->study, "Study file, or a name in configs/studies")->required();
-  command->add_option("--set", o->set, "key=value, a dotted study key; may be repeated")->allow_extra_args(false);
-  command->add_option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination")
-      ->allow_extra_args(false);
-  command->add_flag("--json", o->json, "Print one JSON document");
-  command->add_flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
-  command->callback([o] { what_if_command(*o); });
+  command.option("study", o->study, "Study file, or a name in configs/studies").required();
+  command.option("--set", o->set, "key=value, a dotted study key; may be repeated").one_a_mention();
+  command.option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination").one_a_mention();
+  command.flag("--json", o->json, "Print one JSON document");
+  command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
+  command.runs([o] { what_if_command(*o); });
 }
 
 }  // namespace wt

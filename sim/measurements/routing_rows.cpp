@@ -7,8 +7,8 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/stacks/step_work.hpp"
 #include "sim/measurements/csv.hpp"
+#include "sim/measurements/run_layout.hpp"
 
 namespace wt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/cost/stacks/step_work.hpp"
+#include "sim/measurements/run_layout.hpp"
 
 namespace wt {
 namespace {

@@ -1,7 +1,5 @@
 #include "sim/cost/stacks/step_work.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -12,13 +10,6 @@
 
 namespace wt {
 namespace {
-
-Recompute recompute_of(RunRow::Recompute published) {
-  if (published == RunRow::Recompute::none) return Recompute::none;
-  return published == RunRow::Recompute::full ? Recompute::block : recompute_from_string("core");
-}
-
-bool spread_over_tensor(const RunRow& run) { return run.whole_experts && run.tp > 1 && run.ep > 1; }
 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
@@ -132,32 +123,6 @@ class Sums {
 };
 
 }  // namespace
-
-Layout layout_of(const RunRow& run) {
-  Layout layout;
-  const std::int64_t data = run.dp * run.cp;
-  layout.tensor = run.tp;
-  layout.sequence_parallel = run.tp > 1 && (run.sequence_parallel || run.model.experts > 0);
-  layout.context = run.cp;
-  layout.microbatch = run.microbatch;
-  layout.recompute = recompute_of(run.recompute);
-  const bool resident = run.zero_stage < 3 || run.pp > 1;  // stages gather once a step
-  layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
-  // Experts and sequences are shared inside the group that holds one copy of the model. Tensor ranks with experts of
-  // their own have the products of tensor ranks that cut as many more experts: as many rows an expert, as many weights.
-  const std::int64_t tensor = spread_over_tensor(run) ? run.tp : 1, ep = run.ep / tensor;
-  if (run.ep % tensor != 0 || data % ep != 0)
-    throw_error(Code::usage, "experts over {} ranks among {} data-parallel ones{}: not modelled", run.ep, data,
-                tensor > 1 ? fmt::format(" x tensor groups of {}", tensor) : "");
-  const std::int64_t inside = std::max(ep, run.cp);
-  layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
-  layout.expert = std::min(ep, layout.shard);
-  if (data % layout.shard != 0 || layout.shard % layout.context != 0)
-    throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data,
-                layout.context);
-  layout.replicate = data / layout.shard;
-  return layout;
-}
 
 bool at_ends(const Op& op) {
   return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||

@@ -4,10 +4,9 @@
 #pragma once
 #include <string>
 
-#include "configs/spec/layout.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
-#include "sim/measurements/run_rows.hpp"
+#include "sim/measurements/run_layout.hpp"
 #include "sim/program/build/build.hpp"
 
 namespace wt {
@@ -40,9 +39,6 @@ struct StepWork {
   /// Seconds that a GPU would need at the data sheet's FLOP/s for the model's FLOPs: of the naive prediction.
   double model_flops_s = 0;
 };
-
-/// How the run's framework arranges it, as our layout says it. Throws Error{usage} where no layout of ours does.
-Layout layout_of(const RunRow& run);
 
 /// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
 bool at_ends(const Op& op);

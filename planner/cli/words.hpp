@@ -1,0 +1,59 @@
+// The words of a subcommand. CLI11 reads them; this names the part of it that subcommands use, and only words.cpp
+// includes it for them: its headers alone cost three seconds of compiler time a source.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace wt {
+
+/// A flag, an option or a positional word, and what it is to be. A command line that breaks a rule is refused when
+/// read.
+class Word {
+ public:
+  explicit Word(CLI::Option* option) : option_(option) {}
+  Word required() const;
+  Word existing_folder() const;
+  Word between(std::int64_t least, std::int64_t most) const;
+  Word between(double least, double most) const;
+  Word count(int least, int most) const;  ///< that many values
+  Word one_a_mention() const;             ///< of a list: --x a --x b, so that a positional word may follow
+  Word shows_default() const;             ///< the value that it has now, in the help
+  Word needs(const Word& other) const;
+  Word excludes(const Word& other) const;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A subcommand: what it reads goes into the variables given, which must live as long as the command line.
+class Command {
+ public:
+  Command(CLI::App& parent, const std::string& name, const std::string& help);
+  Command subcommand(const std::string& name, const std::string& help) const;
+  void require_subcommand() const;
+
+  /// "-o,--output", or a name without dashes for a positional word.
+  Word option(const std::string& name, std::string& value, const std::string& help) const;
+  Word option(const std::string& name, std::filesystem::path& value, const std::string& help) const;
+  Word option(const std::string& name, std::int64_t& value, const std::string& help) const;
+  Word option(const std::string& name, std::uint64_t& value, const std::string& help) const;
+  Word option(const std::string& name, double& value, const std::string& help) const;
+  Word option(const std::string& name, std::vector<std::string>& values, const std::string& help) const;
+  Word flag(const std::string& name, bool& value, const std::string& help) const;
+
+  /// What it does once everything is read; nothing where a subcommand of its own was named.
+  void runs(std::function<void()> action) const;
+
+ private:
+  CLI::App* app_;
+};
+
+}  // namespace wt

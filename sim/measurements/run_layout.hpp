@@ -1,0 +1,14 @@
+// A published run's parallelism, as our layout says it.
+#pragma once
+#include "configs/spec/layout.hpp"
+#include "sim/measurements/run_rows.hpp"
+
+namespace wt {
+
+/// How the run's framework arranges it. Throws Error{usage} where no layout of ours does.
+Layout layout_of(const RunRow& run);
+
+/// Whether tensor ranks have experts of their own, whole ones, in place of a slice of each.
+bool spread_over_tensor(const RunRow& run);
+
+}  // namespace wt
