@@ -43,15 +43,20 @@ function(wt_use_pch name)
 endfunction()
 
 # wt_folder(FOLDER [COLD] LINK other_lib): every source of the folder, and of no folder inside it, as one library: sim/cost/fit is
-# wt_sim_cost_fit. EXCEPT leaves out sources that need what the rest does not; COLD: see WT_COLD.
+# wt_sim_cost_fit. EXCEPT leaves out sources that need what the rest does not; COLD: see WT_COLD;
+# PRECOMPILE: a header in place of the shared one.
 function(wt_folder folder)
-  cmake_parse_arguments(arg "COLD" "" "EXCEPT;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "PRECOMPILE" "EXCEPT;LINK" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
   list(TRANSFORM arg_EXCEPT PREPEND ${CMAKE_SOURCE_DIR}/${folder}/)
   list(REMOVE_ITEM sources ${arg_EXCEPT})
   wt_library(wt_${name} SOURCES ${sources} LINK ${arg_LINK})
-  wt_use_pch(wt_${name})
+  if(arg_PRECOMPILE)
+    target_precompile_headers(wt_${name} PRIVATE ${arg_PRECOMPILE})
+  else()
+    wt_use_pch(wt_${name})
+  endif()
   if(arg_COLD)
     target_compile_options(wt_${name} PRIVATE ${WT_COLD})
   endif()

@@ -31,6 +31,9 @@ Word Command::option(const std::string& name, std::filesystem::path& value, cons
 Word Command::option(const std::string& name, std::int64_t& value, const std::string& help) const {
   return Word(app_->add_option(name, value, help));
 }
+Word Command::option(const std::string& name, std::optional<std::int64_t>& value, const std::string& help) const {
+  return Word(app_->add_option(name, value, help));
+}
 Word Command::option(const std::string& name, std::uint64_t& value, const std::string& help) const {
   return Word(app_->add_option(name, value, help));
 }

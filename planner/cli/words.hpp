@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class Command {
   Word option(const std::string& name, std::string& value, const std::string& help) const;
   Word option(const std::string& name, std::filesystem::path& value, const std::string& help) const;
   Word option(const std::string& name, std::int64_t& value, const std::string& help) const;
+  Word option(const std::string& name, std::optional<std::int64_t>& value, const std::string& help) const;
   Word option(const std::string& name, std::uint64_t& value, const std::string& help) const;
   Word option(const std::string& name, double& value, const std::string& help) const;
   Word option(const std::string& name, std::vector<std::string>& values, const std::string& help) const;
