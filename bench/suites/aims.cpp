@@ -250,11 +250,11 @@ BenchCase router_case(WtRouterScore score, std::int64_t T, std::int64_t E, std::
 /// Rows of all products by everybody; the names of the forward ones.
 std::map<ProductBy, std::string> add_grouped(Aims& out, const GroupedShape& s, at::Device device) {
   std::map<ProductBy, std::string> forward;
-  for (Product product : {Product::forward, Product::rows, Product::weight})
+  for (GroupedPass pass : {GroupedPass::forward, GroupedPass::rows, GroupedPass::weight})
     for (ProductBy by : {ProductBy::own, ProductBy::library, ProductBy::cublaslt}) {
       if (by == ProductBy::own && !has_own_product(device)) continue;
-      out.cases.push_back(grouped_case(product, by, s, device));
-      if (product == Product::forward) forward[by] = out.cases.back().row.name();
+      out.cases.push_back(grouped_case(pass, by, s, device));
+      if (pass == GroupedPass::forward) forward[by] = out.cases.back().row.name();
     }
   return forward;
 }

@@ -36,52 +36,52 @@ class ByCublasLt {
 };
 
 /// in: x (rows, k) and weight (groups, n, k) forward, dy (rows, n) and weight for the rows, dy and x for the weight.
-void product_of_group(Product product, const Tensors& in, const GroupedShape& s, std::int64_t g, Tensor out) {
+void product_of_group(GroupedPass pass, const Tensors& in, const GroupedShape& s, std::int64_t g, Tensor out) {
   const auto part = [&](const Tensor& t) { return t.narrow(0, g * s.rows_each, s.rows_each); };
-  Tensor to = product == Product::weight ? out.select(0, g) : part(out);
-  switch (product) {
-    case Product::forward:
+  Tensor to = pass == GroupedPass::weight ? out.select(0, g) : part(out);
+  switch (pass) {
+    case GroupedPass::forward:
       at::mm_out(to, part(in[0]), in[1].select(0, g).t());
       break;
-    case Product::rows:
+    case GroupedPass::rows:
       at::mm_out(to, part(in[0]), in[1].select(0, g));
       break;
-    case Product::weight:
+    case GroupedPass::weight:
       at::mm_out(to, part(in[0]).t(), part(in[1]));
       break;
   }
 }
 
-Tensors grouped(Product product, ProductBy by, const Tensors& in, const Tensor& ends, const GroupedShape& s,
+Tensors grouped(GroupedPass pass, ProductBy by, const Tensors& in, const Tensor& ends, const GroupedShape& s,
                 const Tensor& out) {
   if (by == ProductBy::library) {
-    if (product == Product::forward) return {at::_grouped_mm(in[0], in[1].transpose(-2, -1), ends)};
-    return {product == Product::rows ? at::_grouped_mm(in[0], in[1], ends) : at::_grouped_mm(in[0].t(), in[1], ends)};
+    if (pass == GroupedPass::forward) return {at::_grouped_mm(in[0], in[1].transpose(-2, -1), ends)};
+    return {pass == GroupedPass::rows ? at::_grouped_mm(in[0], in[1], ends) : at::_grouped_mm(in[0].t(), in[1], ends)};
   }
   if (by == ProductBy::cublaslt) {
     const ByCublasLt library(in[0]);
-    for (std::int64_t g = 0; g < s.groups; ++g) product_of_group(product, in, s, g, out);
+    for (std::int64_t g = 0; g < s.groups; ++g) product_of_group(pass, in, s, g, out);
     return {out};
   }
-  const auto form = product == Product::forward ? wt_grouped_gemm_forward
-                    : product == Product::rows  ? wt_grouped_gemm_backward_rows
-                                                : wt_grouped_gemm_backward_weight;
+  const auto form = pass == GroupedPass::forward ? wt_grouped_gemm_forward
+                    : pass == GroupedPass::rows  ? wt_grouped_gemm_backward_rows
+                                                 : wt_grouped_gemm_backward_weight;
   check_kernel(form(stream_of(in[0]), WT_BF16, in[0].data_ptr(), in[1].data_ptr(), ends.data_ptr<std::int32_t>(),
                     s.rows(), s.groups, s.n, s.k, out.data_ptr()));
   return {out};
 }
 
 /// Group by group beside fp64, where the operands are: on a GPU the host would take minutes.
-double grouped_error(Product product, const Tensors& in, const GroupedShape& s, const Tensor& got) {
+double grouped_error(GroupedPass pass, const Tensors& in, const GroupedShape& s, const Tensor& got) {
   double worst = 0;
   for (std::int64_t g = 0; g < s.groups; ++g) {
     const auto part = [&](const Tensor& t) { return t.narrow(0, g * s.rows_each, s.rows_each).to(at::kDouble); };
-    if (product == Product::weight) {
+    if (pass == GroupedPass::weight) {
       worst = worse(worst, error_of(got.select(0, g), at::mm(part(in[0]).t(), part(in[1]))));
       continue;
     }
     const Tensor weight = in[1].select(0, g).to(at::kDouble);
-    worst = worse(worst, error_of(part(got), at::mm(part(in[0]), product == Product::forward ? weight.t() : weight)));
+    worst = worse(worst, error_of(part(got), at::mm(part(in[0]), pass == GroupedPass::forward ? weight.t() : weight)));
   }
   return worst;
 }
@@ -99,10 +99,10 @@ BenchCase product_case(const std::string& kernel, const char* pass, std::map<std
 
 }  // namespace
 
-BenchCase grouped_case(Product product, ProductBy by, const GroupedShape& s, at::Device device) {
+BenchCase grouped_case(GroupedPass pass, ProductBy by, const GroupedShape& s, at::Device device) {
   const double words = static_cast<double>(s.rows() * (s.n + s.k) + s.groups * s.n * s.k);
-  BenchCase out = product_case(std::string("grouped_gemm") + kBy[static_cast<int>(by)] + kOf[static_cast<int>(product)],
-                               product == Product::forward ? "forward" : "backward",
+  BenchCase out = product_case(std::string("grouped_gemm") + kBy[static_cast<int>(by)] + kOf[static_cast<int>(pass)],
+                               pass == GroupedPass::forward ? "forward" : "backward",
                                {{"rows", s.rows()}, {"n", s.n}, {"k", s.k}, {"groups", s.groups}},
                                2.0 * static_cast<double>(s.rows()) * static_cast<double>(s.n * s.k), 2 * words, device);
   out.make = [=](NormalPool& normal) {
@@ -110,17 +110,17 @@ BenchCase grouped_case(Product product, ProductBy by, const GroupedShape& s, at:
         at::arange(1, s.groups + 1, at::TensorOptions().dtype(at::kInt)).mul_(s.rows_each).to(normal.device());
     KernelProblem p;
     const auto of_rows = [&](std::int64_t width) { return normal.take({s.rows(), width}, at::kBFloat16); };
-    if (product == Product::weight)
+    if (pass == GroupedPass::weight)
       p.inputs = {of_rows(s.n), of_rows(s.k)};
     else
-      p.inputs = {of_rows(product == Product::forward ? s.k : s.n), normal.take({s.groups, s.n, s.k}, at::kBFloat16)};
+      p.inputs = {of_rows(pass == GroupedPass::forward ? s.k : s.n), normal.take({s.groups, s.n, s.k}, at::kBFloat16)};
     Tensor to;
     if (by != ProductBy::library)
-      to = product == Product::weight
+      to = pass == GroupedPass::weight
                ? zeros_beside(ends, {s.groups, s.n, s.k}, at::kBFloat16)
-               : zeros_beside(ends, {s.rows(), product == Product::forward ? s.n : s.k}, at::kBFloat16);
-    p.run = [=](const Tensors& in) { return grouped(product, by, in, ends, s, to); };
-    p.verify = [=](const Tensors& in, const Tensors& got) { return grouped_error(product, in, s, got[0]); };
+               : zeros_beside(ends, {s.rows(), pass == GroupedPass::forward ? s.n : s.k}, at::kBFloat16);
+    p.run = [=](const Tensors& in) { return grouped(pass, by, in, ends, s, to); };
+    p.verify = [=](const Tensors& in, const Tensors& got) { return grouped_error(pass, in, s, got[0]); };
     return p;
   };
   return out;
@@ -135,8 +135,10 @@ BenchCase dense_case(const GroupedShape& s, at::Device device) {
     KernelProblem p;
     p.inputs = {normal.take({one.rows(), s.k}, at::kBFloat16), normal.take({1, s.n, s.k}, at::kBFloat16)};
     const Tensor to = zeros_beside(p.inputs[0], {one.rows(), s.n}, at::kBFloat16);
-    p.run = [=](const Tensors& in) { return grouped(Product::forward, ProductBy::cublaslt, in, {}, one, to); };
-    p.verify = [=](const Tensors& in, const Tensors& got) { return grouped_error(Product::forward, in, one, got[0]); };
+    p.run = [=](const Tensors& in) { return grouped(GroupedPass::forward, ProductBy::cublaslt, in, {}, one, to); };
+    p.verify = [=](const Tensors& in, const Tensors& got) {
+      return grouped_error(GroupedPass::forward, in, one, got[0]);
+    };
     return p;
   };
   return out;

@@ -11,12 +11,12 @@ struct GroupedShape {
   std::int64_t rows() const { return groups * rows_each; }
 };
 
-enum class Product { forward, rows, weight };     ///< rows of the result, their gradients, the weights' gradients
+enum class GroupedPass { forward, rows, weight };  ///< rows of the result, their gradients, the weights' gradients
 enum class ProductBy { own, library, cublaslt };  ///< our kernel, LibTorch's _grouped_mm, a loop of cuBLASLt's products
 
 /// Row "grouped_gemm_own", "grouped_gemm_library_rows", "grouped_gemm_cublaslt_weight", ...; each result compared with
 /// fp64 group by group.
-BenchCase grouped_case(Product product, ProductBy by, const GroupedShape& shape, at::Device device);
+BenchCase grouped_case(GroupedPass pass, ProductBy by, const GroupedShape& shape, at::Device device);
 /// All rows times one weight, by cuBLASLt: row "gemm_cublaslt".
 BenchCase dense_case(const GroupedShape& shape, at::Device device);
 /// Whether our kernel serves this device; its CPU twin does.

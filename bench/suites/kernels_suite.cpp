@@ -202,7 +202,7 @@ class KernelSuite {
   NormalPool normal_;
   std::unique_ptr<Stopwatch> stopwatch_;
   Progress progress_;
-  SamplerOptions sampler_;
+  TimingOptions sampler_;
   std::map<std::string, const Measurement*> known_;
   std::deque<Entry> entries_;
   std::vector<FailedMeasurement> failures_;

@@ -51,7 +51,7 @@ void release_after_error(const TimedCase& timed) noexcept {
 }
 
 /// From a call that found its caches warm.
-Batch batch_of(const TimedCase& timed, const SamplerOptions& options, Stopwatch& stopwatch) {
+Batch batch_of(const TimedCase& timed, const TimingOptions& options, Stopwatch& stopwatch) {
   if (timed.touch) return {options.cold_calls, kColdIssue_s};
   timed.prepare();
   timed.call();
@@ -87,7 +87,7 @@ void initialize_once() {
 
 }  // namespace
 
-std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options) {
+std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const TimingOptions& options) {
   ThreadCpu stopwatch;
   return sample(cases, options, stopwatch);
 }
@@ -104,8 +104,8 @@ std::string current_error() {
   }
 }
 
-std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
-                                Stopwatch& stopwatch, const SampleTaken& taken) {
+std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const TimingOptions& options, Stopwatch& stopwatch,
+                                const SampleTaken& taken) {
   initialize_once();
   benchmark::ClearRegisteredBenchmarks();
   std::vector<CaseSamples> out(cases.size());

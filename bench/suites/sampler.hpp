@@ -34,7 +34,7 @@ class Stopwatch {
 /// This thread's CPU time.
 std::unique_ptr<Stopwatch> thread_cpu_stopwatch();
 
-struct SamplerOptions {
+struct TimingOptions {
   int samples = 9;         ///< fewer than 7 leave the gate's test without power (bench/gate)
   double sample_s = 2e-3;  ///< a sample is as many calls as take about this long, at least one
   int most_calls = 1000;
@@ -50,10 +50,10 @@ struct CaseSamples {
 using SampleTaken = std::function<bool(std::size_t index, double seconds)>;
 
 /// Seconds of one call on that stopwatch: result[i] are the samples of cases[i].
-std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const SamplerOptions& options,
-                                Stopwatch& stopwatch, const SampleTaken& taken = {});
+std::vector<CaseSamples> sample(const std::vector<TimedCase>& cases, const TimingOptions& options, Stopwatch& stopwatch,
+                                const SampleTaken& taken = {});
 /// The same on this thread's CPU time.
-std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const SamplerOptions& options);
+std::vector<CaseSamples> sample_thread_cpu(const std::vector<TimedCase>& cases, const TimingOptions& options);
 /// What an exception that was caught says, in one line.
 std::string current_error();
 

@@ -7,7 +7,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
-#include "planner/plan/plan.hpp"
+#include "reports/build/plan_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text.hpp"
 
@@ -89,9 +89,7 @@ void plan_command(const Options& o) {
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
   const Plan plan = make_plan(inputs, progress);
   std::vector<std::filesystem::path> files;
-  if (!o.output.empty())
-    files = write_plan(inputs, plan, command + " -o " + o.output + (o.allow_assumed ? " --allow-assumed" : ""),
-                       o.output, progress);
+  if (!o.output.empty()) files = write_plan(inputs, plan, sensitivities(inputs, plan, progress), o.output);
   bar.finish();
   if (o.json)
     fmt::print("{}\n", plan_json(inputs, plan).dump(1));

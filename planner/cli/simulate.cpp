@@ -81,10 +81,9 @@ void simulate(const Options& o) {
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  const Command command(
-      app, "simulate",
-      "Replay one step of a run on a cluster, op by op\n"
-      "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
+  const Command command(app, "simulate",
+                        "Replay one step of a run on a cluster, op by op\n"
+                        "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
   auto o = std::make_shared<Options>();
   command.option("RUN", o->run, "Run file (YAML), or a preset of configs/runs").required();
   command.option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file").required();

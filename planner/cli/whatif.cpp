@@ -8,7 +8,7 @@
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
-#include "planner/whatif/whatif.hpp"
+#include "reports/build/whatif_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text.hpp"
 

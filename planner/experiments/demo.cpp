@@ -12,6 +12,7 @@
 #include "configs/spec/support/quantity.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "planner/experiments/trainer_process.hpp"
+#include "reports/build/plan_report.hpp"
 #include "reports/build/proof_report.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "reports/render/write.hpp"
@@ -146,7 +147,8 @@ DemoResult run_demo(const DemoOptions& options,
 
   const PlanInputs inputs = read_plan_inputs(read_study(options.study), false);
   const Plan plan = make_plan(inputs);
-  write_plan(inputs, plan, "windtunnel plan " + options.study, folder / "plan");
+  const std::vector<SensitivityRow> dependence = sensitivities(inputs, plan);
+  write_plan(inputs, plan, dependence, folder / "plan");
   stage(6, "plan", plan_answer(inputs, plan) + "\nRange: " + plan_range(inputs, plan));
 
   const FaultSpec faults = read_fault_spec(options.faults);
@@ -161,7 +163,7 @@ DemoResult run_demo(const DemoOptions& options,
   stage(8, "gate", "this build against itself, three interleaved processes a side: " + gate.sentence());
 
   const std::vector<RunComparison> unseen(result.comparisons.begin() + 1, result.comparisons.end());
-  Report report = plan_report(inputs, plan, "windtunnel demo");
+  Report report = plan_report(inputs, plan, dependence);
   report.title = "Windtunnel demo: what was measured here, and the plan of " + options.study;
   const auto proof = {comparison_section(result.comparisons), timeline_section(shown),
                       rank_memory_section(result.comparisons)};

@@ -267,4 +267,20 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
   return out;
 }
 
+RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
+  const StudySpec& s = inputs.study;
+  RunSpec run;
+  run.name = s.name;
+  run.model = s.model;
+  run.layout = plan.layout;
+  run.precision = s.precision;
+  run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
+  run.steps = plan.schedule.steps;
+  run.seq = s.seq;
+  run.global_batch = s.global_batch;
+  run.data = s.data;
+  run.save_interval = plan.schedule.cadence.interval_steps;
+  return run;
+}
+
 }  // namespace wt

@@ -1,11 +1,8 @@
 // A plan: the layout, the checkpoint cadence and the spare nodes of a study, when the run will be done, and what all of
-// it rests on. plan.yaml is a run file that the trainer reads once it names data; plan.json has everything for
-// machines; the report is for the person who signs.
+// it rests on. reports/build/plan_report.hpp shows it.
 #pragma once
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +10,6 @@
 #include "configs/spec/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
 #include "planner/search/search.hpp"
-#include "reports/render/charts.hpp"
-#include "reports/report.hpp"
 
 namespace wt {
 
@@ -98,36 +93,13 @@ struct SensitivityRow {
 std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& plan,
                                           const SearchProgress& progress = {});
 
-/// The run file: layout, cadence, model; comments say what the plan expects.
+/// Layout, cadence and model as a run.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);
-std::string plan_yaml(const PlanInputs& inputs, const Plan& plan);
-/// Schema "windtunnel.plan/1".
-nlohmann::json plan_json(const PlanInputs& inputs, const Plan& plan);
-std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
-std::string plan_range(const PlanInputs& inputs, const Plan& plan);
-/// What the search chose among, and what it never looks at.
-std::string plan_scope(const PlanInputs& inputs);
-/// The fastest simulated candidates and how the rest was decided.
-Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
-/// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
-std::string evidence_sentence(const EvidenceShares& shares);
 /// One kernel class that the step's computation is priced by.
 struct PricedClass : PriceBasis {
   double share = 0;  ///< of the seconds of all work items of a rank's step
 };
 /// The largest first. A backward pass counts with the class that it was derived from.
 std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& plan);
-/// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each;
-/// none where the study names none.
-std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
-/// What the answer rests on that nobody measured, one sentence each.
-std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
-/// The capacity report. `command` is what was typed.
-Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command,
-                   const SearchProgress& progress = {});
-/// plan.yaml, plan.json, report.html, report.md, report.json and the study as resolved; the folder is created. Returns
-/// the files.
-std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const std::string& command,
-                                              const std::filesystem::path& folder, const SearchProgress& progress = {});
 
 }  // namespace wt

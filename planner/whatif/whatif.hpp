@@ -36,8 +36,4 @@ struct WhatIf {
 WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
                const std::vector<KeyValuesOf>& sweeps, bool allow_assumed, const SearchProgress& progress = {});
 
-Table what_if_table(const WhatIf& result);
-/// Schema "windtunnel.whatif/1".
-nlohmann::json what_if_json(const WhatIf& result);
-
 }  // namespace wt

@@ -1,13 +1,15 @@
-// The capacity report of a plan: one sentence, then why, then how sure.
+// One sentence, then why, then how sure.
+#include "reports/build/plan_report.hpp"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bench/profile/fingerprint.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "planner/plan/plan.hpp"
+#include "reports/build/provenance.hpp"
+#include "reports/render/charts.hpp"
 #include "reports/render/timeline_chart.hpp"
 
 namespace wt {
@@ -196,14 +198,13 @@ Section time_section(const PlanInputs& inputs, const Plan& plan) {
   return s;
 }
 
-Section sensitivity_section(const PlanInputs& inputs, const Plan& plan, const SearchProgress& progress) {
+Section sensitivity_section(const Plan& plan, const std::vector<SensitivityRow>& rows) {
   Section s{.id = "sensitivity", .title = "What it depends on"};
   s.paragraphs.push_back(
       "One input at a time: this layout simulated again with the cadence chosen anew, and beside it "
       "the layout that would then be best. A cluster that is not InfiniBand may lie outside these "
       "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
       "64 nodes (HF Ultrascale Playbook).");
-  const std::vector<SensitivityRow> rows = sensitivities(inputs, plan, progress);
   std::vector<Sensitivity> bars;
   Table table{
       .title = "Would another layout be better?",
@@ -253,8 +254,7 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
 
 }  // namespace
 
-Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string& command,
-                   const SearchProgress& progress) {
+Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::vector<SensitivityRow>& sensitivities) {
   Report report;
   report.title = "Plan of " + inputs.study.name;
   report.answer = plan_answer(inputs, plan);
@@ -264,16 +264,12 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::string
                      step_section(inputs, plan),
                      memory_section(plan),
                      time_section(inputs, plan),
-                     sensitivity_section(inputs, plan, progress),
+                     sensitivity_section(plan, sensitivities),
                      evidence_section(inputs, plan)};
-  report.provenance.title = "Provenance";
-  report.provenance.entries = {
-      {"command", command},
-      {"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
-      {"seed", std::to_string(inputs.study.seed)}};
-  report.provenance.entries.emplace_back("prices", inputs.basis);
-  for (const auto& [key, value] : host_facts())
-    if (key == "commit" || key == "date" || key == "compiler") report.provenance.entries.emplace_back(key, value);
+  report.provenance = provenance(
+      {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
+       {"seed", std::to_string(inputs.study.seed)},
+       {"prices", inputs.basis}});
   report.payload = plan_json(inputs, plan);
   return report;
 }

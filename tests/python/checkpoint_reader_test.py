@@ -48,6 +48,7 @@ def check_sharded(rank, folder, store):
                 local = [t.to_local() if value.dim() else t for t in (state[key], value)]
                 assert same_bits(*local), f"{checkpoint}: {key} over dim {dim}, rank {rank}"
     dist.destroy_process_group()
+    os._exit(0)  # as in environment_test.py
 
 
 def checkpoints(folder):

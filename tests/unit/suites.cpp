@@ -317,7 +317,7 @@ TEST_CASE("samples: one a repetition, every case, and prepare and release around
   const std::vector<TimedCase> cases{
       {"a", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, {}},
       {"b", [&] { ++prepared; }, [&] { ++calls; }, [&] { ++released; }, [&] { ++touched; }}};
-  SamplerOptions options;
+  TimingOptions options;
   options.samples = 5;
   options.most_calls = 10;
   const auto samples = sample_thread_cpu(cases, options);
@@ -357,7 +357,7 @@ TEST_CASE("an exception in a case is that case's error, what it holds is given b
 
 TEST_CASE("sampling can be ended, and only the samples that lack are taken") {
   std::vector<TimedCase> cases{{"a", [] {}, [] {}, [] {}, {}, 2}, {"b", [] {}, [] {}, [] {}, {}, 3}};
-  SamplerOptions options;
+  TimingOptions options;
   options.samples = 3;
   const auto stopwatch = thread_cpu_stopwatch();
   const auto samples = sample(cases, options, *stopwatch);

@@ -5,7 +5,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
-#include "planner/plan/plan.hpp"
+#include "reports/build/plan_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
 
@@ -215,22 +215,6 @@ std::string comment(const std::string& text) {
 
 }  // namespace
 
-RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
-  const StudySpec& s = inputs.study;
-  RunSpec run;
-  run.name = s.name;
-  run.model = s.model;
-  run.layout = plan.layout;
-  run.precision = s.precision;
-  run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
-  run.steps = plan.schedule.steps;
-  run.seq = s.seq;
-  run.global_batch = s.global_batch;
-  run.data = s.data;
-  run.save_interval = plan.schedule.cadence.interval_steps;
-  return run;
-}
-
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
   std::string out =
       comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
@@ -281,12 +265,12 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 
-std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const std::string& command,
-                                              const std::filesystem::path& folder, const SearchProgress& progress) {
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan,
+                                              const std::vector<SensitivityRow>& sensitivities,
+                                              const std::filesystem::path& folder) {
   const std::string yaml = plan_yaml(inputs, plan), document = plan_json(inputs, plan).dump(1) + "\n",
                     study = study_yaml(inputs.study);
-  std::vector<std::filesystem::path> files =
-      write_report(plan_report(inputs, plan, command, progress), folder, "report");
+  std::vector<std::filesystem::path> files = write_report(plan_report(inputs, plan, sensitivities), folder, "report");
   for (const auto& [name, text] : {std::pair{"plan.yaml", &yaml}, {"plan.json", &document}, {"study.yaml", &study}}) {
     files.insert(files.begin(), folder / name);
     write_file_atomically(files.front(), *text);

@@ -5,7 +5,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
-#include "planner/plan/plan.hpp"
+#include "reports/build/plan_report.hpp"
 
 namespace wt {
 namespace {

@@ -1,0 +1,39 @@
+// What a plan says: in sentences, as files, and as the capacity report for the person who signs.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "planner/plan/plan.hpp"
+#include "reports/report.hpp"
+
+namespace wt {
+
+std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
+std::string plan_range(const PlanInputs& inputs, const Plan& plan);
+/// What the search chose among, and what it never looks at.
+std::string plan_scope(const PlanInputs& inputs);
+/// The fastest simulated candidates and how the rest was decided.
+Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
+/// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
+std::string evidence_sentence(const EvidenceShares& shares);
+/// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each;
+/// none where the study names none.
+std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
+/// What the answer rests on that nobody measured, one sentence each.
+std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
+
+/// A run file that the trainer reads once it names data; comments say what the plan expects.
+std::string plan_yaml(const PlanInputs& inputs, const Plan& plan);
+/// Everything, for machines. Schema "windtunnel.plan/1".
+nlohmann::json plan_json(const PlanInputs& inputs, const Plan& plan);
+/// `sensitivities` as sensitivities() computes them.
+Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::vector<SensitivityRow>& sensitivities);
+/// plan.yaml, plan.json, report.html, report.md, report.json and the study as resolved; the folder is created. Returns
+/// the files.
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan,
+                                              const std::vector<SensitivityRow>& sensitivities,
+                                              const std::filesystem::path& folder);
+
+}  // namespace wt

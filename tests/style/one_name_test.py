@@ -1,0 +1,66 @@
+"""Every type of ours has a name of its own: all libraries share the namespace wt, and two types of one name in one program are
+silently taken for the same.
+
+one_name_test.py [ROOT] prints each name that two headers or sources give to a type outside unnamed namespaces and ends with
+status 1; without ROOT it also sees that planted ones are found.
+"""
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]
+NOT_CODE = re.compile(r'R"\w*\(.*?\)\w*"|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
+# A namespace, a type with a body, or any other brace.
+BRACE = re.compile(r"\bnamespace\s*(?P<namespace>[\w:]*)\s*\{|\b(?:enum\s+class|enum|struct|class|union)\s+(?P<type>\w+)[^;{}()=]*\{|[{}]")
+
+
+def types_of(text):
+    """Qualified names of the types that a source defines for all to see."""
+    scopes = []  # names of namespaces; "" of an unnamed one; None of any other brace
+    for brace in BRACE.finditer(NOT_CODE.sub(" ", text)):
+        if brace[0] == "}":
+            scopes.pop()
+        elif brace["namespace"] is not None:
+            scopes.append(brace["namespace"])
+        else:
+            if brace["type"] and all(scopes):
+                yield "::".join([*scopes, brace["type"]])
+            scopes.append(None)
+
+
+def names_twice(root):
+    files = defaultdict(set)
+    for file in sorted(path for top in TOP for path in (root / top).rglob("*") if path.suffix in {".cpp", ".hpp"}):
+        for name in types_of(file.read_text(encoding="utf-8")):
+            files[name].add(file.relative_to(root).as_posix())
+    # A class nested in another of the header may be defined in the source of that header.
+    return {name: sorted(found) for name, found in files.items() if len({Path(f).with_suffix("") for f in found}) > 1}
+
+
+def self_test():
+    options = "namespace wt {\nstruct Options { int a = 0; };\n}\n"
+    for other, found in ((options, True), ("namespace wt {\nnamespace {\nstruct Options {};\n}\n}\n", False),
+                         ("namespace wt {\n// struct Options {}\nclass Options;\n}\n", False),
+                         ("namespace wt {\nenum class Options { a };\n}\n", True)):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("sim/a.hpp", options), ("bench/b.cpp", other)):
+                file = Path(folder) / name
+                file.parent.mkdir(parents=True)
+                file.write_text(text)
+            if bool(names_twice(Path(folder))) != found:
+                sys.exit(f"{__file__}: {'not found' if found else 'found'}: {other}")
+
+
+def main():
+    if len(sys.argv) == 1:
+        self_test()
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    twice = names_twice(root)
+    for name, files in sorted(twice.items()):
+        print(f"{name}: in {', '.join(files)}; rename one, or put the one that a source alone uses into an unnamed namespace")
+    return bool(twice)
+
+
+sys.exit(main())
