@@ -1,6 +1,9 @@
 # What every target of this project shares: warnings, include root, and the two functions that declare a library and a test.
 option(WT_WERROR "Treat warnings as errors (our presets switch it on)" OFF)
 
+# A folder's sources in batches of eight read their headers once: a third of the time from nothing, more for one change.
+option(WT_UNITY "Compile the sources of a folder together" OFF)
+
 add_library(wt_options INTERFACE)
 target_include_directories(wt_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(wt_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow=local>)
@@ -52,6 +55,7 @@ function(wt_folder folder)
   list(TRANSFORM arg_EXCEPT PREPEND ${CMAKE_SOURCE_DIR}/${folder}/)
   list(REMOVE_ITEM sources ${arg_EXCEPT})
   wt_library(wt_${name} SOURCES ${sources} LINK ${arg_LINK})
+  set_target_properties(wt_${name} PROPERTIES UNITY_BUILD ${WT_UNITY})
   if(arg_PRECOMPILE)
     target_precompile_headers(wt_${name} PRIVATE ${arg_PRECOMPILE})
   else()

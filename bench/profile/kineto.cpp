@@ -65,9 +65,9 @@ Category category(const json& event) {
   return transfers.contains(word) ? Category::transfer : Category::other;
 }
 
-class Reader {
+class KinetoReader {
  public:
-  Reader(const json& document, const std::string& origin) : document_(document), origin_(origin) {}
+  KinetoReader(const json& document, const std::string& origin) : document_(document), origin_(origin) {}
 
   KinetoTrace read() {
     const JsonReader events = JsonReader(document_, origin_).at("traceEvents");
@@ -150,7 +150,9 @@ class Reader {
 
 }  // namespace
 
-KinetoTrace from_kineto(const json& document, const std::string& origin) { return Reader(document, origin).read(); }
+KinetoTrace from_kineto(const json& document, const std::string& origin) {
+  return KinetoReader(document, origin).read();
+}
 
 bool is_chrome_trace(const json& document) { return document.is_object() && document.contains("traceEvents"); }
 

@@ -29,9 +29,9 @@ bool parses(const std::string& word, T& value) {
   return error == std::errc() && last == end;
 }
 
-class Reader {
+class NcclTestsReader {
  public:
-  explicit Reader(std::string origin) : origin_(std::move(origin)) {}
+  explicit NcclTestsReader(std::string origin) : origin_(std::move(origin)) {}
 
   Profile read(const std::string& text) {
     std::istringstream lines(text);
@@ -153,7 +153,9 @@ class Reader {
 
 }  // namespace
 
-Profile from_nccl_tests(const std::string& text, const std::string& origin) { return Reader(origin).read(text); }
+Profile from_nccl_tests(const std::string& text, const std::string& origin) {
+  return NcclTestsReader(origin).read(text);
+}
 
 bool is_nccl_tests(const std::string& text) {
   return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos &&

@@ -49,9 +49,9 @@ std::optional<JsonReader> summary(const JsonReader& state, const std::string& ta
   return std::nullopt;
 }
 
-class Reader {
+class NvbenchReader {
  public:
-  Reader(const json& document, fs::path file) : in_(document, file.string()), file_(std::move(file)) {}
+  NvbenchReader(const json& document, fs::path file) : in_(document, file.string()), file_(std::move(file)) {}
 
   NvbenchResult read() {
     read_version();
@@ -190,7 +190,7 @@ class Reader {
 
 }  // namespace
 
-NvbenchResult from_nvbench(const json& document, const fs::path& file) { return Reader(document, file).read(); }
+NvbenchResult from_nvbench(const json& document, const fs::path& file) { return NvbenchReader(document, file).read(); }
 
 bool is_nvbench(const json& document) {
   return document.is_object() && document.contains("benchmarks") && document.contains("devices") &&

@@ -27,7 +27,7 @@ std::string for_script(std::string json) {
   return out;
 }
 
-const char* mark(Status status) {
+const char* icon(Status status) {
   switch (status) {
     case Status::good:
       return "\u2713 ";
@@ -64,7 +64,7 @@ std::size_t height_of(const Chart& chart) {
 
 json cell_data(const Cell& cell, Align align) {
   return {{"class", class_of(align, cell.status)},
-          {"shown", mark(cell.status) + cell.text},
+          {"shown", icon(cell.status) + cell.text},
           {"evidence", cell.evidence ? to_string(*cell.evidence) : ""}};
 }
 
@@ -108,7 +108,7 @@ json item_data(const KeyValues& item, const std::string&) {
 
 json item_data(const Callout& item, const std::string&) {
   return {{"item_class", " callout" + class_name(item.status)},
-          {"heading", mark(item.status) + item.title},
+          {"heading", icon(item.status) + item.title},
           {"callout", item.text}};
 }
 

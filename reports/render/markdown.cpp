@@ -77,7 +77,7 @@ std::string cell_text(const Cell& cell) {
   return mark(cell.status) + escaped(cell.text) + (cell.evidence ? " *" + to_string(*cell.evidence) + "*" : "");
 }
 
-struct Writer {
+struct MarkdownWriter {
   std::string out;
 
   void paragraph(const std::string& text) { out += text + "\n\n"; }
@@ -138,7 +138,7 @@ struct Writer {
 
 std::string markdown_report(const Report& report) {
   check(report);
-  Writer writer;
+  MarkdownWriter writer;
   writer.paragraph("# " + escaped(report.title));
   writer.paragraph("**" + std::string(mark(report.status)) + escaped(report.answer) + "**");
   if (!report.answer_range.empty()) writer.paragraph(escaped(report.answer_range));

@@ -42,9 +42,9 @@ std::string tame(std::string text) {
   return text;
 }
 
-class Writer {
+class TextWriter {
  public:
-  explicit Writer(const TextOptions& options) : options_(options) {}
+  explicit TextWriter(const TextOptions& options) : options_(options) {}
 
   void line(const std::string& text = "", const char* style = kPlain) { out_ += paint(text, style) + "\n"; }
 
@@ -157,14 +157,14 @@ bool use_color(Color wanted, int descriptor) {
 }
 
 std::string text_table(const Table& table, const TextOptions& options) {
-  Writer writer(options);
+  TextWriter writer(options);
   writer(table);
   return writer.take();
 }
 
 std::string text_report(const Report& report, const TextOptions& options) {
   check(report);
-  Writer writer(options);
+  TextWriter writer(options);
   writer.wrapped(report.title, 0, kDim);
   writer.wrapped(report.answer, 0, report.status == Status::none ? kBold : color_of(report.status));
   if (!report.answer_range.empty()) writer.wrapped(report.answer_range);

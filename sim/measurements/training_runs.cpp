@@ -233,7 +233,7 @@ void fill_microbatch(const Line& line, RunRow& row) {
 }
 
 /// Of the matrix products: "amp_bf16/DEFAULT", "FP8", "bf16 (fp32 grad accum)".
-std::string precision(const Line& line, RunRow& row) {
+std::string precision_of(const Line& line, RunRow& row) {
   if (line.text("precision").empty()) {
     row.assumed.emplace_back("16-bit products");
     return line.has("gpu", "V100") ? "fp16" : "bf16";
@@ -277,7 +277,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
     row.routing = line.text("moe_routing");
-    row.precision = precision(line, row);
+    row.precision = precision_of(line, row);
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     fill_memory(line, row);
     row.seq = line.needed("seq_len", 1e8);

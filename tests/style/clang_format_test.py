@@ -15,9 +15,10 @@ PATTERNS = ["*.cpp", "*.hpp", "*.h", "*.cu", "*.cuh"]
 
 
 def of_python_environment(libtorch):
-    run = subprocess.run([ROOT / "cmake/python-environment.sh", "run", libtorch, "-c", "import sys; print(sys.prefix)"],
-                         capture_output=True, text=True)
-    return run.stdout.strip() + "/bin/clang-format" if run.returncode == 0 else None
+    # The binary itself: the script in bin/ names the folder that the environment was made in, and it was moved since.
+    where = "import clang_format, pathlib; print(pathlib.Path(clang_format.__file__).parent / 'data/bin/clang-format')"
+    run = subprocess.run([ROOT / "cmake/python-environment.sh", "run", libtorch, "-c", where], capture_output=True, text=True)
+    return run.stdout.strip() if run.returncode == 0 else None
 
 
 def clang_format(libtorch):

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "configs/spec/support/number.hpp"
+
 namespace wt {
 namespace {
 
@@ -23,8 +25,6 @@ constexpr std::array<Hops, 3> kTree = {{{6.8e-6, 0.6e-6, 5e-6}, {14e-6, 1.25e-6,
 constexpr double kSwitch_s = 25e-6, kSwitchTree_s = 20.9e-6;  // NVLS; a hop between nodes of NVLSTree
 constexpr double kNetworkOverhead_s = 1e-6;                   // a proxy's, behind every hop of a ring that leaves nodes
 constexpr double kLongRing = 1.4;                             // Simple over several nodes
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 double latency_s(AllReduce algorithm, Protocol protocol, double ranks, double nodes) {
   const double members = ranks / nodes, levels = std::log2(nodes);

@@ -5,6 +5,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "sim/measurements/collective_rows.hpp"
 
 namespace wt {
@@ -12,9 +13,7 @@ namespace {
 
 // Of NVLink's nominal rate, published plateaus on one node: 270 of 450 GB/s with SHARP, 232 of 300 and 370 of 450 in a
 // ring.
-constexpr double kSwitchShare = 0.6, kRingShare = 0.8;
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
+constexpr double kNvlsShare = 0.6, kRingShare = 0.8;
 
 /// Whether the NVLink switch adds.
 bool switch_reduces(const CollectiveQuestion& q) {
@@ -48,7 +47,7 @@ double over_nodes_s(const CollectiveQuestion& q) {
   if (q.kind == OpKind::all_to_all) return q.bytes * (n - fewest) / n * fewest / adapters_Bps;
   // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
   if (q.kind == OpKind::all_reduce && q.group.nodes == 2)
-    return std::max(q.bytes / adapters_Bps, in_node_s(q) / (switch_reduces(q) ? kSwitchShare : kRingShare));
+    return std::max(q.bytes / adapters_Bps, in_node_s(q) / (switch_reduces(q) ? kNvlsShare : kRingShare));
   return std::max(q.bytes * bus_share(q.kind, n) / adapters_Bps, in_node_s(q));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "sim/measurements/collective_rows.hpp"
 
 namespace wt {
@@ -27,7 +28,6 @@ CollectivePrice price_by_cpu(const std::vector<CpuCollective>& measured, OpKind 
         "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
         "with its profile",
         to_string(kind));
-  const auto as_double = [](std::int64_t value) { return static_cast<double>(value); };
   const double moved = bytes * bus_share(kind, as_double(ranks)) / bus_share(source, as_double(nearest->ranks));
   const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);
   CollectivePrice price;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kNodeFloor_s = 17e-6;  // any all-reduce inside a node: 1 KiB on 8 H100 (dgxc-benchmarking: 16.9 us)
 constexpr double kPythonPrior_s = 15e-6;
-constexpr double kResidualScale = 0.1;
 // Spread of the constants' logarithms over links and fabrics: latencies by a factor
 // over links (InfiniBand against EFA) and by a third over fabrics of one link, rates by a tenth.
 constexpr std::array<double, 3> kLinkSpread = {0.8, 0.8, 0.1}, kFabricSpread = {0.3, 0.3, 0.1};

@@ -13,6 +13,9 @@ using Residuals = std::function<void(const Eigen::VectorXd& parameters, Eigen::V
 /// than parameters: give each parameter a prior, which is one residual.
 Eigen::VectorXd least_squares(const Residuals& residuals, Eigen::Index count, Eigen::VectorXd start);
 
+/// Relative error beyond which a measured time or size counts as an outlier: what residuals are divided by.
+inline constexpr double kResidualScale = 0.1;
+
 /// Residual whose square is Charbonnier's loss 2 (sqrt(1 + r^2) - 1): quadratic below 1, linear above.
 double robust(double r);
 

@@ -10,8 +10,7 @@
 namespace wt {
 namespace {
 
-constexpr double kResidualScale = 0.1;
-constexpr double kPriorScale = 1.5;  // of a constant's logarithm: all but free
+constexpr double kConstantScale = 1.5;  // of a constant's logarithm: all but free
 // A stream that overflows the cache a little loses what it reads next: full hits below, full misses above these sizes.
 constexpr double kFitsBelow = 0.7, kMissesAbove = 1.2;
 constexpr double kSharpness = 4;  // of the longer of two: both within a tenth add a sixth
@@ -48,7 +47,7 @@ MemoryBoundConstants fit_memory_bound(const std::vector<TimedRowKernel>& kernels
       const TimedRowKernel& each = kernels[static_cast<std::size_t>(i)];
       out[i] = robust(std::log(memory_bound_time_s(each.kernel, gpu, c) / each.seconds) / kResidualScale);
     }
-    out.tail(prior.size()) = (p - prior) / kPriorScale;
+    out.tail(prior.size()) = (p - prior) / kConstantScale;
   };
   return constants_of(least_squares(residuals, rows + prior.size(), prior));
 }

@@ -20,8 +20,7 @@ constexpr std::array<Tile, 6> kTiles = {
     {{64, 64, 0}, {64, 128, 1}, {128, 64, 1}, {128, 128, 2}, {128, 256, 3}, {256, 128, 3}}};
 constexpr std::array<double, 3> kSplits = {1, 2, 4};  // of k, where tiles alone do not fill the processors
 
-constexpr double kResidualScale = 0.1;  // relative error beyond which a row counts as an outlier
-constexpr double kPriorScale = 1.0;     // of a constant's logarithm: a factor e either way costs one row's outlier
+constexpr double kPriorScale = 1.0;  // of a constant's logarithm: a factor e either way costs one row's outlier
 
 /// Waves of one tiling of one product: independent of the constants, so counted once a fit.
 struct Tiling {

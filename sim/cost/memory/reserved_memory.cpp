@@ -20,8 +20,7 @@ namespace {
 constexpr double kGiB = 1 << 30;
 constexpr double kWorkspacePrior_bytes = 0.1 * kGiB;  // cuBLAS keeps 32 MiB a stream on Hopper and Blackwell
 constexpr double kFragmentationPrior = 0.15;
-constexpr double kPriorSpread = 1;  // of the constants' logarithms
-constexpr double kResidualScale = 0.1;
+constexpr double kPriorSpread = 1;         // of the constants' logarithms
 constexpr double kAllocatedScale = 0.005;  // tensors are known exactly, the allocator's blocks are not
 
 bool formula(MemoryOf kind) { return kind == MemoryOf::states || kind == MemoryOf::activations; }

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "configs/spec/support/number.hpp"
 #include "sim/measurements/run_layout.hpp"
 
 namespace wt {
 namespace {
-
-double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 LiveMemory live_memory(const RunProgram& run, Ranks ranks) {
   return live_memory(

@@ -34,8 +34,8 @@ constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.
                                                        {"optimizer", 1.1, 0.4, 0.3},
                                                        {"step_s", 5e-3, 1.0, 0.7},
                                                        {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
-constexpr double kChipSpread = 0.12;      // clocks and power limits: of products alone
-constexpr double kResidualScale = 0.07;   // relative error beyond which a row counts as an outlier
+constexpr double kChipSpread = 0.12;         // clocks and power limits: of products alone
+constexpr double kStepResidualScale = 0.07;  // relative error beyond which a row counts as an outlier
 constexpr double kGroupWeight = 12;       // rows of one source and model err alike: no more than a dozen of them count
 constexpr std::size_t kMostOfGroup = 48;  // more of them only cost time
 
@@ -126,8 +126,8 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
     for (Eigen::Index i = 0; i < rows; ++i) {
       const TimedStep& s = steps[static_cast<std::size_t>(i)];
       const Place& place = places[static_cast<std::size_t>(i)];
-      out[i] = place.weight *
-               robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) / kResidualScale);
+      out[i] = place.weight * robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) /
+                                     kStepResidualScale);
     }
     for (Eigen::Index i = 0; i < base; ++i) out[rows + i] = p[i] / kKnown[static_cast<std::size_t>(i)].spread;
     for (const auto& [name, at] : stack_at)
