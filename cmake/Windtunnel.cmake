@@ -1,7 +1,9 @@
 # What every target of this project shares: warnings, include root, and the two functions that declare a library and a test.
 option(WT_WERROR "Treat warnings as errors (our presets switch it on)" OFF)
 
-# A folder's sources in batches of eight read their headers once: a third of the time from nothing, more for one change.
+# A folder's sources in batches of eight read their headers once: windtunnel from nothing takes 217 CPU seconds instead of 320 on
+# two cores, one changed source more than without. ./windtunnel switches it on; the presets leave it off, so that a source that
+# forgets an include is found.
 option(WT_UNITY "Compile the sources of a folder together" OFF)
 
 add_library(wt_options INTERFACE)
