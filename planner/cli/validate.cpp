@@ -115,7 +115,7 @@ Validation validate_runs(const Options& o) {
                .file = o.file,
                .method =
                    "Every row is simulated as a user would, with constants of its stack that were fitted without its "
-                   "own source and model.",
+                   "framework's runs of models as wide.",
                .baseline = "MFU is constant",
                .rows = judged(StepsLeftOut::group),
                .unit = kSeconds,

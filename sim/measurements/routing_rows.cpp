@@ -78,7 +78,7 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   run.interconnect = interconnect_of(text("interconnect"), run.gpu, run.gpus_per_node);
   run.ep = count("expert_parallel");
   run.zero_stage = 3;
-  run.recompute = RunRow::Recompute::full;
+  run.recompute = Recompute::block;
   run.seq = count("sequence_tokens");
   run.accumulation = count("microbatches");
   run.global_batch = count("sequences");

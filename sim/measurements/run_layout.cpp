@@ -7,14 +7,6 @@
 #include "configs/spec/support/error.hpp"
 
 namespace wt {
-namespace {
-
-Recompute recompute_of(RunRow::Recompute published) {
-  if (published == RunRow::Recompute::none) return Recompute::none;
-  return published == RunRow::Recompute::full ? Recompute::block : recompute_from_string("core");
-}
-
-}  // namespace
 
 bool spread_over_tensor(const RunRow& run) { return run.whole_experts && run.tp > 1 && run.ep > 1; }
 
@@ -25,7 +17,7 @@ Layout layout_of(const RunRow& run) {
   layout.sequence_parallel = run.tp > 1 && (run.sequence_parallel || run.model.experts > 0);
   layout.context = run.cp;
   layout.microbatch = run.microbatch;
-  layout.recompute = recompute_of(run.recompute);
+  layout.recompute = run.recompute;
   const bool resident = run.zero_stage < 3 || run.pp > 1;  // stages gather once a step
   layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
   // Experts and sequences are shared inside the group that holds one copy of the model. Tensor ranks with experts of

@@ -48,9 +48,9 @@ std::string name_of(const RunRow& r) {
 
 /// Where a source does not say what is computed again, what it says of most of its other runs.
 void assume_recompute(std::vector<RunRow>& rows) {
-  std::map<std::string, std::map<RunRow::Recompute, int>> said;
+  std::map<std::string, std::map<std::string, int>> said;
   for (const RunRow& row : rows)
-    if (!row.recompute_text.empty()) ++said[row.source + row.framework][row.recompute];
+    if (!row.recompute_text.empty()) ++said[row.source + row.framework][to_string(row.recompute)];
   for (RunRow& row : rows) {
     const auto others = said.find(row.source + row.framework);
     if (!row.recompute_text.empty() || !row.unusable.empty()) continue;
@@ -58,11 +58,18 @@ void assume_recompute(std::vector<RunRow>& rows) {
       row.assumed.emplace_back("no recompute");
       continue;
     }
-    row.recompute = std::max_element(others->second.begin(), others->second.end(), [](const auto& a, const auto& b) {
-                      return a.second < b.second;
-                    })->first;
+    const auto most = std::max_element(others->second.begin(), others->second.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    row.recompute = recompute_from_string(most->first);
     row.assumed.emplace_back("recompute as in the source's other runs");
   }
+}
+
+/// A model cut to fewer layers, and releases of one architecture (Llama 2 70B, Llama 3 70B), say much of one another.
+std::string group_of(const RunRow& row) {
+  const ModelSpec& m = row.model;
+  std::string width = fmt::format("{} | {} wide, ffn {}", row.framework, m.d_model, m.ffn);
+  return m.experts > 0 ? fmt::format("{}, {} experts", width, m.experts) : width;
 }
 
 }  // namespace
@@ -78,7 +85,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
     complete_batch(row);
   });
   for (RunRow& row : rows) {
-    row.group = row.source + " | " + row.model.name;
+    row.group = group_of(row);
     row.name = row.unusable.empty()     ? name_of(row)
                : row.model.name.empty() ? fmt::format("line {}", row.line)
                                         : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "configs/spec/model.hpp"
+#include "configs/spec/recompute.hpp"
 #include "sim/measurements/interconnect.hpp"
 
 namespace wt {
@@ -29,7 +30,7 @@ struct RunRow {
   std::int64_t line = 0;  ///< in the file
   std::string name, source, framework, gpu;
   Interconnect interconnect;
-  std::string group;  ///< source and model: what is left out of a fit together
+  std::string group;  ///< framework and width of the model: what is left out of a fit together
   std::int64_t gpus = 0, gpus_per_node = 8;
   ModelSpec model;
   std::int64_t seq = 0;  ///< tokens of a sequence
@@ -44,7 +45,7 @@ struct RunRow {
   std::int64_t microbatch = 0;    ///< sequences of one data-parallel rank
   std::int64_t accumulation = 0;  ///< microbatches of one data-parallel rank a step
   std::int64_t global_batch = 0;  ///< sequences a step
-  enum class Recompute { none, selective, full } recompute = Recompute::none;
+  Recompute recompute;
   std::string recompute_text;  ///< as published; empty = not said
   std::string precision;       ///< bf16, fp16 or fp8
   double gradient_bytes = 4;   ///< of an element that is reduced

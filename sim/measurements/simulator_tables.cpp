@@ -109,9 +109,9 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     row.sequence_parallel = layout.find("tpcomm=rs_ag") != std::string::npos;
     row.recompute_text = layout;
     if (layout.find("full") != std::string::npos)
-      row.recompute = RunRow::Recompute::full;
+      row.recompute = Recompute::block;
     else if (layout.find("attn_only") != std::string::npos)
-      row.recompute = RunRow::Recompute::selective;
+      row.recompute = recompute_from_string("core");
     row.seq = word(size, "seq", 0);
     row.microbatch = word(size, "mbs", 0);
     row.global_batch = word(size, "batch", 0);

@@ -171,10 +171,12 @@ void fill_sharding(const Line& line, RunRow& row) {
 
 void fill_recompute(const Line& line, RunRow& row) {
   row.recompute_text = line.text("act_ckpt");
-  if (found(row.recompute_text, "^selective"))
-    row.recompute = RunRow::Recompute::selective;
+  if (found(row.recompute_text, "^selective [(]per-op"))
+    row.recompute = recompute_from_string("products");
+  else if (found(row.recompute_text, "^selective"))
+    row.recompute = recompute_from_string("core");
   else if (found(row.recompute_text, "^(full|true|yes|1$)"))
-    row.recompute = RunRow::Recompute::full;
+    row.recompute = Recompute::block;
   else if (!found(row.recompute_text, "^(none|no|false|0|off|)$|^none"))
     throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
 }

@@ -53,6 +53,7 @@ TEST_CASE("docs/accuracy.md says what the commands print") {
   step("dense with tensor and pipeline groups", part(families, "family", "dense, tensor and pipeline"));
   step("MoE with tensor and pipeline groups, whole", part(whole.at("families"), "family", "MoE, tensor and pipeline"));
   step("MoE with tensor and pipeline groups, each", part(families, "family", "MoE, tensor and pipeline"));
+  step("MoE with expert parallelism over replicas", part(whole.at("regimes"), "regime", "MoE, data parallel"));
   step("MoE with FSDP and expert parallelism", part(whole.at("regimes"), "regime", "MoE, FSDP, one node"));
   const json& sweep = part(runs().at("regimes"), "regime", "dense, stack never measured");
   CHECK(figures("nanotron's sweep").at(0) == Approx(sweep.at("spearman").get<double>()).margin(0.02));
@@ -75,6 +76,11 @@ TEST_CASE("docs/accuracy.md says what the commands print") {
   };
   reduces("all-reduces on one node", clusters);
   reduces("the same, whole sources left out", sources);
+  const std::string gathers = "gather, many nodes, >= 64 MiB";
+  check_figures("gathers and reduce-scatters on many nodes",
+                {percent(part(clusters.at("regimes"), "regime", gathers), "mape"),
+                 percent(part(sources.at("regimes"), "regime", gathers), "mape")},
+                0.3);
   const json& regimes = memory().at("regimes");
   check_figures("memory allocated", {percent(part(regimes, "regime", "peak allocated"), "median_ape")}, 0.1);
   check_figures("memory reserved, nanotron", {percent(part(regimes, "regime", "peak reserved"), "median_ape")}, 0.3);

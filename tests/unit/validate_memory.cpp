@@ -75,10 +75,10 @@ TEST_CASE("activations of a layer are the terms of Korthikanti et al.") {
   CHECK(over_sbh(row) == is(10 + 24.0 / 8 + scores / 8));  // equation 2
   row.sequence_parallel = true;
   CHECK(over_sbh(row) == is((34 + scores) / 8));  // equation 4
-  row.recompute = RunRow::Recompute::selective;
+  row.recompute = recompute_from_string("core");
   CHECK(over_sbh(row) == is(34.0 / 8));  // table 2
   row.sequence_parallel = false;
-  row.recompute = RunRow::Recompute::full;
+  row.recompute = Recompute::block;
   CHECK(over_sbh(row) == is(2));  // table 2
 }
 
@@ -98,9 +98,9 @@ TEST_CASE("selective recompute by op keeps the input, half of the products and t
   RunRow row = gated();
   const StackSpec stack = read_stack("torchtitan");
   const double whole = layer_bytes(row, stack);
-  row.recompute = RunRow::Recompute::selective;
+  row.recompute = recompute_from_string("core");
   CHECK(layer_bytes(row, stack) == Approx(whole - 4 * 32));  // no scores to drop
-  row.recompute_text = std::string("selective (per-op)");
+  row.recompute = recompute_from_string("products");
   CHECK(layer_bytes(row, stack) ==
         Approx(2 * (4096 + (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096) / 2.0 + 4096) + 4 * 32));
 }
@@ -244,7 +244,7 @@ TEST_CASE("more of a split never costs memory, more tokens always do") {
     INFO(row.model.layers << " layers, tp " << row.tp << " pp " << row.pp << " " << stack.name);
     CHECK(changed([](RunRow& r) { r.zero_stage = 0; }) > peak);
     CHECK(changed([](RunRow& r) { r.microbatch *= 2; }) > peak);
-    if (!row.flash_attention) CHECK(changed([](RunRow& r) { r.recompute = RunRow::Recompute::selective; }) <= peak);
+    if (!row.flash_attention) CHECK(changed([](RunRow& r) { r.recompute = recompute_from_string("core"); }) <= peak);
     if (row.tp > 1) CHECK(changed([](RunRow& r) { r.tp *= 2; }) < peak);
   }
 }

@@ -69,7 +69,7 @@ RoutedSetup setup(const std::string& name, std::int64_t experts = 8) {
   s.run.gpus = s.run.dp = s.run.shard_group = 8;
   s.run.ep = 4;
   s.run.zero_stage = 3;
-  s.run.recompute = RunRow::Recompute::full;
+  s.run.recompute = Recompute::block;
   s.run.seq = 4096;
   s.run.microbatch = s.run.accumulation = 2;
   s.loads_dataset = "books";

@@ -90,7 +90,6 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   const RunRow row = row_of({});
   REQUIRE(row.unusable.empty());
   CHECK(row.line == 2);
-  CHECK(row.group == "s | Llama");
   CHECK(row.name == "Llama, 32 x H100-80GB, dp 8 tp 2 pp 2, 4 x 2 x 4096 tokens");
   CHECK((row.dp == 8 && row.tp == 2 && row.pp == 2 && row.cp == 1 && row.vp == 1 && row.ep == 1));
   CHECK((row.zero_stage == 3 && row.shard_group == 4));
@@ -99,12 +98,21 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK(row.memory_bytes == 40.0 * (1 << 30));
   CHECK(row.memory_of == MemoryOf::peak);
   CHECK(row_of({{"framework", "nanotron"}}).memory_of == MemoryOf::peak_reserved);
-  CHECK(row.recompute == RunRow::Recompute::selective);
+  CHECK(row.recompute == recompute_from_string("products"));
+  CHECK(row_of({{"act_ckpt", "selective (attention core)"}}).recompute == recompute_from_string("core"));
   CHECK(row.precision == "bf16");
   CHECK((row.sequence_parallel && row.flash_attention));
   CHECK((row.model.kv_heads == 8 && row.model.head_dim == 128 && row.model.ffn == 14336));
   CHECK_FALSE(row.model.tied);  // 8.03 B parameters are those of two vocabulary matrices
   CHECK(row.assumed.empty());
+}
+
+TEST_CASE("releases of one model are one group, in any source of a framework and cut to any number of layers") {
+  const std::string group = row_of({}).group;
+  CHECK(row_of({{"source_id", "later"}, {"model", "Llama 3.1 (cut)"}, {"layers", "8"}, {"vocab", "128256"}}).group ==
+        group);
+  CHECK(row_of({{"hidden", "8192"}, {"heads", "64"}}).group != group);
+  CHECK(row_of({{"framework", "nanotron"}}).group != group);
 }
 
 TEST_CASE("what a source does not say is assumed, and the row says so") {
@@ -113,13 +121,13 @@ TEST_CASE("what a source does not say is assumed, and the row says so") {
   REQUIRE(row.unusable.empty());
   CHECK(row.model.ffn == 11008);
   CHECK(static_cast<double>(row.model.total_parameters()) == Approx(7e9).epsilon(1e-3));
-  CHECK(row.recompute == RunRow::Recompute::none);
+  CHECK(row.recompute == Recompute::none);
   CHECK(row.assumed == std::vector<std::string>{"heads of 128", "FFN of 11008",
                                                 "vocabulary of " + std::to_string(row.model.vocab), "no recompute"});
   CHECK(row_of({{"micro_batch", ""}}).microbatch == 1);
   CHECK(row_of({{"micro_batch", ""}, {"grad_accum", "4"}}).microbatch == 2);
   const auto both = rows_of({{{"act_ckpt", "full"}}, {{"act_ckpt", ""}}});
-  CHECK(both[1].recompute == RunRow::Recompute::full);
+  CHECK(both[1].recompute == Recompute::block);
   CHECK(both[1].assumed == std::vector<std::string>{"recompute as in the source's other runs"});
 }
 
@@ -141,8 +149,8 @@ TEST_CASE("words and numbers of other tables are understood or refused, never ta
   CHECK_FALSE(row_of({{"framework", "Megatron-LM"}, {"gpu", "A100-80GB"}}).flash_attention);
   CHECK(row_of({{"framework", "Megatron-LM"}}).flash_attention);
   CHECK_FALSE(row_of({{"framework", "Megatron-DeepSpeed"}, {"gpu", "A100-80GB"}}).sequence_parallel);
-  CHECK(row_of({{"act_ckpt", "Full"}}).recompute == RunRow::Recompute::full);
-  CHECK(row_of({{"act_ckpt", "False"}}).recompute == RunRow::Recompute::none);
+  CHECK(row_of({{"act_ckpt", "Full"}}).recompute == Recompute::block);
+  CHECK(row_of({{"act_ckpt", "False"}}).recompute == Recompute::none);
   // What is not said of the weights follows from the framework.
   const auto silent = [&](const std::string& framework) {
     return row_of({{"framework", framework}, {"fsdp_mode", ""}, {"fsdp_shard_group", ""}}).zero_stage;
@@ -269,12 +277,12 @@ TEST_CASE("tables of simulators say shape, layout and batch in words") {
   CHECK((v.model.layers == 12 && v.model.d_model == 1024 && v.model.heads == 16 && v.model.ffn == 4096 &&
          v.model.vocab == 51200));
   CHECK((v.tp == 2 && v.dp == 2 && v.pp == 2 && v.microbatch == 4 && v.accumulation == 2 && v.seq == 1024));
-  CHECK(v.recompute == RunRow::Recompute::full);
+  CHECK(v.recompute == Recompute::block);
   CHECK_FALSE(v.flash_attention);
   CHECK(v.step_s == Approx(0.25));
   const RunRow& k = rows[1];
   REQUIRE(k.unusable.empty());
-  CHECK((k.vp == 3 && k.sequence_parallel && k.recompute == RunRow::Recompute::selective));
+  CHECK((k.vp == 3 && k.sequence_parallel && k.recompute == recompute_from_string("core")));
   CHECK(k.memory_of == MemoryOf::activations);
   CHECK(k.memory_bytes == 12.0 * (1 << 30));
   CHECK(rows[2].unusable.find("needs a shape as in") != std::string::npos);

@@ -4,7 +4,8 @@
 #   bench/studies/replay/replay.sh [FOLDER]     FOLDER (default out/replay) keeps everything until the next call; takes about twelve minutes
 # A shared machine has slow phases of half a minute, longer than a run: every run is trained a few steps at a time, in ROUNDS
 # (5) of all, each beginning with another one, so that a phase meets the calibration as often as what it predicts.
-# Leave the machine alone meanwhile: other programs slow the measured side.
+# Leave the machine alone meanwhile: other programs slow the measured side. bench/studies/replay/passes keeps FOLDER/pass.csv of
+# every pass whose figure a page states.
 set -euo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 out=$(realpath -m "${1:-$root/out/replay}")
@@ -46,4 +47,5 @@ for name in "${runs[@]}"; do for ((round = 1; round <= rounds; ++round)); do fol
 seen=()
 for folder in "$out"/calibration{,-again}.*/; do seen+=(--calibrated-on "$folder"); done
 ./windtunnel compare "${folders[@]}" "${seen[@]}" --machine "$out/machine.json" --json >"$out/compare.json"
-python3 bench/studies/replay/summary.py "$out/compare.json"
+python3 bench/studies/replay/summary.py --record "$out/compare.json" "$out/pass.csv"
+python3 bench/studies/replay/summary.py "$out/pass.csv"

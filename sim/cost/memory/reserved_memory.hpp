@@ -24,7 +24,7 @@ struct MemoryConstants {
 
 /// One published figure beside what its program has live.
 struct MemorySample {
-  std::string group, stack;  ///< what is left out together: source and model, or a layout; the stack's name
+  std::string group, stack;  ///< what is left out together: framework and width, or a layout; the stack's name
   MemoryOf of = MemoryOf::peak_reserved;
   LiveMemory live;
   double measured = 0;
@@ -44,7 +44,7 @@ MemoryForecast as_live(const LiveMemory& live);
 class MemoryModel {
  public:
   explicit MemoryModel(std::vector<MemorySample> samples);
-  /// What is left out for a run: its source and model, or of a source that measured one model alone its tp and pp.
+  /// What is left out for a run: its framework's runs of its width, or of a source that measured one model alone its tp and pp.
   std::string group_of(const RunRow& run) const;
   /// Of everything else: not a figure of the group has a part in it.
   MemoryModel without(const std::string& group) const;

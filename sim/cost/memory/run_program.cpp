@@ -49,7 +49,6 @@ RunProgram run_program(const RunRow& run, const StackSpec& stack) {
       run.model, layout_of(run), {}, as_double(run.microbatch * run.seq * run.model.top_k) / as_double(run.cp)};
   out.layout.pipeline = run.pp, out.layout.virtual_stages = run.vp;
   take_stack(stack, run.model, out.layout, out.options);
-  if (run.recompute_text == "selective (per-op)") out.layout.recompute = recompute_from_string("products");
   out.options.seq = run.seq;
   out.options.precision = Precision::bf16;
   out.options.materialised_scores = !run.flash_attention;

@@ -21,7 +21,7 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 /// What must have no part in a fit.
 enum class StepsLeftOut {
   nothing,
-  group,  ///< rows of the same source and model
+  group,  ///< rows of the same framework and width of the model
   stack,  ///< all rows of the same stack, and the group
 };
 

@@ -36,8 +36,8 @@ constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.
                                                        {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
 constexpr double kChipSpread = 0.12;         // clocks and power limits: of products alone
 constexpr double kStepResidualScale = 0.07;  // relative error beyond which a row counts as an outlier
-constexpr double kGroupWeight = 12;       // rows of one source and model err alike: no more than a dozen of them count
-constexpr std::size_t kMostOfGroup = 48;  // more of them only cost time
+constexpr double kGroupWeight = 12;          // rows of one group err alike: no more than a dozen of them count
+constexpr std::size_t kMostOfGroup = 48;     // more of them only cost time
 
 std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
   std::map<std::string, std::vector<const TimedStep*>> groups;
