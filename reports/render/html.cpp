@@ -139,6 +139,7 @@ mustache::data template_data(const json& value) {
 }  // namespace
 
 std::string html_report(const Report& report) {
+  check(report);  // before its tables are laid out, which counts on their shape
   json sections = json::array();
   for (const Section& section : report.sections) sections.push_back(section_data(section, sections.size()));
   if (const KeyValues& provenance = report.provenance; !provenance.entries.empty())

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
@@ -204,6 +205,15 @@ TEST_CASE("a report that does not hold together is refused, with the place") {
     twice.sections = {{id, "A", {}, {}}};
     CHECK_THROWS_AS(check(twice), Error);
   }
+}
+
+TEST_CASE("every renderer refuses a report that does not hold together") {
+  const Report longer = with(Table{"t", {{"a", "", Align::left}}, {{"x", "y"}}, ""});
+  for (const auto& render : {std::function<void()>([&] { html_report(longer); }),
+                             {[&] { markdown_report(longer); }},
+                             {[&] { text_report(longer); }},
+                             {[&] { report_json(longer); }}})
+    CHECK_THROWS_WITH(render(), Catch::Contains("table 't'") && Catch::Contains("2 cells"));
 }
 
 TEST_CASE("numbers have four digits, commas and no needless exponent") {
