@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -44,27 +45,33 @@ std::string read_text(const std::string& flag, const std::string& file) {
                 (file.starts_with("http") ? "; pipe it: curl -s " + file + " | windtunnel health --dcgm -" : ""));
 }
 
-/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong name costs
+/// What the driver and the exporter say of this node. Read before anything is measured, so that a wrong file costs
 /// nothing.
 struct Told {
-  std::string kernel_log, dcgm;
+  std::vector<XidEvent> xids;
+  std::optional<NodeObservation> dcgm;
 };
 
+/// What the exporter says of the node of this name.
+NodeObservation read_dcgm(const std::string& file, const std::string& node) {
+  const std::vector<NodeObservation> seen = nodes_from_dcgm(read_text("--dcgm", file), file, node);
+  // In a container the exporter has a name of its own; several nodes are somebody else's.
+  for (const NodeObservation& each : seen)
+    if (seen.size() == 1 || each.name == node) return each;
+  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
+              file, seen.size(), node);
+}
+
 Told read_told(const Options& o) {
-  return {o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log),
-          o.dcgm.empty() ? "" : read_text("--dcgm", o.dcgm)};
+  Told told{xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
+  if (!o.dcgm.empty()) told.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
+  return told;
 }
 
 /// Puts it beside what was measured.
-void add_told(NodeObservation& node, const Told& told, const Options& o) {
-  node.xids = xids_in(told.kernel_log);
-  if (o.dcgm.empty()) return;
-  const std::vector<NodeObservation> seen = nodes_from_dcgm(told.dcgm, o.dcgm, node.name);
-  // In a container the exporter has a name of its own; several nodes are somebody else's.
-  for (const NodeObservation& each : seen)
-    if (seen.size() == 1 || each.name == node.name) return merge_node(node, each);
-  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
-              o.dcgm, seen.size(), node.name);
+void add_told(NodeObservation& node, const Told& told) {
+  node.xids = told.xids;
+  if (told.dcgm) merge_node(node, *told.dcgm);
 }
 
 /// `watched`: what the run says is the answer, and a run that is not fine a finding.
@@ -94,7 +101,7 @@ void check_node(const Options& o) {
   })};
   if (const auto& failures = fleet.nodes.front().failures; !failures.empty())
     throw Error(Code::runtime, failures.front());
-  add_told(fleet.nodes.front(), told, o);
+  add_told(fleet.nodes.front(), told);
   if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
   put_verdict(fleet, {}, o.json);
 }
@@ -125,7 +132,7 @@ void look_at_node(FleetObservation& fleet, const Options& o) {
   NodeObservation node;
   node.name = host_facts()["host"];
   node.nics = risen(before, read_nics("/sys"), kSeconds);
-  add_told(node, read_told(o), o);
+  add_told(node, read_told(o));
   std::vector<double> busy;
   for (const DeviceObservation& device : node.devices)
     if (device.utilisation) busy.push_back(*device.utilisation);
