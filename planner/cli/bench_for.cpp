@@ -46,17 +46,16 @@ Options parse(std::vector<std::string> arguments) {
   return o;
 }
 
-void check_device(const Options& o, const StudyShapes& shapes) {
+void check_device(const Options& o, const ClusterSpec& cluster) {
   const bool cuda = o.device == "cuda";
-  if (shapes.gpu.empty() && cuda)
+  if (cluster.shared_cores() && cuda)
     throw_error(Code::usage, "{}: found --device cuda, the study's ranks share the cores of a host; leave --device out",
                 o.study);
-  if (!shapes.gpu.empty() && !cuda)
+  if (!cluster.shared_cores() && !cuda)
     throw_error(Code::usage,
-                "{}: found --device cpu, but {} of its shapes are wanted of {}, and a CPU's times say nothing of it; "
-                "use --device cuda on a machine with one, "
-                "or --dry-run to see the list",
-                o.study, shapes.missing.size(), shapes.gpu);
+                "{}: found --device cpu, but its shapes are wanted of {}, and a CPU's times say nothing of it; use "
+                "--device cuda on a machine with one, or --dry-run to see the list",
+                o.study, cluster.gpu_name);
 }
 
 std::string duration(const StudyShapes& shapes, int samples) {
@@ -97,7 +96,9 @@ bool asks_for_study(const std::vector<std::string>& arguments) {
 
 std::vector<std::string> bench_for(const std::vector<std::string>& arguments) {
   const Options o = parse(arguments);
-  const PlanInputs inputs = read_plan_inputs(read_study(o.study), true);
+  const StudySpec study = read_study(o.study);
+  if (!o.dry_run) check_device(o, study.cluster);
+  const PlanInputs inputs = read_plan_inputs(study, true);
   const StudyShapes shapes = study_shapes(inputs);
   fmt::print(stderr,
              "windtunnel bench: {} layouts of {} need {} kernel shapes, {} of them are measured exactly; the other {} "
@@ -108,7 +109,6 @@ std::vector<std::string> bench_for(const std::vector<std::string>& arguments) {
     list(shapes, o.samples);
     return {};
   }
-  check_device(o, shapes);
   if (shapes.missing.empty()) return {};
   WorkList work{inputs.study.name, shapes.gpu, {}};
   for (const MissingShape& shape : shapes.missing) work.items.push_back(shape.item);

@@ -23,6 +23,7 @@ struct Options {
 };
 
 void compare(const Options& o) {
+  if (!o.output.empty()) check_report_file(o.output);
   for (const std::string& seen : o.calibrated_on)
     if (std::none_of(o.folders.begin(), o.folders.end(),
                      [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))

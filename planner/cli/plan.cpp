@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/render/progress.hpp"
@@ -73,16 +75,14 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
 void plan_command(const Options& o) {
   if (!o.study.empty() && (!o.model.empty() || !o.cluster.empty() || o.gpus))
     throw Error(Code::usage, "plan: found a study beside --model, --cluster or --gpus; give one or the other");
-  std::string command = o.study.empty() ? fmt::format("windtunnel plan --model {} --cluster {} --gpus {}", o.model,
-                                                      o.cluster, o.gpus.value_or(0))
-                                        : fmt::format("windtunnel plan {}", o.study);
-  for (const std::string& loads : o.routing) command += " --routing " + loads;
-  if (!o.stack.empty()) command += " --stack " + o.stack;
+  // A study without a name is called as its file is, and errors name that file.
+  const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
   StudySpec study = o.study.empty() ? quick_study(o) : read_study(o.study);
   if (!o.routing.empty())
     study =
-        study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), command);
-  if (!o.stack.empty()) study = study_from_text(set_study_key(study.text, "stack", o.stack, "--stack"), command);
+        study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), origin);
+  if (!o.stack.empty()) study = study_from_text(set_study_key(study.text, "stack", o.stack, "--stack"), origin);
+  if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
   const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
                                       const std::string& what) { bar.update(part, done, total, what); };

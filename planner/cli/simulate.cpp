@@ -28,8 +28,7 @@ struct Options {
   bool allow_assumed = false, json = false;
 };
 
-void write_folder(const SimulatedRun& step, const Report& report, const std::string& output) {
-  const std::filesystem::path folder = make_folder(output);
+void write_folder(const SimulatedRun& step, const Report& report, const std::filesystem::path& folder) {
   nlohmann::json timelines = nlohmann::json::array();
   for (const StepTimeline& t : step.replay.timelines) timelines.push_back(to_json(t));
   write_file_atomically(folder / "timeline.json", timelines.dump() + "\n");
@@ -42,16 +41,17 @@ void simulate(const Options& o) {
   SimulatedRun step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
+  if (!step.cluster.shared_cores() && step.run.precision != Precision::bf16)
+    throw_error(Code::usage,
+                "simulate: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16 or amp_fp8",
+                step.cluster.gpu_name);
+  if (!o.output.empty()) make_folder(o.output);
   const Prices prices = make_prices({.profiles = o.profiles,
                                      .machine = o.machine,
                                      .stack = o.stack,
                                      .allow_assumed = o.allow_assumed,
                                      .fp8 = step.run.fp8},
                                     step.cluster, step.run.layout.world());
-  if (!step.cluster.shared_cores() && step.run.precision != Precision::bf16)
-    throw_error(Code::usage,
-                "simulate: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16 or amp_fp8",
-                step.cluster.gpu_name);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;

@@ -1,0 +1,71 @@
+// What a command line asks for and cannot have is refused before the work: each command here also names something that
+// only the work would find, and is told of the first.
+#include <catch2/catch.hpp>
+
+#include "tests/support/temp_directory.hpp"
+#include "tests/support/windtunnel.hpp"
+
+using Catch::Matchers::Contains;
+using namespace wt::test;
+
+namespace {
+
+void refused(const std::string& arguments, int status, const std::string& why) {
+  const Ended ended = windtunnel(arguments);
+  INFO(arguments);
+  CHECK(ended.status == status);
+  CHECK_THAT(ended.said, Contains(why));
+}
+
+}  // namespace
+
+TEST_CASE("a folder that cannot be made is refused before the prices are read") {
+  const TempDirectory folder;
+  write_bytes(folder / "file", "");
+  const std::string in_the_way = " -o " + (folder / "file").string() + "/below", rest = " --routing no-such";
+  refused("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16" + rest + in_the_way, 4, "cannot be created");
+  refused("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16" + rest + " -o " + (folder / "file").string(), 4,
+          "Not a directory");
+  std::string run = read_bytes("configs/runs/tiny-moe.yaml");
+  const std::size_t at = run.find("precision: fp32");
+  REQUIRE(at != std::string::npos);
+  write_bytes(folder / "fp32.yaml", run);
+  write_bytes(folder / "tiny.yaml", run.replace(at, 15, "precision: amp_bf16"));
+  const auto simulate = [&](const char* name) {
+    return "simulate " + (folder / name).string() + " --cluster hgx-h100 --stack no-such";
+  };
+  refused(simulate("tiny.yaml") + in_the_way, 4, "cannot be created");
+  refused(simulate("fp32.yaml"), 2, "found precision fp32");
+}
+
+TEST_CASE("a report's ending is refused before runs are replayed") {
+  const TempDirectory folder;
+  const std::string compare = "compare " + folder.path().string() + " --machine no-such.json -o report";
+  refused(compare + ".pdf", 2, "found the ending '.pdf'");
+  refused(compare, 2, "found the ending ''");
+  refused(compare + ".html", 2, "no-such.json");
+}
+
+TEST_CASE("a device that cannot measure for a study is refused before its shapes are listed") {
+  const TempDirectory folder;
+  write_bytes(folder / "study.yaml",
+              "model: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\ntokens: 20B\nmax_seq_len: 2048\n"
+              "global_train_batch_size: 64\nstack: no-such\n");
+  const std::string bench = "bench kernels --for " + (folder / "study.yaml").string();
+  refused(bench, 2, "found --device cpu, but its shapes are wanted of H100");
+  refused(bench + " --dry-run", 2, "no-such");
+  refused(bench + " --device cuda", 2, "no-such");
+}
+
+TEST_CASE("a study without a name is called as its file, whatever is set beside it") {
+  const TempDirectory folder;
+  write_bytes(folder / "my.yaml",
+              "model: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\ntokens: 20B\nmax_seq_len: 2048\n"
+              "global_train_batch_size: 64\nruns: 10\n"
+              "search: {expert_degrees: 8, microbatch: 1, shard_sizes: 8}\n");
+  const Ended ended =
+      windtunnel("plan " + (folder / "my.yaml").string() + " --stack megatron-lm --routing balanced --json");
+  INFO(ended.said);
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, Contains("\"name\": \"my\"") && !Contains("windtunnel plan"));
+}
