@@ -46,8 +46,7 @@ void compare(const Options& o) {
   std::vector<RunComparison> unseen;
   std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen),
                [](const RunComparison& c) { return !c.calibrated_on; });
-  report.answer = unseen.empty() ? "Every run was calibrated on."
-                                 : "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
+  report.answer = "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
   report.sections = {comparison_section(comparisons),
                      timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),
                      rank_memory_section(comparisons)};

@@ -62,6 +62,7 @@ std::string disturbance(const std::vector<RunComparison>& comparisons) {
 }
 
 std::string error_sentence(const std::vector<RunComparison>& unseen) {
+  if (unseen.empty()) return "every run was part of the calibration, so that none says how far a prediction is off";
   double step = 0, exposed = 0, peak = 0;
   for (const RunComparison& c : unseen) {
     step = std::max(step, std::abs(c.step_error()));
@@ -69,10 +70,10 @@ std::string error_sentence(const std::vector<RunComparison>& unseen) {
     peak = std::max(peak, std::abs(c.peak_error()));
   }
   return fmt::format(
-      "on {} runs it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the "
+      "on {} {} it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the "
       "step, "
       "peak tensor memory by {:.2f} %",
-      unseen.size(), 100 * step, 100 * exposed, 100 * peak);
+      unseen.size(), unseen.size() == 1 ? "run" : "runs", 100 * step, 100 * exposed, 100 * peak);
 }
 
 Section comparison_section(const std::vector<RunComparison>& comparisons) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "planner/experiments/demo.hpp"
+#include "reports/build/proof_report.hpp"
 
 using namespace wt;
 
@@ -56,4 +57,14 @@ TEST_CASE("the run that was calibrated on is held to no bar") {
   RunComparison seen = compared(2, 0.9, 200);
   seen.calibrated_on = true;
   CHECK(broken_bars({seen}).empty());
+}
+
+TEST_CASE("what predictions were off by is said of runs that were not calibrated on, and of none where none is left") {
+  CHECK(error_sentence({compared(1.1, 0.2, 100)}) ==
+        "on 1 run it had not seen, step time was off by at most 10.0 %, exposed communication by 0.0 % of the step, "
+        "peak tensor memory by 0.00 %");
+  RunComparison seen = compared(1.1, 0.2, 100);
+  seen.calibrated_on = true;
+  const std::string said = comparison_section({seen}).paragraphs.front();
+  CHECK_THAT(said, Catch::Contains("every run was part of the calibration") && !Catch::Contains("0 runs"));
 }
