@@ -110,7 +110,7 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   YamlMap nic = map.map("nic");
   read_nics(nic, c);
   c.nic_latency_s = nic.quantity("latency", parse_seconds);
-  c.transport = nic.choice("transport", {"IB", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
+  c.transport = nic.choice("transport", {"IB", "EFA", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
   c.fabric = nic.text("fabric", "");
   nic.finish();
   YamlMap leaf = map.map("leaf");

@@ -19,9 +19,8 @@ class YamlMap;
 enum class AttentionKernels { flash2, cudnn, unfused };
 
 /// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_model.hpp says what each is.
-inline constexpr std::array<const char*, 12> kStackFactors = {"products", "attention", "memory", "item_s",
-                                                              "call_s",   "network",   "tensor", "exchange",
-                                                              "replicas", "optimizer", "step_s", "pipelined_tensor_s"};
+inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attention", "memory",    "item_s", "network",
+                                                             "tensor",   "exchange",  "optimizer", "step_s"};
 
 struct StackSpec {
   std::string name;

@@ -88,7 +88,9 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
 StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
   // Two microbatches of a size pass through every state of the buffers; more repeat them.
   const Microbatches all = sequences_of(problem, layout), some = all.at_most(all.even() ? 2 : 3);
-  const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, some));
+  ProgramOptions options = program_options(problem, some);
+  options.step_microbatches = all.count;
+  const ProgramSet set = build_program_set(problem.model, layout, options);
   const double imbalance = p99_imbalance(problem, layout);
   StepMemory out;
   MemoryReplay replay = replay_memory(set.programs[0], [&](int microbatch, int) {

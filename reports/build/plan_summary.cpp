@@ -149,11 +149,15 @@ namespace {
 /// What of the collectives' prices was measured, and which keys of the cluster have no part in them.
 void add_collectives(std::vector<std::string>& out, const PlanInputs& inputs) {
   std::vector<std::string> basis = inputs.prices->basis_of_collectives();
-  if (basis.empty()) basis = {"Times of collectives: none in the profiles; published ones over InfiniBand."};
+  if (basis.empty()) {
+    out.push_back(fmt::format("Times of collectives: none in the profiles; published ones over {}.",
+                              inputs.study.cluster.transport == "IB" ? "InfiniBand" : inputs.study.cluster.transport));
+    return;
+  }
   out.insert(out.end(), basis.begin(), basis.end());
   out.push_back(fmt::format(
-      "Collectives priced by profiles have the network in them that they were measured on: nic.latency and "
-      "nic.transport ({}) of cluster {} change nothing, its bandwidths do. A stack's prices use all of them.",
+      "Collectives that a profile measured have its network in them: for them nic.latency and nic.transport ({}) of "
+      "cluster {} change nothing, its bandwidths do.",
       inputs.study.cluster.transport, inputs.study.cluster.name));
 }
 

@@ -185,6 +185,11 @@ Report simulate_report(const SimulatedRun& step) {
                     r.uplink_shares ? ", shared uplinks approximated"
                     : r.folded      ? "; the others are their twins"
                                     : "")}}};
+  if (step.replayed < step.microbatches)
+    facts.entries.push_back(
+        {"timeline",
+         {fmt::format("the first {} of {} microbatches; the others take as long as the last of these", step.replayed,
+                      step.microbatches)}});
   report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
   report.sections.push_back({"time", "Where the time goes", {}, {time_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});

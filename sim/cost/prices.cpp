@@ -19,15 +19,16 @@ MachineModel measured_machine(const PriceSources& sources, std::vector<Profile>&
 }
 
 /// A profile of GPUs says which; its prices are no other GPU's.
-void check_device(const std::map<std::string, std::string>& fingerprint, const ClusterSpec& cluster) {
+void check_device(const std::map<std::string, std::string>& fingerprint, const ClusterSpec& cluster,
+                  const std::string& gpu) {
   const auto device = fingerprint.find("device");
   if (device == fingerprint.end()) return;
-  const auto measured = data_sheet(device->second), wanted = data_sheet(cluster.gpu_name);
+  const auto measured = data_sheet(device->second), wanted = data_sheet(gpu);
   if (!measured || !wanted || measured->name == wanted->name) return;
   throw_error(Code::usage,
               "prices: found a profile of '{}' for cluster {}, whose GPUs are {}; needs a profile of these, or none: "
               "published times price them",
-              device->second, cluster.name, cluster.gpu_name);
+              device->second, cluster.name, gpu);
 }
 
 }  // namespace
@@ -63,6 +64,10 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
           "prices: found neither a profile nor a machine model of {}, needs one: windtunnel bench or a training "
           "run writes a profile",
           cluster.gpu_name);
+    if (sources.fp8)
+      throw_error(Code::usage,
+                  "prices: found products in 8 bits on {}, whose ranks share cores; needs fp32 or amp_bf16",
+                  cluster.name);
     if (!sources.stack.empty())
       throw_error(Code::usage,
                   "prices: found stack {} for {}, whose ranks share cores; needs no stack: published runs "
@@ -77,7 +82,7 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
   BenchmarkTimes times = published.benchmarks();
   if (machine) {
     cluster.check_one_gpu(ranks);
-    check_device(out.fingerprint, cluster);
+    check_device(out.fingerprint, cluster, cluster.one_gpu(ranks));
     times.measured = machine;
     if (!machine->data().collectives.points.empty())
       times.collectives =

@@ -53,8 +53,8 @@ struct RunRow {
   /// each.
   bool rows_sent_once = false;
   bool exchange_overlapped = false;  ///< rows travel while another microbatch's are computed
-  std::string routing;               ///< of MoE models, as published; empty = not said
-  bool flash_attention = true;       ///< false: scores are materialised
+  enum class Routing { unsaid, balanced, natural } routing = Routing::unsaid;  ///< of MoE models; balanced by force
+  bool flash_attention = true;                                                 ///< false: scores are materialised
 
   double step_s = 0;  ///< 0 = not measured
   MemoryOf memory_of = MemoryOf::nothing;

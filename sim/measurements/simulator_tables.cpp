@@ -8,7 +8,7 @@
 namespace wt {
 namespace {
 
-enum { source, model, gpu, n_gpus, parallelism, batch, precision, metric, value };
+enum { source, framework, interconnect, model, gpu, n_gpus, parallelism, batch, precision, metric, value };
 constexpr double kGiB = 1 << 30;
 
 /// The number behind `key`, a word of its own: "TP" in "TP2 DP1 PP2"; nothing where the text has no such word.
@@ -87,8 +87,8 @@ std::map<std::string, double> whole_activations_GiB(const CsvTable& table) {
 
 std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file,
-                                  {"source", "model", "gpu", "n_gpus", "parallelism", "batch/seq", "precision",
-                                   "measured_metric", "measured_value"},
+                                  {"source", "framework", "interconnect", "model", "gpu", "n_gpus", "parallelism",
+                                   "batch/seq", "precision", "measured_metric", "measured_value"},
                                   OtherColumns::ignored);
   const std::map<std::string, double> whole_GiB = whole_activations_GiB(table);
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
@@ -96,9 +96,8 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     row.source = cells.cells[source];
     row.gpu = cells.cells[gpu];
     fill_model(cells.cells[model], row.model);
-    const bool vtrain = row.source.find("vTrain") != std::string::npos;
-    row.framework = vtrain ? "Megatron-DeepSpeed" : "Megatron-LM";
-    row.interconnect.fabric = vtrain ? "NVLink single node" : "Selene: 8x HDR200 IB per node (recalled)";
+    row.framework = cells.cells[framework];
+    row.interconnect.fabric = cells.cells[interconnect];
     row.precision = cells.cells[precision];
     row.flash_attention = false;  // neither had it when these were measured
     row.gpus = needed_whole_number(table, cells, n_gpus, 1);

@@ -19,6 +19,7 @@ const std::vector<std::string> kOptional = {"source_id",
                                             "arch_evidence",
                                             "heads",
                                             "kv_heads",
+                                            "head_dim",
                                             "ffn_hidden",
                                             "expert_ffn",
                                             "gated",
@@ -41,11 +42,12 @@ const std::vector<std::string> kOptional = {"source_id",
                                             "act_ckpt",
                                             "precision",
                                             "moe_routing",
+                                            "dispatcher",
+                                            "ep_overlap",
                                             "global_batch_seqs",
                                             "step_time_s",
                                             "mem_gb",
-                                            "tokens_per_s_per_gpu",
-                                            "notes"};
+                                            "tokens_per_s_per_gpu"};
 
 /// One line, its cells by column.
 class Line {
@@ -60,6 +62,14 @@ class Line {
   std::optional<std::int64_t> count(const std::string& column, double highest = 1e6) const {
     const auto value = whole_number(table_, row_, table_.at(column), 0, highest);
     return value == 0 ? std::nullopt : value;
+  }
+  /// `allowed`: the empty cell first.
+  std::string one_of(const std::string& column, const std::vector<std::string>& allowed) const {
+    const std::string& found = text(column);
+    if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
+      throw_error(Code::usage, "{}: found '{}', allowed {}, or nothing", column, found,
+                  fmt::join(allowed.begin() + 1, allowed.end(), ", "));
+    return found;
   }
   std::int64_t needed(const std::string& column, double highest = 1e6) const {
     if (const auto value = count(column, highest)) return *value;
@@ -99,11 +109,7 @@ void fill_model(const Line& line, RunRow& row) {
   m.heads = heads.value_or(std::max<std::int64_t>(1, m.d_model / 128));
   if (!heads) row.assumed.emplace_back("heads of 128");
   m.kv_heads = line.count("kv_heads").value_or(m.heads);
-  // Qwen3's and GPT-OSS's heads together are not as wide as the model; the table says so beside the shape.
-  static const std::regex stated(R"(head_dim (\d{1,4}))");
-  std::smatch found;
-  m.head_dim =
-      std::regex_search(line.text("arch_evidence"), found, stated) ? std::stoll(found[1]) : m.d_model / m.heads;
+  m.head_dim = line.count("head_dim").value_or(m.d_model / m.heads);  // Qwen3's together are wider than the model
   m.experts = line.count("experts").value_or(0);
   if (m.experts > 0) {
     m.ffn = line.text("expert_ffn").empty() ? line.needed("ffn_hidden") : line.needed("expert_ffn");
@@ -216,11 +222,14 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = !first;
 }
 
-void fill_dispatcher(const Line& line, RunRow& row) {
-  const std::string said = line.text("framework") + " " + line.text("moe_routing") + " " + line.text("notes");
-  static const std::regex once("DeepEP|HybridEP"), overlapped("(^|[^o]) EP overlap( ON|;| [+]|$)");
-  row.rows_sent_once = std::regex_search(said, once);
-  row.exchange_overlapped = std::regex_search(said, overlapped);
+void fill_experts(const Line& line, RunRow& row) {
+  const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "hybridep"});
+  row.rows_sent_once = dispatcher == "deepep" || dispatcher == "hybridep";
+  row.exchange_overlapped = line.one_of("ep_overlap", {"", "0", "1"}) == "1";
+  const std::string routing = line.one_of("moe_routing", {"", "forced_balance", "natural"});
+  row.routing = routing == "natural"          ? RunRow::Routing::natural
+                : routing == "forced_balance" ? RunRow::Routing::balanced
+                                              : RunRow::Routing::unsaid;
 }
 
 void fill_microbatch(const Line& line, RunRow& row) {
@@ -278,7 +287,6 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.interconnect.fabric = line.text("interconnect");
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
-    row.routing = line.text("moe_routing");
     row.precision = precision_of(line, row);
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     fill_memory(line, row);
@@ -286,7 +294,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_mesh(line, row);
     fill_sharding(line, row);
     fill_recompute(line, row);
-    fill_dispatcher(line, row);
+    fill_experts(line, row);
     fill_model(line, row);
     row.accumulation = line.count("grad_accum", 1e5).value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);

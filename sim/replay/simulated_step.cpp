@@ -1,11 +1,22 @@
 #include "sim/replay/simulated_step.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace wt {
 namespace {
 
 constexpr std::int64_t kSteady = 2;  // microbatches after which, without a pipeline, all take as long
+
+void extend_total(OpClassTotal& total, const std::vector<OpClassTotal>& before, double more) {
+  const auto same = std::find_if(before.begin(), before.end(), [&](const OpClassTotal& b) {
+    return b.action == total.action && b.direction == total.direction && b.group == total.group;
+  });
+  const OpClassTotal none, &earlier = same == before.end() ? none : *same;
+  total.count += std::llround(more * static_cast<double>(total.count - earlier.count));
+  total.busy_s += more * std::max(0.0, total.busy_s - earlier.busy_s);
+  total.exposed_s += more * std::max(0.0, total.exposed_s - earlier.exposed_s);
+}
 
 }  // namespace
 
@@ -13,7 +24,7 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
                              const ClusterSpec& cluster, const OpCost& cost, const RoutingSource& routing,
                              const StepOptions& how) {
   options.tensor_traffic = cost.tensor_traffic();
-  const std::int64_t all = options.microbatches;
+  const std::int64_t all = options.step_microbatches = options.microbatches;
   const auto replayed = [&](std::int64_t count) {
     options.microbatches = count;
     SimulatedStep out{build_program_set(model, layout, options), {}, all, count};
@@ -35,6 +46,7 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
     for (double ReplayResult::*part : {&ReplayResult::step_s, &ReplayResult::low_s, &ReplayResult::high_s,
                                        &ReplayResult::exposed_s, &ReplayResult::slowed_s})
       extend(part);
+    for (OpClassTotal& total : r.totals) extend_total(total, before.totals, more);
     for (std::size_t i = 0; i < r.evidence_s.size(); ++i)
       r.evidence_s[i] += more * std::max(0.0, r.evidence_s[i] - before.evidence_s[i]);
     for (std::size_t i = 0; i < r.lane_busy_s.size(); ++i)

@@ -8,7 +8,7 @@ namespace wt {
 
 struct SimulatedStep {
   ProgramSet programs;            ///< of the replayed microbatches
-  ReplayResult replay;            ///< step_s, low_s and high_s are those of the whole step
+  ReplayResult replay;            ///< sums are those of the whole step, timelines of the replayed microbatches
   std::int64_t microbatches = 0;  ///< of the step
   std::int64_t replayed = 0;      ///< of these, the first ones; the others take as long as the last of them
 };

@@ -57,6 +57,7 @@ Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& 
     const MemoryForecast of = model.of(row.memory_of, live, !stack.frameworks.empty());
     return {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
   } catch (const Error& error) {
+    if (error.code() != Code::usage) throw;
     return {.value = {}, .evidence = {}, .reason = error.what()};
   }
 }
@@ -83,13 +84,15 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     if (row.model.experts > 0 && row.ep > 1) j.assumed.emplace_back("as many rows on every expert rank");
     j.forecast.reason = j.baseline.reason = row.unusable;
     if (!row.unusable.empty()) continue;
-    const MemoryModel& model = without.try_emplace(j.group, whole.without(j.group)).first->second;
-    j.forecast = forecast(row, own, model);
+    auto model = without.find(j.group);
+    if (model == without.end()) model = without.emplace(j.group, whole.without(j.group)).first;
+    j.forecast = forecast(row, own, model->second);
     if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
   }
   if (judged.empty())
     throw_error(Code::usage,
                 "validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
+  add_intervals(judged, &Judged::baseline);
   return judged;
 }
 

@@ -9,12 +9,6 @@
 namespace wt {
 namespace {
 
-// Dao 2023 (FlashAttention-2, arXiv 2307.08691), abstract: 50-73 % of the theoretical peak on A100.
-constexpr double kAttentionShare = 0.6;
-// Of the data sheet's bandwidth: the median of row kernels over 256 MB and more in
-// configs/measurements/kernel_times.csv is 0.50 (A100) and 0.58 (H100).
-constexpr double kMemoryShare = 0.5;
-
 DataSheet sheet_of(const RunRow& run) {
   if (const auto sheet = data_sheet(run.gpu)) return *sheet;
   throw_error(Code::usage, "no data sheet of '{}'", run.gpu);

@@ -8,15 +8,18 @@
 
 namespace wt::test {
 
+inline bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::string(value) != "false";
+}
+
+inline bool updates_golden() { return is_set("WT_UPDATE_GOLDEN"); }
+
 /// What `file` holds. With WT_UPDATE_GOLDEN set it holds `found` from now on; throws where CI is set as well, because a
 /// test that writes what it expects cannot fail.
 inline std::string golden(const std::filesystem::path& file, const std::string& found) {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value != nullptr && *value != '\0' && std::string(value) != "false";
-  };
-  if (set("WT_UPDATE_GOLDEN")) {
-    if (set("CI"))
+  if (updates_golden()) {
+    if (is_set("CI"))
       throw std::runtime_error("WT_UPDATE_GOLDEN: found set while CI is set, allowed outside CI alone; unset it");
     write_bytes(file, found);
   }

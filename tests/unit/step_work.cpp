@@ -99,7 +99,7 @@ TEST_CASE("ranks wait for the fullest one, unless routing was forced: experts, t
   moe.ep = 8;
   const StepWork uneven = work(moe);
   const double fullest = expert_loads(moe).fullest;
-  moe.routing = "forced_balance";
+  moe.routing = RunRow::Routing::balanced;
   const StepWork even = work(moe);
   CHECK(uneven.forward.products_s > even.forward.products_s);
   CHECK(uneven.forward.products_s < fullest * even.forward.products_s);
@@ -112,7 +112,8 @@ TEST_CASE("ranks wait for the fullest one, unless routing was forced: experts, t
 TEST_CASE("loads of expert ranks are recorded ones unless the source or its framework's recipes say even") {
   RunRow moe = run();
   moe.model = read_model("mixtral-8x7b");
-  const auto loads = [&](std::int64_t ranks, const std::string& routing = "", const std::string& framework = "FSDP") {
+  using Routing = RunRow::Routing;
+  const auto loads = [&](std::int64_t ranks, Routing routing = Routing::unsaid, const std::string& framework = "FSDP") {
     moe.ep = ranks, moe.routing = routing, moe.framework = framework;
     return expert_loads(moe);
   };
@@ -137,19 +138,15 @@ TEST_CASE("loads of expert ranks are recorded ones unless the source or its fram
   moe.model.name = "Mixtral-8x22B";
   CHECK(loads(8).assumed == "routing as in the histograms mixtral");
   moe.model.name = "Grok-1";
-  CHECK(loads(8, "not stated").assumed == "routing as in the histograms stretched-olmoe");
-  for (const char* forced :
-       {"forced_balance", "forced_balance (fake balanced gate), dropless", "force_load_balancing"}) {
-    CHECK(loads(8, forced).fullest == 1);
-    CHECK(loads(8, forced).assumed.empty());
-  }
+  CHECK(loads(8).assumed == "routing as in the histograms stretched-olmoe");
+  CHECK(loads(8, Routing::balanced).fullest == 1);
+  CHECK(loads(8, Routing::balanced).assumed.empty());
   for (const char* framework : {"NeMo/Megatron-Core", "Megatron-Bridge/Megatron-Core"}) {
-    CHECK(loads(8, "not stated", framework).fullest == 1);
-    CHECK_FALSE(loads(8, "not stated", framework).assumed.empty());  // what recipes do is not what the source says
-    CHECK(loads(8, "natural", framework).fullest > 1);
+    CHECK(loads(8, Routing::unsaid, framework).fullest == 1);
+    CHECK_FALSE(loads(8, Routing::unsaid, framework).assumed.empty());  // what recipes do is not what the source says
+    CHECK(loads(8, Routing::natural, framework).fullest > 1);
   }
-  CHECK(loads(8, "not stated", "NeMo AutoModel (FSDP2 + EP)").fullest > 1);
-  CHECK(loads(8, "unbalanced").fullest > 1);
+  CHECK(loads(8, Routing::unsaid, "NeMo AutoModel (FSDP2 + EP)").fullest > 1);
   CHECK(loads(3).fullest == 1);                // 8 experts over 3 ranks: no layout of ours
   CHECK(expert_loads(run()).assumed.empty());  // dense
 }
@@ -178,7 +175,7 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
   cut.sequence_parallel = true;
   cut.accumulation = 16;
   cut.ep = 4;
-  cut.routing = "forced_balance";  // histograms are more uneven over more ranks
+  cut.routing = RunRow::Routing::balanced;  // histograms are more uneven over more ranks
   RunRow own = cut;
   own.whole_experts = true;
   own.ep = 16;  // one of its experts to each rank that had a quarter of four

@@ -56,7 +56,8 @@ TEST_CASE("in a table of times only what is known to be bound by memory, or has 
     CHECK(judged[i].forecast.reason.find("no model of '" + ops[i / 8] + "'") != std::string::npos);
   }
   for (std::size_t i = 24; i < 48; ++i) CHECK(judged[i].forecast.value);
-  CHECK(judged[48].forecast.reason.find("fewer than 5 measurements of adamw") != std::string::npos);  // may be one
+  CHECK(judged[48].forecast.value);  // of an op with too few rows of its own, by those of all
+  CHECK(judged[48].regime == "bound by memory, op never measured");
   CHECK(judged[49].forecast.reason.find("no model of 'flash_attn'") != std::string::npos);
 }
 

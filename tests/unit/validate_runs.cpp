@@ -32,6 +32,7 @@ const Cells kRun = {{"row_id", "r1"},
                     {"hidden", "4096"},
                     {"heads", "32"},
                     {"kv_heads", "8"},
+                    {"head_dim", ""},
                     {"ffn_hidden", "14336"},
                     {"expert_ffn", ""},
                     {"gated", "1"},
@@ -56,10 +57,11 @@ const Cells kRun = {{"row_id", "r1"},
                     {"act_ckpt", "selective (per-op)"},
                     {"precision", "amp_bf16/DEFAULT"},
                     {"moe_routing", ""},
+                    {"dispatcher", ""},
+                    {"ep_overlap", ""},
                     {"step_time_s", ""},
                     {"tokens_per_s_per_gpu", "4096"},
-                    {"mem_gb", "40"},
-                    {"notes", ""}};
+                    {"mem_gb", "40"}};
 
 std::vector<RunRow> rows_of(const std::vector<Cells>& lines) {
   std::string text;
@@ -77,10 +79,10 @@ RunRow row_of(const Cells& changed) { return rows_of({changed}).at(0); }
 
 std::vector<RunRow> tables_of(const std::string& lines) {
   const test::TempDirectory folder;
-  test::write_bytes(
-      folder / "t.csv",
-      "source,model,gpu,n_gpus,parallelism,batch/seq,precision,measured_metric,measured_value,predicted_value\n" +
-          lines);
+  test::write_bytes(folder / "t.csv",
+                    "source,framework,interconnect,model,gpu,n_gpus,parallelism,batch/"
+                    "seq,precision,measured_metric,measured_value,predicted_value\n" +
+                        lines);
   return read_run_rows(folder / "t.csv");
 }
 
@@ -206,14 +208,19 @@ TEST_CASE("experts are cut over a tensor group, or its ranks have their own") {
   CHECK(with({{"ep", "8"}, {"etp", "4"}}).unusable.find("etp: found 4 with tensor groups of 2") != std::string::npos);
 }
 
-TEST_CASE("how rows are sent to experts is read from what is said of the dispatcher") {
-  const auto said = [](const std::string& notes) { return row_of({{"notes", notes}}); };
-  CHECK(said("HybridEP, EP overlap OFF (its 5-20)").rows_sent_once);
-  CHECK_FALSE(said("HybridEP, EP overlap OFF (its 5-20)").exchange_overlapped);
-  CHECK(said("HybridEP, EP overlap ON (its 5-20)").exchange_overlapped);
-  CHECK(said("alltoall dispatcher, EP overlap + delayed wgrad; smoke run").exchange_overlapped);
-  CHECK_FALSE(said("alltoall dispatcher, no EP overlap, CUDA graphs off").exchange_overlapped);
-  CHECK_FALSE(said("alltoall dispatcher").rows_sent_once);
+TEST_CASE("how rows are sent to experts stands in columns of its own, in known words") {
+  CHECK(row_of({{"dispatcher", "hybridep"}}).rows_sent_once);
+  CHECK(row_of({{"dispatcher", "deepep"}}).rows_sent_once);
+  CHECK_FALSE(row_of({{"dispatcher", "alltoall"}}).rows_sent_once);
+  CHECK_FALSE(row_of({}).rows_sent_once);
+  CHECK(row_of({{"ep_overlap", "1"}}).exchange_overlapped);
+  CHECK_FALSE(row_of({{"ep_overlap", "0"}}).exchange_overlapped);
+  CHECK(row_of({{"moe_routing", "forced_balance"}}).routing == RunRow::Routing::balanced);
+  CHECK(row_of({{"moe_routing", "natural"}}).routing == RunRow::Routing::natural);
+  CHECK(row_of({}).routing == RunRow::Routing::unsaid);
+  CHECK(row_of({{"dispatcher", "DeepEP v2"}}).unusable ==
+        "dispatcher: found 'DeepEP v2', allowed alltoall, deepep, hybridep, or nothing");
+  CHECK(row_of({{"moe_routing", "dropless"}}).unusable.find("allowed forced_balance, natural") != std::string::npos);
 }
 
 TEST_CASE("experts, heads wider than their share and a tied embedding are read from where they stand") {
@@ -222,7 +229,7 @@ TEST_CASE("experts, heads wider than their share and a tied embedding are read f
                              {"shared_experts", "1"},
                              {"expert_ffn", "768"},
                              {"ep", "8"},
-                             {"arch_evidence", "read; head_dim 64"}});
+                             {"head_dim", "64"}});
   REQUIRE(moe.unusable.empty());
   CHECK((moe.model.experts == 128 && moe.model.top_k == 8 && moe.model.ffn == 768 && moe.model.shared_ffn == 768));
   CHECK((moe.model.head_dim == 64 && moe.ep == 8));
@@ -262,14 +269,16 @@ TEST_CASE("one row that cannot be used does not take the others away") {
 
 TEST_CASE("tables of simulators say shape, layout and batch in words") {
   const auto rows = tables_of(
-      "VIA-Research/vTrain,gpt h1024 l12 a16,A100,8,TP2 DP2 PP2 full-recompute 1F1B,batch 16 mbs 4 seq "
+      "VIA-Research/vTrain,Megatron-DeepSpeed,NVLink,gpt h1024 l12 a16,A100,8,TP2 DP2 PP2 full-recompute 1F1B,batch 16 "
+      "mbs 4 seq "
       "1024,fp16,iteration_time_ms,250,1\n"
-      "Korthikanti,gpt3-175B,A100-80G,64,TP8 PP8 DP1 int3 recompute=attn_only tpcomm=rs_ag,batch 64 mbs 1 seq "
+      "Korthikanti,Megatron-LM,Selene,gpt3-175B,A100-80G,64,TP8 PP8 DP1 int3 recompute=attn_only tpcomm=rs_ag,batch 64 "
+      "mbs 1 seq "
       "2048,fp16,GiB_activations,12,1\n"
-      "x,llama,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,1,1\n"
-      "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,power_W,1,1\n"
+      "x,Megatron-LM,NVLink,llama,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,1,1\n"
+      "x,Megatron-LM,NVLink,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,power_W,1,1\n"
       "x,\"gpt,A100\n"
-      "x,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,0,1\n");
+      "x,Megatron-LM,NVLink,gpt h1024 l12 a16,A100,1,TP1,batch 1 mbs 1 seq 1024,fp16,iteration_time_s,0,1\n");
   REQUIRE(rows.size() == 6);
   CHECK(rows[5].unusable.find("needs a number above 0") != std::string::npos);
   const RunRow& v = rows[0];
@@ -294,10 +303,10 @@ TEST_CASE("a share of memory is one of what the same table says without recomput
   const std::string rest =
       "TP1 PP1 DP1 int1 recompute=full tpcomm=ar,batch 1 mbs 1 seq 1024,fp16,activation_mem_pct_of_none[full],8,1\n";
   const auto rows = tables_of(
-      "x,gpt h1024 l12 a16,A100,1,TP1 PP1 DP1 int1 recompute=none tpcomm=ar,batch 1 mbs 1 seq "
+      "x,Megatron-LM,NVLink,gpt h1024 l12 a16,A100,1,TP1 PP1 DP1 int1 recompute=none tpcomm=ar,batch 1 mbs 1 seq "
       "1024,fp16,GiB_activations,50,1\n"
-      "x,gpt h1024 l12 a16,A100,1," +
-      rest + "x,gpt h2048 l12 a16,A100,1," + rest);
+      "x,Megatron-LM,NVLink,gpt h1024 l12 a16,A100,1," +
+      rest + "x,Megatron-LM,NVLink,gpt h2048 l12 a16,A100,1," + rest);
   CHECK(rows.at(1).memory_bytes == Approx(4.0 * (1 << 30)));
   CHECK(rows.at(1).memory_of == MemoryOf::activations);
   CHECK(rows.at(2).unusable.find("no GiB_activations of 'gpt h2048 l12 a16'") != std::string::npos);

@@ -7,7 +7,7 @@
 # Leave the machine alone meanwhile: other programs slow the measured side. bench/studies/replay/passes keeps FOLDER/pass.csv of
 # every pass whose figure a page states.
 set -euo pipefail
-root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
+root=$(realpath "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../..")
 out=$(realpath -m "${1:-$root/out/replay}")
 rounds=${ROUNDS:-5}
 cd "$root"

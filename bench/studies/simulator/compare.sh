@@ -2,7 +2,7 @@
 # Is the simulator slower than before? bench/studies/simulator/compare.sh BASE [PROCESSES] builds bench_simulator of commit BASE and of
 # this tree, runs them in turns, PROCESSES (default 3) a side, and asks windtunnel gate, whose exit status it is.
 set -euo pipefail
-root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
+root=$(realpath "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../..")
 base=$(git -C "$root" rev-parse --verify "${1:?the commit to compare with: bench/studies/simulator/compare.sh BASE}^{commit}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"; git -C "$root" worktree prune' EXIT

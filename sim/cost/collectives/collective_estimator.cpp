@@ -31,7 +31,7 @@ double reference_hop_s(const std::string& transport) {
 }
 
 bool same_rates(const CollectiveMachine& a, const CollectiveMachine& b) {
-  return a.nvlink_Bps == b.nvlink_Bps && a.nic_Bps == b.nic_Bps && a.hop_s == b.hop_s;
+  return a.nvlink_Bps == b.nvlink_Bps && a.nic_Bps == b.nic_Bps;
 }
 
 TimedLoad timed(const CollectivePoint& p) {
@@ -289,14 +289,17 @@ double CollectiveEstimator::model_s(const CollectiveQuestion& q, bool python) co
 }
 
 double CollectiveEstimator::time_s(const CollectiveQuestion& q, bool python) const {
-  if (const auto most = q.many() ? largest_.find(q.machine.fabric) : largest_.end();
-      most != largest_.end() && q.bytes > most->second) {
+  const Curve* known = curve(q);
+  if (known == nullptr) {
+    const auto most = q.many() ? largest_.find(q.machine.fabric) : largest_.end();
+    if (most == largest_.end() || q.bytes <= most->second) return model_s(q, python);
     const CollectiveQuestion measured{q.kind, most->second, q.group, q.machine};
     return model_s(measured, python) * q.bytes / most->second;
   }
-  const Curve* known = curve(q);
-  if (known == nullptr) return model_s(q, python);
-  const CollectiveMachine& own = known->front().machine;
+  // What was measured has the latency and the fabric of this very network in it; its rates may be another cluster's.
+  CollectiveMachine own = q.machine;
+  own.nvlink_Bps = known->front().machine.nvlink_Bps;
+  own.nic_Bps = known->front().machine.nic_Bps;
   const CollectiveQuestion here{q.kind, q.bytes, q.group, own};
   const double other_machine = same_rates(q.machine, own) ? 1 : model_s(q, false) / model_s(here, false);
   const auto above = std::lower_bound(known->begin(), known->end(), q.bytes,
@@ -336,6 +339,11 @@ CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
     out.evidence = nearest->evidence;
     out.root = nearest->root.value_or(nearest->evidence);
     out.relative_spread = nearest->relative_spread;
+    if (!same_rates(known->front().machine, q.machine)) {
+      out.lookup = Lookup::fitted;
+      out.evidence = Evidence::derived;
+      out.relative_spread *= kFromAnotherForm;
+    }
   } else if (const Own* measured = own(q)) {
     out.root = measured->points.front().root.value_or(measured->points.front().evidence);
   } else if (!own_.empty()) {

@@ -34,7 +34,6 @@ class LinkConstants {
   explicit LinkConstants(const std::vector<TimedLoad>& times, const LinkConstants* near = nullptr);
 
   bool knows_link(const std::string& link) const { return links_.count(link) > 0; }
-  bool knows_fabric(const std::string& fabric) const { return fabrics_.count(fabric) > 0; }
   /// Of a link and fabric; the base where a name was not seen.
   Constants constants(const std::string& link, const std::string& fabric) const;
   double seconds(const LinkLoad& load, const Constants& constants, bool python = false) const;

@@ -8,18 +8,6 @@
 
 namespace wt {
 
-double relative_residual(const std::vector<std::vector<double>>& features, const std::vector<double>& seconds,
-                         const std::vector<double>& coefficients) {
-  double sum = 0;
-  for (std::size_t i = 0; i < features.size(); ++i) {
-    double predicted = 0;
-    for (std::size_t j = 0; j < coefficients.size(); ++j) predicted += features[i][j] * coefficients[j];
-    const double error = predicted / seconds[i] - 1.0;
-    sum += error * error;
-  }
-  return sum;
-}
-
 std::vector<double> fit_relative(const std::vector<std::vector<double>>& features, const std::vector<double>& seconds) {
   return fit_non_negative(features, seconds, seconds);
 }

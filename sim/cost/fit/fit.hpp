@@ -14,8 +14,4 @@ std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& fea
 /// The same with target = scale = seconds: the smallest relative error.
 std::vector<double> fit_relative(const std::vector<std::vector<double>>& features, const std::vector<double>& seconds);
 
-/// Sum of squared relative errors of such coefficients.
-double relative_residual(const std::vector<std::vector<double>>& features, const std::vector<double>& seconds,
-                         const std::vector<double>& coefficients);
-
 }  // namespace wt

@@ -6,6 +6,12 @@
 #include "sim/cost/kernels/composed_kernels.hpp"
 
 namespace wt {
+namespace {
+
+/// As tables of kernel times name it.
+std::string op_of(Kernel kernel) { return kernel == Kernel::add ? "residual_add" : to_string(kernel); }
+
+}  // namespace
 
 double ItemTimes::product_s(double m, double n, double k, double relative_rate, const DataSheet& gpu) const {
   const auto key = std::make_tuple(gpu.name, m, n, k, relative_rate);
@@ -56,7 +62,7 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
   const double bytes = item.bytes(rows.sum), count = item.rows.at(rows.sum);
   if (!(bytes > 0)) return {};
   const double width = static_cast<double>(item.dims[0]);  // 0 of flat buffers: no row is one block's
-  return {.memory_s = kernels_->by_rows_s({count, width, bytes}, gpu)};
+  return {.memory_s = kernels_->by_rows_s({count, width, bytes}, op_of(item.kernel), gpu)};
 }
 
 PriceBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const {

@@ -13,7 +13,7 @@ namespace wt {
 namespace {
 
 constexpr const char* kWrittenForTheGpu = "cuDNN";
-constexpr std::size_t kFewestOfWidths = 5;  // points of other widths that a memory-bound kernel is fitted on
+constexpr std::size_t kFewestOfRows = 5;  // points that memory-bound kernels of a GPU are fitted on
 
 std::string product_regime(const KernelTask& t) {
   const double m = t.shape.m;
@@ -129,7 +129,7 @@ std::optional<double> KernelTimes::shape_s(const KernelTask& task) const {
   const auto* model = donor(task.gpu, false);
   if (!model) return std::nullopt;
   const WaveConstants& constants = model->second.constants();
-  if (task.shape.op == "grouped_gemm") return wave_time_s(task.product(), task.gpu, constants, task.shape.groups);
+  if (task.shape.op == "grouped_gemm") return task.shape.groups * *product(task, "", false).seconds;
   return experts_time_s(task.shape, task.relative_rate, task.element_bytes, task.gpu, constants);
 }
 
@@ -166,46 +166,43 @@ KernelTimes::Answer KernelTimes::library(const KernelTask& task, const std::stri
 }
 
 KernelTimes::Answer KernelTimes::row_by_row(const KernelTask& task, const std::string& without) const {
-  const std::string regime = fmt::format("{}, {}", task.shape.op, task.gpu.name);
-  const WidthFit& fit = width_fit(task, without);
-  if (!fit.constants)
+  const RowFit& fit = row_fit(task.gpu, task.shape.op, without);
+  const std::string regime =
+      fit.own ? fmt::format("{}, {}", task.shape.op, task.gpu.name) : "bound by memory, op never measured";
+  if (!fit.measured)
     return abstained(regime,
-                     fmt::format("fewer than {} measurements of {} at other widths", kFewestOfWidths, task.shape.op));
+                     fmt::format("fewer than {} measurements of kernels that pass through memory", kFewestOfRows));
   Answer out;
   out.regime = regime;
-  out.seconds = memory_bound_time_s(row_kernel(task), task.gpu, *fit.constants);
-  out.evidence = fit.same ? Evidence::published : Evidence::derived;
+  out.seconds = memory_bound_time_s(row_kernel(task), task.gpu, fit.constants);
+  out.evidence = fit.own && fit.same ? Evidence::published : Evidence::derived;
   return out;
 }
 
-const KernelTimes::WidthFit& KernelTimes::width_fit(const KernelTask& task, const std::string& without) const {
-  const auto [found, is_new] = widths_.try_emplace(task.gpu.name + "|" + task.shape.op + "|" + without);
-  WidthFit& fit = found->second;
+const KernelTimes::RowFit& KernelTimes::row_fit(const DataSheet& gpu, const std::string& op,
+                                                const std::string& without) const {
+  const auto [found, is_new] = row_fits_.try_emplace({gpu.name, op, without});
+  RowFit& fit = found->second;
   if (!is_new) return fit;
-  std::vector<const KernelPoint*> seen = of_other_widths(task.gpu.name, task.shape.op, without);
-  fit.same = !seen.empty();
-  for (auto gpu = row_by_row_.begin(); seen.empty() && gpu != row_by_row_.end(); ++gpu)
-    seen = of_other_widths(gpu->first, task.shape.op, without);
-  if (seen.empty()) return fit;
-  std::vector<TimedRowKernel> kernels;
-  for (const KernelPoint* each : seen) kernels.push_back({row_kernel(*each), each->seconds});
-  fit.constants = fit_memory_bound(kernels, seen.front()->gpu);
+  std::vector<TimedRowKernel> nearest;
+  const DataSheet* of = nullptr;
+  auto least = std::make_pair(0, std::int64_t{0});
+  for (const auto& [name, points] : row_by_row_) {
+    const DataSheet& other = points.front()->gpu;
+    const auto distance = name == gpu.name ? std::make_pair(-1, std::int64_t{0}) : distance_of(other, gpu);
+    if (of && distance >= least) continue;
+    std::vector<TimedRowKernel> kernels;
+    for (const KernelPoint* each : points)
+      if ((op.empty() || each->shape.op == op) && each->group != without)
+        kernels.push_back({row_kernel(*each), each->seconds});
+    if (kernels.size() < kFewestOfRows) continue;
+    nearest = std::move(kernels), of = &other, least = distance;
+  }
+  if (of)
+    fit = {fit_memory_bound(nearest, *of), true, !op.empty(), of->name == gpu.name};
+  else if (!op.empty())
+    fit = row_fit(gpu, "", without);
   return fit;
-}
-
-std::vector<const KernelPoint*> KernelTimes::of_other_widths(const std::string& gpu, const std::string& op,
-                                                             const std::string& without) const {
-  std::vector<const KernelPoint*> out;
-  if (const auto found = row_by_row_.find(gpu); found != row_by_row_.end())
-    for (const KernelPoint* each : found->second)
-      if (each->shape.op == op && each->group != without) out.push_back(each);
-  if (out.size() < kFewestOfWidths) out.clear();
-  return out;
-}
-
-double KernelTimes::product_s(const Product& product, const DataSheet& gpu, double groups) const {
-  const auto* model = donor(gpu, false);
-  return wave_time_s(product, gpu, model ? model->second.constants() : typical_wave(), groups);
 }
 
 double KernelTimes::library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const {
@@ -227,23 +224,8 @@ double KernelTimes::library_factor(const std::string& op, const std::string& lib
   return nearest ? on(kWrittenForTheGpu, *nearest).value_or(1) : 1;
 }
 
-double KernelTimes::by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const {
-  const auto [found, is_new] = any_rows_.try_emplace(gpu.name, typical_memory_bound());
-  if (is_new) {
-    const std::vector<const KernelPoint*>* nearest = nullptr;
-    auto least = std::make_pair(0, std::int64_t{0});
-    for (const auto& [name, points] : row_by_row_) {
-      const DataSheet& other = points.front()->gpu;
-      const auto distance = name == gpu.name ? std::make_pair(-1, std::int64_t{0}) : distance_of(other, gpu);
-      if (!nearest || distance < least) nearest = &points, least = distance;
-    }
-    if (nearest) {
-      std::vector<TimedRowKernel> kernels;
-      for (const KernelPoint* each : *nearest) kernels.push_back({row_kernel(*each), each->seconds});
-      found->second = fit_memory_bound(kernels, nearest->front()->gpu);
-    }
-  }
-  return memory_bound_time_s(kernel, gpu, found->second);
+double KernelTimes::by_rows_s(const RowKernel& kernel, const std::string& op, const DataSheet& gpu) const {
+  return memory_bound_time_s(kernel, gpu, row_fit(gpu, op, "").constants);
 }
 
 std::int64_t KernelTimes::points(const std::string& op, const DataSheet& gpu) const {

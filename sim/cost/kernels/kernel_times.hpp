@@ -3,6 +3,7 @@
 // this GPU count first, then those of the nearest one. `windtunnel validate kernels` asks it without a group of points
 // and compares; prices of steps ask it with all of them.
 #pragma once
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,13 +37,11 @@ class KernelTimes {
   /// `without`: a group of points (KernelPoint::group) that has no part in the answer.
   Answer time(const KernelTask& task, const std::string& without = "") const;
 
-  /// A product by the constants alone, on the GPU that knows most of it: without neighbours it grows with each size.
-  double product_s(const Product& product, const DataSheet& gpu, double groups = 1) const;
   /// What a library's attention takes over what its shape says. Where nobody measured it on this generation, it is
   /// taken for one that was written for the GPU, as cuDNN is for the nearest generation on which that was measured.
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
-  /// A kernel that passes through memory row by row, whoever wrote it.
-  double by_rows_s(const RowKernel& kernel, const DataSheet& gpu) const;
+  /// A kernel that passes through memory row by row, whoever wrote it; `op` as tables name it, "" = one of no table.
+  double by_rows_s(const RowKernel& kernel, const std::string& op, const DataSheet& gpu) const;
   /// Points of this GPU and op; "" = of all that pass through memory row by row.
   std::int64_t points(const std::string& op, const DataSheet& gpu) const;
 
@@ -59,13 +58,12 @@ class KernelTimes {
   std::optional<double> shape_s(const KernelTask& task) const;
   LibraryRow library_row(const KernelTask& task) const;
 
-  struct WidthFit {
-    std::optional<MemoryBoundConstants> constants;  ///< none: too few measurements
-    bool same = true;                               ///< measured on this very GPU
+  struct RowFit {
+    MemoryBoundConstants constants = typical_memory_bound();
+    bool measured = false, own = false, same = false;  ///< at all; of this very op; on this very GPU
   };
-  const WidthFit& width_fit(const KernelTask& task, const std::string& without) const;
-  std::vector<const KernelPoint*> of_other_widths(const std::string& gpu, const std::string& op,
-                                                  const std::string& without) const;
+  /// What an op took on this GPU, else on the nearest that has it; of an op that nobody measured, what all took.
+  const RowFit& row_fit(const DataSheet& gpu, const std::string& op, const std::string& without) const;
   const LeftOutErrors& errors() const;
 
   std::vector<KernelPoint> points_;
@@ -73,8 +71,7 @@ class KernelTimes {
   std::map<std::string, DataSheet> sheets_;                            ///< of GPUs with products
   std::map<std::string, ProductModel> models_;                         ///< by GPU
   std::optional<Libraries> libraries_;
-  mutable std::map<std::string, WidthFit> widths_;                ///< by GPU, op and group left out, once asked for
-  mutable std::map<std::string, MemoryBoundConstants> any_rows_;  ///< by GPU
+  mutable std::map<std::array<std::string, 3>, RowFit> row_fits_;  ///< by GPU, op and group left out
   mutable std::optional<LeftOutErrors> errors_;
 };
 

@@ -52,11 +52,9 @@ ProductModel::ProductModel(const std::vector<KernelPoint>& training, const DataS
   }
   for (std::size_t fold = 0; fold <= kFolds; ++fold) {
     std::vector<TimedProduct> products;
-    std::vector<double> shares;
     for (std::size_t i = 0; i < sorted.size(); ++i)
       if (neighbours_[i].group % kFolds != fold || fold == kFolds) {
         products.push_back({sorted[i].product(), sorted[i].seconds});
-        shares.push_back(sorted[i].share_of_peak());
       }
     Fold out;
     if (!products.empty()) {
@@ -64,7 +62,6 @@ ProductModel::ProductModel(const std::vector<KernelPoint>& training, const DataS
       const std::size_t stride = (products.size() + kMostFitted - 1) / kMostFitted;
       for (std::size_t i = 0; i < products.size(); i += stride) fitted.push_back(products[i]);
       out.constants = fit_wave(fitted, gpu, typical_wave());
-      out.typical_share = quantile(shares, 0.5);
     }
     for (const KernelPoint& s : sorted)
       out.log_left.push_back(std::log(s.seconds / wave_time_s(s.product(), gpu, out.constants)));
@@ -94,7 +91,5 @@ double ProductModel::predict(const Product& product, const DataSheet& gpu, const
   }
   return seconds * std::exp(sum / weights);
 }
-
-double ProductModel::typical_share(const std::string& group) const { return folds_[fold_of(group)].typical_share; }
 
 }  // namespace wt

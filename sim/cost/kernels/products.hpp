@@ -22,15 +22,12 @@ class ProductModel {
   /// Seconds on `gpu`, whose data sheet scales the constants; rows of `group` have no part in it. `near`: corrected by
   /// what the constants leave over at similar shapes, which says something only for GPUs with as many processors.
   double predict(const Product& product, const DataSheet& gpu, const std::string& group, bool near) const;
-  /// Share of peak that is the median of rows outside this group's fold.
-  double typical_share(const std::string& group) const;
   /// Constants fitted on everything.
   const WaveConstants& constants() const { return folds_.back().constants; }
 
  private:
   struct Fold {
     WaveConstants constants;
-    double typical_share = 0;
     std::vector<double> log_left;  ///< of each neighbour: log(measured / predicted)
   };
   struct Neighbour {

@@ -21,11 +21,11 @@ LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks 
   return most;
 }
 
-std::int64_t microbatches_to_peak(const Layout& layout, const MemoryFacts& facts) {
+std::int64_t microbatches_to_peak(const Layout& layout) {
   // A pipeline's first stage begins with a forward pass for each stage, with chunks 2 (p - 1) + (v - 1) p of them:
   // fewer than two rounds of p microbatches.
   if (layout.pipeline > 1) return layout.virtual_stages > 1 ? 2 * layout.pipeline : layout.pipeline + 1;
-  return facts.late_reuse ? MemoryFacts::kMicrobatchesAhead : 2;
+  return 2;
 }
 
 }  // namespace wt

@@ -21,6 +21,6 @@ enum class Ranks { all, first_stage };
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks = Ranks::all);
 
 /// So many microbatches pass through every state of the buffers; more repeat them.
-std::int64_t microbatches_to_peak(const Layout& layout, const MemoryFacts& facts);
+std::int64_t microbatches_to_peak(const Layout& layout);
 
 }  // namespace wt

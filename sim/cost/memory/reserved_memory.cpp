@@ -146,7 +146,8 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
     try {
       samples.push_back(
           {row.group, stack.name, row.memory_of, live_memory(run_program(row, stack), stack.memory), row.memory_bytes});
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.code() != Code::usage) throw;
       continue;  // no layout of ours
     }
     runs.push_back(&row);

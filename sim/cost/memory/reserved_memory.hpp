@@ -44,7 +44,8 @@ MemoryForecast as_live(const LiveMemory& live);
 class MemoryModel {
  public:
   explicit MemoryModel(std::vector<MemorySample> samples);
-  /// What is left out for a run: its framework's runs of its width, or of a source that measured one model alone its tp and pp.
+  /// What is left out for a run: its framework's runs of its width, or of a source that measured one model alone its tp
+  /// and pp.
   std::string group_of(const RunRow& run) const;
   /// Of everything else: not a figure of the group has a part in it.
   MemoryModel without(const std::string& group) const;

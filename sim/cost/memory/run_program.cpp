@@ -52,7 +52,8 @@ RunProgram run_program(const RunRow& run, const StackSpec& stack) {
   out.options.seq = run.seq;
   out.options.precision = Precision::bf16;
   out.options.materialised_scores = !run.flash_attention;
-  out.options.microbatches = std::min(run.accumulation, microbatches_to_peak(out.layout, stack.memory));
+  out.options.step_microbatches = run.accumulation;
+  out.options.microbatches = std::min(run.accumulation, microbatches_to_peak(out.layout));
   return out;
 }
 

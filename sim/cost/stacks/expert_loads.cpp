@@ -16,8 +16,6 @@ bool has(const std::string& text, const char* words) {
   return std::regex_search(text, std::regex(words, std::regex::icase));
 }
 
-constexpr const char* kForced = "forced?[_ -]?(load[_ -]?)?balanc|(^|[^a-z])balanced";
-
 constexpr std::int64_t kMostLayers = 64;  // recorded layers are fewer, and repeat
 
 /// Recorded models have their own; the proxy stands for DBRX (configs/routing/README.md).
@@ -46,8 +44,8 @@ double fullest_share(const RunRow& run, const std::string& histogram) {
 }  // namespace
 
 ExpertLoads expert_loads(const RunRow& run) {
-  if (run.model.experts == 0 || has(run.routing, kForced)) return {};
-  if (!has(run.routing, "natural|dropless")) {
+  if (run.model.experts == 0 || run.routing == RunRow::Routing::balanced) return {};
+  if (run.routing == RunRow::Routing::unsaid) {
     // moe_pad_expert_input_to_capacity with a moe_expert_capacity_factor of 1: NVIDIA/dgxc-benchmarking
     // grok1/grok1_314b.yaml; MegatronTokenDropCallback of NVIDIA/NeMo's performance recipes (mixtral_8x7b.py).
     if (trained_by_nemo(run.framework)) return {"", 1, "experts filled to a capacity of 1, as NeMo's recipes do"};

@@ -58,6 +58,10 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
       sheet_(sheet_of(cluster)),
       choice_{rate_of_products(sheet_, fp8), use_.traits.attention} {
   times_.collectives->check_fabric(machine_);
+  if (!times_.measured) return;
+  const CollectiveMachine& measured = times_.measured->data().collectives.machine;
+  if (measured.only) machine_.only = measured.only;
+  if (measured.nvls_ranks > 0) machine_.nvls_ranks = measured.nvls_ranks;
 }
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, BenchmarkTimes times,
@@ -86,8 +90,12 @@ CommunicationSlowdown StackCost::communication_slowdown() const {
 
 Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
 
+bool StackCost::in_8_bits(const WorkItem& item) const {
+  return choice_.relative_rate > 1 && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
+}
+
 Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
-  const bool narrow = choice_.relative_rate > 1 && !ends;
+  const bool narrow = in_8_bits(item) && !ends;
   if (times_.measured && !narrow)
     if (auto found = times_.measured->find(item, rows)) {
       const double factor = use_.constants[factor_of(item.kernel)];
@@ -106,14 +114,17 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
 }
 
 PriceBasis StackCost::explain(const WorkItem& item) const {
-  if (times_.measured && times_.measured->find(item, item.rows.at(1))) return times_.measured->explain(item);
+  if (times_.measured && !in_8_bits(item) && times_.measured->find(item, item.rows.at(1)))
+    return times_.measured->explain(item);
   PriceBasis out = times_.items->explain(item, sheet_);
   out.source += fmt::format(", as {} uses them", use_.traits.stack);
   return out;
 }
 
 Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
-  if (times_.measured && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
+  const bool narrow = !at_ends(op) && std::any_of(op.work.begin(), op.work.end(),
+                                                  [&](const WorkItem& each) { return in_8_bits(each); });
+  if (times_.measured && !narrow && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
   Price sum{0, 0, 0, Lookup::fitted, Evidence::derived};
   double launches = 0;
   for (const WorkItem& each : op.work) {
@@ -133,11 +144,11 @@ CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ra
   // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
   const double dispatcher = kind == OpKind::all_to_all ? use_.constants[C::exchange] : 1;
   CollectivePrice out = slowed(times_.collectives->price(question), use_.constants[C::network] * dispatcher, question);
-  // What steps of this stack are off by has what its collectives are off by in it.
-  out.relative_spread = std::max(1 - use_.ratios.first, use_.ratios.second - 1);
-  if (out.root.value_or(out.evidence) != Evidence::measured) {
+  // What steps of this stack are off by has what its collectives are usually off by in it.
+  out.relative_spread = std::max({out.relative_spread, 1 - use_.ratios.first, use_.ratios.second - 1});
+  if (const Evidence root = out.root.value_or(out.evidence); root != Evidence::measured) {
     out.evidence = Evidence::derived;
-    out.root = use_.evidence;
+    out.root = root == Evidence::published ? use_.evidence : root;
   }
   return out;
 }

@@ -28,7 +28,7 @@ struct StackUse {
   StepTraits traits;
   StepConstants constants;
   std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
-  Evidence evidence = Evidence::derived;      ///< published: this stack on this chip
+  Evidence evidence = Evidence::derived;      ///< published: there are steps of this stack, and of this chip
 };
 StackUse stack_use(const StepModel& steps, const StepTraits& traits);
 
@@ -60,6 +60,7 @@ class StackCost : public OpCost {
 
  private:
   Price price(double seconds) const;
+  bool in_8_bits(const WorkItem& item) const;  ///< where it stands in a layer
   Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
 
   StackUse use_;

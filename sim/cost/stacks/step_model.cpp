@@ -168,7 +168,8 @@ std::map<std::string, double> StepModel::factors(const std::string& stack) const
   const auto found = stacks_.find(stack);
   std::map<std::string, double> out;
   for (std::size_t i = 0; i < kStepConstants; ++i)
-    if (kKnown[i].stack_spread > 0) out[kKnown[i].name] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
+    if (std::count(kStackFactors.begin(), kStackFactors.end(), std::string(kKnown[i].name)) > 0)
+      out[kKnown[i].name] = found == stacks_.end() ? 1 : std::exp(found->second[i]);
   return out;
 }
 

@@ -21,6 +21,7 @@ struct ProgramOptions {
   double tensor_traffic = 1;         ///< share of its collectives that a stack leaves beside a tensor group's products
   MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
+  std::int64_t step_microbatches = 0;  ///< of the step where the program has only the first of them; 0 = as many
 };
 
 /// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.

@@ -71,7 +71,8 @@ void StepBuilder::add_framework_buffers() {
     // it, and the host is far ahead: after some microbatches all layers have their own. A pipeline's transfers make it
     // wait.
     constexpr double kGathersOfLayer = 2;
-    const double ahead = std::min(1.0, as_double(options_.microbatches) / MemoryFacts::kMicrobatchesAhead);
+    const double ahead = std::min(
+        1.0, as_double(std::max(options_.microbatches, options_.step_microbatches)) / MemoryFacts::kMicrobatchesAhead);
     program_.resident.push_back(
         {"late gathers", fixed(kGathersOfLayer * sizes_.whole_x * as_double(model_.layers) * ahead), true});
   }
