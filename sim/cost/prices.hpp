@@ -1,5 +1,5 @@
-// The one place where prices are made: plans, simulated steps, what-ifs, comparisons and judges ask here, so that what
-// is validated is what plans.
+// The one place where prices are made: plans, simulated steps and what-ifs ask here. Judges ask the same estimators
+// (PublishedTimes), made without what they judge.
 #pragma once
 #include <filesystem>
 #include <map>

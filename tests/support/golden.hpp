@@ -1,5 +1,5 @@
 // Golden files: what a command said last time, in tests/golden, read in the diff of a change.
-// After an intended change: WT_UPDATE_GOLDEN=1 ctest -R golden
+// After an intended change: WT_UPDATE_GOLDEN=1 ctest -R 'golden|unit_reports'
 #pragma once
 #include <cstdlib>
 #include <stdexcept>
@@ -10,7 +10,8 @@ namespace wt::test {
 
 inline bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::string(value) != "false";
+  return value != nullptr && *value != '\0' && std::string(value) != "false" &&
+         std::string(value) != "0";
 }
 
 inline bool updates_golden() { return is_set("WT_UPDATE_GOLDEN"); }

@@ -1,3 +1,4 @@
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
@@ -20,14 +21,17 @@ fs::path partial_folder(const fs::path& folder, std::int64_t step) {
   return step_folder(folder, step).string() + ".partial";
 }
 
-/// Its manifest can be read and its files are there, as long as it says. What is not so is not ours to delete.
+/// Its manifest and files can be read, and these are as long as it says. What is not so is not ours to delete. Their
+/// bytes are not compared: that would read whole checkpoints at every save.
 bool is_checkpoint(const fs::path& folder) {
   try {
     const json manifest = read_manifest(folder);
-    for (const json& file : manifest.at("files"))
-      if (fs::file_size(folder / file.at("name").get<std::string>()) != file.at("bytes").get<std::uintmax_t>())
-        return false;
-    return true;
+    for (const json& file : manifest.at("files")) {
+      const fs::path path = folder / file.at("name").get<std::string>();
+      const bool opens = std::ifstream(path, std::ios::binary).get() != std::ifstream::traits_type::eof();
+      if (!opens || fs::file_size(path) != file.at("bytes").get<std::uintmax_t>()) return false;
+    }
+    return !manifest.at("files").empty();
   } catch (const std::exception&) {
     return false;
   }
@@ -204,6 +208,7 @@ std::string CheckpointSaver::publish() {
     return e.what();
   }
   try {  // the checkpoint is valid already; what follows is convenience
+    write_file_atomically(trace_of_saves(folder_.parent_path()), "");
     write_file_atomically(folder_ / "latest", target.filename().string() + "\n");
     remove_old(target, run_.keep_checkpoints);
   } catch (const std::exception& e) {

@@ -10,10 +10,15 @@ namespace wt {
 std::filesystem::path free_name(const std::filesystem::path& path);
 
 /// Moves checkpoints, metrics and what else a run leaves in `folder` to folder/earlier, earlier-2, ...; returns where.
-/// Empty: there was nothing.
+/// Empty: there was nothing. Throws Error{usage} where something cannot be moved: no restart of a rank mends that.
 std::filesystem::path move_earlier_run(const std::filesystem::path& folder);
 
-/// Throws Error{usage} where checkpoints.jsonl says that a run has saved some: called when none is there to go on from.
+/// The file of an output folder that is there from the first save on, and stays where `checkpoints` is moved, emptied
+/// or not mounted.
+std::filesystem::path trace_of_saves(const std::filesystem::path& folder);
+
+/// Throws Error{usage} where the trace or checkpoints.jsonl says that a run has saved some: called when none is there
+/// to go on from.
 void check_nothing_was_saved(const std::filesystem::path& folder);
 
 /// Throws Error{usage}: `folder` holds what a run may not begin over, for the reason `wrong`.
