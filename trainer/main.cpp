@@ -16,6 +16,7 @@
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "sim/program/build/build.hpp"
+#include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/data/mds_reader.hpp"
 #include "trainer/launch/agent.hpp"
 #include "trainer/launch/rehearsal.hpp"
@@ -175,6 +176,8 @@ void train(const TrainOptions& o) {
   if (!run.load_path.empty()) PretrainedWeights(run.load_path, run.model);
   if (!run.export_path.empty()) family_of(run.model);
   std::filesystem::create_directories(worker.folder);
+  // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
+  make_way(worker.folder, run.autoresume, launch_name(), is_restart());
   std::vector<std::string> command{self(), "train", o.run, "-o", o.folder};
   if (!o.fault.empty()) command.insert(command.end(), {"--inject", o.fault});
   AgentOptions agent{run.layout.world(), o.max_restarts, {}};

@@ -97,7 +97,7 @@ void read_others(YamlMap& map, ClusterSpec& c) {
     read_nics(nic, other);
     nic.finish();
   }
-  c.sources[source_of(other)] = map.text("source");
+  c.sources[source_of(other)] = read_sources(map);
   map.finish();
   c.others.push_back(other);
 }
@@ -231,7 +231,7 @@ ClusterSpec cluster_from_yaml(YamlMap& map) {
   std::vector<std::string> sections =
       gpu ? std::vector<std::string>{"gpu", "nvswitch", "nic", "leaf"} : std::vector<std::string>{"host"};
   if (c.storage_write_Bps > 0) sections.push_back("storage");
-  for (const std::string& section : sections) c.sources[section] = sources.text(section);
+  for (const std::string& section : sections) c.sources[section] = read_sources(sources, section);
   sources.finish();
   map.finish();
   return c;
@@ -255,7 +255,11 @@ std::string cluster_to_yaml(const ClusterSpec& c) {
   out << YAML::EndMap << YAML::Key << "leaf" << YAML::Value << YAML::BeginMap << YAML::Key << "nodes" << YAML::Value
       << c.nodes_per_leaf << YAML::Key << "oversubscription" << YAML::Value << c.oversubscription << YAML::EndMap;
   out << YAML::Key << "sources" << YAML::Value << YAML::BeginMap;
-  for (const auto& [section, source] : c.sources) out << YAML::Key << section << YAML::Value << source;
+  for (const auto& [section, sources] : c.sources) {
+    out << YAML::Key << section << YAML::Value << YAML::BeginSeq;
+    for (const Provenance& source : sources) out << to_string(source);
+    out << YAML::EndSeq;
+  }
   out << YAML::EndMap << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/evidence.hpp"
+
 namespace wt {
 
 class YamlMap;
@@ -69,7 +71,8 @@ struct ClusterSpec : NodeSpec {
   std::vector<NodeHealth> degraded;         ///< nodes that are slower than the others
   std::vector<LeafHealth> degraded_leaves;  ///< leaves whose uplinks are slower than the others'
 
-  std::map<std::string, std::string> sources;  ///< section -> citation; every section that holds numbers has one
+  /// Where the numbers of each section are from, "nodes 48 to 63" of other kinds.
+  std::map<std::string, std::vector<Provenance>> sources;
 
   bool shared_cores() const { return kind == Kind::shared_cores; }
   /// 0 of the cluster's own kind, 1 + i of others[i].

@@ -17,7 +17,9 @@ std::vector<std::string> preset_names(const std::string& kind) {
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(configs_folder() / kind, none))
-    if (entry.is_regular_file()) names.push_back(entry.path().stem().string());
+    for (const char* extension : {".yaml", ".json", ".csv"})  // not an editor's copy, not a README
+      if (entry.is_regular_file() && entry.path().extension() == extension)
+        names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -55,20 +55,6 @@ void read_search(YamlMap& study, SearchSpec& s) {
   map.finish();
 }
 
-/// "published: ...", required beside numbers of one's own.
-Provenance read_source(YamlMap& map) {
-  const std::string source = map.text("source");
-  const std::size_t colon = source.find(':');
-  if (colon == std::string::npos)
-    map.fail("source", fmt::format("found '{}', needs 'measured: ...', 'published: ...', 'derived: ...' or "
-                                   "'assumed: ...'",
-                                   source));
-  const std::size_t text = source.find_first_not_of(" \t", colon + 1);
-  if (text == std::string::npos)
-    map.fail("source", fmt::format("found '{}', needs to say after the colon where the number is from", source));
-  return {evidence_from_string(source.substr(0, colon)), source.substr(text)};
-}
-
 /// A time that runs can be simulated with.
 double seconds(YamlMap& map, const std::string& key) {
   const double value = map.quantity(key, parse_seconds);

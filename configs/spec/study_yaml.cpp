@@ -35,8 +35,7 @@ std::string study_yaml(const StudySpec& s) {
   YAML::Node checkpoint = section(root, "checkpoint");
   fill(checkpoint, "bytes_per_parameter", text(s.checkpoint.bytes_per_parameter));
   fill(checkpoint, "copy_bandwidth", text(s.checkpoint.copy_Bps / 1e9, "GB/s"));
-  fill(checkpoint, "source",
-       fmt::format("{}: {}", to_string(s.checkpoint.evidence.kind), s.checkpoint.evidence.source));
+  fill(checkpoint, "source", to_string(s.checkpoint.evidence));
   YAML::Node search = section(root, "search");
   for (const char* key : {"shard_sizes", "expert_degrees", "recompute", "microbatch"}) fill(search, key, "auto");
   fill(search, "simulations", s.search.simulations);

@@ -51,33 +51,19 @@ double optimal_interval(const CadenceInput& in) {
 double downtime_s(const CadenceInput& in) { return in.recovery.detect_s.value + in.recovery.reschedule_s.value; }
 double reload_s(const CadenceInput& in) { return in.recovery.restart_s.value + in.recovery.reload_s.value; }
 
-/// Work of an uptime that is not in a persisted checkpoint when it ends. An uptime has mean M; of it R is no work and
-/// productive work is goodput x (M + D), the share C / (tau + C) of the rest is saving.
-double expected_work_lost(const CadenceInput& in, double interval, double goodput) {
-  const double mtbf = in.mtbf_s.value;
-  const double trained = mtbf * std::exp(-reload_s(in) / mtbf);  // E[max(X - R, 0)]
-  const double period = interval + in.blocking_s.value;
-  // Time in saves: each period's last C seconds, over a memoryless end: sum of the chances to be inside one.
-  const double in_saves = mtbf * std::exp(-reload_s(in) / mtbf) *
-                          (std::exp(-interval / mtbf) - std::exp(-period / mtbf)) / -std::expm1(-period / mtbf);
-  return trained - in_saves - goodput * (mtbf + downtime_s(in));
-}
-
 }  // namespace
 
 double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
   return persisted_goodput(mtbf_s, interval_s, in.blocking_s.value, in.persist_s.value, downtime_s(in), reload_s(in));
 }
 
-CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePreset>& presets) {
+CadencePlan choose_cadence(const CadenceInput& in) {
   check(in);
   const double mtbf = in.mtbf_s.value, step = in.step_s.value;
   const double optimum = optimal_interval(in);
   const double floor_s = std::max(in.persist_s.value, step);
 
   CadencePlan plan;
-  plan.young_s = young_interval(in.blocking_s.value, mtbf);
-  plan.daly_s = daly_interval(in.blocking_s.value, mtbf);
   const std::int64_t local = in.local.interval_steps;
   plan.persist_bound =
       in.persist_s.value > std::max(optimum, static_cast<double>(std::max<std::int64_t>(1, local)) * step);
@@ -116,24 +102,11 @@ CadencePlan choose_cadence(const CadenceInput& in, const std::vector<FailurePres
   plan.goodput = {
       goodput_at(in, interval, mtbf),
       {Evidence::derived, "persisted work an uptime over uptime and downtime; from " + inputs + "; " + recovery}};
-  plan.loss_per_failure_s = {
-      expected_work_lost(in, interval, plan.goodput.value) + in.recovery.total_s(),
-      {Evidence::derived,
-       "work not yet persisted plus detect, reschedule, restart and reload; from " + inputs + "; " + recovery}};
   plan.spares = {static_cast<double>(spares_needed(in.nodes, 1 / (mtbf * static_cast<double>(in.nodes)),
                                                    in.repair_s.value, in.spare_confidence)),
                  {Evidence::derived,
                   fmt::format("nodes in repair are Poisson, {:g} % confidence; from {}; {}", 100 * in.spare_confidence,
                               cite("repair", in.repair_s), cite("MTBF", in.mtbf_s))}};
-
-  const double half = std::max(interval / 2, floor_s);
-  plan.sensitivity.push_back({half > interval / 2 ? "the shortest interval possible" : "half the interval", half, mtbf,
-                              goodput_at(in, half, mtbf)});
-  plan.sensitivity.push_back({"twice the interval", 2 * interval, mtbf, goodput_at(in, 2 * interval, mtbf)});
-  for (const FailurePreset& preset : presets) {
-    const double other = preset.job_mtbf_s(in.nodes).value;
-    plan.sensitivity.push_back({"failures as " + preset.name, interval, other, goodput_at(in, interval, other)});
-  }
   return plan;
 }
 

@@ -4,8 +4,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "configs/spec/failures.hpp"
 #include "configs/spec/study.hpp"
@@ -31,33 +29,21 @@ struct CadenceInput {
   ReplicaTolerance tolerance;
 };
 
-/// One line of the sensitivity table.
-struct CadenceCase {
-  std::string what;  ///< "half the interval", "failures as rsc1"
-  double interval_s = 0;
-  double mtbf_s = 0;
-  double goodput = 0;
-};
-
 struct CadencePlan {
-  std::int64_t interval_steps = 0;   ///< a save after every so many steps
-  SourcedNumber interval_s;          ///< useful work between saves
-  SourcedNumber goodput;             ///< productive step time / wall time, in the long run
-  SourcedNumber loss_per_failure_s;  ///< expected work lost plus detect, reschedule, restart and reload
-  SourcedNumber spares;              ///< nodes, so that repairs outnumber spares at most 1 - confidence of the time
-  double young_s = 0, daly_s = 0;    ///< O1 and O2, for readers who know them
-  bool persist_bound = false;        ///< the interval is the persist time, not the optimum: faster storage would help
-  std::vector<CadenceCase> sensitivity;
+  std::int64_t interval_steps = 0;  ///< a save after every so many steps
+  SourcedNumber interval_s;         ///< useful work between saves
+  SourcedNumber goodput;            ///< productive step time / wall time, in the long run
+  SourcedNumber spares;             ///< nodes, so that repairs outnumber spares at most 1 - confidence of the time
+  bool persist_bound = false;       ///< the interval is the persist time, not the optimum: faster storage would help
 };
 
 /// Interval from O3, at least the persist time, the better of the two neighbouring whole numbers of steps. With local
 /// saves it is the nearest multiple of theirs, at least one, and weighs what a save costs beyond a local one against
 /// failures that these do not survive; silent errors and verification go with the local interval and do not move it.
 /// Without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
-/// Tolerated losses of replicas change nothing. The presets give the low and high failure rates of the sensitivity
-/// table at the same interval. Throws Error{usage} unless step, MTBF > 0, all times are finite and >= 0, nodes >= 1,
-/// and local saves do not survive all failures.
-CadencePlan choose_cadence(const CadenceInput& input, const std::vector<FailurePreset>& sensitivity_presets = {});
+/// Tolerated losses of replicas change nothing. Throws Error{usage} unless step, MTBF > 0, all times are finite and
+/// >= 0, nodes >= 1, and local saves do not survive all failures.
+CadencePlan choose_cadence(const CadenceInput& input);
 
 /// Long-run goodput of the input with this interval and MTBF (O6, exponential).
 double goodput_at(const CadenceInput& input, double interval_s, double mtbf_s);

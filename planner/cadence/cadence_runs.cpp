@@ -1,7 +1,5 @@
 #include "planner/cadence/cadence_runs.hpp"
 
-#include <algorithm>
-
 namespace wt {
 
 CadenceInput cadence_input(const FailurePreset& preset, std::int64_t nodes, SourcedNumber step_s,
@@ -44,17 +42,8 @@ RunScenario run_scenario(const CadenceInput& in, const CadencePlan& plan, std::i
 
 CadenceRuns simulate_cadence(const CadenceInput& in, const CadencePlan& plan, std::int64_t steps, std::int64_t runs,
                              std::uint64_t seed) {
-  CadenceRuns out;
-  out.scenario = run_scenario(in, plan, steps);
-  out.chosen = simulate_runs(out.scenario, runs, seed);
-  RunScenario other = out.scenario;
-  const std::int64_t least = std::max<std::int64_t>(1, in.local.interval_steps);
-  other.interval_steps = std::max(least, plan.interval_steps / 2 / least * least);
-  out.half = simulate_runs(other, runs, seed);
-  other.interval_steps = 2 * plan.interval_steps;
-  out.twice = simulate_runs(other, runs, seed);
-  out.goodput_difference = out.chosen.goodput - plan.goodput.value;
-  return out;
+  const RunScenario scenario = run_scenario(in, plan, steps);
+  return {scenario, simulate_runs(scenario, runs, seed)};
 }
 
 }  // namespace wt

@@ -1,5 +1,4 @@
-// A cadence put to the test: the run it belongs to, simulated a thousand times, with the alternatives on the same
-// failures.
+// A cadence put to the test: the run it belongs to, simulated a thousand times.
 #pragma once
 #include <cstdint>
 
@@ -19,11 +18,7 @@ RunScenario run_scenario(const CadenceInput& input, const CadencePlan& plan, std
 
 struct CadenceRuns {
   RunScenario scenario;
-  RunDistribution chosen;
-  RunDistribution half, twice;  ///< the interval halved (at least a step) and doubled, same failure clocks
-  /// Mean simulated goodput minus the closed form's. Start-up, the end of the run and waiting for spares are only in
-  /// the simulation, so that short runs differ more.
-  double goodput_difference = 0;
+  RunDistribution distribution;
 };
 /// Throws as simulate_runs.
 CadenceRuns simulate_cadence(const CadenceInput& input, const CadencePlan& plan, std::int64_t steps,

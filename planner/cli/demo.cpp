@@ -1,7 +1,6 @@
 // windtunnel demo: the whole loop, stage by stage.
 #include <chrono>
 
-#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
@@ -27,7 +26,7 @@ void demo(const DemoOptions& options) {
   fmt::print("\n{}\n(all of it in {})\n", result.summary,
              format_seconds(std::chrono::duration<double>(Clock::now() - begin).count()));
   for (const std::string& line : broken_bars(result.comparisons)) fmt::print("Bar broken: {}\n", line);
-  if (!result.passed()) set_status(static_cast<int>(Code::finding));
+  set_status(result.exit_status());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/words.hpp"
 #include "planner/experiments/drill.hpp"
+#include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "reports/build/proof_report.hpp"
 #include "reports/render/text.hpp"
@@ -22,6 +23,7 @@ void drill(const Options& o) {
   const FaultSpec faults = read_fault_spec(o.faults);
   RunSpec run = read_run(find_config("runs", faults.run));
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  take_output_folder(o.output, "drill");  // before anything is written into it
   // Where the run's own data is not here, text of this machine stands for it; what is written lies in the drill's
   // folder.
   if (!std::filesystem::exists(run.data / "index.json")) run.data = system_text_folder(o.output, run.seq);

@@ -77,7 +77,7 @@ ClusterSpec this_machine(std::int64_t ranks) {
   cluster.cores = static_cast<double>(std::thread::hardware_concurrency());
   cluster.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   cluster.usable_memory_bytes = 0.75 * cluster.memory_bytes / static_cast<double>(ranks);
-  cluster.sources["host"] = "measured: cores and memory of the machine that compares";
+  cluster.sources["host"] = {{Evidence::measured, "cores and memory of the machine that compares"}};
   return cluster;
 }
 
@@ -90,7 +90,8 @@ double RunComparison::exposed_error() const {
 double RunComparison::peak_error() const {
   double worst = 0;
   for (std::size_t r = 0; r < measured.size(); ++r)
-    if (const double error = predicted[r].peak_bytes / measured[r].peak_bytes - 1; std::abs(error) > std::abs(worst))
+    if (const double error = predicted[r].peak_bytes / measured[r].peak_bytes - 1;
+        std::isnan(error) || std::abs(error) > std::abs(worst))  // once NaN, it stays
       worst = error;
   return worst;
 }

@@ -10,6 +10,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "reports/build/plan_report.hpp"
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Trains `run` into a fresh folder.
+/// Trains `run` into a fresh folder, one of the demo's own.
 void train(const RunSpec& run, const fs::path& folder) {
   fs::remove_all(folder);
   fs::create_directories(folder);
@@ -66,6 +67,11 @@ GateResult compare_code_with_itself(const fs::path& run_file, const fs::path& fo
 
 }  // namespace
 
+bool DemoResult::passed() const {
+  return std::any_of(comparisons.begin(), comparisons.end(), [](const RunComparison& c) { return !c.calibrated_on; }) &&
+         broken_bars(comparisons).empty() && drill.passed();
+}
+
 std::vector<RunSpec> unseen_runs(const RunSpec& calibration) {
   std::vector<RunSpec> out;
   RunSpec mesh = calibration;
@@ -93,7 +99,8 @@ DemoResult run_demo(const DemoOptions& options,
                     const std::function<void(int, const std::string&, const std::string&)>& stage) {
   DemoResult result;
   const fs::path& folder = options.folder;
-  fs::create_directories(folder);
+  take_output_folder(folder, "demo");
+  take_output_folder(folder / "drill", "drill");  // what stage 7 would refuse is refused before the others' work
   RunSpec run = read_run(find_config("runs", "demo"));
   run.data = system_text_folder(folder, run.seq);
   stage(1, "data", ensure_system_text(run.data, run.seq));

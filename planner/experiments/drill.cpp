@@ -8,6 +8,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
+#include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "sim/program/build/build.hpp"
 #include "trainer/safetensors/tensor_parts.hpp"
@@ -103,7 +104,7 @@ DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const fs::pat
   for (const OpInstance& op : unroll(programs.programs[0])) ids.push_back(op.id());
   check_fault_spec(faults, run, ids);
 
-  fs::create_directories(folder);
+  take_output_folder(folder, "drill");
   const fs::path run_file = folder / "run.yaml";
   write_file_atomically(run_file, run_to_yaml(run));
   const auto train = [&](const fs::path& out, const std::vector<std::string>& more) {

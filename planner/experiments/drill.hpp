@@ -33,8 +33,9 @@ struct DrillResult {
   bool passed() const;
 };
 
-/// Trains in `folder` (one subfolder a case). `said` is told what goes on. Throws Error{usage} for a case that cannot
-/// happen in the run, Error{runtime} when training itself fails.
+/// Trains in `folder` (one subfolder a case), which it takes for its own (output_folder.hpp). `said` is told what goes
+/// on. Throws Error{usage} for a folder that holds what no drill wrote and for a case that cannot happen in the run,
+/// Error{runtime} when training itself fails.
 DrillResult run_drill(const FaultSpec& faults, const RunSpec& run, const std::filesystem::path& folder,
                       const std::function<void(const std::string&)>& said);
 

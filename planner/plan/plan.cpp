@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
@@ -15,13 +14,6 @@
 
 namespace wt {
 namespace {
-
-/// The weakest kind of evidence that a citation names ("published: ... assumed: ...").
-Evidence weakest_in(const std::string& source) {
-  for (Evidence kind : {Evidence::assumed, Evidence::derived, Evidence::published, Evidence::measured})
-    if (source.find(to_string(kind) + ":") != std::string::npos) return kind;
-  return Evidence::assumed;
-}
 
 /// The search above 16 experts is cut short: its placement only has to be good, and a plan takes seconds.
 constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
@@ -120,14 +112,15 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   const double read = scale * std::min(c.storage_read_Bps, writers * c.storage_node_read_Bps);
   const auto at = [](double Bps) { return fmt::format("{:.1f} GB/s", Bps / 1e9); };
   const auto source = c.sources.find("storage");
-  const std::string storage = source == c.sources.end() ? "assumed: not described" : source->second;
+  const std::vector<Provenance> storage =
+      source == c.sources.end() ? std::vector<Provenance>{{Evidence::assumed, "not described"}} : source->second;
   t.blocking_s = {
       t.bytes_per_rank / s.checkpoint.copy_Bps,
       {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})", format_bytes(t.bytes_per_rank),
                                                at(s.checkpoint.copy_Bps), s.checkpoint.evidence.source)}};
   t.persist_s = {t.total_bytes / write,
-                 {weakest_in(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
-                                                   format_bytes(t.total_bytes), writers, at(write), storage)}};
+                 {weakest(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
+                                                format_bytes(t.total_bytes), writers, at(write), to_string(storage))}};
   const ScaledCost cost(*inputs.prices, s.scale);
   const std::int64_t copies = Mesh(layout).size(state_copies_axis(layout));
   const double broadcast_s =
@@ -136,7 +129,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
   if (copies > 1)
     reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", copies - 1,
                           format_seconds(broadcast_s));
-  t.reload_s = {t.total_bytes / read + broadcast_s, {weakest_in(storage), reload}};
+  t.reload_s = {t.total_bytes / read + broadcast_s, {weakest(storage), reload}};
   return t;
 }
 
@@ -144,11 +137,12 @@ double RunSchedule::days() const {
   return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay_s;
 }
 
-RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset) {
+RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
+                          double step_s, const FailurePreset& preset) {
   const StudySpec& s = inputs.study;
   RunSchedule out;
   out.steps = s.steps();
-  out.checkpoint = checkpoint_times(inputs, layout);
+  out.checkpoint = checkpoint;
   out.input =
       cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
                     out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
@@ -174,7 +168,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double
 void check_schedule(const PlanInputs& inputs) {
   Layout one_copy;  // nothing to broadcast, so that nothing is simulated
   one_copy.shard = inputs.study.gpus;
-  RunSchedule schedule = make_schedule(inputs, one_copy, 1, inputs.failures);
+  RunSchedule schedule = make_schedule(inputs, one_copy, checkpoint_times(inputs, one_copy), 1, inputs.failures);
   if (auto& slow = schedule.input.stragglers; slow && slow->step_factor.value == 0) slow->step_factor.value = 1;
   simulate_cadence(schedule.input, schedule.cadence, 1, 1, inputs.study.seed);
 }
@@ -200,16 +194,16 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan.imbalance = mean_imbalance(problem, plan.layout);
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
 
-  plan.schedule = make_schedule(inputs, plan.layout, plan.step.step_s, inputs.failures);
+  plan.schedule =
+      make_schedule(inputs, plan.layout, checkpoint_times(inputs, plan.layout), plan.step.step_s, inputs.failures);
   if (auto& slow = plan.schedule.input.stragglers; slow && slow->step_factor.value == 0)
     slow->step_factor = slow_step_factor(problem, plan, slow->node_compute);
   plan.runs = simulate_cadence(plan.schedule.input, plan.schedule.cadence, plan.schedule.steps, s.runs, s.seed);
   plan.days_low = days_at(plan.runs.scenario, plan.step.low_s, 0.05, s.runs, s.seed);
   plan.days_high = days_at(plan.runs.scenario, plan.step.high_s, 0.95, s.runs, s.seed);
-  for (const std::string& name : preset_names("faults/rates")) {
-    const FailurePreset preset = read_failures(name);
-    const RunSchedule schedule = make_schedule(inputs, plan.layout, plan.step.step_s, preset);
-    plan.presets.push_back({name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
+  for (const FailurePreset& preset : inputs.other_failures) {
+    const RunSchedule schedule = make_schedule(inputs, plan.layout, plan.schedule.checkpoint, plan.step.step_s, preset);
+    plan.presets.push_back({preset.name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
                             schedule.cadence.goodput.value, schedule.days()});
   }
   return plan;
@@ -254,7 +248,7 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
         end.best = fmt::format("{}, {}, microbatch {}", best.layout.name(), to_string(best.layout.recompute),
                                best.layout.microbatch);
     }
-    end.days = make_schedule(other, plan.layout, step_s, other.failures).days();
+    end.days = make_schedule(other, plan.layout, checkpoint_times(other, plan.layout), step_s, other.failures).days();
     return end;
   };
   std::vector<SensitivityRow> out;

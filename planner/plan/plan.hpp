@@ -20,6 +20,7 @@ struct PlanInputs {
   std::string basis = {};                    ///< Prices::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   FailurePreset failures = {};
+  std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare the finish date under
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
   std::optional<FailureClass> silent_errors = {};  ///< likewise
   double peak_flops = 0;          ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
@@ -48,10 +49,11 @@ struct RunSchedule {
   std::int64_t steps = 0;
 };
 /// Without the study's local saves where their interval is not shorter than the one chosen without them.
-RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, double step_s, const FailurePreset& preset);
+RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
+                          double step_s, const FailurePreset& preset);
 
 struct PresetRow {
-  std::string name, title;
+  std::string name, title;  ///< of the preset
   double mtbf_s = 0, interval_s = 0, goodput = 0, days = 0;
 };
 

@@ -89,6 +89,7 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   read_prices(inputs, allow_assumed);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);
+  for (const std::string& name : preset_names("faults/rates")) inputs.other_failures.push_back(read_failures(name));
   inputs.stragglers = read_stragglers(inputs.study.stragglers);
   inputs.silent_errors = read_silent_errors(inputs.study.silent_errors.rate);
   const std::int64_t nodes = inputs.study.cluster.nodes;

@@ -147,7 +147,7 @@ json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, cons
 }
 
 json finish_json(const PlanInputs& inputs, const Plan& plan) {
-  const RunDistribution& runs = plan.runs.chosen;
+  const RunDistribution& runs = plan.runs.distribution;
   json buckets = json::object();
   for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
   return {{"steps", plan.schedule.steps},

@@ -151,7 +151,7 @@ Section memory_section(const Plan& plan) {
 
 Section time_section(const PlanInputs& inputs, const Plan& plan) {
   const CadencePlan& c = plan.schedule.cadence;
-  const RunDistribution& d = plan.runs.chosen;
+  const RunDistribution& d = plan.runs.distribution;
   Section s{.id = "goodput", .title = "Finish date and goodput"};
   s.paragraphs.push_back(fmt::format(
       "{} simulated runs of {} steps with the failures of {}: half are done after {:.1f} days, 90 % after {:.1f}, 95 % "
@@ -247,7 +247,7 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   }
   s.items.push_back(chart);
   Table cluster{.title = "The cluster's numbers", .columns = {{"section"}, {"source"}}};
-  for (const auto& [section, source] : inputs.study.cluster.sources) cluster.rows.push_back({section, source});
+  for (const auto& [section, from] : inputs.study.cluster.sources) cluster.rows.push_back({section, to_string(from)});
   s.items.push_back(cluster);
   return s;
 }

@@ -32,7 +32,7 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name,
                      s.gpus, s.cluster.name,
                      s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
-                     plan.runs.chosen.p50_s / kDay_s, layout_words(plan.layout),
+                     plan.runs.distribution.p50_s / kDay_s, layout_words(plan.layout),
                      format_seconds(plan.schedule.cadence.interval_s.value),
                      counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
 }
@@ -93,7 +93,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
 
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {
   std::vector<std::string> out;
-  const RunDistribution& runs = plan.runs.chosen;
+  const RunDistribution& runs = plan.runs.distribution;
   const auto cite = [](const SourcedNumber& n) {
     return fmt::format("{}: {}", to_string(n.evidence.kind), n.evidence.source);
   };
@@ -198,9 +198,9 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
                     study.profiles.empty() ? "" : "what the profiles measured, then ",
                     study.cluster.nodes_text(study.gpus), study.stack));
   if (!study.profiles.empty() && !study.cluster.shared_cores()) add_collectives(out, inputs);
-  for (const auto& [section, source] : inputs.study.cluster.sources)
-    if (source.find("assumed:") != std::string::npos)
-      out.push_back("Cluster, " + section + ": " + source.substr(source.find("assumed:")));
+  for (const auto& [section, sources] : inputs.study.cluster.sources)
+    for (const Provenance& source : sources)
+      if (source.kind == Evidence::assumed) out.push_back("Cluster, " + section + ": " + to_string(source));
   if (plan.schedule.input.blocking_s.evidence.kind == Evidence::assumed)
     out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
   out.push_back(

@@ -24,7 +24,7 @@ Table what_if_table(const WhatIf& result) {
     std::vector<Cell> cells(row.values.begin(), row.values.end());
     if (row.plan) {
       const Plan& p = *row.plan;
-      const RunDistribution& runs = p.runs.chosen;
+      const RunDistribution& runs = p.runs.distribution;
       for (double value : {p.step.step_s, p.step.tokens_per_s_per_gpu}) cells.emplace_back(value);
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));
       for (double value :
@@ -58,9 +58,9 @@ nlohmann::json what_if_json(const WhatIf& result) {
                   {"exposed_communication_s", p.step.exposed_s},
                   {"memory_bytes", p.memory.reserved.bytes},
                   {"interval_s", p.schedule.cadence.interval_s.value},
-                  {"goodput", p.runs.chosen.goodput},
-                  {"p50_s", p.runs.chosen.p50_s},
-                  {"p95_s", p.runs.chosen.p95_s},
+                  {"goodput", p.runs.distribution.goodput},
+                  {"p50_s", p.runs.distribution.p50_s},
+                  {"p95_s", p.runs.distribution.p95_s},
                   {"layout", p.layout.name()},
                   {"recompute", to_string(p.layout.recompute)},
                   {"microbatch", p.layout.microbatch},

@@ -50,7 +50,8 @@ ClusterSpec cluster_of(const RunRow& row) {
   c.nodes_per_leaf = c.nodes;
   c.nic_count = c.gpus_per_node;
   c.nic_Bps = 1;  // of one node nothing travels over it
-  for (const char* section : {"gpu", "nvswitch", "nic", "leaf"}) c.sources[section] = "published: " + row.source;
+  const Provenance published{Evidence::published, row.source.empty() ? row.name : row.source};
+  for (const char* section : {"gpu", "nvswitch", "nic", "leaf"}) c.sources[section] = {published};
   if (c.nodes == 1) return c;
   c.nic_Bps = machine_of(row).nic_Bps;
   c.transport = row.interconnect.transport;

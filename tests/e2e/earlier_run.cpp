@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "configs/spec/support/json_reader.hpp"
+#include "tests/support/launched_ranks.hpp"
 #include "tests/support/saved_run.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -134,6 +135,28 @@ TEST_CASE("autoresume: false moves what is there aside and begins anew, once") {
   CHECK((state_of(checkpoint_of(folder / "earlier-2", 4)) == second));
   CHECK((bytes_below(folder / "earlier") == before));
   CHECK(checkpoint_steps(folder) == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("a restart whose first generation ended before it moved anything begins anew, and the next one goes on") {
+  const fs::path folder = copy_of_straight_run("lost-generation");
+  const auto before = bytes_below(folder);
+  RunSpec run = with_layout(saved_run(4), 1, 1, 1);
+  run.autoresume = false, run.keep_checkpoints = 1;
+  for (const int generation : {1, 2}) {
+    Launch launch;  // torchrun's second and third
+    launch.environment = {{"RANK", "0"},
+                          {"WORLD_SIZE", "1"},
+                          {"MASTER_PORT", std::to_string(free_port())},
+                          {"TORCHELASTIC_RESTART_COUNT", std::to_string(generation)}};
+    run.steps = 4 * generation;
+    const Ended ended = train(run, folder, launch);
+    INFO(ended.said);
+    REQUIRE(ended.status == 0);
+    CHECK((ended.said.find("continuing after step 4 ") != std::string::npos) == (generation == 2));
+    CHECK(steps_of(folder).size() == static_cast<std::size_t>(run.steps));
+  }
+  CHECK((bytes_below(folder / "earlier") == before));
+  CHECK_FALSE(fs::exists(folder / "earlier-2"));
 }
 
 TEST_CASE("retention never deletes a checkpoint that cannot be read, newer or older than the one taken") {

@@ -42,6 +42,19 @@ double percent(const json& from, const char* key) { return 100 * from.at(key).ge
 
 }  // namespace
 
+TEST_CASE("the README's figures are rows of docs/accuracy.md") {
+  std::ifstream page("docs/accuracy.md"), readme("README.md");
+  const std::string rows{std::istreambuf_iterator<char>(page), {}};
+  std::string line;
+  while (std::getline(readme, line) && line != "| what | figure | command |") {
+  }
+  std::getline(readme, line);  // the rule below the header
+  int checked = 0;
+  for (; std::getline(readme, line) && line.starts_with("| "); ++checked)
+    CHECK_THAT(rows, Catch::Contains(line.substr(0, line.rfind(" | `") + 3)));  // all but the command
+  CHECK(checked == 4);
+}
+
 TEST_CASE("docs/accuracy.md says what the commands print") {
   // Fits of many constants: the last digit depends on the processor's rounding.
   const json &families = runs().at("families"), &whole = runs().at("whole_sources_left_out");
@@ -49,7 +62,7 @@ TEST_CASE("docs/accuracy.md says what the commands print") {
     check_figures(row, {percent(from, "median_ape"), percent(from, "bias"), percent(from, "coverage80")}, 0.7);
   };
   step("dense FSDP, whole stacks left out", part(whole.at("families"), "family", "dense, FSDP"));
-  step("dense FSDP, each source", part(families, "family", "dense, FSDP"));
+  step("dense FSDP, each framework and model", part(families, "family", "dense, FSDP"));
   step("dense with tensor and pipeline groups", part(families, "family", "dense, tensor and pipeline"));
   step("MoE with tensor and pipeline groups, whole", part(whole.at("families"), "family", "MoE, tensor and pipeline"));
   step("MoE with tensor and pipeline groups, each", part(families, "family", "MoE, tensor and pipeline"));

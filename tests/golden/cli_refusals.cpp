@@ -38,6 +38,41 @@ TEST_CASE("a folder that cannot be made is refused before the prices are read") 
   refused(simulate("fp32.yaml"), 2, "found precision fp32");
 }
 
+TEST_CASE("demo and drill write into no folder that holds what they did not write, and leave it as it is") {
+  const TempDirectory folder;
+  std::string run = read_bytes("configs/runs/tiny-moe.yaml");
+  const std::string data = "out/data/seq128";
+  REQUIRE(run.find(data) != std::string::npos);
+  write_bytes(folder / "run.yaml", run.replace(run.find(data), data.size(), (folder / "data").string()));
+  write_bytes(folder / "faults.yaml", "name: one\nrun: " + (folder / "run.yaml").string() +
+                                          "\nexpect: bitwise\ncases:\n"
+                                          "  - {name: one, kind: kill, rank: 1, step: 4, at: optimizer}\n");
+  std::filesystem::create_directories(folder / "data");
+  write_bytes(folder / "data/index.json", "no index");
+  const auto at = [&](const char* name) { return " -o " + (folder / name).string(); };
+  const std::string drill = "drill " + (folder / "faults.yaml").string(), foreign = "found 'train', not written by ";
+
+  std::filesystem::create_directories(folder / "mine/train");
+  write_bytes(folder / "mine/train/weights", "months of work");
+  refused("demo" + at("mine"), 2, foreign + "windtunnel demo");
+  refused(drill + at("mine"), 2, foreign + "windtunnel drill");
+  refused("demo" + at("run.yaml"), 4, "Not a directory");
+  // A part that another command wrote, or a person.
+  std::filesystem::create_directories(folder / "demo/drill");
+  write_bytes(folder / "demo/.windtunnel", "windtunnel demo\n");
+  write_bytes(folder / "demo/drill/notes", "kept");
+  refused("demo" + at("demo"), 2, "found 'notes', not written by windtunnel drill");
+
+  for (int i = 0; i < 2; ++i) refused(drill + at("new"), 2, "index.json");  // the second time its own earlier output
+  refused("demo" + at("new"), 2, "found output of windtunnel drill, not written by windtunnel demo");
+  CHECK(read_bytes(folder / "mine/train/weights") == "months of work");
+  CHECK(read_bytes(folder / "demo/drill/notes") == "kept");
+  for (const auto& [name, entries] : {std::pair{"mine", 1}, {"mine/train", 1}, {"demo", 2}, {"demo/drill", 1}}) {
+    const std::filesystem::directory_iterator begin(folder / name);
+    CHECK(std::distance(begin, std::filesystem::directory_iterator()) == entries);
+  }
+}
+
 TEST_CASE("a report's ending is refused before runs are replayed") {
   const TempDirectory folder;
   const std::string compare = "compare " + folder.path().string() + " --machine no-such.json -o report";

@@ -108,14 +108,14 @@ TEST_CASE("every key of a cluster stands in docs/files.md, and no other") {
       "nvswitch: {bandwidth: 450GB/s}, nic: {count: 4, bandwidth: 400Gb/s, latency: 2us}, leaf: {nodes: 2, "
       "oversubscription: 3}, "
       "other_nodes: [{first: 3, count: 1, gpu: {name: A, memory: 40GB, usable_memory: 30GB}, nvswitch: {bandwidth: "
-      "1GB/s}, nic: {count: 1, bandwidth: 1GB/s}, source: a}], degraded: [{node: 1, compute: 0.5}, {leaf: 1, uplink: "
-      "0.5}], storage: {write: 1GB/s, read: 1GB/s, node_write: 1GB/s, node_read: 1GB/s}, sources: {gpu: a, nvswitch: "
-      "b, "
-      "nic: c, leaf: d, storage: e}}";
+      "1GB/s}, nic: {count: 1, bandwidth: 1GB/s}, source: 'assumed: a'}], degraded: [{node: 1, compute: 0.5}, {leaf: "
+      "1, uplink: 0.5}], storage: {write: 1GB/s, read: 1GB/s, node_write: 1GB/s, node_read: 1GB/s}, sources: {gpu: "
+      "['published: a', 'assumed: b'], nvswitch: 'assumed: a', nic: 'assumed: a', leaf: 'assumed: a', storage: "
+      "'assumed: a'}}";
   CHECK(accepted({gpus}, read_cluster_text) == documented("Cluster"));
   const std::string cores =
       "{name: c, kind: shared_cores, ranks: 4, host: {name: h, cores: 2, memory: 8GiB, usable_memory: 6GiB}, storage: "
-      "{write: 1GB/s, read: 1GB/s}, sources: {host: a, storage: b}}";
+      "{write: 1GB/s, read: 1GB/s}, sources: {host: 'assumed: a', storage: 'assumed: a'}}";
   CHECK(accepted({cores}, read_cluster_text) == documented("Cluster of shared cores"));
 }
 

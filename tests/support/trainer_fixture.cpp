@@ -143,7 +143,8 @@ Started start_trainer(const std::vector<std::string>& arguments, const Launch& l
   const int log = open(started.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(log, STDOUT_FILENO), dup2(log, STDERR_FILENO);
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID",
-                           "SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
+                           "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID",
+                           "TORCHELASTIC_RESTART_COUNT", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"})
     unsetenv(name);
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   const auto limit = static_cast<rlim_t>(launch.file_limit_bytes);

@@ -18,7 +18,11 @@ gpu: {name: H100, memory: 80GB, usable_memory: 70GB}
 nvswitch: {bandwidth: 450GB/s}
 nic: {count: 4, bandwidth: 400Gb/s, latency: 2us}
 leaf: {nodes: 2, oversubscription: 3}
-sources: {gpu: a, nvswitch: b, nic: c, leaf: d}
+sources:
+  gpu: ["published: a: 80 GB", "assumed: usable; or \"less\""]
+  nvswitch: "derived: b"
+  nic: "measured: c"
+  leaf: ["assumed: d"]
 )";
 
 ClusterSpec parse(std::string text, const std::string& from = "", const std::string& to = "") {
@@ -34,7 +38,10 @@ TEST_CASE("every preset reads, under its own name, with a source for every secti
     const ClusterSpec c = read_cluster(name);
     CHECK(c.name == name);
     CHECK(!c.sources.empty());
-    for (const auto& [section, source] : c.sources) CHECK(source.size() > 10);
+    for (const auto& [section, sources] : c.sources) {
+      CHECK(!sources.empty());
+      for (const Provenance& source : sources) CHECK(source.source.size() > 5);
+    }
     CHECK(c.usable_memory_bytes > 0);
   }
   CHECK(read_cluster("hgx-h100").nodes * read_cluster("hgx-h100").gpus_per_node == 3072);
@@ -83,8 +90,8 @@ TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's 
 TEST_CASE("some nodes may be of another kind: what an entry does not say is as on the others") {
   const std::string a100 =
       "{first: 2, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, nvswitch: {bandwidth: 300GB/s}, "
-      "source: x}";
-  const std::string nics = "{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: y}";
+      "source: ['published: x', 'assumed: z']}";
+  const std::string nics = "{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: 'assumed: y'}";
   const ClusterSpec c =
       parse(kGpu + "other_nodes: [" + a100 + ", " + nics + "]\ndegraded: [{node: 3, dead_rails: 1}]\n");
   REQUIRE(c.others.size() == 2);
@@ -102,13 +109,13 @@ TEST_CASE("some nodes may be of another kind: what an entry does not say is as o
   CHECK(c.usable_by_all_bytes(16) == 70e9);
   CHECK(c.usable_by_all_bytes(17) == 36e9);
   CHECK(c.nodes_text(32) == "1 node of 8 A100, 3 nodes of 8 H100");
-  CHECK(c.sources.at("nodes 2 to 2") == "x");
+  CHECK(to_string(c.sources.at("nodes 2 to 2")) == "published: x; assumed: z");
   CHECK_NOTHROW(c.check_one_gpu(16));
   CHECK_THROWS_WITH(c.check_one_gpu(17), Catch::Contains("a profile or machine model is of one GPU"));
   CHECK(c.one_gpu(16) == "H100");
   CHECK(c.one_gpu(17).empty());
-  CHECK(parse(kGpu +
-              "other_nodes: [{first: 0, count: 2, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, source: x}]\n")
+  CHECK(parse(kGpu + "other_nodes: [{first: 0, count: 2, gpu: {name: A100, memory: 40GB, usable_memory: 36GB}, source: "
+                     "'published: x'}]\n")
             .one_gpu(16) == "A100");
   ClusterSpec smaller = c;
   smaller.set_nodes(3);
@@ -121,16 +128,16 @@ TEST_CASE("some nodes may be of another kind: what an entry does not say is as o
     INFO(entries);
     CHECK_THROWS_WITH(parse(kGpu + "other_nodes: [" + entries + "]\n"), Catch::Contains(why));
   };
-  refused("{first: 4, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "first");
-  refused("{first: 3, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "count");
-  refused("{first: 3, count: 0, nic: {count: 2, bandwidth: 200Gb/s}, source: y}", "count");
-  refused("{first: 3, count: 1, source: y}", "needs what differs");
+  refused("{first: 4, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: 'assumed: y'}", "first");
+  refused("{first: 3, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: 'assumed: y'}", "count");
+  refused("{first: 3, count: 0, nic: {count: 2, bandwidth: 200Gb/s}, source: 'assumed: y'}", "count");
+  refused("{first: 3, count: 1, source: 'assumed: y'}", "needs what differs");
   refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}}", "source");
-  refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s, latency: 1us}, source: y}",
+  refused("{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s, latency: 1us}, source: 'assumed: y'}",
           "other_nodes[0].nic.latency: unknown key");
-  refused("{first: 3, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 41GB}, source: y}",
+  refused("{first: 3, count: 1, gpu: {name: A100, memory: 40GB, usable_memory: 41GB}, source: 'assumed: y'}",
           "needs at most memory");
-  refused(a100 + ", {first: 1, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: y}",
+  refused(a100 + ", {first: 1, count: 2, nic: {count: 2, bandwidth: 200Gb/s}, source: 'assumed: y'}",
           "needs each node in one entry");
 }
 
@@ -156,12 +163,56 @@ TEST_CASE("a leaf's uplinks may have a share of their rate") {
   refused("{leaf: 0, uplink: 0.5}, {leaf: 0, uplink: 0.4}", "second time");
 }
 
+TEST_CASE("sources have kinds, and a cluster that is written reads back with the same") {
+  const ClusterSpec c = parse(kGpu);
+  REQUIRE(c.sources.at("gpu").size() == 2);
+  CHECK(c.sources.at("gpu")[0].kind == Evidence::published);
+  CHECK(c.sources.at("gpu")[0].source == "a: 80 GB");
+  CHECK(weakest(c.sources.at("gpu")) == Evidence::assumed);
+  CHECK(weakest(c.sources.at("nvswitch")) == Evidence::derived);
+  CHECK(weakest({{Evidence::derived, "a"}, {Evidence::measured, "b"}}) == Evidence::derived);
+  CHECK(weakest({}) == Evidence::assumed);
+  const ClusterSpec again = parse(cluster_to_yaml(c));
+  CHECK(again.nic_Bps == c.nic_Bps);
+  CHECK(again.oversubscription == c.oversubscription);
+  REQUIRE(again.sources.size() == 4);
+  for (const auto& [section, sources] : c.sources) {
+    INFO(section);
+    const std::vector<Provenance>& read = again.sources.at(section);
+    REQUIRE(read.size() == sources.size());
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      CHECK(read[i].kind == sources[i].kind);
+      CHECK(read[i].source == sources[i].source);
+    }
+  }
+}
+
+TEST_CASE("a source without a kind or without words is refused with file, line and key") {
+  const auto refused = [](const std::string& nic, const std::string& why) {
+    INFO(nic);
+    CHECK_THROWS_WITH(parse(kGpu, "\"measured: c\"", nic), Catch::Contains(why));
+  };
+  const std::string forms = "needs 'measured: ...', 'published: ...', 'derived: ...' or 'assumed: ...'";
+  refused("data sheet", "c.yaml:12: sources.nic: found 'data sheet', " + forms);
+  refused("'recalled: 96 GB'", "c.yaml:12: sources.nic: found 'recalled: 96 GB', " + forms);
+  refused("'https://a.b'", "c.yaml:12: sources.nic: found 'https://a.b', " + forms);
+  refused("'published:'", "c.yaml:12: sources.nic: found 'published:', needs to say after the colon");
+  refused("'published:  '", "c.yaml:12: sources.nic: found 'published:  ', needs to say after the colon");
+  refused("[]", "c.yaml:12: sources.nic: found an empty list, " + forms);
+  refused("\n    - 'published: a'\n    - b", "c.yaml:14: sources.nic[1]: found 'b', " + forms);
+  refused("\n    - 'published: a'\n    - assumed: b",
+          "c.yaml:14: sources.nic[1]: found no text, " + forms + ", in quotes");
+  refused("{a: b}", "c.yaml:12: sources.nic: found a map");
+  const std::string nodes = "other_nodes: [{first: 3, count: 1, nic: {count: 2, bandwidth: 200Gb/s}, source: y}]\n";
+  CHECK_THROWS_WITH(parse(kGpu + nodes), Catch::Contains("c.yaml:14: other_nodes[0].source: found 'y', " + forms));
+}
+
 TEST_CASE("impossible clusters are refused with file, line and key") {
   CHECK_THROWS_WITH(parse(kGpu, "oversubscription: 3", "oversubscription: 0.5"),
                     Catch::Contains("c.yaml:8: leaf.oversubscription"));
   CHECK_THROWS_WITH(parse(kGpu, "usable_memory: 70GB", "usable_memory: 90GB"), Catch::Contains("gpu.usable_memory"));
   CHECK_THROWS_WITH(parse(kGpu, "count: 4", "count: 0"), Catch::Contains("nic.count"));
-  CHECK_THROWS_WITH(parse(kGpu, ", leaf: d", ""), Catch::Contains("sources.leaf"));
+  CHECK_THROWS_WITH(parse(kGpu, "  leaf: [\"assumed: d\"]\n", ""), Catch::Contains("sources.leaf"));
   CHECK_THROWS_WITH(parse(kGpu, "kind: gpu", "kind: gpus"), Catch::Contains("allowed gpu, shared_cores"));
   CHECK_THROWS_WITH(parse(kGpu, "nodes: 4", "node: 4"), Catch::Contains("did you mean"));
   CHECK_THROWS_WITH(parse(kGpu, "latency: 2us", "latency: 2us, rails: 8"), Catch::Contains("nic.rails"));

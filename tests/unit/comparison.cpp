@@ -19,9 +19,9 @@ RunComparison compared(double step_s, double exposed_s, double peak_bytes) {
   return c;
 }
 
-DemoResult demo_of(const RunComparison& c) {
+DemoResult demo_of(const std::vector<RunComparison>& comparisons) {
   DemoResult demo;
-  demo.comparisons = {c};
+  demo.comparisons = comparisons;
   DrillCase exact;
   exact.cause = "rank 1 ended with signal 9";
   exact.losses_equal = exact.samples_equal = exact.parameters_equal = exact.optimizer_equal = true;
@@ -34,7 +34,8 @@ DemoResult demo_of(const RunComparison& c) {
 TEST_CASE("predictions within their bars pass") {
   for (const RunComparison& c : {compared(1.24, 0.34, 104.9), compared(0.76, 0.06, 95.1)}) {
     CHECK(broken_bars({c}).empty());
-    CHECK(demo_of(c).passed());
+    CHECK(demo_of({c}).passed());
+    CHECK(demo_of({c}).exit_status() == 0);
   }
 }
 
@@ -47,10 +48,31 @@ TEST_CASE("each bar that breaks, in either direction, is a line and fails the de
       {compared(1, 0.2, 106), "other (1x4): peak memory is off by +6.0 %, allowed are 5 %: 1.0 points too much"}};
   for (const auto& [c, line] : cases) {
     CHECK(broken_bars({c}) == std::vector<std::string>{line});
-    CHECK_FALSE(demo_of(c).passed());
+    CHECK_FALSE(demo_of({c}).passed());
+    CHECK(demo_of({compared(1, 0.2, 100), c}).exit_status() == 1);
   }
   CHECK(broken_bars({compared(2, 0.9, 200)}).size() == 3);
-  CHECK(broken_bars({compared(std::numeric_limits<double>::quiet_NaN(), 0.2, 100)}).size() == 1);
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  CHECK(broken_bars({compared(kNaN, 0.2, 100)}).size() == 1);
+  CHECK(broken_bars({compared(1, kNaN, 100)}).size() == 1);
+  CHECK(broken_bars({compared(1, 0.2, kNaN)}).size() == 1);
+}
+
+TEST_CASE("a demo fails where nothing was compared, and where a recovery was not exact") {
+  RunComparison seen = compared(1, 0.2, 100);
+  seen.calibrated_on = true;
+  for (const auto& comparisons : {std::vector<RunComparison>{}, {seen}}) {
+    CHECK_FALSE(demo_of(comparisons).passed());
+    CHECK(demo_of(comparisons).exit_status() == 1);
+  }
+  DemoResult demo = demo_of({seen, compared(1, 0.2, 100)});
+  CHECK(demo.exit_status() == 0);
+  demo.drill.cases.push_back(demo.drill.cases.front());
+  demo.drill.cases.back().optimizer_equal = false;
+  CHECK_FALSE(demo.passed());
+  CHECK(demo.exit_status() == 1);
+  demo.drill.cases.clear();
+  CHECK(demo.exit_status() == 1);
 }
 
 TEST_CASE("the run that was calibrated on is held to no bar") {

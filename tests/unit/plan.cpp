@@ -43,12 +43,26 @@ TEST_CASE("plan.yaml is a run file that reads back to the plan") {
   CHECK(run.model.total_parameters() == inputs.study.model.total_parameters());
 }
 
+TEST_CASE("the same GPU with more and faster memory, or a faster network, is never planned slower") {
+  const auto fastest_s = [](const std::string& cluster, const std::string& more) {
+    std::string text = kStudy + more;
+    text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
+    const Plan plan = make_plan(inputs_of(text));
+    CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::published)] > 0.99);  // one kind of evidence
+    return plan.search.candidates[plan.search.fastest].result->step_s;
+  };
+  const double h100 = fastest_s("hgx-h100", "");
+  CHECK(fastest_s("hgx-h200", "") <= h100);
+  CHECK(fastest_s("hgx-h100", "scale: {network_bandwidth: 2}\n") <= h100);
+  CHECK(fastest_s("hgx-h100", "scale: {network_latency: 0.5}\n") <= h100);
+}
+
 TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of the slower") {
   const TempDirectory folder;
   std::string mixed = read_bytes(find_config("clusters", "hgx-h100"));
   mixed +=
       "other_nodes:\n  - {first: 1, count: 1, gpu: {name: A100-SXM-80GB, memory: 80GB, usable_memory: 64GiB}, "
-      "nvswitch: {bandwidth: 300GB/s}, source: data sheets}\n";
+      "nvswitch: {bandwidth: 300GB/s}, source: 'published: data sheets'}\n";
   write_bytes(folder / "mixed.yaml", mixed);
   const auto on = [&](const std::string& cluster, const std::string& prices) {
     std::string text = kStudy;
@@ -86,13 +100,13 @@ TEST_CASE("a plan mentions slow nodes and maintenance where the study names them
   const Plan before = make_plan(plain), plan = make_plan(inputs);
   CHECK(plan_disturbances(plain, before).empty());
   CHECK(plan.step.step_s == before.step.step_s);
-  CHECK(plan.runs.chosen.mean_s > before.runs.chosen.mean_s);
+  CHECK(plan.runs.distribution.mean_s > before.runs.distribution.mean_s);
   const std::string report = text_report(plan_report(inputs, plan, sensitivities(inputs, plan)));
   CHECK_THAT(report,
              Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
   const auto document = plan_json(inputs, plan);
   CHECK(document["finish"]["disturbances"]["stragglers"]["step_factor"]["value"] == 1.064);
-  CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.chosen.planned_stops);
+  CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.distribution.planned_stops);
 }
 
 TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them") {
@@ -108,7 +122,7 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
   CHECK(disturbances["local_checkpoints"]["survival"]["value"] == 0.8);
   CHECK(disturbances["silent_errors"]["verify_s"]["source"] == "a test");
   CHECK(plan.schedule.cadence.interval_steps % plan.schedule.input.local.interval_steps == 0);
-  CHECK(plan.runs.chosen.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
+  CHECK(plan.runs.distribution.bucket_mean_s[static_cast<std::size_t>(Bucket::custom_events)] > 0);
   if (plan.layout.replicate > 1) {
     CHECK_THAT(report, Catch::Contains("A failure stops one of"));
     CHECK(disturbances["replica_loss"]["replicas"] == plan.layout.replicate);
@@ -291,8 +305,8 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
   CHECK(plan.step.mfu < 0.6);
   CHECK(plan.step.mfu * 989e12 == Approx(plan.step.tokens_per_s_per_gpu * inputs.study.model.flops_per_token(4096)));
   CHECK(plan_assumptions(inputs, plan).front().find("Batch: ") == 0);  // the study's own come first
-  CHECK(plan.days_low < plan.runs.chosen.p50_s / 86400);
-  CHECK(plan.days_high > plan.runs.chosen.p95_s / 86400);
+  CHECK(plan.days_low < plan.runs.distribution.p50_s / 86400);
+  CHECK(plan.days_high > plan.runs.distribution.p95_s / 86400);
 }
 
 TEST_CASE("plan, document and report say the same, twice") {

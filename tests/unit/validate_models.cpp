@@ -1,5 +1,6 @@
 // What stands behind `windtunnel validate`: constants are recovered from times made of them, nothing beats the
 // hardware, and what cannot be known is not predicted.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -9,7 +10,9 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
 #include "sim/measurements/csv.hpp"
@@ -121,6 +124,20 @@ TEST_CASE("what is judged is what plans: with nothing left out, a row's predicti
       CHECK(*judged.forecast.value == Approx(planned).epsilon(1e-9));
       CHECK(judged.forecast.high / planned - 1 == Approx(price.relative_spread).epsilon(1e-9));
     }
+}
+
+TEST_CASE("so is a product's") {
+  const std::vector<KernelRow> rows = read_kernel_rows("configs/measurements/kernel_times.csv");
+  const auto times = std::make_shared<KernelTimes>(rows);
+  const ItemTimes items(times);
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{4096, 5000, 3000}, {256, 11000, 4096}}) {
+    const KernelRow row =
+        test::timed_kernel("H100-SXM", "gemm", "bf16", as_double(m), as_double(n), as_double(k), 1e-4);
+    const Judged judged = judge_kernels({row}, *times, usable_points(rows)).front();
+    const WorkItem item = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {as_double(m), 0}, {n, k});
+    REQUIRE(judged.forecast.value);
+    CHECK(*judged.forecast.value == Approx(items.item(item, 0, {}, h100()).products_s).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("rows that are asked about speak for one another only where they are among the reference") {

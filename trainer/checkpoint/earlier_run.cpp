@@ -1,36 +1,69 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 
+#include <fstream>
+
+#include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 
 namespace wt {
+namespace {
 
 namespace fs = std::filesystem;
 
+bool there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); }
+fs::path unfinished_move(const fs::path& folder) { return folder / "earlier.partial"; }
+
+/// Returns where to. Empty: there was nothing to move.
+fs::path move_earlier_run(const fs::path& folder) try {
+  const fs::path partial = unfinished_move(folder);
+  for (const char* name : {"checkpoints", "checkpoints.jsonl", "metrics.jsonl", "summary.json", "profile.json",
+                           "routing.csv", "timeline.json", "trace.json", "agent.json", ".saved"}) {
+    if (!there(folder / name)) continue;
+    if (there(partial / name))  // a rename would put one in the other's place
+      throw_error(Code::usage,
+                  "{}: found {} there and in {}, where a move that was cut short has put it; needs it in one of the "
+                  "two; move the other away, or choose another output folder",
+                  folder.string(), name, partial.string());
+    fs::create_directories(partial);
+    fs::rename(folder / name, partial / name);
+  }
+  if (!there(partial)) return {};
+  // A copy: the run that begins may be reading it.
+  if (there(folder / "run.yaml"))
+    fs::copy_file(folder / "run.yaml", partial / "run.yaml", fs::copy_options::overwrite_existing);
+  const fs::path earlier = free_name(folder / "earlier");
+  fs::rename(partial, earlier);
+  return earlier;
+} catch (const fs::filesystem_error& e) {
+  throw_error(Code::usage,
+              "{}: the earlier run could not be moved aside whole ({}); what was moved is in {}; mend that and start "
+              "again, which goes on with the move, or choose another output folder",
+              folder.string(), e.what(), unfinished_move(folder).string());
+}
+
+}  // namespace
+
 fs::path free_name(const fs::path& path) {
   fs::path name = path;
-  for (int i = 2; fs::exists(fs::symlink_status(name)); ++i) name = fmt::format("{}-{}", path.string(), i);
+  for (int i = 2; there(name); ++i) name = fmt::format("{}-{}", path.string(), i);
   return name;
 }
 
-fs::path move_earlier_run(const fs::path& folder) try {
-  const fs::path earlier = free_name(folder / "earlier");
-  const auto there = [&](const char* name) { return fs::exists(fs::symlink_status(folder / name)); };
-  bool moved = false;
-  for (const char* name : {"checkpoints", "checkpoints.jsonl", "metrics.jsonl", "summary.json", "profile.json",
-                           "routing.csv", "timeline.json", "trace.json", "agent.json", ".saved"}) {
-    if (!there(name)) continue;
-    fs::create_directories(earlier);
-    fs::rename(folder / name, earlier / name);
-    moved = true;
-  }
-  // A copy: the run that begins may be reading it.
-  if (moved && there("run.yaml")) fs::copy_file(folder / "run.yaml", earlier / "run.yaml");
-  return moved ? earlier : fs::path();
-} catch (const fs::filesystem_error& e) {
-  throw_error(Code::usage,
-              "{}: the earlier run could not be moved aside whole ({}); move what is left of it by hand, or choose "
-              "another output folder",
-              folder.string(), e.what());
+void make_way(const fs::path& folder, bool autoresume, const std::string& launch, bool restart) {
+  const bool unfinished = there(unfinished_move(folder));
+  if (autoresume && unfinished)
+    throw_error(Code::usage,
+                "{}: found {}: moving an earlier run aside was cut short, and this run has no autoresume: false; "
+                "start once with it, which finishes the move, or move what is there back; nothing was changed",
+                folder.string(), unfinished_move(folder).filename().string());
+  if (autoresume) return;
+  const fs::path begun = folder / ".anew";
+  std::ifstream in(begun);
+  if (std::string by; restart && !unfinished && std::getline(in, by) && by == launch) return;
+  const fs::path earlier = move_earlier_run(folder);
+  write_file_atomically(begun, launch + "\n");
+  if (!earlier.empty())
+    fmt::print(stderr, "autoresume: false: what {} held was moved to {}\n", folder.string(), earlier.string());
 }
 
 fs::path trace_of_saves(const fs::path& folder) { return folder / ".saved"; }

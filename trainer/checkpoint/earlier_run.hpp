@@ -9,9 +9,16 @@ namespace wt {
 /// `path`, or path-2, path-3, ...: the first that does not exist.
 std::filesystem::path free_name(const std::filesystem::path& path);
 
-/// Moves checkpoints, metrics and what else a run leaves in `folder` to folder/earlier, earlier-2, ...; returns where.
-/// Empty: there was nothing. Throws Error{usage} where something cannot be moved: no restart of a rank mends that.
-std::filesystem::path move_earlier_run(const std::filesystem::path& folder);
+/// What a start does about an earlier run in `folder` before anything of it is read or written, on one process.
+///
+/// Without autoresume, checkpoints, metrics and what else a run leaves are moved to folder/earlier, earlier-2, ...;
+/// then the file `.anew` names the launch that begins here. A restart of that launch leaves its own run where it is.
+/// The move goes to `earlier.partial`, which gets its name when all is there: one that a kill has cut short is finished
+/// first. Throws Error{usage} where something cannot be moved, and, with autoresume, where a move was cut short: no
+/// restart of a rank mends that.
+///
+/// `launch`: see launch_name(); `restart`: the launcher has started it before.
+void make_way(const std::filesystem::path& folder, bool autoresume, const std::string& launch, bool restart);
 
 /// The file of an output folder that is there from the first save on, and stays where `checkpoints` is moved, emptied
 /// or not mounted.

@@ -52,6 +52,15 @@ RankEnvironment RankEnvironment::read() {
   return e;
 }
 
+std::string launch_name() {
+  std::string name;
+  for (const char* part : {"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"})
+    if (const char* value = first_set({part})) name += (name.empty() ? "" : " ") + std::string(value);
+  return name;
+}
+
+bool is_restart() { return number({"TORCHELASTIC_RESTART_COUNT"}, 0) > 0 || number({"SLURM_RESTART_COUNT"}, 0) > 0; }
+
 std::string store_prefix(int generation) { return fmt::format("windtunnel/{}", generation); }
 
 }  // namespace wt

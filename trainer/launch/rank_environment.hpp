@@ -20,6 +20,12 @@ struct RankEnvironment {
   static RankEnvironment read();
 };
 
+/// What the launcher calls this launch: its Slurm job and torchrun's id, as far as there are any. Restarts have
+/// the same.
+std::string launch_name();
+/// torchrun or our agent has started these ranks before, or Slurm has queued their job again.
+bool is_restart();
+
 /// In front of every key of a generation in the rendezvous store: what a failed generation left there is not seen
 /// again.
 std::string store_prefix(int generation);

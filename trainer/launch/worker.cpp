@@ -48,10 +48,7 @@ void train_as_rank(const RunSpec& run, const RankEnvironment& environment, const
     throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, run.layout.name(), run.layout.world());
   const MdsReader data(run.data);
-  if (!run.autoresume && environment.rank == 0 && environment.restart_count == 0)
-    if (const auto earlier = move_earlier_run(options.folder); !earlier.empty())
-      fmt::print(stderr, "autoresume: false: what {} held was moved to {}\n", options.folder.string(),
-                 earlier.string());
+  if (environment.rank == 0) make_way(options.folder, run.autoresume, launch_name(), is_restart());
   const auto clock = make_step_clock(prepare_rank_process(run, environment.local_rank));
   if (options.fault && environment.restart_count == 0) arm_fault(*options.fault, environment.rank);
 

@@ -32,14 +32,15 @@ YamlMap YamlMap::from_file(const std::filesystem::path& file) {
   return from_text(read_file(file, "a YAML file"), file.string());
 }
 
-std::string YamlMap::where(const std::string& key) const {
+std::string YamlMap::where(const std::string& key, std::optional<std::size_t> entry) const {
   const YAML::Node child = std::as_const(node_)[key];
-  const int line = (child.IsDefined() ? child : node_).Mark().line + 1;
-  return fmt::format("{}:{}: {}{}{}", file_.string(), line, path_, path_.empty() || key.empty() ? "" : ".", key);
+  const int line = (entry ? child[*entry] : child.IsDefined() ? child : node_).Mark().line + 1;
+  return fmt::format("{}:{}: {}{}{}{}", file_.string(), line, path_, path_.empty() || key.empty() ? "" : ".", key,
+                     entry ? fmt::format("[{}]", *entry) : "");
 }
 
-void YamlMap::fail(const std::string& key, const std::string& message) const {
-  throw_error(Code::usage, "{}: {}", where(key), message);
+void YamlMap::fail(const std::string& key, const std::string& message, std::optional<std::size_t> entry) const {
+  throw_error(Code::usage, "{}: {}", where(key, entry), message);
 }
 
 YAML::Node YamlMap::find(const std::string& key) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,11 @@ class YamlMap {
 
   /// Throws for every key that nobody asked for.
   void finish() const;
-  /// Throws Error{usage} "file:line: key: found ..., message".
-  [[noreturn]] void fail(const std::string& key, const std::string& message) const;
-  /// "file:line: path.key"
-  std::string where(const std::string& key) const;
+  /// Throws Error{usage} "file:line: key: message", of one entry of the key's list "file:line: key[entry]: message".
+  [[noreturn]] void fail(const std::string& key, const std::string& message,
+                         std::optional<std::size_t> entry = {}) const;
+  /// "file:line: path.key" or "file:line: path.key[entry]"
+  std::string where(const std::string& key, std::optional<std::size_t> entry = {}) const;
   const std::filesystem::path& file() const { return file_; }
 
  private:

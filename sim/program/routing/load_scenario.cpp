@@ -33,8 +33,7 @@ LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t ex
   std::filesystem::path file = name_or_file;
   if (!std::filesystem::is_regular_file(file)) file = configs_folder() / "routing" / (name_or_file + ".csv");
   if (!std::filesystem::is_regular_file(file)) {
-    std::vector<std::string> names = preset_names("routing");
-    std::erase(names, "README");
+    const std::vector<std::string> names = preset_names("routing");
     std::string list;
     for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
     throw_error(Code::usage, "'{}' is neither a file nor a histogram in configs/routing{}; histograms: {}",
