@@ -10,8 +10,7 @@ namespace wt::test {
 
 inline bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::string(value) != "false" &&
-         std::string(value) != "0";
+  return value != nullptr && *value != '\0' && std::string(value) != "false" && std::string(value) != "0";
 }
 
 inline bool updates_golden() { return is_set("WT_UPDATE_GOLDEN"); }

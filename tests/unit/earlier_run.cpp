@@ -110,3 +110,21 @@ TEST_CASE("what lies in both places is refused: neither is put over the other") 
   CHECK(read_bytes(folder / "earlier.partial/metrics.jsonl") == "another");
   CHECK(read_bytes(folder / "earlier.partial/checkpoints/latest") == "old checkpoints/latest");
 }
+
+TEST_CASE("a relative link that is moved points where it did, wherever the move was cut short") {
+  for (const bool cut_short : {false, true}) {
+    INFO("cut short " << cut_short);
+    const TempDirectory folder;
+    leave_run(folder / "run", "old");
+    fs::rename(folder / "run/checkpoints", folder / "big");
+    fs::create_directory_symlink("../big", folder / "run/checkpoints");
+    if (cut_short) {
+      fs::create_directories(folder / "run/earlier.partial");
+      fs::rename(folder / "run/checkpoints", folder / "run/earlier.partial/checkpoints");
+    }
+    make_way(folder / "run", false, "", false);
+    CHECK(read_bytes(folder / "run/earlier/checkpoints/latest") == "old checkpoints/latest");
+    CHECK(fs::is_symlink(folder / "run/earlier/checkpoints"));
+    CHECK(read_bytes(folder / "big/latest") == "old checkpoints/latest");
+  }
+}
