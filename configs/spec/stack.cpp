@@ -59,8 +59,6 @@ StackSpec stack_from_yaml(YamlMap& map) {
   StackSpec stack;
   stack.name = map.text("name");
   stack.frameworks = map.texts("frameworks");
-  if (stack.frameworks.empty())
-    map.fail("frameworks", "needs at least one word by which measurements name the framework");
   stack.balanced_stages = map.boolean("balanced_stages", false);
   stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
   const std::string kernels = map.choice("attention", {"flash2", "cudnn", "unfused"}, "flash2");

@@ -24,7 +24,7 @@ inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attent
 
 struct StackSpec {
   std::string name;
-  std::vector<std::string> frameworks;  ///< words by which a table of measurements names it
+  std::vector<std::string> frameworks;  ///< words by which a table of measurements names it; none = nobody measured it
   /// Layers are dealt to pipeline stages by cost, so that embedding and output projection count as layers do; else
   /// evenly.
   bool balanced_stages = false;
@@ -42,7 +42,10 @@ struct StackSpec {
 /// The stack that prices are of where nobody names one: FSDP2, as our trainer's.
 constexpr const char* kDefaultStack = "torchtitan";
 
-/// Throws Error{usage}: unknown keys, no framework, negative bytes.
+/// The preset of frameworks that nobody measured.
+constexpr const char* kTypicalStack = "typical";
+
+/// Throws Error{usage}: unknown keys, negative bytes.
 StackSpec stack_from_yaml(YamlMap& map);
 /// A preset of configs/stacks by name, or a file.
 StackSpec read_stack(const std::string& name_or_file);

@@ -12,16 +12,12 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/text.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/row_ops.hpp"
 
 namespace wt {
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 

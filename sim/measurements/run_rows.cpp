@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "configs/spec/support/error.hpp"
 #include "sim/measurements/run_tables.hpp"
@@ -92,11 +91,6 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
   }
   assume_recompute(rows);
   return rows;
-}
-
-bool trained_by_nemo(const std::string& framework) {
-  static const std::regex name("NeMo(?! ?AutoModel)", std::regex::icase);
-  return std::regex_search(framework, name);
 }
 
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {

@@ -72,9 +72,6 @@ struct RunRow {
 /// them.
 bool ends_count_as_layers(const RunRow& row);
 
-/// Whether the framework is NeMo, whose AutoModel is another stack.
-bool trained_by_nemo(const std::string& framework);
-
 /// Every row of the table, in order; a row that is broken, incomplete or contradictory says so in `unusable`. Throws
 /// Error{usage} as read_csv does.
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file);

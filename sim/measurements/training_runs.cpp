@@ -145,6 +145,9 @@ bool found(const std::string& text, const char* words) {
   return std::regex_search(text, std::regex(words, std::regex::icase));
 }
 
+/// Whether the framework is NeMo, whose AutoModel is another stack.
+bool trained_by_nemo(const std::string& framework) { return found(framework, "NeMo(?! ?AutoModel)"); }
+
 /// Whether the framework is built on Megatron-Core, whose recipes shard the optimizer's state (ZeRO-1).
 bool on_megatron_core(const Line& line) {
   return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") ||
@@ -222,6 +225,21 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = !first;
 }
 
+/// What recipes of the framework do where a source says nothing of its routing.
+void fill_recipe_routing(const Line& line, RunRow& row) {
+  if (row.routing != RunRow::Routing::unsaid || row.model.experts == 0) return;
+  // moe_pad_expert_input_to_capacity with a moe_expert_capacity_factor of 1: NVIDIA/dgxc-benchmarking
+  // grok1/grok1_314b.yaml; MegatronTokenDropCallback of NVIDIA/NeMo's performance recipes (mixtral_8x7b.py).
+  if (trained_by_nemo(line.text("framework")))
+    row.assumed.emplace_back("experts filled to a capacity of 1, as NeMo's recipes do");
+  // moe_router_force_load_balancing: Megatron-Bridge docs/performance-summary.md, footnote.
+  else if (line.has("framework", "Megatron-Bridge"))
+    row.assumed.emplace_back("balance forced, as Megatron-Bridge's recipes do");
+  else
+    return;
+  row.routing = RunRow::Routing::balanced;
+}
+
 void fill_experts(const Line& line, RunRow& row) {
   const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "hybridep"});
   row.rows_sent_once = dispatcher == "deepep" || dispatcher == "hybridep";
@@ -296,6 +314,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_recompute(line, row);
     fill_experts(line, row);
     fill_model(line, row);
+    fill_recipe_routing(line, row);
     row.accumulation = line.count("grad_accum", 1e5).value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);
     fill_microbatch(line, row);

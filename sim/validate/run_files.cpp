@@ -89,7 +89,8 @@ void write_run_files(const RunFiles& files, const std::filesystem::path& folder)
   std::filesystem::create_directories(folder);
   write_file_atomically(folder / "run.yaml", run_to_yaml(files.run));
   write_file_atomically(folder / "cluster.yaml", cluster_to_yaml(files.cluster));
-  std::string command = fmt::format("windtunnel simulate run.yaml --cluster cluster.yaml --stack {}", files.stack.name);
+  const std::string stack = files.stack.frameworks.empty() ? kTypicalStack : files.stack.name;
+  std::string command = fmt::format("windtunnel simulate run.yaml --cluster cluster.yaml --stack {}", stack);
   for (const std::string& name : files.routing) command += " --routing " + name;
   for (const std::string& what : files.unsaid) command += "\n# not said: " + what;
   write_file_atomically(folder / "command.txt", command + "\n");

@@ -81,7 +81,7 @@ class Judge {
     const RunForecast step = forecast(files, cost);
     const bool known_chip = fit_.knows_chip(row, traits);
     if (typical)
-      j.regime = fmt::format("{}, stack never measured", row.model.experts > 0 ? "MoE" : "dense");
+      j.regime = fmt::format("{}, stack never measured, {}", row.model.experts > 0 ? "MoE" : "dense", files.stack.name);
     else if (asked_.left_out == StepsLeftOut::group && !known_chip)
       j.regime = fmt::format("{}, GPU never measured", row.model.experts > 0 ? "MoE" : "dense");
     j.choice = choice_of(row);

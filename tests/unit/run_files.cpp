@@ -1,6 +1,7 @@
 // A published run as files, simulated: without communication its step is the step model's sum, communication only adds,
 // and what files cannot say is named.
 #include <catch2/catch.hpp>
+#include <regex>
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
@@ -184,7 +185,6 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
   for (std::size_t i = 0; i < published.tables().runs.size() && i < 600; i += 24) {
     const RunRow& row = published.tables().runs[i];
     const StackSpec stack = stack_of(row.framework, published.stacks());
-    if (stack.frameworks.empty()) continue;  // has no file
     const std::vector<Judged> judged =
         judge_runs({row}, published.stack_fit(), published.benchmarks(), published.stacks(), published.tables().runs,
                    {.left_out = StepsLeftOut::nothing});
@@ -194,8 +194,12 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
     write_run_files(files, folder / std::to_string(row.line));
     RunSpec run = read_run(folder / std::to_string(row.line) / "run.yaml");
     const ClusterSpec cluster = read_cluster((folder / std::to_string(row.line) / "cluster.yaml").string());
+    const std::string command = test::read_bytes(folder / std::to_string(row.line) / "command.txt");
+    static const std::regex named("--stack ([^ \n]+)");
+    std::smatch by;
+    REQUIRE(std::regex_search(command, by, named));
     const Prices prices =
-        make_prices({.profiles = {}, .machine = {}, .stack = stack.name, .fp8 = run.fp8}, cluster, run.layout.world());
+        make_prices({.profiles = {}, .machine = {}, .stack = by[1], .fp8 = run.fp8}, cluster, run.layout.world());
     const NamedRouting routing = read_routing(files.routing, run.model, run.tokens());
     ProgramOptions options = program_options(run);
     options.transport_scratch = cluster.shared_cores();

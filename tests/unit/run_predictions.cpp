@@ -62,7 +62,7 @@ TEST_CASE("nor have the same measurements under the name of another source, mode
   for (RunRow& row : renamed) row.source = "elsewhere", row.group = "elsewhere | 7B", row.framework = "Homegrown";
   const auto after = judged(renamed);
   check_same(before, after, 0.005);
-  for (const Judged& row : after) CHECK(row.regime == "dense, stack never measured");
+  for (const Judged& row : after) CHECK(row.regime == "dense, stack never measured, Homegrown");
 }
 
 TEST_CASE("a GPU, a precision and a layout that nothing is known of are reasons, not predictions") {

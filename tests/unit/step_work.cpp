@@ -109,12 +109,12 @@ TEST_CASE("ranks wait for the fullest one, unless routing was forced: experts, t
   CHECK(uneven.ends.products_s == even.ends.products_s);
 }
 
-TEST_CASE("loads of expert ranks are recorded ones unless the source or its framework's recipes say even") {
+TEST_CASE("loads of expert ranks are recorded ones unless the row says even") {
   RunRow moe = run();
   moe.model = read_model("mixtral-8x7b");
   using Routing = RunRow::Routing;
-  const auto loads = [&](std::int64_t ranks, Routing routing = Routing::unsaid, const std::string& framework = "FSDP") {
-    moe.ep = ranks, moe.routing = routing, moe.framework = framework;
+  const auto loads = [&](std::int64_t ranks, Routing routing = Routing::unsaid) {
+    moe.ep = ranks, moe.routing = routing;
     return expert_loads(moe);
   };
   double before = 1;
@@ -141,12 +141,7 @@ TEST_CASE("loads of expert ranks are recorded ones unless the source or its fram
   CHECK(loads(8).assumed == "routing as in the histograms stretched-olmoe");
   CHECK(loads(8, Routing::balanced).fullest == 1);
   CHECK(loads(8, Routing::balanced).assumed.empty());
-  for (const char* framework : {"NeMo/Megatron-Core", "Megatron-Bridge/Megatron-Core"}) {
-    CHECK(loads(8, Routing::unsaid, framework).fullest == 1);
-    CHECK_FALSE(loads(8, Routing::unsaid, framework).assumed.empty());  // what recipes do is not what the source says
-    CHECK(loads(8, Routing::natural, framework).fullest > 1);
-  }
-  CHECK(loads(8, Routing::unsaid, "NeMo AutoModel (FSDP2 + EP)").fullest > 1);
+  CHECK(loads(8, Routing::natural).fullest > 1);
   CHECK(loads(3).fullest == 1);                // 8 experts over 3 ranks: no layout of ours
   CHECK(expert_loads(run()).assumed.empty());  // dense
 }

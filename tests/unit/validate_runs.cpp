@@ -218,6 +218,16 @@ TEST_CASE("how rows are sent to experts stands in columns of its own, in known w
   CHECK(row_of({{"moe_routing", "forced_balance"}}).routing == RunRow::Routing::balanced);
   CHECK(row_of({{"moe_routing", "natural"}}).routing == RunRow::Routing::natural);
   CHECK(row_of({}).routing == RunRow::Routing::unsaid);
+  for (const char* framework : {"NeMo/Megatron-Core", "Megatron-Bridge/Megatron-Core"}) {
+    const RunRow recipe = row_of({{"framework", framework}, {"experts", "8"}, {"top_k", "2"}});
+    INFO(framework << ": " << recipe.unusable);
+    CHECK(recipe.routing == RunRow::Routing::balanced);
+    CHECK_FALSE(recipe.assumed.empty());  // what recipes do is not what the source says
+    CHECK(row_of({{"framework", framework}, {"experts", "8"}, {"top_k", "2"}, {"moe_routing", "natural"}}).routing ==
+          RunRow::Routing::natural);
+  }
+  CHECK(row_of({{"framework", "NeMo AutoModel (FSDP2 + EP)"}, {"experts", "8"}, {"top_k", "2"}}).routing ==
+        RunRow::Routing::unsaid);
   CHECK(row_of({{"dispatcher", "DeepEP v2"}}).unusable ==
         "dispatcher: found 'DeepEP v2', allowed alltoall, deepep, hybridep, or nothing");
   CHECK(row_of({{"moe_routing", "dropless"}}).unusable.find("allowed forced_balance, natural") != std::string::npos);

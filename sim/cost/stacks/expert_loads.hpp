@@ -1,5 +1,5 @@
-// How uneven the rows of expert ranks were in a published run: what its source or its framework's recipes say, and
-// where they say nothing, a recorded histogram; never even by default.
+// How uneven the rows of expert ranks were in a published run: what its row says, and where that says nothing, a
+// recorded histogram; never even by default.
 #pragma once
 #include <string>
 
@@ -13,7 +13,7 @@ struct ExpertLoads {
   std::string assumed;    ///< what the source does not say, in words; empty = nothing
 };
 
-/// Even where the source says forced balance, and where its framework's recipes make it so; otherwise the model's own
+/// Even where the row says so; otherwise the model's own
 /// histogram (configs/routing), or OLMoE's stretched over its experts, with ranks that hold neighbouring experts.
 ExpertLoads expert_loads(const RunRow& run);
 
