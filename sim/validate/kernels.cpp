@@ -30,7 +30,7 @@ class TypicalShares {
 
  private:
   static std::string kind(const KernelPoint& p) {
-    return p.of_library() ? p.is_composed() ? p.shape.op : "bound by memory" : p.gpu.name + " " + p.shape.op;
+    return p.is_attention() || p.is_grouped() ? p.shape.op : p.gpu.name + " " + p.shape.op;
   }
   std::map<std::string, std::vector<std::pair<const std::string*, double>>> by_kind_;
   std::map<std::pair<std::string, std::string>, std::optional<double>> known_;

@@ -192,7 +192,64 @@ TEST_CASE("a cluster without a data sheet of its GPU has no such prices") {
                     Contains("needs a GPU with a known data sheet"));
 }
 
-TEST_CASE("prices of a stack or GPU that nobody measured are derived, with wider intervals") {
+TEST_CASE("points of this machine stand for themselves and correct published times of all other shapes") {
+  constexpr double kSlower = 1.3;
+  const WorkItem wide = bf16(Kernel::gemm, {8192, 8192}), narrow = bf16(Kernel::gemm, {4096, 2048});
+  const WorkItem other = bf16(Kernel::gemm, {11008, 4096}), norm = bf16(Kernel::rmsnorm, {4096});
+  const StackCost& published = cost("hgx-h100", "torchtitan");
+  BenchmarkTimes times = test::published().benchmarks();
+  const StackUse use = stack_use(test::published().stack_fit().model(), traits_of(read_stack("torchtitan"), "H100"));
+  const double factor = use.constants[StepConstant::products];
+  MachineData own;
+  own.row_tile = 128;
+  for (const WorkItem& item : {wide, narrow}) {
+    TimePoint point;
+    point.rows = 8192;
+    point.seconds = kSlower * published.item(item, 0).seconds / factor;
+    point.low_s = point.high_s = point.seconds;
+    point.evidence = Evidence::measured;
+    own.table[{item.kernel, item.pass, item.precision, item.dims}] = {point};
+  }
+  times.measured = std::make_shared<MachineModel>(own);
+  const StackCost measured(cluster("hgx-h100"), use, times);
+  const auto over_published = [&](const WorkItem& item) {
+    return measured.item(item, 0).seconds / published.item(item, 0).seconds;
+  };
+  CHECK(over_published(wide) == Approx(kSlower));
+  CHECK(measured.item(wide, 0).shares()[static_cast<std::size_t>(Evidence::measured)] == Approx(1));
+  CHECK(over_published(other) == Approx(kSlower));
+  CHECK(measured.item(other, 0).shares()[static_cast<std::size_t>(Evidence::published)] == Approx(1));
+  CHECK(over_published(make_item(Kernel::gemm, Pass::backward, Precision::bf16, {8192, 0}, {11008, 4096})) ==
+        Approx(kSlower));
+  CHECK(over_published(norm) == 1);  // nothing of its class was measured
+  // More points make no interval wider than their own spread.
+  const Price before = published.item(other, 0), after = measured.item(other, 0);
+  CHECK((after.high_s - after.low_s) / after.seconds == Approx((before.high_s - before.low_s) / before.seconds));
+}
+
+TEST_CASE("what a data sheet alone says is derived, and far less sure than what is known of the chip") {
+  const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
+  const auto on = [](const char* gpu) {
+    ClusterSpec all = cluster("hgx-h100");
+    all.gpu_name = gpu;
+    return test::stack_cost(all, "torchtitan");
+  };
+  const auto width = [&](const char* gpu) {
+    const Price p = on(gpu).item(product, 0);
+    return (p.high_s - p.low_s) / p.seconds;
+  };
+  for (const char* gpu : {"L40S", "A30", "H20", "GB300"}) {
+    INFO(gpu);
+    CHECK(width(gpu) > 1.5 * width("H100-SXM-80GB"));
+    CHECK(on(gpu).item(product, 0).shares()[static_cast<std::size_t>(Evidence::derived)] == Approx(1));
+    CHECK(on(gpu).explain(product).points == 0);
+  }
+  CHECK(width("H200") == Approx(width("H100-SXM-80GB")));  // the same chip
+  // Steps were published on B200, products were not: scaled from another chip.
+  CHECK(on("B200").item(product, 0).shares()[static_cast<std::size_t>(Evidence::derived)] == Approx(1));
+}
+
+TEST_CASE("prices of a stack that nobody measured are derived, with wider intervals") {
   const WorkItem product = bf16(Kernel::gemm, {8192, 8192});
   const auto width = [&](const StackCost& on) {
     const Price p = on.item(product, 0);

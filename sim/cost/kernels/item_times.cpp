@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/cost/kernels/composed_kernels.hpp"
+#include "sim/cost/kernels/attention.hpp"
 
 namespace wt {
 namespace {
@@ -72,7 +72,14 @@ PriceBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const 
                                                                                             : "";
   const std::int64_t points = kernels_->points(op, gpu);
   return {to_string(item.kernel) + "/" + pass, points,
-          points > 0 ? "published times on " + gpu.name : "published times of other GPUs, scaled by the data sheet"};
+          points > 0 ? "published times on the chip of " + gpu.name
+                     : "published times of other GPUs, scaled by the data sheet"};
+}
+
+MeasuredKinds ItemTimes::measured_on(const DataSheet& gpu) const {
+  return {.products = kernels_->points("gemm", gpu) > 0,
+          .attention = kernels_->points("attention_forward", gpu) > 0,
+          .memory = kernels_->points("", gpu) > 0};
 }
 
 }  // namespace wt

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/stack.hpp"
@@ -27,6 +28,11 @@ struct ItemTime {
   double sum_s() const { return products_s + attention_s + memory_s; }
 };
 
+/// Which kinds of kernels were measured on a GPU's chip. The others are scaled from other GPUs by the data sheet.
+struct MeasuredKinds {
+  bool products = false, attention = false, memory = false;
+};
+
 class ItemTimes {
  public:
   explicit ItemTimes(std::shared_ptr<const KernelTimes> kernels) : kernels_(std::move(kernels)) {}
@@ -35,6 +41,11 @@ class ItemTimes {
   /// Unlike groups of a product take no less than equal ones; a backward product is two.
   ItemTime item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice, const DataSheet& gpu) const;
   PriceBasis explain(const WorkItem& item, const DataSheet& gpu) const;
+  MeasuredKinds measured_on(const DataSheet& gpu) const;
+  /// KernelTimes::carried_over_bounds
+  std::pair<double, double> carried_over_bounds(const DataSheet& gpu) const {
+    return kernels_->carried_over_bounds(gpu);
+  }
 
  private:
   double products_s(const WorkItem& item, const BoundRows& rows, double relative_rate, const DataSheet& gpu) const;

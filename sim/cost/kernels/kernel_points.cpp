@@ -13,9 +13,7 @@ namespace {
 std::string group_of(const KernelTask& task, const std::string& gpu, const std::string& source) {
   const KernelShape& s = task.shape;
   if (task.is_attention()) return fmt::format("{} {} {}", gpu, s.op, source);
-  if (task.is_product() || task.is_composed() || s.implementation.empty())
-    return fmt::format("{} {} n{} k{}", gpu, s.op, s.n, s.k);
-  return fmt::format("{} {} n{} {}", gpu, s.op, s.n, s.implementation);
+  return fmt::format("{} {} n{} k{}", gpu, s.op, s.n, s.k);
 }
 
 std::string identity(const KernelPoint& p) {
@@ -32,7 +30,7 @@ double KernelTask::bytes() const {
 
 double KernelTask::least_s() const {
   if (is_product()) return product().flops() / (gpu.flops * relative_rate);
-  return is_composed() ? published_flops(shape) / (gpu.flops * relative_rate) : bytes() / gpu.memory_Bps;
+  return is_bound_by_memory() ? bytes() / gpu.memory_Bps : published_flops(shape) / (gpu.flops * relative_rate);
 }
 
 KernelPoint kernel_point(const KernelRow& row) {
@@ -43,9 +41,14 @@ KernelPoint kernel_point(const KernelRow& row) {
   p.group = group_of(p, row.gpu, row.source);
   const auto sheet = data_sheet(row.gpu);
   const auto element = element_bytes(row.dtype);
-  const bool products = p.is_product() || p.is_composed();
+  const bool products = !p.is_bound_by_memory();
   if (!row.unusable.empty()) {
     p.reason = row.unusable;
+  } else if (p.shape.op.starts_with("moe_")) {
+    p.reason = "a layer of experts as one kernel: plans price its products and what passes through memory apart";
+  } else if (p.is_bound_by_memory() && !p.shape.implementation.empty()) {
+    p.reason =
+        fmt::format("a kernel of {}: plans tell no libraries of memory-bound kernels apart", p.shape.implementation);
   } else if (!sheet) {
     p.reason = fmt::format("no data sheet of '{}'", row.gpu);
   } else if (!element) {

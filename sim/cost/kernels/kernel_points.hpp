@@ -17,11 +17,10 @@ struct KernelTask {
   double element_bytes = 2;
 
   bool is_product() const { return shape.op == "gemm"; }
-  bool is_attention() const { return shape.op.starts_with("attention_"); }
-  /// Made of several products.
-  bool is_composed() const { return shape.op == "grouped_gemm" || shape.op.starts_with("moe_") || is_attention(); }
+  bool is_grouped() const { return shape.op == "grouped_gemm"; }
   /// Estimated by a library's factor (libraries.hpp), not by its GPU's constants alone.
-  bool of_library() const { return !is_product() && (is_composed() || !shape.implementation.empty()); }
+  bool is_attention() const { return shape.op.starts_with("attention_"); }
+  bool is_bound_by_memory() const { return !is_product() && !is_grouped() && !is_attention(); }
   /// Of a gemm, or one of a grouped one's.
   Product product() const { return {shape.m, shape.n, shape.k, relative_rate, element_bytes}; }
   /// That a kernel that works row by row moves.
@@ -33,8 +32,7 @@ struct KernelTask {
 /// One measurement.
 struct KernelPoint : KernelTask {
   double seconds = 0;
-  /// What is left out together: GPU, op, n and k; of a named library's memory-bound kernels also the library, of
-  /// attention GPU, source and pass.
+  /// What is left out together: GPU, op, n and k; of attention GPU, source and pass.
   std::string group;
   std::string source;  ///< who measured: the first word of the citation
   std::string reason;  ///< why it cannot be used; empty = it can
@@ -43,6 +41,8 @@ struct KernelPoint : KernelTask {
   double share_of_peak() const { return least_s() / seconds; }
 };
 
+/// Kernels that no plan asks for have a reason, too: a layer of experts as one kernel, and what a named library makes
+/// of a kernel that is bound by memory.
 KernelPoint kernel_point(const KernelRow& row);
 
 /// The usable points, one a measurement: what stands in a file and in another counts once.

@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <utility>
 
-#include "sim/cost/kernels/composed_kernels.hpp"
+#include "sim/cost/kernels/attention.hpp"
 
 namespace wt {
 namespace {
 
 constexpr const char* kWrittenForTheGpu = "cuDNN";
+constexpr const char* kNearProducts = "gemm, constants of a GPU with the same processors";
+constexpr const char* kFarProducts = "gemm, constants of another generation";
 constexpr std::size_t kFewestOfRows = 5;  // points that memory-bound kernels of a GPU are fitted on
 
 std::string product_regime(const KernelTask& t) {
@@ -31,6 +33,10 @@ std::pair<int, std::int64_t> distance_of(const DataSheet& a, const DataSheet& b)
   return {std::abs(a.generation - b.generation), std::abs(a.processors - b.processors)};
 }
 
+bool as_many_processors(const DataSheet& a, const DataSheet& b) {
+  return a.generation == b.generation && a.processors == b.processors;
+}
+
 KernelTimes::Answer abstained(std::string regime, std::string reason) {
   KernelTimes::Answer out;
   out.regime = std::move(regime);
@@ -45,7 +51,7 @@ KernelTimes::KernelTimes(std::vector<KernelPoint> points) : points_(std::move(po
   for (const KernelPoint& p : points_)
     if (p.is_product())
       products[p.gpu.name].push_back(p);
-    else if (!p.of_library())
+    else if (p.is_bound_by_memory())
       row_by_row_[p.gpu.name].push_back(&p);
   for (const auto& [name, of_gpu] : products)
     if (ProductModel::enough(of_gpu)) {
@@ -54,11 +60,11 @@ KernelTimes::KernelTimes(std::vector<KernelPoint> points) : points_(std::move(po
     }
   std::vector<LibraryRow> rows;
   for (const KernelPoint& p : points_)
-    if (const auto seconds = p.of_library() ? shape_s(p) : std::nullopt) {
+    if (p.is_attention()) {
       LibraryRow row = library_row(p);
       row.group = p.group;
       row.source = p.source;
-      row.log_factor = std::log(p.seconds / *seconds);
+      row.log_factor = std::log(p.seconds / attention_time_s(p.shape, p.relative_rate, p.gpu));
       rows.push_back(std::move(row));
     }
   libraries_.emplace(std::move(rows));
@@ -68,18 +74,13 @@ const LeftOutErrors& KernelTimes::errors() const {
   if (errors_) return *errors_;
   LeftOutErrors errors;
   for (const KernelPoint& p : points_)
-    for (const Answer& a : {p.is_product()   ? product(p, p.group, false)
-                            : p.of_library() ? library(p, p.group, false)
-                                             : row_by_row(p, p.group),
-                            carried_over(p, p.group)})
+    for (const Answer& a : {answer(p, p.group), carried_over(p, p.group)})
       if (a.seconds) errors.add(a.regime, p.group, std::log(p.seconds / *a.seconds));
   return errors_.emplace(std::move(errors));
 }
 
 KernelTimes::Answer KernelTimes::time(const KernelTask& task, const std::string& without) const {
-  Answer out = task.is_product()   ? product(task, without, false)
-               : task.of_library() ? library(task, without, false)
-                                   : row_by_row(task, without);
+  Answer out = answer(task, without);
   if (!out.seconds) return out;
   const auto [low, high] = errors().bounds(out.regime, without);
   out.low_s = *out.seconds * low;
@@ -87,9 +88,16 @@ KernelTimes::Answer KernelTimes::time(const KernelTask& task, const std::string&
   return out;
 }
 
+KernelTimes::Answer KernelTimes::answer(const KernelTask& task, const std::string& without) const {
+  return task.is_attention()         ? attention(task, without, false)
+         : task.is_bound_by_memory() ? row_by_row(task, without)
+                                     : product(task, without, false);
+}
+
 KernelTimes::Answer KernelTimes::carried_over(const KernelTask& task, const std::string& without) const {
-  if (task.of_library()) return library(task, without, true);
-  return task.is_product() ? product(task, without, true) : abstained("", "");
+  return task.is_attention()         ? attention(task, without, true)
+         : task.is_bound_by_memory() ? abstained("", "")
+                                     : product(task, without, true);
 }
 
 const std::pair<const std::string, ProductModel>* KernelTimes::donor(const DataSheet& gpu, bool another) const {
@@ -113,24 +121,12 @@ KernelTimes::Answer KernelTimes::product(const KernelTask& task, const std::stri
                                                            ProductModel::kFewestGroups));
   const DataSheet& from = sheets_.at(model->first);
   const bool same = model->first == task.gpu.name;
-  const bool near = from.generation == task.gpu.generation && from.processors == task.gpu.processors;
+  const bool near = as_many_processors(from, task.gpu);
   Answer out;
-  out.regime = same   ? product_regime(task)
-               : near ? "gemm, constants of a GPU with the same processors"
-                      : "gemm, constants of another generation";
-  out.seconds = model->second.predict(task.product(), task.gpu, without, near);
+  out.regime = task.is_grouped() ? task.shape.op : same ? product_regime(task) : near ? kNearProducts : kFarProducts;
+  out.seconds = model->second.predict(task.product(), task.gpu, without, near) * task.shape.groups;
   out.evidence = same ? Evidence::published : Evidence::derived;
   return out;
-}
-
-std::optional<double> KernelTimes::shape_s(const KernelTask& task) const {
-  if (task.is_attention()) return attention_time_s(task.shape, task.relative_rate, task.gpu);
-  if (!task.is_composed()) return memory_bound_time_s(row_kernel(task), task.gpu, typical_memory_bound());
-  const auto* model = donor(task.gpu, false);
-  if (!model) return std::nullopt;
-  const WaveConstants& constants = model->second.constants();
-  if (task.shape.op == "grouped_gemm") return task.shape.groups * *product(task, "", false).seconds;
-  return experts_time_s(task.shape, task.relative_rate, task.element_bytes, task.gpu, constants);
 }
 
 LibraryRow KernelTimes::library_row(const KernelTask& task) const {
@@ -144,11 +140,10 @@ LibraryRow KernelTimes::library_row(const KernelTask& task) const {
           .log_factor = 0};
 }
 
-KernelTimes::Answer KernelTimes::library(const KernelTask& task, const std::string& without, bool as_unknown) const {
-  const auto seconds = shape_s(task);
+KernelTimes::Answer KernelTimes::attention(const KernelTask& task, const std::string& without, bool as_unknown) const {
   LibraryRow row = library_row(task);
   row.group = without;
-  const auto factor = seconds ? libraries_->factor(row, as_unknown) : std::nullopt;
+  const auto factor = libraries_->factor(row, as_unknown);
   if (!factor)
     return abstained(
         task.shape.op,
@@ -156,11 +151,11 @@ KernelTimes::Answer KernelTimes::library(const KernelTask& task, const std::stri
                     "different",
                     task.shape.op, task.shape.implementation));
   Answer out;
-  out.regime = (task.is_composed() ? task.shape.op : "bound by memory") +
-               (factor->known == Libraries::Known::on_this_gpu          ? ", library measured"
-                : factor->known == Libraries::Known::on_this_generation ? ", library measured on another GPU"
-                                                                        : ", library never measured");
-  out.seconds = *seconds * std::exp(factor->log_factor);
+  out.regime =
+      task.shape.op + (factor->known == Libraries::Known::on_this_gpu          ? ", library measured"
+                       : factor->known == Libraries::Known::on_this_generation ? ", library measured on another GPU"
+                                                                               : ", library never measured");
+  out.seconds = attention_time_s(task.shape, task.relative_rate, task.gpu) * std::exp(factor->log_factor);
   out.evidence = factor->known == Libraries::Known::on_this_gpu ? Evidence::published : Evidence::derived;
   return out;
 }
@@ -230,8 +225,13 @@ double KernelTimes::by_rows_s(const RowKernel& kernel, const std::string& op, co
 
 std::int64_t KernelTimes::points(const std::string& op, const DataSheet& gpu) const {
   return std::count_if(points_.begin(), points_.end(), [&](const KernelPoint& p) {
-    return p.gpu.name == gpu.name && (op.empty() ? !p.is_product() && !p.of_library() : p.shape.op == op);
+    return same_chip(p.gpu, gpu) && (op.empty() ? p.is_bound_by_memory() : p.shape.op == op);
   });
+}
+
+std::pair<double, double> KernelTimes::carried_over_bounds(const DataSheet& gpu) const {
+  const auto* model = donor(gpu, false);
+  return errors().bounds(model && as_many_processors(sheets_.at(model->first), gpu) ? kNearProducts : kFarProducts);
 }
 
 }  // namespace wt

@@ -1,5 +1,6 @@
 // What one kernel takes on a GPU, from published times: products by the wave model and what it leaves over at similar
-// shapes, composed kernels by their shape and the library's factor, what passes through memory by its bytes. Points of
+// shapes, grouped ones group by group, attention by its shape and the library's factor, what passes through memory by
+// its bytes. Points of
 // this GPU count first, then those of the nearest one. `windtunnel validate kernels` asks it without a group of points
 // and compares; prices of steps ask it with all of them.
 #pragma once
@@ -42,20 +43,22 @@ class KernelTimes {
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
   /// A kernel that passes through memory row by row, whoever wrote it; `op` as tables name it, "" = one of no table.
   double by_rows_s(const RowKernel& kernel, const std::string& op, const DataSheet& gpu) const;
-  /// Points of this GPU and op; "" = of all that pass through memory row by row.
+  /// Points of this GPU's chip and op; "" = of all that pass through memory row by row.
   std::int64_t points(const std::string& op, const DataSheet& gpu) const;
+  /// What products of a GPU are multiplied by for the ends of their 80 % interval where none of its chip's were
+  /// measured: errors on measured GPUs whose own points were left out.
+  std::pair<double, double> carried_over_bounds(const DataSheet& gpu) const;
 
  private:
+  Answer answer(const KernelTask& task, const std::string& without) const;  ///< without its interval
   /// As if nothing had been measured on this GPU or of this library: shows how far what is known of others carries.
   Answer carried_over(const KernelTask& task, const std::string& without) const;
   Answer product(const KernelTask& task, const std::string& without, bool another) const;
-  Answer library(const KernelTask& task, const std::string& without, bool as_unknown) const;
+  Answer attention(const KernelTask& task, const std::string& without, bool as_unknown) const;
   Answer row_by_row(const KernelTask& task, const std::string& without) const;
 
   /// The GPU itself, else the nearest generation with the most similar number of processors; null without products.
   const std::pair<const std::string, ProductModel>* donor(const DataSheet& gpu, bool another) const;
-  /// What the shape alone says of a library's kernel. Empty where no GPU's products are known.
-  std::optional<double> shape_s(const KernelTask& task) const;
   LibraryRow library_row(const KernelTask& task) const;
 
   struct RowFit {

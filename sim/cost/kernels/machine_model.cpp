@@ -199,7 +199,8 @@ std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, s
   return answer(from->seconds * at(wanted) / at(from->rows), *from);
 }
 
-std::optional<Price> MachineModel::from_forward(const WorkItem& item, double rows, std::string* source) const {
+std::optional<Price> MachineModel::from_forward(const WorkItem& item, double rows, std::string* source,
+                                                Fits fits) const {
   if (item.pass == Pass::forward) return std::nullopt;
   const double m = item.rows.at(rows);
   const auto [n, k, groups, unused] = item.dims;
@@ -208,10 +209,10 @@ std::optional<Price> MachineModel::from_forward(const WorkItem& item, double row
     const double share = grouped ? m / launches(item) : m;  // rows of one expert, the inner size of its weight gradient
     const std::int64_t inner = std::max<std::int64_t>(1, std::llround(share));
     std::string input_source, weight_source;
-    const auto input = known(product(item, m, {k, n, groups, unused}), 0, source ? &input_source : nullptr);
+    const auto input = known(product(item, m, {k, n, groups, unused}), 0, source ? &input_source : nullptr, fits);
     const auto weight =
         known(product(item, static_cast<double>(k) * (grouped ? launches(item) : 1.0), {n, inner, groups, unused}), 0,
-              source ? &weight_source : nullptr);
+              source ? &weight_source : nullptr, fits);
     if (!input || !weight) return std::nullopt;
     Price sum = *input;
     sum += *weight;
@@ -223,7 +224,7 @@ std::optional<Price> MachineModel::from_forward(const WorkItem& item, double row
   }
   WorkItem forward = item;
   forward.pass = Pass::forward;
-  const auto once = known(forward, rows, source);
+  const auto once = known(forward, rows, source, fits);
   if (!once) return std::nullopt;
   const double factor = item.kernel == Kernel::attention ? kAttentionBackward : kOtherBackward;
   Price backward = widened(scaled(*once, factor));
@@ -232,13 +233,13 @@ std::optional<Price> MachineModel::from_forward(const WorkItem& item, double row
   return backward;
 }
 
-std::optional<Price> MachineModel::known(const WorkItem& item, double rows, std::string* source) const {
+std::optional<Price> MachineModel::known(const WorkItem& item, double rows, std::string* source, Fits fits) const {
   if (const auto found = measured(item, rows, source)) return found;
-  if (const auto found = fitted(item, rows)) {
+  if (const auto found = fits == Fits::asked ? fitted(item, rows) : std::nullopt) {
     if (source) *source = "fit of " + to_string(ClassKey{item.kernel, item.pass, item.precision});
     return found;
   }
-  return from_forward(item, rows, source);
+  return from_forward(item, rows, source, fits);
 }
 
 std::optional<Price> MachineModel::roofline(const WorkItem& item, double rows, std::string* source) const {
@@ -300,13 +301,14 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
 
 std::optional<Price> MachineModel::find(const WorkItem& item, const BoundRows& rows) const {
   if (!(item.rows.at(rows.sum) > 0)) return Price{0, 0, 0, Lookup::exact, Evidence::derived};
-  std::optional<Price> out = known(item, rows.sum, nullptr);
+  const Fits fits = data_.row_tile == 1 ? Fits::asked : Fits::left;
+  std::optional<Price> out = known(item, rows.sum, nullptr, fits);
   if (!out) return out;
   // What follows from measurements of this machine was measured over a router's rows; published times are of equal
   // groups of whole tiles.
   const bool routed = out->shares()[static_cast<std::size_t>(Evidence::measured)] > 0;
   if (!(out->seconds > 0) || data_.row_tile == 1 || routed || !rows.spread_over(item)) return out;
-  const auto filled = known(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr);
+  const auto filled = known(in_whole_tiles(item, rows, static_cast<double>(data_.row_tile)), 0, nullptr, fits);
   return filled && filled->seconds > out->seconds ? filled : out;
 }
 

@@ -40,7 +40,8 @@ class MachineModel : public OpCost {
   /// item(), with its source. Throws as item() does.
   Answer answer(const WorkItem& item, double rows) const;
   PriceBasis explain(const WorkItem& item) const override;
-  /// item(), where something was measured that says it; without a roofline.
+  /// item(), where something was measured that says it; without a roofline. On GPUs measured points and what lies
+  /// between them alone, without fits: what is beyond them published times of the GPU say better (own_ratios.hpp).
   std::optional<Price> find(const WorkItem& item, const BoundRows& rows) const;
   /// Whether traces of training runs say what the op takes.
   bool traced(const Op& op) const { return trace_of(op) != data_.ops.end(); }
@@ -57,8 +58,9 @@ class MachineModel : public OpCost {
   // Each writes its source where one is asked for: a search asks for a hundred thousand prices and reads none.
   Price price(const WorkItem& item, double rows, std::string* source) const;
   std::optional<Price> measured(const WorkItem& item, double rows, std::string* source) const;
-  std::optional<Price> from_forward(const WorkItem& item, double rows, std::string* source) const;
-  std::optional<Price> known(const WorkItem& item, double rows, std::string* source) const;
+  enum class Fits { asked, left };  ///< whether a fit answers where no point does
+  std::optional<Price> from_forward(const WorkItem& item, double rows, std::string* source, Fits fits) const;
+  std::optional<Price> known(const WorkItem& item, double rows, std::string* source, Fits fits = Fits::asked) const;
   std::optional<Price> roofline(const WorkItem& item, double rows, std::string* source) const;
 
   MachineData data_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
@@ -47,8 +48,9 @@ C factor_of(Kernel kernel) {
 }  // namespace
 
 StackUse stack_use(const StepModel& steps, const StepTraits& traits) {
-  const bool known = steps.knows_stack(traits.stack) && steps.knows_chip(traits.chip);
-  return {traits, steps.constants(traits), steps.ratios(traits), known ? Evidence::published : Evidence::derived};
+  const bool chip = steps.knows_chip(traits.chip);
+  return {traits, steps.constants(traits), steps.ratios(traits), chip,
+          chip && steps.knows_stack(traits.stack) ? Evidence::published : Evidence::derived};
 }
 
 StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8)
@@ -58,7 +60,17 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
       sheet_(sheet_of(cluster)),
       choice_{rate_of_products(sheet_, fp8), use_.traits.attention} {
   times_.collectives->check_fabric(machine_);
+  measured_on_chip_ = times_.items->measured_on(sheet_);
+  // Of a chip that neither steps nor products were measured on, steps have what products are off by when carried over.
+  if (!use_.chip_known && !measured_on_chip_.products) {
+    const auto [low, high] = times_.items->carried_over_bounds(sheet_);
+    const auto both = [](double a, double b) { return std::exp(std::hypot(std::log(a), std::log(b))); };
+    use_.ratios = {1 / both(std::min(1.0, use_.ratios.first), low), both(std::max(1.0, use_.ratios.second), high)};
+  }
   if (!times_.measured) return;
+  KernelChoice sixteen_bits = choice_;
+  sixteen_bits.relative_rate = 1;
+  own_ = OwnRatios(times_.measured->data(), *times_.items, sixteen_bits, sheet_);
   const CollectiveMachine& measured = times_.measured->data().collectives.machine;
   if (measured.only) machine_.only = measured.only;
   if (measured.nvls_ranks > 0) machine_.nvls_ranks = measured.nvls_ranks;
@@ -73,14 +85,14 @@ StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const S
   }
 }
 
-Price StackCost::price(double seconds) const {
+Price StackCost::price(double seconds, Evidence root) const {
   Price out;
   out.seconds = seconds;
   out.low_s = seconds * std::min(1.0, use_.ratios.first);
   out.high_s = seconds * std::max(1.0, use_.ratios.second);
   out.lookup = Lookup::fitted;
   out.evidence = Evidence::derived;
-  out.by_evidence[static_cast<std::size_t>(use_.evidence)] = seconds;
+  out.by_evidence[static_cast<std::size_t>(root)] = seconds;
   return out;
 }
 
@@ -109,14 +121,22 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
   const ItemTime time = times_.items->item(item, rows, choice, sheet_);
   const double products = use_.constants[C::products] * (narrow ? use_.constants[C::fp8] : 1);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
-  return price(time.products_s * products + time.attention_s * use_.constants[C::attention] +
-               time.memory_s * use_.constants[memory]);
+  Price sum = price(time.products_s * products, root_of(measured_on_chip_.products));
+  sum += price(time.attention_s * use_.constants[C::attention], root_of(measured_on_chip_.attention));
+  sum += price(time.memory_s * use_.constants[memory], root_of(measured_on_chip_.memory));
+  if (const auto own = narrow ? std::nullopt : own_.of(item)) {
+    sum *= own->median;
+    sum.low_s *= own->low;
+    sum.high_s *= own->high;
+  }
+  return sum;
 }
 
 PriceBasis StackCost::explain(const WorkItem& item) const {
   if (times_.measured && !in_8_bits(item) && times_.measured->find(item, item.rows.at(1)))
     return times_.measured->explain(item);
   PriceBasis out = times_.items->explain(item, sheet_);
+  if (own_.of(item)) out.source += ", times what this GPU's own points take over them";
   out.source += fmt::format(", as {} uses them", use_.traits.stack);
   return out;
 }

@@ -1,6 +1,7 @@
 // Prices of the step program on GPUs: what benchmarks say of kernels and collectives (measured on this machine first,
 // published next), as a stack uses them. What overlaps with what is the replay's business.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/cost/kernels/machine_model.hpp"
+#include "sim/cost/kernels/own_ratios.hpp"
 #include "sim/cost/op_cost.hpp"
 #include "sim/cost/stacks/step_model.hpp"
 
@@ -28,6 +30,7 @@ struct StackUse {
   StepTraits traits;
   StepConstants constants;
   std::pair<double, double> ratios = {1, 1};  ///< 80 % of measured over predicted
+  bool chip_known = false;                    ///< there are steps of this chip
   Evidence evidence = Evidence::derived;      ///< published: there are steps of this stack, and of this chip
 };
 StackUse stack_use(const StepModel& steps, const StepTraits& traits);
@@ -51,7 +54,7 @@ class StackCost : public OpCost {
   CommunicationSlowdown communication_slowdown() const override;
   bool separate_reduce_group() const override { return use_.traits.separate_reduce_group; }
   double tensor_traffic() const override { return use_.constants[StepConstant::tensor]; }
-  Price once_a_step() const override { return price(use_.constants[StepConstant::step_s]); }
+  Price once_a_step() const override { return price(use_.constants[StepConstant::step_s], use_.evidence); }
   std::vector<std::string> basis_of_collectives() const override { return times_.collectives->basis(); }
   PriceBasis explain(const WorkItem& item) const override;
   const OpCost& on(std::size_t kind) const override {
@@ -59,7 +62,11 @@ class StackCost : public OpCost {
   }
 
  private:
-  Price price(double seconds) const;
+  Price price(double seconds, Evidence root) const;
+  /// A kind of kernel's: what was scaled from other GPUs is derived.
+  Evidence root_of(bool measured) const {
+    return measured ? use_.evidence : std::max(use_.evidence, Evidence::derived);
+  }
   bool in_8_bits(const WorkItem& item) const;  ///< where it stands in a layer
   Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
 
@@ -67,6 +74,8 @@ class StackCost : public OpCost {
   BenchmarkTimes times_;
   CollectiveMachine machine_;
   DataSheet sheet_;
+  MeasuredKinds measured_on_chip_;
+  OwnRatios own_;                                         ///< of what was measured on this machine
   KernelChoice choice_;                                   ///< in the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
 };

@@ -1,15 +1,10 @@
-// Times of kernels made of several products, by their shapes alone: what a library makes of it is libraries.hpp.
+// Times of attention by its shape alone: what a library makes of it is libraries.hpp.
 #pragma once
 #include "sim/cost/kernels/wave_model.hpp"
 #include "sim/measurements/kernel_rows.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {
-
-/// A layer of gated experts, forward or backward: two grouped products (gate and up together, down) or four, and the
-/// rows that are gathered, activated and summed, which pass through memory.
-double experts_time_s(const KernelShape& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
-                      const WaveConstants& constants);
 
 /// Attention at the tensor cores' full rate: for each query the keys that its tile of rows meets (with a causal mask
 /// half of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a

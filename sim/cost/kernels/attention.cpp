@@ -1,4 +1,4 @@
-#include "sim/cost/kernels/composed_kernels.hpp"
+#include "sim/cost/kernels/attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,19 +17,6 @@ constexpr double kLibraryShare = 0.6;  // batched products of attention, small b
 constexpr double kRowsTile = 128;      // queries of a thread block, in all of these libraries
 
 }  // namespace
-
-double experts_time_s(const KernelShape& layer, double relative_rate, double element_bytes, const DataSheet& gpu,
-                      const WaveConstants& constants) {
-  const auto product = [&](double m, double n, double k) {
-    return wave_time_s({m, n, k, relative_rate, element_bytes}, gpu, constants, layer.groups);
-  };
-  const double rows = layer.groups * layer.m, bytes = element_bytes * rows / (constants.memory_share * gpu.memory_Bps);
-  // Gather in and out of k; gate and up in, one out; each output read and summed.
-  const double forward_moved_s = bytes * (2 * layer.k + 3 * layer.n + 2 * layer.k);
-  const double forward_s = product(layer.m, 2 * layer.n, layer.k) + product(layer.m, layer.k, layer.n);
-  if (layer.op == "moe_forward") return forward_s + forward_moved_s;
-  return forward_s + product(2 * layer.n, layer.k, layer.m) + product(layer.k, layer.n, layer.m) + 2 * forward_moved_s;
-}
 
 double attention_time_s(const KernelShape& attention, double relative_rate, const DataSheet& gpu) {
   const double keys = (attention.causal ? attention.k - attention.m / 2 + kMaskedKeys : attention.k) + kStartupKeys;
