@@ -75,6 +75,9 @@ bool ends_count_as_layers(const RunRow& row);
 /// Whether the framework is NeMo, whose AutoModel is another stack.
 bool trained_by_nemo(const std::string& framework);
 
+/// RunRow::group of a row.
+std::string run_group(const RunRow& row);
+
 /// Every row of the table, in order; a row that is broken, incomplete or contradictory says so in `unusable`. Throws
 /// Error{usage} as read_csv does.
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file);
