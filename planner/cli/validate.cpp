@@ -67,21 +67,20 @@ std::vector<ModelSpec> known_models() {
 
 Validation validate_routing(const Options& o) {
   const std::vector<PlacedStep> rows = read_placed_steps(o.file);
-  const std::vector<PlacedStep> reference = read_placed_steps(measurements("routing_step_times.csv"));
   RoutedContext context = read_routed_context(o.file, measurements(""));
   context.models = known_models();
-  const ItemTimes& gpus = *PublishedTimes::get().benchmarks().items;
-  const CollectiveEstimator& fabric = *PublishedTimes::get().benchmarks().collectives;
-  Validation v{.subject = "routing",
-               .file = o.file,
-               .method =
-                   "Every row is predicted from rank loads and published kernel times, with one constant of the "
-                   "stack found without its own (model, data set).",
-               .baseline = "loads are balanced",
-               .rows = judge_routing(rows, reference, context, gpus, fabric),
-               .unit = kSeconds,
-               .whole_sources = judge_routing(rows, reference, context, gpus, fabric, RoutingLeftOut::model),
-               .whole = "model"};
+  const PublishedTimes& published = PublishedTimes::get();
+  Progress bar("simulating steps", static_cast<std::int64_t>(rows.size()));
+  Validation v{
+      .subject = "routing",
+      .file = o.file,
+      .method =
+          "Every row is simulated as a user would, with the rows that its ranks had and constants of its "
+          "stack that were fitted without it.",
+      .baseline = "loads are balanced",
+      .rows = judge_routing(rows, context, published.stack_fit(), published.benchmarks(), published.stacks(),
+                            [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
+      .unit = kSeconds};
   v.ratios = ratios(v.rows);
   return v;
 }

@@ -51,13 +51,15 @@ std::vector<std::string> load_columns(const std::vector<std::string>& header) {
   return columns;
 }
 
-constexpr std::int64_t kMostBlocks = 100000;  // layers x microbatches; a step of so many takes seconds to price
+// Layers x GPUs x replayed microbatches: a step of so many takes about seven seconds.
+constexpr std::int64_t kMostBlocks = 100000, kMostMicrobatches = 3;
 
 RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   const auto count = [&](const char* column) { return needed_whole_number(table, row, table.at(column), 1); };
   const auto text = [&](const char* column) { return row.cells[table.at(column)]; };
   const std::string where = fmt::format("{}: line {}", table.file.string(), row.line);
   RoutedSetup s;
+  s.base = text("base_model");
   RunRow& run = s.run;
   ModelSpec& model = run.model;
   model.name = text("model_name");
@@ -72,6 +74,9 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   model.head_dim = model.d_model / model.heads;
   run.line = row.line;
   run.source = text("source");
+  run.framework = text("framework");
+  run.precision = "bf16";
+  run.routing = RunRow::Routing::natural;
   run.gpu = text("gpu");
   run.gpus = run.dp = run.shard_group = count("gpus");
   run.gpus_per_node = count("gpus_per_node");
@@ -120,22 +125,28 @@ void add_folder(const fs::path& folder, RoutedContext& context) {
 
 void check_setup(const RoutedSetup& setup, const std::string& where) {
   const RunRow& run = setup.run;
-  if (run.model.layers * run.accumulation > kMostBlocks)
-    throw_error(Code::usage, "{}: found {} layers x {} microbatches, allowed are {} together", where, run.model.layers,
-                run.accumulation, kMostBlocks);
+  const std::int64_t replayed = std::min(run.accumulation, kMostMicrobatches);
+  if (run.model.layers * run.gpus * replayed > kMostBlocks)
+    throw_error(Code::usage, "{}: found {} layers on {} GPUs x {} microbatches, allowed are {} together", where,
+                run.model.layers, run.gpus, replayed, kMostBlocks);
   run.model.check(where);
   layout_of(run).check(run.model, where);
 }
 
 std::vector<PlacedStep> read_placed_steps(const fs::path& file) {
-  const CsvTable table =
-      read_csv(file, {"method", "model_name", "avg_time_ms"}, OtherColumns::ignored, {"dataset", "aux_loss"});
+  const CsvTable table = read_csv(file, {"method", "model_name", "avg_time_ms"}, OtherColumns::ignored,
+                                  {"dataset", "aux_loss", "base_model", "experts", "top_k"});
   return rows_of<PlacedStep>(table, [](const CsvTable& from, const CsvRow& cells, PlacedStep& row) {
     row.dataset = cells.cells[from.at("dataset")];
     row.method = cells.cells[from.at("method")];
     row.model = cells.cells[from.at("model_name")];
     row.aux_loss = number(from, cells, from.at("aux_loss"), 0).value_or(0);
     row.seconds = needed_number(from, cells, from.at("avg_time_ms"), 0) * 1e-3;
+    row.base = cells.cells[from.at("base_model")];
+    row.experts = whole_number(from, cells, from.at("experts"), 1).value_or(0);
+    row.top_k = whole_number(from, cells, from.at("top_k"), 1).value_or(0);
+    if ((row.experts == 0) != (row.top_k == 0))
+      throw_error(Code::usage, "columns 'experts' and 'top_k': found one of them, needs both or none");
     if (row.seconds <= 0) throw_error(Code::usage, "column 'avg_time_ms': found 0, needs a time above 0");
   });
 }
@@ -146,13 +157,13 @@ namespace {
 struct LoadLine {
   std::int64_t line = 0, layer = 0, iteration = 0;
   std::pair<std::string, std::string> key;  ///< model, method
-  double share = 0;                         ///< of the fullest rank, over the mean one's
+  std::vector<double> loads = {};           ///< of each rank, over the mean one's
   std::string unusable = {};
 };
 
 void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
   out.key = {row.cells[table.at("model")], row.cells[table.at("method")]};
-  std::vector<double> rows;
+  std::vector<double>& rows = out.loads;
   for (std::size_t column = kLoadColumns.size(); column < table.columns.size(); ++column)
     rows.push_back(needed_number(table, row, column, 0));
   const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
@@ -160,21 +171,21 @@ void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
     throw_error(Code::usage, "{}: line {}: found no rows on any rank, needs some", table.file.string(), row.line);
   out.layer = needed_whole_number(table, row, table.at("layer"), 0);
   out.iteration = needed_whole_number(table, row, table.at("iter"), 0);
-  out.share = *std::max_element(rows.begin(), rows.end()) * static_cast<double>(rows.size()) / sum;
+  for (double& each : rows) each *= static_cast<double>(rows.size()) / sum;
 }
 
-using Layers = std::map<std::int64_t, std::map<std::int64_t, double>>;
+using Layers = std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>>;
 
 /// Throws Error{usage} where a layer or an iteration is missing.
-FullestShares settled(const Layers& layers, const std::string& name) {
-  FullestShares out;
+RankLoads settled(const Layers& layers, const std::string& name) {
+  RankLoads out;
   const std::size_t iterations = layers.begin()->second.size();
-  for (const auto& [layer, shares] : layers) {
-    if (layer != static_cast<std::int64_t>(out.size()) || shares.size() != iterations)
+  for (const auto& [layer, loads] : layers) {
+    if (layer != static_cast<std::int64_t>(out.size()) || loads.size() != iterations)
       throw_error(Code::usage, "{}: found layer {} with {} iterations, needs every layer from 0 with {}", name, layer,
-                  shares.size(), iterations);
-    std::vector<double> last;
-    for (const auto& [iteration, share] : shares) last.push_back(share);
+                  loads.size(), iterations);
+    std::vector<std::vector<double>> last;
+    for (const auto& [iteration, ranks] : loads) last.push_back(ranks);
     last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(std::min(kSettled, last.size())));
     out.push_back(std::move(last));
   }
@@ -183,8 +194,8 @@ FullestShares settled(const Layers& layers, const std::string& name) {
 
 }  // namespace
 
-std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(const fs::path& file,
-                                                                             std::vector<std::string>& refused) {
+std::map<std::pair<std::string, std::string>, RankLoads> read_rank_loads(const fs::path& file,
+                                                                         std::vector<std::string>& refused) {
   const CsvTable table = read_csv(file, load_columns(read_csv_header(file)));
   if (table.columns.size() < kLoadColumns.size() + 2)
     throw_error(Code::usage, "{}: line 1: found no columns r0 and r1, needs the rows of two ranks or more",
@@ -193,14 +204,14 @@ std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(con
   std::set<std::pair<std::string, std::string>> broken;
   for (const LoadLine& line : rows_of<LoadLine>(table, fill_load)) {
     std::string wrong = line.unusable;
-    if (wrong.empty() && !seen[line.key][line.layer].emplace(line.iteration, line.share).second)
+    if (wrong.empty() && !seen[line.key][line.layer].emplace(line.iteration, line.loads).second)
       wrong = fmt::format("{}: line {}: found iteration {} of this method, model and layer twice, needs it once",
                           file.string(), line.line, line.iteration);
     if (wrong.empty()) continue;
     broken.insert(line.key);
     refused.push_back(std::move(wrong));
   }
-  std::map<std::pair<std::string, std::string>, FullestShares> loads;
+  std::map<std::pair<std::string, std::string>, RankLoads> loads;
   for (const auto& [key, layers] : seen) {
     if (broken.count(key)) continue;
     try {
@@ -215,7 +226,7 @@ std::map<std::pair<std::string, std::string>, FullestShares> read_rank_loads(con
 }
 
 std::map<std::string, RoutedSetup> read_routed_setups(const fs::path& file, std::vector<std::string>& refused) {
-  const CsvTable table = read_csv(file, kSetupColumns, OtherColumns::ignored);
+  const CsvTable table = read_csv(file, kSetupColumns, OtherColumns::ignored, {"framework", "base_model"});
   struct Line {
     std::int64_t line = 0;
     RoutedSetup setup;

@@ -64,14 +64,14 @@ void assume_recompute(std::vector<RunRow>& rows) {
   }
 }
 
+}  // namespace
+
 /// A model cut to fewer layers, and releases of one architecture (Llama 2 70B, Llama 3 70B), say much of one another.
-std::string group_of(const RunRow& row) {
+std::string run_group(const RunRow& row) {
   const ModelSpec& m = row.model;
   std::string width = fmt::format("{} | {} wide, ffn {}", row.framework, m.d_model, m.ffn);
   return m.experts > 0 ? fmt::format("{}, {} experts", width, m.experts) : width;
 }
-
-}  // namespace
 
 bool ends_count_as_layers(const RunRow& row) { return row.model.layers % (row.pp * row.vp) != 0; }
 
@@ -84,7 +84,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
     complete_batch(row);
   });
   for (RunRow& row : rows) {
-    row.group = group_of(row);
+    row.group = run_group(row);
     row.name = row.unusable.empty()     ? name_of(row)
                : row.model.name.empty() ? fmt::format("line {}", row.line)
                                         : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);

@@ -72,6 +72,9 @@ struct RunRow {
 /// them.
 bool ends_count_as_layers(const RunRow& row);
 
+/// RunRow::group of a row.
+std::string run_group(const RunRow& row);
+
 /// Every row of the table, in order; a row that is broken, incomplete or contradictory says so in `unusable`. Throws
 /// Error{usage} as read_csv does.
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file);

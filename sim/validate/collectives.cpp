@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/fit/fit.hpp"
 
 namespace wt {
 namespace {

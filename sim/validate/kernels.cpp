@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/statistics.hpp"
 
 namespace wt {
 namespace {

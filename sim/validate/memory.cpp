@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/run_program.hpp"
 
 namespace wt {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <regex>
 #include <set>
 #include <tuple>
 
@@ -36,32 +35,10 @@ std::string folded_method(const std::string& method) {
   return synonym == kSynonyms.end() ? name : synonym->second;
 }
 
-/// 'mixtral-8x7b-e16k4' = mixtral-8x7b, 16 experts, top 4.
-struct Variant {
-  std::string base;   ///< folded
-  bool said = false;  ///< how many experts and choices
-  std::int64_t experts = 0, top_k = 0;
-};
-
-Variant variant_of(const std::string& name) {
-  static const std::regex suffixed(R"((.+)[-_ ]e(\d{1,6})k(\d{1,6}))", std::regex::icase);
-  std::smatch found;
-  if (!std::regex_match(name, found, suffixed)) return {folded(name)};
-  return {folded(found[1]), true, std::stoll(found[2]), std::stoll(found[3])};
-}
+const std::string& base_of(const std::string& said, const std::string& name) { return said.empty() ? name : said; }
 
 double apart(std::int64_t a, std::int64_t b) {
   return std::abs(std::log(static_cast<double>(a) / static_cast<double>(b)));
-}
-
-/// Setups in view, by name.
-using Setups = std::map<std::string, const RoutedSetup*>;
-
-Setups visible(const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
-  Setups out;
-  for (const auto& [name, setup] : context.setups)
-    if (hidden != Hidden::shape || folded(name) != folded(row.model)) out.emplace(name, &setup);
-  return out;
 }
 
 std::string layout_text(const RunRow& run) {
@@ -73,27 +50,26 @@ std::string layout_text(const RunRow& run) {
 /// The model whose shape and the setup whose layout are nearest to a variant that nobody set up.
 class Stand {
  public:
-  Stand(const RoutedContext& context, const Setups& setups, const std::string& name) : setups_(setups) {
-    variant_ = variant_of(name);
-    for (const auto& [other, setup] : setups)
-      if (variant_of(other).base == variant_.base) shapes_.push_back({&setup->run.model, setup});
+  Stand(const RoutedContext& context, const PlacedStep& row) : setups_(context.setups), row_(row) {
+    const std::string base = folded(base_of(row.base, row.model));
+    for (const auto& [other, setup] : setups_)
+      if (folded(base_of(setup.base, other)) == base) shapes_.push_back({&setup.run.model, &setup});
     for (const ModelSpec& model : context.models)
-      if (folded(model.name) == variant_.base) shapes_.push_back({&model, nullptr});
+      if (folded(model.name) == base) shapes_.push_back({&model, nullptr});
   }
 
   /// Sets setup and assumptions; throws Error{usage} where no such model can be.
-  bool fill(RoutedCase& out, const std::string& name) const {
+  bool fill(RoutedCase& out) const {
     if (shapes_.empty() || setups_.empty()) return false;
-    const bool said = variant_.said;
-    if (said && (variant_.experts < 1 || variant_.top_k < 1))
-      throw_error(Code::usage, "model '{}': found {} experts, top {}, allowed at least 1 of each", name,
-                  variant_.experts, variant_.top_k);
+    const std::string& name = row_.model;
+    const bool said = row_.experts > 0;
     const Shape& shape = *std::min_element(shapes_.begin(), shapes_.end(), [&](const Shape& a, const Shape& b) {
       return said ? rank(a) < rank(b) : a.model->experts < b.model->experts;  // the fewest: variants cut experts up
     });
     ModelSpec model = *shape.model;
     if (said) cut(model);
-    if (model.experts == 0) throw_error(Code::usage, "model '{}' has no experts; give a name like {}-e8k2", name, name);
+    if (model.experts == 0)
+      throw_error(Code::usage, "model '{}' has no experts; give the columns experts and top_k", name);
     const RoutedSetup& layout = shape.setup ? *shape.setup : nearest_layout(model);
     out.setup = layout;
     out.setup.run.ep = std::gcd(layout.run.ep, model.experts);
@@ -122,16 +98,16 @@ class Stand {
   std::tuple<bool, double, bool> rank(const Shape& shape) const {
     const ModelSpec& m = *shape.model;
     if (m.experts == 0) return {true, 0, true};
-    return {false, apart(m.experts, variant_.experts) + apart(m.top_k, variant_.top_k), shape.setup == nullptr};
+    return {false, apart(m.experts, row_.experts) + apart(m.top_k, row_.top_k), shape.setup == nullptr};
   }
 
   /// Where experts and choices grow alike, every expert is cut into as many parts, as e16k4 is of e8k2 in the recorded
   /// models: a token still passes the same width. Otherwise experts are as wide as the others.
   void cut(ModelSpec& model) const {
-    if (model.experts > 0 && variant_.experts * model.top_k == variant_.top_k * model.experts)
-      model.ffn = std::max<std::int64_t>(1, model.ffn * model.experts / variant_.experts);
-    model.experts = variant_.experts;
-    model.top_k = variant_.top_k;
+    if (model.experts > 0 && row_.experts * model.top_k == row_.top_k * model.experts)
+      model.ffn = std::max<std::int64_t>(1, model.ffn * model.experts / row_.experts);
+    model.experts = row_.experts;
+    model.top_k = row_.top_k;
   }
 
   /// Those beside the file first: they say what its cluster is.
@@ -141,13 +117,13 @@ class Stand {
       return std::make_tuple(
           !s.beside, apart(m.experts, model.experts) + apart(m.top_k, model.top_k) + apart(m.d_model, model.d_model));
     };
-    return *std::min_element(setups_.begin(), setups_.end(), [&](const auto& a, const auto& b) {
-              return distance(*a.second) < distance(*b.second);
-            })->second;
+    return std::min_element(setups_.begin(), setups_.end(),
+                            [&](const auto& a, const auto& b) { return distance(a.second) < distance(b.second); })
+        ->second;
   }
 
-  const Setups& setups_;
-  Variant variant_;
+  const std::map<std::string, RoutedSetup>& setups_;
+  const PlacedStep& row_;
   std::vector<Shape> shapes_;
 };
 
@@ -163,8 +139,8 @@ void fail(RoutedCase& out, std::string unknown, std::string reason) {
   out.reason = std::move(reason);
 }
 
-void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
-  const Setups setups = visible(row, context, hidden);
+void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& context) {
+  const auto& setups = context.setups;
   out.model = row.model;
   auto own = setups.find(row.model);
   if (own == setups.end())
@@ -172,15 +148,16 @@ void find_setup(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
         std::find_if(setups.begin(), setups.end(), [&](const auto& s) { return folded(s.first) == folded(row.model); });
   if (own != setups.end()) {
     out.model = own->first;
-    out.setup = *own->second;
+    out.setup = own->second;
     return;
   }
   try {
-    if (Stand(context, setups, row.model).fill(out, row.model))
+    if (Stand(context, row).fill(out))
       out.basis = RoutedBasis::other_shape;
     else
       fail(out, "no shape",
-           fmt::format("no shape and layout of model '{}'; columns as in routing_setups.csv", row.model) +
+           fmt::format("no shape and layout of model '{}'; give it a row as in routing_setups.csv, or its base_model",
+                       row.model) +
                also(context));
   } catch (const Error& e) {
     if (e.code() != Code::usage) throw;
@@ -196,8 +173,8 @@ double fullest_possible(const RunRow& run) {
 }
 
 /// Takes the nearest of the recordings of the row's method; how much their fullest rank has is not scaled.
-void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
-  using Entry = std::pair<const std::pair<std::string, std::string>, FullestShares>;
+void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& context) {
+  using Entry = std::pair<const std::pair<std::string, std::string>, RankLoads>;
   const RunRow& run = out.setup.run;
   const ModelSpec& model = run.model;
   const auto other = [&](const Entry& e) -> const RunRow* {
@@ -215,7 +192,6 @@ void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
   std::set<std::string> methods;
   for (const Entry& e : context.loads) {
     methods.insert(e.first.second);
-    if (hidden != Hidden::nothing && own(e)) continue;
     if (folded_method(e.first.second) != folded_method(row.method) || (!own(e) && !other(e))) continue;
     if (!best || distance(e) < distance(*best)) best = &e;
   }
@@ -225,7 +201,7 @@ void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
                             row.method, fmt::join(methods, ", ")) +
                     also(context));
   out.recording = best->first;
-  out.shares = best->second;
+  out.loads = best->second;
   const auto at_best = [&](RoutedBasis basis, std::string words) {
     out.basis = std::max(out.basis, basis);
     out.assumed.push_back(std::move(words));
@@ -243,8 +219,9 @@ void find_loads(RoutedCase& out, const PlacedStep& row, const RoutedContext& con
     return at_best(RoutedBasis::other_model, words);
   at_best(RoutedBasis::other_experts,
           fmt::format("{} with {} experts, top {}, expert groups of {}", words, r.model.experts, r.model.top_k, r.ep));
-  for (std::vector<double>& layer : out.shares)
-    for (double& share : layer) share = std::min(share, fullest_possible(run));
+  for (auto& steps : out.loads)
+    for (std::vector<double>& ranks : steps)
+      for (double& load : ranks) load = std::min(load, fullest_possible(run));
 }
 
 }  // namespace
@@ -265,19 +242,19 @@ const char* regime_of(RoutedBasis basis) {
   return "shape or layout assumed";
 }
 
-RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context, Hidden hidden) {
+RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context) {
   RoutedCase out;
   out.model = row.model;
   if (!row.unusable.empty()) {
     fail(out, "unusable rows", row.unusable);
     return out;
   }
-  find_setup(out, row, context, hidden);
+  find_setup(out, row, context);
   if (!out.reason.empty()) return out;
   if (!data_sheet(out.setup.run.gpu))
     fail(out, "no data sheet", fmt::format("no data sheet of '{}'", out.setup.run.gpu));
   else
-    find_loads(out, row, context, hidden);
+    find_loads(out, row, context);
   return out;
 }
 

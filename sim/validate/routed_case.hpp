@@ -19,23 +19,20 @@ enum class RoutedBasis {
 };
 const char* regime_of(RoutedBasis basis);
 
-/// What a case must not look at, to see how far assumptions carry: nothing, loads of the row's model, or its shape,
-/// too.
-enum class Hidden { nothing, loads, shape };
-
 struct RoutedCase {
   std::string model;  ///< as setups name it where they do; else as the row does
   RoutedSetup setup;
-  FullestShares shares;
+  RankLoads loads;
   std::pair<std::string, std::string> recording;  ///< model and method that the loads were recorded of
   RoutedBasis basis = RoutedBasis::recorded;
   std::vector<std::string> assumed;  ///< what nobody said of this row
   std::string unknown, reason;       ///< what is not known and why, where there is no case
 };
 
-/// Names are compared by letters and digits alone, methods by kSynonyms. A model 'BASE-eXkY' that no setup has is BASE,
-/// a known model or another variant of it, with X experts, top Y, in the layout of the nearest setup; loads are those
-/// of the nearest recorded of the method, as they are. Nothing is assumed of methods that nobody recorded.
-RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context, Hidden hidden = Hidden::nothing);
+/// Names are compared by letters and digits alone, methods by kSynonyms. A model that no setup has is a variant of its
+/// base (PlacedStep::base, else its own name), a known model or another variant of it, with the row's experts and
+/// choices, in the layout of the nearest setup; loads are those of the nearest recorded of the method, as they are.
+/// Nothing is assumed of methods that nobody recorded.
+RoutedCase routed_case(const PlacedStep& row, const RoutedContext& context);
 
 }  // namespace wt

@@ -3,181 +3,169 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "sim/cost/remembered_cost.hpp"
 #include "sim/validate/routed_case.hpp"
-#include "sim/validate/routed_step.hpp"
+#include "sim/validate/runs.hpp"
 
 namespace wt {
 namespace {
 
-struct Sample {
-  const PlacedStep* row = nullptr;
-  std::string group;
-  RoutedCase given;
-  RoutedStep::Seconds work, balanced;  ///< without the stack's part
-
-  bool priced() const { return given.reason.empty(); }
-  bool near() const { return given.basis <= RoutedBasis::other_model; }
-  bool own_shape() const { return given.basis != RoutedBasis::other_shape; }
+/// Means over iterations.
+struct PlacedForecast {
+  RunForecast step;
+  double routed = 0;  ///< share of the step that loads have a part in: experts, and waiting for their rows
 };
 
-class Pricer {
- public:
-  Pricer(const RoutedContext& context, const ItemTimes& gpus, const CollectiveEstimator& fabric)
-      : context_(context), gpus_(gpus), fabric_(fabric) {}
+double routed_share(const ReplayResult& step) {
+  double seconds = 0;
+  for (const OpClassTotal& total : step.totals) {
+    if (total.action == Action::experts) seconds += total.busy_s;
+    if (total.action == Action::dispatch || total.action == Action::collect) seconds += total.exposed_s;
+  }
+  return std::min(1.0, seconds / step.step_s);
+}
 
-  Sample sample(const PlacedStep& row, RoutingLeftOut left_out, Hidden hidden = Hidden::nothing) {
-    Sample s;
-    s.row = &row;
-    s.given = routed_case(row, context_, hidden);
-    s.group = left_out == RoutingLeftOut::model ? s.given.model : s.given.model + ", " + row.dataset;
-    if (!s.priced()) return s;
-    try {
-      Priced& priced = priced_[{s.given.model, s.own_shape()}];
-      if (!priced.step) {
-        priced.run = s.given.setup.run;
-        priced.step = std::make_unique<RoutedStep>(priced.run, gpus_, fabric_);
-      }
-      const auto [seconds, fresh] = priced.seconds.try_emplace(s.given.recording);
-      if (fresh) seconds->second = {priced.step->seconds(s.given.shares), priced.step->balanced()};
-      std::tie(s.work, s.balanced) = seconds->second;
-    } catch (const Error& e) {
-      if (e.code() != Code::usage) throw;
-      s.given.unknown = "no price";
-      s.given.reason = e.what();
-    }
-    return s;
+/// One model in one layout, simulated under several loads.
+class PlacedRun {
+ public:
+  PlacedRun(RunRow run, const StackFit& fit, const BenchmarkTimes& times, const std::vector<StackSpec>& stacks)
+      : run_(std::move(run)), files_(run_files(run_, stack_of(run_.framework, stacks))) {
+    const StepTraits traits = traits_of(files_.stack, run_.gpu);
+    const StepsWithout fitted = steps_without(fit, run_, traits, StepsLeftOut::group);
+    if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
+    cost_ = std::make_unique<StackCost>(files_.cluster, files_.stack, *fitted.steps, times, files_.run.fp8);
+    remembered_ = std::make_unique<RememberedCost>(*cost_);
+    evidence_ = !fitted.typical && fitted.known_chip ? Evidence::published : Evidence::derived;
+  }
+
+  const std::string& group() const { return run_.group; }
+  Evidence evidence() const { return evidence_; }
+
+  const PlacedForecast& under(const std::pair<std::string, std::string>& recording, const RankLoads& loads) {
+    const auto [it, fresh] = under_.try_emplace(recording);
+    if (fresh) it->second = simulate(loads);
+    return it->second;
+  }
+  const PlacedForecast& balanced() {
+    if (!(balanced_.step.step_s > 0)) balanced_ = simulate({{{1.0}}});
+    return balanced_;
   }
 
  private:
-  struct Priced {
-    RunRow run;
-    std::unique_ptr<RoutedStep> step;
-    std::map<std::pair<std::string, std::string>, std::pair<RoutedStep::Seconds, RoutedStep::Seconds>>
-        seconds;  ///< by recording
-  };
-  const RoutedContext& context_;
-  const ItemTimes& gpus_;
-  const CollectiveEstimator& fabric_;
-  std::map<std::pair<std::string, bool>, Priced> priced_;  ///< by model, and whether the shape is its own
+  PlacedForecast simulate(const RankLoads& loads) const {
+    const auto routing = rank_total_routing(files_.run.model, files_.run.tokens(), files_.run.layout.expert, loads);
+    const std::size_t steps = loads.front().size();
+    const double each = 1 / static_cast<double>(steps);
+    PlacedForecast out;
+    for (std::size_t i = 0; i < steps; ++i) {
+      const ReplayResult step = simulated(files_, *remembered_, *routing, static_cast<std::int64_t>(i));
+      out.step.step_s += step.step_s * each;
+      out.step.low_s += step.low_s * each;
+      out.step.high_s += step.high_s * each;
+      out.routed += routed_share(step) * each;
+    }
+    return out;
+  }
+
+  RunRow run_;
+  RunFiles files_;
+  std::unique_ptr<StackCost> cost_;
+  std::unique_ptr<RememberedCost> remembered_;
+  Evidence evidence_ = Evidence::derived;
+  std::map<std::pair<std::string, std::string>, PlacedForecast> under_;  ///< by recording
+  PlacedForecast balanced_;
 };
 
-/// Median of measured over priced outside the sample's group, of near rows; of a far one, over far rows of its kind
-/// where other groups have some, as who ran them is unknown to the same degree. Nothing without such rows.
-std::optional<double> stack_constant(const std::vector<Sample>& samples, const Sample& of,
-                                     RoutedStep::Seconds Sample::*which) {
-  std::vector<double> near, alike;
-  for (const Sample& s : samples) {
-    if (!s.priced() || s.group == of.group) continue;
-    const double factor = s.row->seconds / (s.*which).all;
-    if (s.near()) near.push_back(factor);
-    if (!of.near() && s.given.basis == of.given.basis) alike.push_back(factor);
+Forecast forecast_of(const RunForecast& step, const EvidenceShares& evidence) {
+  return {step.step_s, step.low_s, step.high_s, evidence, ""};
+}
+
+/// `assumed` of the time rests on assumptions, the rest on `otherwise`.
+EvidenceShares partly_assumed(double assumed, Evidence otherwise) {
+  EvidenceShares out{};
+  out[static_cast<std::size_t>(otherwise)] = 1 - assumed;
+  out[static_cast<std::size_t>(Evidence::assumed)] = assumed;
+  return out;
+}
+
+class PlacementJudge {
+ public:
+  PlacementJudge(const RoutedContext& context, const StackFit& fit, const BenchmarkTimes& times,
+                 const std::vector<StackSpec>& stacks)
+      : context_(context), fit_(fit), times_(times), stacks_(stacks) {}
+
+  Judged judge(const PlacedStep& row) {
+    const RoutedCase given = routed_case(row, context_);
+    Judged j;
+    j.line = row.line;
+    j.choice = fmt::format("{}, {}, balancing loss {}", row.model, row.dataset, row.aux_loss);
+    j.alternative = row.method;
+    j.name = j.choice + ", " + j.alternative;
+    j.group = given.model;
+    j.regime = given.reason.empty() ? regime_of(given.basis) : given.unknown;
+    j.measured = row.seconds;
+    j.assumed = given.assumed;
+    j.forecast.reason = j.baseline.reason = given.reason;
+    if (given.reason.empty()) try {
+        predict(j, given);
+      } catch (const Error& e) {
+        if (e.code() != Code::usage) throw;
+        j.regime = "no price";
+        j.forecast = j.baseline = {};
+        j.forecast.reason = j.baseline.reason = e.what();
+      }
+    return j;
   }
-  if (alike.empty()) alike = near;
-  if (alike.empty()) return std::nullopt;
-  return quantile(alike, 0.5);
-}
 
-/// Every measurement once: what stands in both counts as one.
-std::vector<Sample> samples_of(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                               Pricer& pricer, RoutingLeftOut left_out) {
-  std::vector<Sample> samples;
-  std::set<std::tuple<std::string, std::string, std::string, double, double>> seen;
-  for (const std::vector<PlacedStep>* from : {&rows, &reference})
-    for (const PlacedStep& row : *from)
-      if (seen.insert({row.dataset, row.method, row.model, row.aux_loss, row.seconds}).second || from == &rows)
-        samples.push_back(pricer.sample(row, left_out));
-  return samples;
-}
-
-Judged judged(const Sample& s, const std::vector<Sample>& samples) {
-  Judged j;
-  j.line = s.row->line;
-  j.choice = fmt::format("{}, {}, balancing loss {}", s.row->model, s.row->dataset, s.row->aux_loss);
-  j.alternative = s.row->method;
-  j.name = j.choice + ", " + j.alternative;
-  j.group = s.group;
-  j.regime = s.priced() ? regime_of(s.given.basis) : s.given.unknown;
-  j.measured = s.row->seconds;
-  j.assumed = s.given.assumed;
-  j.forecast.reason = s.given.reason;
-  const auto stack = stack_constant(samples, s, &Sample::work);
-  const auto even = stack_constant(samples, s, &Sample::balanced);
-  if (s.priced() && !stack) j.forecast.reason = "no other group to find the stack's constant on";
-  if (j.forecast.reason.empty()) {
-    j.forecast.value = *stack * s.work.all;
-    j.baseline.value = *even * s.balanced.all;
-    j.baseline.evidence = only(Evidence::assumed);
-    const double assumed = !s.own_shape() ? 1 : s.given.basis == RoutedBasis::recorded ? 0 : s.work.routed / s.work.all;
-    j.forecast.evidence[static_cast<std::size_t>(Evidence::published)] = 1 - assumed;
-    j.forecast.evidence[static_cast<std::size_t>(Evidence::assumed)] = assumed;
+ private:
+  void predict(Judged& j, const RoutedCase& given) {
+    PlacedRun& run = run_of(given);
+    const PlacedForecast& placed = run.under(given.recording, given.loads);
+    j.group = run.group();
+    const bool shape = given.basis == RoutedBasis::other_shape, recorded = given.basis == RoutedBasis::recorded;
+    j.forecast = forecast_of(placed.step, partly_assumed(shape ? 1 : recorded ? 0 : placed.routed, run.evidence()));
+    j.baseline = forecast_of(run.balanced().step, only(Evidence::assumed));
   }
-  j.baseline.reason = j.forecast.reason;
-  return j;
-}
 
-/// How far assumptions carry, from rows that need none: what they would be off by if of their model no loads, or no
-/// shape, either, were known.
-void add_unknown(const std::vector<Sample>& samples, Pricer& pricer, RoutingLeftOut left_out,
-                 std::vector<Judged>& out) {
-  std::vector<Sample> known;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(known),
-               [](const Sample& s) { return s.priced() && s.given.basis <= RoutedBasis::other_setting; });
-  for (const auto& [hidden, basis] :
-       {std::pair{Hidden::loads, RoutedBasis::other_experts}, std::pair{Hidden::shape, RoutedBasis::other_shape}})
-    for (const Sample& s : known)
-      if (const Sample unknown = pricer.sample(*s.row, left_out, hidden); unknown.given.basis == basis)
-        out.push_back(judged(unknown, known));
-}
+  PlacedRun& run_of(const RoutedCase& given) {
+    const ModelSpec& model = given.setup.run.model;
+    std::unique_ptr<PlacedRun>& run =
+        runs_[{given.model, model.experts, model.top_k, given.basis == RoutedBasis::other_shape}];
+    if (run) return *run;
+    RunRow row = given.setup.run;
+    row.name = given.model;
+    row.group = run_group(row);
+    run = std::make_unique<PlacedRun>(std::move(row), fit_, times_, stacks_);
+    return *run;
+  }
 
-/// Rows of other experts or another shape are off by as much as the unknown ones of that regime, and say nothing of
-/// those that are recorded; and no assumption makes an interval narrower than the widest of recorded rows.
-void add_routing_intervals(std::vector<Judged>& rows, const std::vector<Judged>& unknown, Forecast Judged::*which) {
-  const std::string recorded = regime_of(RoutedBasis::recorded), experts = regime_of(RoutedBasis::other_experts),
-                    shape = regime_of(RoutedBasis::other_shape);
-  const auto add_to = [&](const auto& wanted) {
-    std::vector<Judged> pool;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(pool), wanted);
-    std::copy_if(unknown.begin(), unknown.end(), std::back_inserter(pool), wanted);
-    add_intervals(pool, which);
-    auto from = pool.begin();
-    for (Judged& row : rows)
-      if (wanted(row)) row.*which = (*from++).*which;
-  };
-  add_to([&](const Judged& j) { return j.regime != experts && j.regime != shape; });
-  add_to([&](const Judged& j) { return j.regime == experts; });
-  add_to([&](const Judged& j) { return j.regime == shape; });
-  double low = 1, high = 1;  // of a prediction
-  for (const Judged& j : rows)
-    if (const Forecast& f = j.*which; f.value && j.regime == recorded)
-      low = std::min(low, f.low / *f.value), high = std::max(high, f.high / *f.value);
-  for (Judged& j : rows)
-    if (Forecast& f = j.*which; f.value && j.regime != recorded)
-      f.low = std::min(f.low, low * *f.value), f.high = std::max(f.high, high * *f.value);
-}
+  const RoutedContext& context_;
+  const StackFit& fit_;
+  const BenchmarkTimes& times_;
+  const std::vector<StackSpec>& stacks_;
+  /// By model, experts, choices, and whether the shape is assumed.
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, bool>, std::unique_ptr<PlacedRun>> runs_;
+};
 
 }  // namespace
 
-std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const ItemTimes& gpus,
-                                  const CollectiveEstimator& fabric, RoutingLeftOut left_out) {
-  Pricer pricer(context, gpus, fabric);
-  const std::vector<Sample> samples = samples_of(rows, reference, pricer, left_out);
+std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const RoutedContext& context,
+                                  const StackFit& fit, const BenchmarkTimes& times,
+                                  const std::vector<StackSpec>& stacks,
+                                  const std::function<void(std::size_t done, std::size_t all)>& progress) {
+  PlacementJudge judge(context, fit, times, stacks);
   std::vector<Judged> out;
-  for (const Sample& s : samples) out.push_back(judged(s, samples));
-  std::vector<Judged> unknown;
-  add_unknown(samples, pricer, left_out, unknown);
-  add_routing_intervals(out, unknown, &Judged::forecast);  // which know the errors on the reference, too
-  add_routing_intervals(out, unknown, &Judged::baseline);
-  out.resize(rows.size());
+  for (const PlacedStep& row : rows) {
+    out.push_back(judge.judge(row));
+    if (progress) progress(out.size(), rows.size());
+  }
   return out;
 }
 

@@ -1,30 +1,24 @@
-// Predicts measured steps under several placements of a model's experts from the rows that each rank had. A step takes
-// what its program's work takes with the fullest rank's rows (routed_step.hpp) times one constant: what the stack adds
-// in launches, gathers of weights that are not hidden, and waiting. As the constant is the same for all placements, how
-// they compare follows from recorded loads and published kernel times alone.
+// Measured steps under several placements of experts beside what the code behind `windtunnel simulate` says of them. A
+// row's shape and layout become a run file, a cluster and a stack (run_files.hpp), its rank loads a routing source, and
+// every recorded iteration is replayed. Constants are those of the row's stack, fitted without what the row belongs to:
+// rows say nothing of one another, and nothing is fitted here.
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <vector>
 
-#include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/kernels/item_times.hpp"
+#include "sim/cost/prices.hpp"
 #include "sim/measurements/routing_rows.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {
 
-/// What the constant behind a prediction has not seen.
-enum class RoutingLeftOut {
-  setting,  ///< the row's model on its data set
-  model,    ///< the row's model
-};
-
-/// One judged row a measurement of `rows`, in order. The constant is the median over `rows` and `reference`, except
-/// what is left out; of rows of other experts or an assumed shape, over such rows alone where there are some. Shape and
-/// loads are those of routed_case.hpp; the regime says how near they are, `assumed` what was taken for granted, and
-/// intervals of rows with assumptions are at least as wide as those of rows without. The baseline gives every rank the
-/// same rows, and has a constant of its own, found the same way.
-std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const std::vector<PlacedStep>& reference,
-                                  const RoutedContext& context, const ItemTimes& gpus,
-                                  const CollectiveEstimator& fabric, RoutingLeftOut left_out = RoutingLeftOut::setting);
+/// One judged row a measurement of `rows`, in order: the mean over the recorded iterations, with the mean interval that
+/// simulations print. Shape and loads are those of routed_case.hpp; the regime says how near they are, `assumed` what
+/// was taken for granted, which intervals do not count. The baseline is the same step with even loads.
+std::vector<Judged> judge_routing(const std::vector<PlacedStep>& rows, const RoutedContext& context,
+                                  const StackFit& fit, const BenchmarkTimes& times,
+                                  const std::vector<StackSpec>& stacks,
+                                  const std::function<void(std::size_t done, std::size_t all)>& progress = {});
 
 }  // namespace wt

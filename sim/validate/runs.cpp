@@ -9,7 +9,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/fit.hpp"
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/cost/remembered_cost.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
@@ -73,16 +73,15 @@ class Judge {
   void predict(Judged& j, const RunRow& row) const {
     const RunFiles files = run_files(row, given_ ? *given_ : stack_of(row.framework, stacks_));
     const StepTraits traits = traits_of(files.stack, row.gpu);
-    const bool known = fit_.knows_stack(row, traits) && asked_.left_out != StepsLeftOut::stack;
-    const bool typical = asked_.left_out == StepsLeftOut::group && !known;
-    const StepModel* steps = fit_.without(row, traits, typical ? StepsLeftOut::stack : asked_.left_out);
-    if (!steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
-    const StackCost cost(files.cluster, files.stack, *steps, times_, files.run.fp8);
+    const StepsWithout fitted = steps_without(fit_, row, traits, asked_.left_out);
+    if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
+    const StackCost cost(files.cluster, files.stack, *fitted.steps, times_, files.run.fp8);
     const RunForecast step = forecast(files, cost);
-    const bool known_chip = fit_.knows_chip(row, traits);
-    if (typical)
+    const bool group = asked_.left_out == StepsLeftOut::group;
+    const bool known = !fitted.typical && asked_.left_out != StepsLeftOut::stack;
+    if (group && fitted.typical)
       j.regime = fmt::format("{}, stack never measured, {}", row.model.experts > 0 ? "MoE" : "dense", files.stack.name);
-    else if (asked_.left_out == StepsLeftOut::group && !known_chip)
+    else if (group && !fitted.known_chip)
       j.regime = fmt::format("{}, GPU never measured", row.model.experts > 0 ? "MoE" : "dense");
     j.choice = choice_of(row);
     j.assumed = row.assumed;
@@ -90,7 +89,7 @@ class Judge {
     if (const std::string loads = expert_loads(row).assumed; !loads.empty()) j.assumed.push_back(loads);
     if (const std::string wires = row.interconnect.assumed(row.gpus); !wires.empty()) j.assumed.push_back(wires);
     j.forecast = {step.step_s, step.low_s, step.high_s,
-                  only(known && known_chip && j.assumed.empty() ? Evidence::published : Evidence::derived), ""};
+                  only(known && fitted.known_chip && j.assumed.empty() ? Evidence::published : Evidence::derived), ""};
     const double peak_s = *share_of_peak(row) * row.step_s;
     if (const auto share = typical_share(row)) j.baseline.value = peak_s / *share;
     j.baseline.evidence = j.forecast.evidence;
@@ -119,16 +118,26 @@ class Judge {
 
 }  // namespace
 
-RunForecast forecast(const RunFiles& files, const OpCost& cost) {
-  const RememberedCost remembered(cost);
-  const NamedRouting routing = read_routing(files.routing, files.run.model, files.run.tokens());
+StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) {
+  const bool typical = !fit.knows_stack(row, traits);
+  return {fit.without(row, traits, typical && left_out == StepsLeftOut::group ? StepsLeftOut::stack : left_out),
+          typical, fit.knows_chip(row, traits)};
+}
+
+ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step) {
   Layout layout = files.run.layout;
   ProgramOptions options = program_options(files.run);
   options.transport_scratch = files.cluster.shared_cores();
   take_stack(files.stack, files.run.model, layout, options);
-  const ReplayResult step = simulated_step(files.run.model, layout, options, files.cluster, remembered, *routing.source,
-                                           {.replay = {.timelines = false, .health = {}}})
-                                .replay;
+  return simulated_step(files.run.model, layout, options, files.cluster, cost, routing,
+                        {.replay = {.step = step, .timelines = false, .health = {}}})
+      .replay;
+}
+
+RunForecast forecast(const RunFiles& files, const OpCost& cost) {
+  const RememberedCost remembered(cost);
+  const NamedRouting routing = read_routing(files.routing, files.run.model, files.run.tokens());
+  const ReplayResult step = simulated(files, remembered, *routing.source);
   return {step.step_s, step.low_s, step.high_s};
 }
 

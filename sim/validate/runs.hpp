@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cost/prices.hpp"
+#include "sim/replay/replay.hpp"
 #include "sim/validate/run_files.hpp"
 #include "sim/validate/statistics.hpp"
 
@@ -17,6 +18,16 @@ struct RunForecast {
   double step_s = 0, low_s = 0, high_s = 0;
 };
 RunForecast forecast(const RunFiles& files, const OpCost& cost);
+/// The same of one step of a routing that no file of ours can say.
+ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step = 0);
+
+/// Constants of a row's stack that were fitted without what the row belongs to.
+struct StepsWithout {
+  const StepModel* steps = nullptr;  ///< none: nothing is left to fit on
+  bool typical = false;              ///< nobody else measured the stack: it takes the typical stack's constants
+  bool known_chip = false;           ///< somebody else measured the GPU
+};
+StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out);
 
 struct RunsAsked {
   std::string stack = {};  ///< name of the stack of all rows; empty = by their framework

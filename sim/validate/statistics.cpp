@@ -6,8 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "configs/spec/support/statistics.hpp"
 #include "sim/cost/fit/conformal.hpp"
-#include "sim/cost/fit/fit.hpp"
 
 namespace wt {
 namespace {

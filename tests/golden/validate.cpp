@@ -189,16 +189,19 @@ TEST_CASE("whole sources left out are harder, and said beside") {
   CHECK(kernels().at("whole_sources_left_out").is_null());
 }
 
-TEST_CASE("steps under placements of experts, model and data set never seen") {
+// Their stack has no other published steps, so that it takes the typical stack's constants: every step is predicted too
+// short, all by much the same factor. Ratios between placements do not rest on it.
+TEST_CASE("steps under placements of experts, simulated with nothing of their stack fitted") {
   const json& summary = routing().at("summary");
   CHECK(summary.at("n") == 24);
-  CHECK(summary.at("mape") <= 0.06);
-  CHECK(summary.at("mape") < 0.5 * summary.at("baseline").at("mape").get<double>());
+  CHECK(summary.at("mape") <= 0.175);
+  CHECK(summary.at("mape") < 0.55 * summary.at("baseline").at("mape").get<double>());
+  CHECK(summary.at("coverage80") >= 0.75);
   CHECK(summary.at("regret") == 0);
   const json& ratios = routing().at("ratios");
   CHECK(ratios.at("n") == 24);
-  CHECK(ratios.at("mape") <= 0.08);
-  CHECK(ratios.at("mape") < 0.5 * ratios.at("baseline").at("mape").get<double>());
+  CHECK(ratios.at("mape") <= 0.05);
+  CHECK(ratios.at("mape") < 0.3 * ratios.at("baseline").at("mape").get<double>());
   double sum = 0;
   for (const json& pair : ratios.at("pairs")) {
     CHECK(pair.at("measured") >= 1);
@@ -206,8 +209,7 @@ TEST_CASE("steps under placements of experts, model and data set never seen") {
     CHECK(pair.at("balanced") == Approx(1));  // even loads cannot tell placements apart
   }
   CHECK(ratios.at("mape") == Approx(sum / 24));
-  const json& strict = routing().at("whole_sources_left_out").at("summary");
-  CHECK(strict.at("mape") <= 0.10);
+  CHECK(routing().at("whole_sources_left_out").is_null());
   for (const json& row : routing().at("rows")) {
     const std::string name = row.at("name");
     CHECK(row.at("predicted_s").is_null() == (name.find("megatron") != std::string::npos));
@@ -221,14 +223,15 @@ TEST_CASE("steps under placements of experts, model and data set never seen") {
 TEST_CASE("step times alone, of models and placements by other names, are predicted with every assumption said") {
   const TempDirectory folder;
   const std::string file = folder / "steps.csv";
-  std::ofstream(file) << "method,model_name,avg_time_ms\nFSDP+EP,DBRX,60000\nLAER-MoE,mixtral-8x7b-e32k8,20000\n"
-                         "megatron,dbrx,50000\nFSDP,unheard-of,1000\n";
+  std::ofstream(file) << "method,model_name,base_model,experts,top_k,avg_time_ms\nFSDP+EP,DBRX,,,,60000\n"
+                         "LAER-MoE,mixtral-8x7b-e32k8,Mixtral 8x7B,32,8,20000\nmegatron,dbrx,,,,50000\n"
+                         "FSDP,unheard-of,,,,1000\n";
   const auto [status, text] = run("routing " + file + " --json");
   REQUIRE(status == 0);
-  const json d = json::parse(text);
+  const json d = json_in(text);
   check_document(d, "routing", 4);
   CHECK(d.at("summary").at("n") == 2);
-  const double narrowest = 1.1;  // what recorded rows are off by, at least
+  const double narrowest = 1.1;  // of a stack that nobody measured
   for (std::size_t i : {0, 1}) {
     const json& row = d.at("rows")[i];
     INFO(row.dump());
@@ -256,7 +259,6 @@ TEST_CASE("a table for people says what was left out and why rows have no predic
   CHECK(done == 0);
   CHECK(steps.find("FSDP over LAER") != std::string::npos);
   CHECK(steps.find("measured [s]") != std::string::npos);
-  CHECK(steps.find("everything from a row's model left out") != std::string::npos);
 }
 
 TEST_CASE("a file of the other kind, and none, are usage errors") {

@@ -14,6 +14,12 @@ using nlohmann::json;
 
 inline Ended run(const std::string& arguments) { return windtunnel("validate " + arguments); }
 
+/// A slow machine says its progress on stderr first, which comes in the same text.
+inline json json_in(const std::string& text) {
+  REQUIRE(text.find('{') != std::string::npos);
+  return json::parse(text.substr(text.find('{')));
+}
+
 inline const json& document(const std::string& subject, const std::string& file, const std::string& flags = "") {
   static std::map<std::string, json> known;
   const std::string arguments = subject + " configs/measurements/" + file + " --json" + flags;
@@ -21,9 +27,7 @@ inline const json& document(const std::string& subject, const std::string& file,
     const auto [status, text] = run(arguments);
     INFO(text.substr(0, 500));
     REQUIRE(status == 0);
-    // a slow machine says its progress on stderr first, which comes in the same text
-    REQUIRE(text.find('{') != std::string::npos);
-    known[arguments] = json::parse(text.substr(text.find('{')));
+    known[arguments] = json_in(text);
   }
   return known.at(arguments);
 }

@@ -300,8 +300,11 @@ Price MachineModel::price(const WorkItem& item, double rows, std::string* source
 }
 
 std::optional<Price> MachineModel::find(const WorkItem& item, const BoundRows& rows) const {
+  return routed(item, rows, data_.row_tile == 1 ? Fits::asked : Fits::left);
+}
+
+std::optional<Price> MachineModel::routed(const WorkItem& item, const BoundRows& rows, Fits fits) const {
   if (!(item.rows.at(rows.sum) > 0)) return Price{0, 0, 0, Lookup::exact, Evidence::derived};
-  const Fits fits = data_.row_tile == 1 ? Fits::asked : Fits::left;
   std::optional<Price> out = known(item, rows.sum, nullptr, fits);
   if (!out) return out;
   // What follows from measurements of this machine was measured over a router's rows; published times are of equal
@@ -313,7 +316,7 @@ std::optional<Price> MachineModel::find(const WorkItem& item, const BoundRows& r
 }
 
 Price MachineModel::item(const WorkItem& item, const BoundRows& rows) const {
-  if (const auto found = find(item, rows)) return *found;
+  if (const auto found = routed(item, rows, Fits::asked)) return *found;
   return price(item, rows.sum, nullptr);
 }
 

@@ -59,6 +59,7 @@ class MachineModel : public OpCost {
   Price price(const WorkItem& item, double rows, std::string* source) const;
   std::optional<Price> measured(const WorkItem& item, double rows, std::string* source) const;
   enum class Fits { asked, left };  ///< whether a fit answers where no point does
+  std::optional<Price> routed(const WorkItem& item, const BoundRows& rows, Fits fits) const;
   std::optional<Price> from_forward(const WorkItem& item, double rows, std::string* source, Fits fits) const;
   std::optional<Price> known(const WorkItem& item, double rows, std::string* source, Fits fits = Fits::asked) const;
   std::optional<Price> roofline(const WorkItem& item, double rows, std::string* source) const;

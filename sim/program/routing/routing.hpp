@@ -17,7 +17,7 @@ class RoutingSource {
  public:
   virtual ~RoutingSource() = default;
   /// Rows that a source rank sends to each logical expert in this step, microbatch and layer; sums to tokens * top_k of
-  /// that microbatch.
+  /// that microbatch (in the mean over ranks where only totals are known: rank_totals.hpp).
   virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
                                      std::int64_t source_rank) const = 0;
   /// Whether microbatches of a step that have as many tokens are routed alike.
