@@ -152,6 +152,12 @@ TEST_CASE("local saves no more frequent than saves are left out, and the plan sa
   CHECK(halved.cadence.interval_steps <= plain.interval_steps);
 }
 
+TEST_CASE("names that a study gets wrong are refused before prices are made") {
+  for (const auto& [key, value] : {std::pair{"failures", "no-such-cluster"}, {"routing", "no-such-loads"}})
+    CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy + "profiles: [no-such-profile]\n", key, value, "s")),
+                      Catch::Contains(value));
+}
+
 TEST_CASE("silent errors rarer than runs can be simulated with are refused before the search") {
   const TempDirectory folder;
   std::string text = read_bytes("configs/faults/rates/llama3.yaml");
