@@ -46,7 +46,8 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
 
 std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
   return fmt::format(
-      "{:.1f} to {:.1f} days: 80 % interval of the prices behind the step, then 90 % of {} simulated runs",
+      "{:.1f} to {:.1f} days, from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to "
+      "the 95 % quantile at its high end",
       plan.days_low, plan.days_high, inputs.study.runs);
 }
 
@@ -90,7 +91,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
-  table.note = fmt::format("Limit {:.1f} GiB of memory reserved, of which up to: the upper end of the 80 % interval. ",
+  table.note = fmt::format("Memory limit: {:.1f} GiB reserved. The column is the upper end of its 80 % interval. ",
                            plan.memory_limit_bytes / kGiB_bytes);
   if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
   return table;

@@ -183,7 +183,16 @@ TEST_CASE("ties go to the smaller failure domain that leaves room in memory") {
   CHECK(r.certificate.ties_complete);
   CHECK(r.ties.size() == 120);
   CHECK(r.candidates[r.chosen].layout.shard == 1);
-  CHECK_FALSE(r.tie_break.empty());
+  CHECK_THAT(
+      r.tie_break,
+      Catch::StartsWith("120 layouts are within 100000000.0 % of the fastest. Chosen: the smallest failure domain "
+                        "(1 GPU) that leaves 10 % of the memory free. The fastest, "));
+  double least = 1e18;
+  for (const Candidate& c : r.candidates)
+    if (c.fate == Fate::simulated) least = std::min(least, c.memory_bytes);
+  s.problem.memory_limit_bytes = 1.1 * least;
+  CHECK_THAT(search_layouts(s.problem).tie_break, Catch::Contains("; none leaves 10 % of the memory free"));
+  s.problem.memory_limit_bytes = 1e18;
   s.problem.space.tie = 0;
   const SearchResult exact = search_layouts(s.problem);
   CHECK(exact.candidates[exact.chosen].result->step_s == exact.certificate.incumbent_s);
