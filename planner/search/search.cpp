@@ -118,8 +118,10 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
   std::vector<Candidate> out;
   std::vector<Recompute> recompute = p.space.recompute;
   if (recompute.empty())  // from the most memory to the least; ranges of blocks in between are a study's to ask for
-    recompute = {Recompute::none, recompute_from_string("experts"), recompute_from_string("attention+experts"),
-                 Recompute::block};
+    recompute = p.model.experts > 0
+                    ? std::vector{Recompute::none, recompute_from_string("experts"),
+                                  recompute_from_string("attention+experts"), Recompute::block}
+                    : std::vector{Recompute::none, recompute_from_string("attention"), Recompute::block};
   for (std::int64_t shard : choices(p.space.shard_sizes, p.gpus))
     for (std::int64_t expert : choices(p.space.expert_degrees, std::max<std::int64_t>(1, p.model.experts)))
       for (std::int64_t microbatch : choices(p.space.microbatches, std::max<std::int64_t>(1, p.global_batch / p.gpus)))

@@ -14,7 +14,8 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 std::string plan_range(const PlanInputs& inputs, const Plan& plan);
 /// What the search chose among, and what it never looks at.
 std::string plan_scope(const PlanInputs& inputs);
-/// The fastest simulated candidates and how the rest was decided.
+/// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was
+/// decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
 /// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
 std::string evidence_sentence(const EvidenceShares& shares);

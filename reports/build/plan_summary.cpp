@@ -79,8 +79,9 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  order.resize(std::min(order.size(), rows));
+  if (std::find(order.begin(), order.end(), plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
   for (std::size_t i : order) {
-    if (table.rows.size() == rows) break;
     const Candidate& c = plan.search.candidates[i];
     const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
     const Simulated r = c.result.value_or(Simulated{});

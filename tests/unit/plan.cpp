@@ -315,6 +315,20 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
   CHECK(plan.days_high > plan.runs.distribution.p95_s / 86400);
 }
 
+TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") {
+  const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.tie", "1", "s"));
+  const Plan plan = make_plan(inputs);
+  REQUIRE(plan.search.chosen != plan.search.fastest);
+  const Table table = candidate_table(inputs, plan, 1);
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0].back().text.empty());
+  CHECK(table.rows[1].back().text == "chosen");
+  CHECK(candidate_table(inputs, plan, 100).rows.size() < 100);
+  CHECK_THAT(table.note, Catch::Contains("GiB reserved. The column is the upper end of its 80 % interval. MFU: "));
+  CHECK_THAT(plan_range(inputs, plan),
+             Catch::Contains(" days, from the 5 % quantile of 50 simulated runs at the low end of the step's 80 % "));
+}
+
 TEST_CASE("plan, document and report say the same, twice") {
   const PlanInputs inputs = inputs_of(kStudy);
   const Plan first = make_plan(inputs), second = make_plan(inputs);

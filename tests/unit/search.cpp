@@ -1,5 +1,6 @@
 // The search against brute force: every layout simulated, on machines small enough for it.
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "planner/search/search.hpp"
@@ -95,6 +96,15 @@ TEST_CASE("everything that divides is enumerated once") {
   }
   CHECK(possible == 120);
   CHECK(impossible == 80);
+}
+
+TEST_CASE("recompute of experts is searched where there are experts") {
+  Small s;
+  s.problem.scenarios.clear();
+  s.model.experts = s.model.top_k = 0;
+  std::set<std::string> policies;
+  for (const Candidate& c : enumerate_layouts(s.problem)) policies.insert(to_string(c.layout.recompute));
+  CHECK(policies == std::set<std::string>{"none", "attention", "block"});
 }
 
 TEST_CASE("lists that do not divide are infeasible with their reason") {
