@@ -32,6 +32,7 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
     throw_error(Code::usage, "merge: found no profile, allowed one or more; name the files to merge");
   Profile all;
   all.fingerprint = profiles[0].fingerprint;
+  std::string parts;
   std::map<std::string, std::size_t> place;
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const Fingerprint& facts = profiles[i].fingerprint;
@@ -48,6 +49,7 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
                   "and software; compare them with the gate instead",
                   name(0), name(i), to_string(differing));
     for (const auto& [key, value] : facts) all.fingerprint[key] = joined(all.fingerprint[key], value);
+    parts += (parts.empty() ? "" : " ") + digest(profiles[i]);
     all.failures.insert(all.failures.end(), profiles[i].failures.begin(), profiles[i].failures.end());
     for (const Measurement& m : profiles[i].measurements) {
       const auto [found, is_new] = place.emplace(m.name(), all.measurements.size());
@@ -61,6 +63,8 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
       }
     }
   }
+  if (profiles.size() > 1)
+    all.fingerprint[kMergedFrom] = parts;  // so that a model made of `all` knows what it has seen
   return all;
 }
 

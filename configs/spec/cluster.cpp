@@ -12,7 +12,8 @@
 namespace wt {
 namespace {
 
-constexpr double kSlowest = 1e-3;  // slower is dead: take the node, or the leaf's nodes, out
+constexpr double kSlowest = 1e-3;        // slower is dead: take the node, or the leaf's nodes, out
+constexpr double kLongestLatency_s = 1;  // of one message; a link around the world takes a fifth of it
 
 /// A dead rail leaves the node's traffic to the others.
 NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
@@ -110,6 +111,9 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   YamlMap nic = map.map("nic");
   read_nics(nic, c);
   c.nic_latency_s = nic.quantity("latency", parse_seconds);
+  if (c.nic_latency_s > kLongestLatency_s)
+    nic.fail("latency", fmt::format("found {}, allowed up to {}; give the time of one message, as 2.7us",
+                                    format_seconds(c.nic_latency_s), format_seconds(kLongestLatency_s)));
   c.transport = nic.choice("transport", {"IB", "EFA", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
   c.fabric = nic.text("fabric", "");
   nic.finish();

@@ -126,8 +126,9 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
     throw_error(Code::usage, "{}: {}: found {}, needs at most {} = {}", where, name("moe_topk_group"), r.top_groups,
                 name("moe_n_group"), r.groups);
   if (const std::int64_t eligible = experts / r.groups * r.top_groups; top_k > eligible)
-    throw_error(Code::usage, "{}: {}: found {}, needs at most {} ({} = {}, {} of {} groups)", where, name("moe_top_k"),
-                top_k, eligible, name("moe_num_experts"), experts, r.top_groups, r.groups);
+    throw_error(Code::usage, "{}: {}: found {}, needs at most {} ({} = {}{})", where, name("moe_top_k"), top_k,
+                eligible, name("moe_num_experts"), experts,
+                r.groups > 1 ? fmt::format(", {} of {} groups", r.top_groups, r.groups) : "");
 }
 
 ModelSpec read_model(const std::string& name_or_file) {

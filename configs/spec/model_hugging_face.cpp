@@ -20,18 +20,19 @@ using nlohmann::json;
 struct Config {
   const json& object;
   const std::string& file;
+  std::string in = {};  ///< the map that the keys are in, "rope_scaling/"; "" = the document
 
   bool has(const char* key) const { return object.contains(key) && !object[key].is_null(); }
   std::int64_t integer(const char* key) const {
     if (!has(key) || !object[key].is_number_integer())
-      throw_error(Code::usage, "{}: {}: found {}, needs a whole number", file, key,
+      throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
                   object.contains(key) ? object[key].dump() : "nothing");
     return object[key].get<std::int64_t>();
   }
   std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
   double number(const char* key) const {
     if (!has(key) || !object[key].is_number())
-      throw_error(Code::usage, "{}: {}: found {}, needs a number", file, key,
+      throw_error(Code::usage, "{}: {}{}: found {}, needs a number", file, in, key,
                   has(key) ? object[key].dump() : "nothing");
     return object[key].get<double>();
   }
@@ -46,14 +47,15 @@ struct Config {
   }
   Config map(const char* key) const {
     static const json kEmpty = json::object();
-    return {has(key) ? object[key] : kEmpty, file};
+    return {has(key) ? object[key] : kEmpty, file, in + key + "/"};
   }
   void must_be(const char* key, bool good, const char* reads) const {
     must_be(key, good, reads, has(key) ? object[key].dump() : "nothing");
   }
   void must_be(const char* key, bool good, const char* reads, const std::string& found) const {
     if (!good)
-      throw_error(Code::usage, "{}: {}: found {}, reads {}; such a model is not supported", file, key, found, reads);
+      throw_error(Code::usage, "{}: {}{}: found {}, reads {}; such a model is not supported", file, in, key, found,
+                  reads);
   }
 };
 
@@ -78,8 +80,8 @@ RopeScaling read_rope_scaling(const Config& c, const Config& model, const std::s
   });
   for (const auto& [key, value] : c.object.items())
     if (out.on() && !known.contains(key))
-      throw_error(Code::usage, "{}: rope_scaling: found {} {}, which is not read for {}; such a model is not supported",
-                  c.file, key, value.dump(), word);
+      throw_error(Code::usage, "{}: {}{}: found {}, which is not read for {}; such a model is not supported", c.file,
+                  c.in, key, value.dump(), word);
   return out;
 }
 

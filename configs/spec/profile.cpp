@@ -164,7 +164,9 @@ Profile read_profile(const std::filesystem::path& file) { return profile_from_js
 
 std::string digest(const Profile& profile) {
   const std::string text = to_json(profile).dump();
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+  const auto parts = profile.fingerprint.find(kMergedFrom);
+  return fmt::format("{:016x}{}", XXH3_64bits(text.data(), text.size()),
+                     parts == profile.fingerprint.end() ? "" : " " + parts->second);
 }
 
 void write_profile(const Profile& profile, const std::filesystem::path& file) {

@@ -61,8 +61,10 @@ nlohmann::json to_json(const Profile& profile);
 /// Error{usage}, naming file, JSON pointer, found and allowed.
 Profile profile_from_json(const nlohmann::json& document, const std::string& origin);
 Profile read_profile(const std::filesystem::path& file);
-/// 16 hex digits that tell one profile's content from another's.
+/// 16 hex digits that tell one profile's content from another's; of a merged one, then those of its parts.
 std::string digest(const Profile& profile);
+/// Fact of a merged profile's fingerprint: the digests of the profiles that it was made of, a blank between two.
+constexpr const char* kMergedFrom = "run.merged_from";
 /// Whole or not at all; see configs/spec/atomic_file.hpp.
 void write_profile(const Profile& profile, const std::filesystem::path& file);
 

@@ -101,7 +101,8 @@ void add_calibrate(CLI::App& app) {
                         "Make a machine model out of profiles, and say how well it predicts them\n"
                         "Example: windtunnel calibrate profile.json -o machine.json");
   auto o = std::make_shared<Options>();
-  command.option("PROFILE", o->profiles, "Profiles (files, or presets of configs/profiles) of one machine").required();
+  command.option("PROFILE", o->profiles, "Profiles of one machine: files, or names of yours in configs/profiles")
+      .required();
   command.option("-o,--output", o->output, "Machine model (JSON) to write");
   command.flag("--allow-assumed", o->allow_assumed,
                "Let the model price what nobody measured by a roofline, marked as assumed");

@@ -68,7 +68,7 @@ void add_compare(CLI::App& app) {
   command.option("--machine", o->machine, "Machine model (windtunnel calibrate)").required();
   command
       .option("--calibrated-on", o->calibrated_on,
-              "A FOLDER that the machine model has seen through a merged profile; may be repeated")
+              "A FOLDER that the machine model has seen, though its digest is not recorded; may be repeated")
       .one_a_mention()
       .existing_folder();
   command.option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");

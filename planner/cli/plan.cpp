@@ -32,6 +32,10 @@ StudySpec quick_study(const Options& o) {
   const std::int64_t gpus = *o.gpus;
   if (gpus < 1)
     throw_error(Code::usage, "--gpus: found {}, allowed are whole numbers from 1; give the GPUs to plan for", gpus);
+  const ClusterSpec cluster = read_cluster(o.cluster);
+  if (gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag, not of the study's line
+    throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
+                cluster.name);
   const ModelSpec model = read_model(o.model);
   const std::int64_t seq = 4096, wanted = 4'194'304;  // tokens a step: usual for models of this size
   const std::int64_t batch =

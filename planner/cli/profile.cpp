@@ -81,7 +81,8 @@ void add_profile(CLI::App& app) {
                                        "Machine, run, measurements by kernel, and what speaks against using "
                                        "them\nExample: windtunnel profile show profile.json gemm",
                                        show);
-  one.option("PROFILE", shown->file, "Profile, JSON of Google Benchmark or nvbench, or a preset of configs/profiles")
+  one.option("PROFILE", shown->file,
+             "Profile, or JSON of Google Benchmark or nvbench: a file, or a name of yours in configs/profiles")
       .required();
   one.option("KERNEL", shown->kernel, "Also list every measurement of this kernel");
   const auto [two, compared] = subcommand("diff",

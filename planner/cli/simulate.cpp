@@ -9,6 +9,7 @@
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
+#include "reports/build/collective_basis.hpp"
 #include "reports/build/simulate_report.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "reports/render/render.hpp"
@@ -46,12 +47,6 @@ void simulate(const Options& o) {
                 "simulate: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16 or amp_fp8",
                 step.cluster.gpu_name);
   if (!o.output.empty()) make_folder(o.output);
-  const Prices prices = make_prices({.profiles = o.profiles,
-                                     .machine = o.machine,
-                                     .stack = o.stack,
-                                     .allow_assumed = o.allow_assumed,
-                                     .fp8 = step.run.fp8},
-                                    step.cluster, step.run.layout.world());
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
   step.routing_evidence = evidence;
@@ -61,6 +56,14 @@ void simulate(const Options& o) {
     step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts,
                                 step.run.model.top_k);
   }
+  const Prices prices = make_prices({.profiles = o.profiles,
+                                     .machine = o.machine,
+                                     .stack = o.stack,
+                                     .allow_assumed = o.allow_assumed,
+                                     .fp8 = step.run.fp8},
+                                    step.cluster, step.run.layout.world());
+  if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
+    step.collectives = collective_basis(*prices.cost, step.cluster);
   ProgramOptions options = program_options(step.run);
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
   take_stack(prices.stack, step.run.model, step.run.layout, options);

@@ -32,10 +32,12 @@ void what_if_command(const Options& o) {
                                 [&](const std::string& part, std::int64_t done, std::int64_t total,
                                     const std::string& what) { bar.update(part, done, total, what); });
   bar.finish();
-  if (o.json)
+  if (o.json) {
     fmt::print("{}\n", what_if_json(result).dump(1));
-  else
+  } else {
     fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
+    for (const std::string& note : what_if_notes(result)) fmt::print("- {}\n", note);
+  }
   Code status = Code::finding;  // of no row with a plan
   bool planned = false;
   for (const WhatIfRow& row : result.rows) {

@@ -1,9 +1,23 @@
 #include "planner/cli/words.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 namespace wt {
+namespace {
+
+/// CLI11 takes the largest number there is for one that is larger.
+Word whole(CLI::Option* option) {
+  return Word(option->check([](const std::string& text) {
+    errno = 0;
+    std::strtoll(text.c_str(), nullptr, 10);
+    return errno == ERANGE ? "found " + text + ", allowed are whole numbers of 64 bits" : std::string();
+  }));
+}
+
+}  // namespace
 
 Word Word::required() const { return Word(option_->required()); }
 Word Word::existing_folder() const { return Word(option_->check(CLI::ExistingDirectory)); }
@@ -29,10 +43,10 @@ Word Command::option(const std::string& name, std::filesystem::path& value, cons
   return Word(app_->add_option(name, value, help));
 }
 Word Command::option(const std::string& name, std::int64_t& value, const std::string& help) const {
-  return Word(app_->add_option(name, value, help));
+  return whole(app_->add_option(name, value, help));
 }
 Word Command::option(const std::string& name, std::optional<std::int64_t>& value, const std::string& help) const {
-  return Word(app_->add_option(name, value, help));
+  return whole(app_->add_option(name, value, help));
 }
 Word Command::option(const std::string& name, std::uint64_t& value, const std::string& help) const {
   return Word(app_->add_option(name, value, help));

@@ -86,7 +86,6 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
 
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   PlanInputs inputs{.study = std::move(study)};
-  read_prices(inputs, allow_assumed);
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   inputs.failures = read_failures(inputs.study.failures);
   for (const std::string& name : preset_names("faults/rates")) inputs.other_failures.push_back(read_failures(name));
@@ -99,6 +98,7 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
         "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
         "between two, or rate: none",
         inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);
+  read_prices(inputs, allow_assumed);  // last: fitting them takes seconds
   return inputs;
 }
 

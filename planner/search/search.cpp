@@ -7,6 +7,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
 #include "planner/search/search_evaluate.hpp"
 
 namespace wt {
@@ -79,15 +80,13 @@ void choose(const SearchProblem& p, SearchResult& r) {
   const Candidate &c = r.candidates[r.chosen], &f = r.candidates[r.fastest];
   const bool roomy = c.memory_bytes <= kRoomy * p.memory_limit_bytes;
   r.tie_break = fmt::format(
-      "{} layouts are within {:.1f} % of the fastest, the width that we chose to call a tie; of these the one with the "
-      "smallest failure domain was taken{} ({} GPUs hold a copy of the model, {:.0f} % of the limit used)",
-      r.ties.size(), 100 * p.space.tie,
-      roomy ? fmt::format(" among those that leave {:.0f} % of the memory limit free", 100 * (1 - kRoomy))
-            : fmt::format(", as none leaves {:.0f} % of the memory limit free", 100 * (1 - kRoomy)),
-      c.layout.shard, 100 * c.memory_bytes / p.memory_limit_bytes);
+      "{} layouts are within {:.1f} % of the fastest. Chosen: the smallest failure domain ({}){} {:.0f} "
+      "% of the memory free",
+      r.ties.size(), 100 * p.space.tie, counted(c.layout.shard, "GPU"), roomy ? " that leaves" : "; none leaves",
+      100 * (1 - kRoomy));
   if (r.chosen != r.fastest)
-    r.tie_break += fmt::format("; the fastest, {} with recompute {} and microbatch {}, takes {:.2f} % less time",
-                               f.layout.name(), to_string(f.layout.recompute), f.layout.microbatch,
+    r.tie_break += fmt::format(". The fastest, {} ({}, microbatch {}), takes {:.2f} % less time", f.layout.name(),
+                               to_string(f.layout.recompute), f.layout.microbatch,
                                100 * (1 - f.result->step_s / c.result->step_s));
 }
 
@@ -119,8 +118,10 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
   std::vector<Candidate> out;
   std::vector<Recompute> recompute = p.space.recompute;
   if (recompute.empty())  // from the most memory to the least; ranges of blocks in between are a study's to ask for
-    recompute = {Recompute::none, recompute_from_string("experts"), recompute_from_string("attention+experts"),
-                 Recompute::block};
+    recompute = p.model.experts > 0
+                    ? std::vector{Recompute::none, recompute_from_string("experts"),
+                                  recompute_from_string("attention+experts"), Recompute::block}
+                    : std::vector{Recompute::none, recompute_from_string("attention"), Recompute::block};
   for (std::int64_t shard : choices(p.space.shard_sizes, p.gpus))
     for (std::int64_t expert : choices(p.space.expert_degrees, std::max<std::int64_t>(1, p.model.experts)))
       for (std::int64_t microbatch : choices(p.space.microbatches, std::max<std::int64_t>(1, p.global_batch / p.gpus)))

@@ -70,30 +70,28 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
   for (const KeyValuesOf& setting : settings) base = set_study_key(base, setting.key, setting.values.at(0), origin);
   WhatIf out;
   for (const KeyValuesOf& sweep : sweeps) out.keys.push_back(sweep.key);
-  std::vector<PlanInputs> inputs;
   const auto rows = combinations(sweeps);
   const auto total = static_cast<std::int64_t>(rows.size());
   for (const std::vector<std::string>& values : rows) {
     const std::string row = values_text(sweeps, values);
-    if (progress) progress("reading inputs", static_cast<std::int64_t>(inputs.size()), total, row);
+    if (progress) progress("reading inputs", static_cast<std::int64_t>(out.rows.size()), total, row);
     try {
       std::string text = base;
       for (std::size_t k = 0; k < sweeps.size(); ++k) text = set_study_key(text, sweeps[k].key, values[k], origin);
-      inputs.push_back(read_plan_inputs(study_from_text(text, origin), allow_assumed));
-      check_schedule(inputs.back());
+      PlanInputs inputs = read_plan_inputs(study_from_text(text, origin), allow_assumed);
+      check_schedule(inputs);
+      out.rows.push_back({.values = values, .inputs = std::move(inputs), .plan = {}, .misfit = ""});
     } catch (const Error& e) {
       if (row.empty()) throw;
       throw_error(e.code(), "whatif: {}: {}; nothing was planned", row, e.what());
     }
-    out.rows.push_back({.values = values, .plan = {}, .misfit = ""});
   }
-  out.study = inputs.front().study;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
     const auto part = [&](const std::string& what, std::int64_t, std::int64_t, const std::string& layout) {
       progress("planning rows", static_cast<std::int64_t>(i), total, what + (layout.empty() ? "" : ", " + layout));
     };
     try {
-      out.rows[i].plan = make_plan(inputs[i], progress ? SearchProgress(part) : SearchProgress());
+      out.rows[i].plan = make_plan(out.rows[i].inputs, progress ? SearchProgress(part) : SearchProgress());
     } catch (const Error& e) {
       out.rows[i].misfit = e.what();
       out.rows[i].failure = e.code();

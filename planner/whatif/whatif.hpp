@@ -19,15 +19,15 @@ KeyValuesOf parse_assignment(const std::string& text, bool several);
 
 struct WhatIfRow {
   std::vector<std::string> values;  ///< of the swept keys, in their order
-  std::optional<Plan> plan;         ///< nothing: does not fit
-  std::string misfit;               ///< why
-  Code failure = Code::finding;     ///< of a row without a plan; else than finding, something in it is refused
+  PlanInputs inputs;
+  std::optional<Plan> plan;      ///< nothing: does not fit
+  std::string misfit;            ///< why
+  Code failure = Code::finding;  ///< of a row without a plan; else than finding, something in it is refused
 };
 
 struct WhatIf {
-  StudySpec study;  ///< with the settings, the swept keys at their first values
   std::vector<std::string> keys;
-  std::vector<WhatIfRow> rows;
+  std::vector<WhatIfRow> rows;  ///< one or more
 };
 
 /// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} for

@@ -18,13 +18,6 @@ json sourced(const SourcedNumber& n) {
   return {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
 }
 
-json evidence_json(const EvidenceShares& shares) {
-  json out;
-  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
-    out[to_string(kind)] = shares[static_cast<std::size_t>(kind)];
-  return out;
-}
-
 json step_json(const Simulated& s) {
   json out{{"step_s", s.step_s},
            {"low_s", s.low_s},
@@ -94,14 +87,6 @@ json study_json(const StudySpec& s) {
           {"routing", s.routing},
           {"failures", s.failures},
           {"seed", s.seed}};
-}
-
-json mfu_json(const PlanInputs& inputs) {
-  return {{"flops_per_token", inputs.study.model.flops_per_token(inputs.study.seq)},
-          {"peak_flops", inputs.peak_flops},
-          {"what",
-           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
-           "half, no recompute; over the GPU's dense peak"}};
 }
 
 json cadence_json(const RunSchedule& schedule) {
@@ -214,6 +199,21 @@ std::string comment(const std::string& text) {
 }
 
 }  // namespace
+
+json evidence_json(const EvidenceShares& shares) {
+  json out;
+  for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
+    out[to_string(kind)] = shares[static_cast<std::size_t>(kind)];
+  return out;
+}
+
+json mfu_json(const PlanInputs& inputs) {
+  return {{"flops_per_token", inputs.study.model.flops_per_token(inputs.study.seq)},
+          {"peak_flops", inputs.peak_flops},
+          {"what",
+           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
+           "half, no recompute; over the GPU's dense peak"}};
+}
 
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
   std::string out =

@@ -14,13 +14,21 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 std::string plan_range(const PlanInputs& inputs, const Plan& plan);
 /// What the search chose among, and what it never looks at.
 std::string plan_scope(const PlanInputs& inputs);
-/// The fastest simulated candidates and how the rest was decided.
+/// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was
+/// decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
 /// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
 std::string evidence_sentence(const EvidenceShares& shares);
+nlohmann::json evidence_json(const EvidenceShares& shares);
+/// "221.2 GFLOP a token without recompute over 989 TFLOP/s"; "" where the peak is unknown and there is no MFU.
+std::string mfu_definition(const PlanInputs& inputs);
+/// Both figures and how they are counted.
+nlohmann::json mfu_json(const PlanInputs& inputs);
 /// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each;
 /// none where the study names none.
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
+/// collective_basis() of a study with profiles of GPUs; else none.
+std::vector<std::string> plan_collectives(const PlanInputs& inputs);
 /// What the answer rests on that nobody measured, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
 

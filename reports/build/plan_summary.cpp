@@ -5,6 +5,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/text.hpp"
+#include "reports/build/collective_basis.hpp"
 #include "reports/build/plan_report.hpp"
 
 namespace wt {
@@ -27,6 +28,12 @@ std::string evidence_sentence(const EvidenceShares& shares) {
   return out;
 }
 
+std::string mfu_definition(const PlanInputs& inputs) {
+  if (!(inputs.peak_flops > 0)) return "";
+  return fmt::format("{:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s",
+                     inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
+}
+
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
   return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name,
@@ -39,7 +46,8 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
 
 std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
   return fmt::format(
-      "{:.1f} to {:.1f} days: 80 % interval of the prices behind the step, then 90 % of {} simulated runs",
+      "{:.1f} to {:.1f} days, from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to "
+      "the 95 % quantile at its high end",
       plan.days_low, plan.days_high, inputs.study.runs);
 }
 
@@ -71,8 +79,9 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  order.resize(std::min(order.size(), rows));
+  if (std::find(order.begin(), order.end(), plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
   for (std::size_t i : order) {
-    if (table.rows.size() == rows) break;
     const Candidate& c = plan.search.candidates[i];
     const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
     const Simulated r = c.result.value_or(Simulated{});
@@ -83,11 +92,9 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
-  table.note = fmt::format("Limit {:.1f} GiB of memory reserved, of which up to: the upper end of the 80 % interval. ",
+  table.note = fmt::format("Memory limit: {:.1f} GiB reserved. The column is the upper end of its 80 % interval. ",
                            plan.memory_limit_bytes / kGiB_bytes);
-  if (inputs.peak_flops > 0)
-    table.note += fmt::format("MFU: {:.1f} GFLOP a token without recompute over {:.0f} TFLOP/s.",
-                              inputs.study.model.flops_per_token(inputs.study.seq) / 1e9, inputs.peak_flops / 1e12);
+  if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
   return table;
 }
 
@@ -144,24 +151,10 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   return out;
 }
 
-namespace {
-
-/// What of the collectives' prices was measured, and which keys of the cluster have no part in them.
-void add_collectives(std::vector<std::string>& out, const PlanInputs& inputs) {
-  std::vector<std::string> basis = inputs.prices->basis_of_collectives();
-  if (basis.empty()) {
-    out.push_back(fmt::format("Times of collectives: none in the profiles; published ones over {}.",
-                              inputs.study.cluster.transport == "IB" ? "InfiniBand" : inputs.study.cluster.transport));
-    return;
-  }
-  out.insert(out.end(), basis.begin(), basis.end());
-  out.push_back(fmt::format(
-      "Collectives that a profile measured have its network in them: for them nic.latency and nic.transport ({}) of "
-      "cluster {} change nothing, its bandwidths do.",
-      inputs.study.cluster.transport, inputs.study.cluster.name));
+std::vector<std::string> plan_collectives(const PlanInputs& inputs) {
+  if (inputs.study.profiles.empty() || inputs.study.cluster.shared_cores()) return {};
+  return collective_basis(*inputs.prices, inputs.study.cluster);
 }
-
-}  // namespace
 
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
@@ -197,7 +190,8 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
                     "replay's. How far such predictions are off: windtunnel validate runs FILE.",
                     study.profiles.empty() ? "" : "what the profiles measured, then ",
                     study.cluster.nodes_text(study.gpus), study.stack));
-  if (!study.profiles.empty() && !study.cluster.shared_cores()) add_collectives(out, inputs);
+  const std::vector<std::string> collectives = plan_collectives(inputs);
+  out.insert(out.end(), collectives.begin(), collectives.end());
   for (const auto& [section, sources] : inputs.study.cluster.sources)
     for (const Provenance& source : sources)
       if (source.kind == Evidence::assumed) out.push_back("Cluster, " + section + ": " + to_string(source));

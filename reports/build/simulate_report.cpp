@@ -191,7 +191,7 @@ Report simulate_report(const SimulatedRun& step) {
          {fmt::format("the first {} of {} microbatches; the others take as long as the last of these", step.replayed,
                       step.microbatches)}});
   report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
-  report.sections.push_back({"time", "Where the time goes", {}, {time_table(r)}});
+  report.sections.push_back({"time", "Where the time goes", step.collectives, {time_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
   for (const StepTimeline& t : r.timelines)
     if (t.rank == r.critical_rank && t.ops.size() <= kMostDrawnOps)

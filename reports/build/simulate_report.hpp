@@ -17,6 +17,7 @@ struct SimulatedRun : SimulatedStep {
   std::optional<MemoryModel> memory;  ///< what allocators reserve; none on a host whose ranks share cores
   std::string routing;                ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
+  std::vector<std::string> collectives;  ///< collective_basis() of prices that rest on profiles of GPUs
 };
 
 /// Highest memory of any simulated rank, from the step's timelines; bytes.

@@ -1,15 +1,53 @@
 #include "reports/build/whatif_report.hpp"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
+#include "reports/build/plan_report.hpp"
 
 namespace wt {
+namespace {
+
+/// Of the computation's seconds, priced without a time of the row's own GPU.
+double extrapolated_share(const WhatIfRow& row) {
+  double share = 0;
+  for (const PricedClass& each : priced_classes(row.inputs, *row.plan)) share += each.points == 0 ? each.share : 0;
+  return share;
+}
+
+/// What is said of each row, each text once: "TEXT" where it is of all that say something, else "rows 1, 3: TEXT".
+class ByRow {
+ public:
+  void add(std::size_t row, const std::string& text) {
+    speaking_.insert(row);
+    for (auto& [known, rows] : texts_)
+      if (known == text) return rows.push_back(row + 1);
+    texts_.push_back({text, {row + 1}});
+  }
+  std::vector<std::string> texts() const {
+    std::vector<std::string> out;
+    for (const auto& [text, rows] : texts_)
+      out.push_back(rows.size() == speaking_.size()
+                        ? text
+                        : fmt::format("row{} {}: {}", rows.size() == 1 ? "" : "s", fmt::join(rows, ", "), text));
+    return out;
+  }
+
+ private:
+  std::set<std::size_t> speaking_;
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> texts_;
+};
+
+}  // namespace
 
 Table what_if_table(const WhatIf& result) {
-  Table table{.title = "What if: " + result.study.name, .columns = {}};
+  Table table{.title = "What if: " + result.rows.front().inputs.study.name, .columns = {}};
   for (const std::string& key : result.keys) table.columns.push_back({key, "", Align::right});
   for (const auto& [name, unit] : {std::pair{"step", "s"},
+                                   {"80 % interval", "s"},
+                                   {"extrapolated", "%"},
                                    {"tokens/s/GPU", ""},
                                    {"MFU", "%"},
                                    {"exposed", "s"},
@@ -25,7 +63,11 @@ Table what_if_table(const WhatIf& result) {
     if (row.plan) {
       const Plan& p = *row.plan;
       const RunDistribution& runs = p.runs.distribution;
-      for (double value : {p.step.step_s, p.step.tokens_per_s_per_gpu}) cells.emplace_back(value);
+      const double extrapolated = 100 * extrapolated_share(row);
+      cells.emplace_back(p.step.step_s);
+      cells.emplace_back(fmt::format("{:.2f} to {:.2f}", p.step.low_s, p.step.high_s));
+      cells.emplace_back(extrapolated, fmt::format("{:.0f}", extrapolated));
+      cells.emplace_back(p.step.tokens_per_s_per_gpu);
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));
       for (double value :
            {p.step.exposed_s, p.memory.reserved.bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
@@ -39,8 +81,24 @@ Table what_if_table(const WhatIf& result) {
     }
     table.rows.push_back(std::move(cells));
   }
-  table.note = "The layout is chosen anew in each row; set search.shard_sizes and others to one value to keep it.";
+  ByRow mfu;
+  for (std::size_t i = 0; i < result.rows.size(); ++i)
+    if (result.rows[i].plan && result.rows[i].plan->step.mfu > 0) mfu.add(i, mfu_definition(result.rows[i].inputs));
+  table.note =
+      "The layout is chosen anew in each row; set search.shard_sizes and others to one value to keep it. Extrapolated: "
+      "share of the computation priced by times of other GPUs, scaled by data sheets, or by a roofline.";
+  if (const auto defined = mfu.texts(); !defined.empty())
+    table.note += fmt::format(" MFU: {}.", fmt::join(defined, "; "));
   return table;
+}
+
+std::vector<std::string> what_if_notes(const WhatIf& result) {
+  ByRow notes;
+  for (std::size_t i = 0; i < result.rows.size(); ++i)
+    if (result.rows[i].plan) notes.add(i, evidence_sentence(result.rows[i].plan->step.evidence) + ".");
+  for (std::size_t i = 0; i < result.rows.size(); ++i)
+    for (const std::string& sentence : plan_collectives(result.rows[i].inputs)) notes.add(i, sentence);
+  return notes.texts();
 }
 
 nlohmann::json what_if_json(const WhatIf& result) {
@@ -53,8 +111,11 @@ nlohmann::json what_if_json(const WhatIf& result) {
       one.update({{"step_s", p.step.step_s},
                   {"low_s", p.step.low_s},
                   {"high_s", p.step.high_s},
+                  {"evidence", evidence_json(p.step.evidence)},
+                  {"extrapolated", extrapolated_share(row)},
                   {"tokens_per_s_per_gpu", p.step.tokens_per_s_per_gpu},
                   {"mfu", p.step.mfu > 0 ? nlohmann::json(p.step.mfu) : nlohmann::json(nullptr)},
+                  {"mfu_definition", mfu_json(row.inputs)},
                   {"exposed_communication_s", p.step.exposed_s},
                   {"memory_bytes", p.memory.reserved.bytes},
                   {"interval_s", p.schedule.cadence.interval_s.value},
@@ -70,7 +131,10 @@ nlohmann::json what_if_json(const WhatIf& result) {
     }
     rows.push_back(std::move(one));
   }
-  return {{"schema", "windtunnel.whatif/1"}, {"study", result.study.name}, {"rows", rows}};
+  return {{"schema", "windtunnel.whatif/1"},
+          {"study", result.rows.front().inputs.study.name},
+          {"notes", what_if_notes(result)},
+          {"rows", rows}};
 }
 
 }  // namespace wt

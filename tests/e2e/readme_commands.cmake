@@ -25,8 +25,14 @@ wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
   EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .24x128 expert 2.")
 wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
   EXPECT "128 ranks .1x128 expert 1.*100.0")
+wt_command(simulate_profile RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile tests/data/h100-profile.json
+  EXPECT "Where the time goes.*Times of [^\n]* points of the profile.*for them nic.latency and nic.transport")
 wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
   EXPECT "--gpus: found -5, allowed are whole numbers from 1; give the GPUs to plan for")
+wt_command(plan_half_a_node STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 12  # 2: usage
+  EXPECT "windtunnel: --gpus: found 12, needs whole nodes of 8 GPUs .hgx-h100.")
+wt_command(plan_too_many STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 100000000000000000000000  # 2: usage
+  EXPECT "found 100000000000000000000000, allowed are whole numbers of 64 bits")
 wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
   EXPECT "Range:[^\n]*\nSearched: FSDP and HSDP, recompute and microbatch in bf16; not tensor, pipeline or context parallelism, not fp8")
 wt_command(whatif_bad_value STATUS 2 RUN whatif dbrx-3072-h100 --sweep search.tie=0.01,7  # 2: usage

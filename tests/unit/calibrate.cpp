@@ -454,6 +454,10 @@ TEST_CASE("a machine model knows the profiles it was calibrated on, and no other
   CHECK(calibrated_on(data, bench));
   CHECK(calibrated_on(data, profile_from_json(to_json(run), "written and read")));
   CHECK_FALSE(calibrated_on(data, again));
+  Profile merged = bench;
+  merged.fingerprint[kMergedFrom] = digest(again);
+  CHECK(calibrated_on(calibrate({merged}).model.data(), again));
+  CHECK(calibrated_on(calibrate({merged}).model.data(), merged));
   data.fingerprint.erase(kCalibratedOn);
   CHECK_THROWS_WITH(calibrated_on(data, run), Catch::Contains("run windtunnel calibrate again"));
 }

@@ -216,5 +216,7 @@ TEST_CASE("impossible clusters are refused with file, line and key") {
   CHECK_THROWS_WITH(parse(kGpu, "kind: gpu", "kind: gpus"), Catch::Contains("allowed gpu, shared_cores"));
   CHECK_THROWS_WITH(parse(kGpu, "nodes: 4", "node: 4"), Catch::Contains("did you mean"));
   CHECK_THROWS_WITH(parse(kGpu, "latency: 2us", "latency: 2us, rails: 8"), Catch::Contains("nic.rails"));
+  CHECK_THROWS_WITH(parse(kGpu, "latency: 2us", "latency: 1d"), Catch::Contains("nic.latency: found 24.0 h"));
+  CHECK(parse(kGpu, "latency: 2us", "latency: 1s").nic_latency_s == 1);
   CHECK_THROWS_WITH(parse(kGpu).check_ranks(33, "layout 1x33"), Catch::Contains("4 nodes x 8 = 32"));
 }

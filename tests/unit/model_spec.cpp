@@ -168,7 +168,7 @@ TEST_CASE("errors on a config.json name its own keys") {
                       "num_key_value_heads": 3, "vocab_size": 100, "intermediate_size": 96})"),
              Contains("num_key_value_heads: found 3, needs a divisor of num_attention_heads = 4"));
   CHECK_THAT(said(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9, )" + kLlama + "}"),
-             Contains("num_experts_per_tok: found 9, needs at most 8 (num_local_experts = 8"));
+             Contains("num_experts_per_tok: found 9, needs at most 8 (num_local_experts = 8)"));
   CHECK_THAT(said(R"({"model_type": "dbrx", "d_model": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 9,
                       "attn_config": {"kv_n_heads": 2, "rope_theta": 1e4},
                       "ffn_config": {"ffn_hidden_size": 0, "moe_num_experts": 4, "moe_top_k": 2}})"),
@@ -195,12 +195,12 @@ TEST_CASE("scaled positions that are not known, or not whole, are refused by nam
   CHECK_THAT(said(R"({"type": "linear"})"), Contains("factor: found nothing, needs a number"));
   CHECK_THAT(said(R"({"type": "linear", "factor": "2"})"), Contains("factor: found \"2\", needs a number"));
   CHECK_THAT(said(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})"),
-             Contains("original_max_position_embeddings: found nothing"));
+             Contains(" rope_scaling/original_max_position_embeddings: found nothing"));
   CHECK_THAT(said(R"({"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 8192})"),
              Contains("low_freq_factor: found nothing"));
   CHECK_THAT(said(R"({"rope_type": "yarn", "factor": 4})"), Contains("max_position_embeddings: found nothing"));
   CHECK_THAT(said(R"({"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64, "attn_factor": 2})"),
-             Contains("found attn_factor 2"));
+             Contains("rope_scaling/attn_factor: found 2"));
   CHECK_THAT(said(R"({"rope_type": "linear", "factor": 0.5})"), Contains("rope_scaling.factor: found 0.5"));
   CHECK_THAT(said(R"("yarn")"), Contains("rope_scaling: found \"yarn\", reads an object or null"));
   CHECK_THAT(said(R"({"rope_type": "default", "partial_rotary_factor": 0.5})"),

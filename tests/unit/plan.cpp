@@ -152,6 +152,12 @@ TEST_CASE("local saves no more frequent than saves are left out, and the plan sa
   CHECK(halved.cadence.interval_steps <= plain.interval_steps);
 }
 
+TEST_CASE("names that a study gets wrong are refused before prices are made") {
+  for (const auto& [key, value] : {std::pair{"failures", "no-such-cluster"}, {"routing", "no-such-loads"}})
+    CHECK_THROWS_WITH(inputs_of(set_study_key(kStudy + "profiles: [no-such-profile]\n", key, value, "s")),
+                      Catch::Contains(value));
+}
+
 TEST_CASE("silent errors rarer than runs can be simulated with are refused before the search") {
   const TempDirectory folder;
   std::string text = read_bytes("configs/faults/rates/llama3.yaml");
@@ -309,6 +315,20 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
   CHECK(plan.days_high > plan.runs.distribution.p95_s / 86400);
 }
 
+TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") {
+  const PlanInputs inputs = inputs_of(set_study_key(kStudy, "search.tie", "1", "s"));
+  const Plan plan = make_plan(inputs);
+  REQUIRE(plan.search.chosen != plan.search.fastest);
+  const Table table = candidate_table(inputs, plan, 1);
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0].back().text.empty());
+  CHECK(table.rows[1].back().text == "chosen");
+  CHECK(candidate_table(inputs, plan, 100).rows.size() < 100);
+  CHECK_THAT(table.note, Catch::Contains("GiB reserved. The column is the upper end of its 80 % interval. MFU: "));
+  CHECK_THAT(plan_range(inputs, plan),
+             Catch::Contains(" days, from the 5 % quantile of 50 simulated runs at the low end of the step's 80 % "));
+}
+
 TEST_CASE("plan, document and report say the same, twice") {
   const PlanInputs inputs = inputs_of(kStudy);
   const Plan first = make_plan(inputs), second = make_plan(inputs);
@@ -347,6 +367,40 @@ TEST_CASE("what-if plans each combination of values") {
   CHECK(table.rows.size() == 4);
   for (const auto& row : table.rows) CHECK(row.size() == table.columns.size());
   CHECK(what_if_json(r)["rows"].size() == 4);
+}
+
+TEST_CASE("what-if says of each row how sure it is, on whose times it rests and what its MFU is") {
+  const WhatIf r = what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1]", false)},
+                           {parse_assignment("cluster=hgx-h100,hgx-b200", true)}, false);
+  const Table table = what_if_table(r);
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(
+        std::find_if(table.columns.begin(), table.columns.end(), [&](const Column& c) { return c.name == name; }) -
+        table.columns.begin());
+  };
+  REQUIRE(column("80 % interval") < table.columns.size());
+  CHECK_THAT(table.rows[0][column("80 % interval")].text, Catch::Contains(" to "));
+  CHECK(table.rows[0][column("extrapolated")].text == "0");  // products are published by shape
+  CHECK(*table.rows[1][column("extrapolated")].number > 50);
+  CHECK_THAT(table.note, Catch::Contains("over 989 TFLOP/s; row 2: ") && Catch::Contains("over 2250 TFLOP/s."));
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK_THAT(what_if_notes(r)[std::min(i, what_if_notes(r).size() - 1)],
+               Catch::EndsWith(evidence_sentence(r.rows[i].plan->step.evidence) + "."));
+  const nlohmann::json document = what_if_json(r);
+  CHECK(document["notes"] == what_if_notes(r));
+  CHECK(document["rows"][1]["evidence"] == evidence_json(r.rows[1].plan->step.evidence));
+  CHECK(document["rows"][1]["extrapolated"] > 0.5);
+  CHECK(document["rows"][1]["mfu_definition"]["peak_flops"] == r.rows[1].inputs.peak_flops);
+}
+
+TEST_CASE("what-if says which rows a profile's collectives have a say in") {
+  const WhatIf r = what_if(kStudy, "s", {parse_assignment("search.expert_degrees=[1]", false)},
+                           {parse_assignment("profiles=[],[tests/data/h100-profile.json]", true)}, false);
+  const std::vector<std::string> notes = what_if_notes(r), basis = plan_collectives(r.rows[1].inputs);
+  REQUIRE_FALSE(basis.empty());
+  CHECK(plan_collectives(r.rows[0].inputs).empty());
+  for (const std::string& sentence : basis)
+    CHECK(std::find(notes.begin(), notes.end(), "row 2: " + sentence) != notes.end());
 }
 
 TEST_CASE("the clock scales what arithmetic limits, and nothing else") {

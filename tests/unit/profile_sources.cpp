@@ -89,6 +89,14 @@ TEST_CASE("merging appends samples and keeps what tells the runs apart") {
   CHECK(all.fingerprint.at("date") == "d1 + d2");
 }
 
+TEST_CASE("a merged profile's digest has those of all its parts") {
+  const wt::Profile a = one("d1", {1}), b = one("d2", {2}), c = one("d3", {4}), ab = wt::merge({a, b});
+  CHECK(wt::digest(a).size() == 16);
+  CHECK(wt::merge({a}).fingerprint.count(wt::kMergedFrom) == 0);
+  for (const wt::Profile& part : {a, b, c, ab}) CHECK_THAT(wt::digest(wt::merge({ab, c})), Contains(wt::digest(part)));
+  CHECK_THAT(wt::digest(ab), !Contains(wt::digest(c)));
+}
+
 TEST_CASE("merging keeps the largest error, the lowest clock, and every reason of throttling once") {
   wt::Profile a = one("d1", {1, 2}), b = one("d2", {4});
   a.measurements[0].counters = {{"max_rel_error", 0.1}, {"min_sm_clock_MHz", 1000}};

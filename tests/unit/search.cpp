@@ -1,5 +1,6 @@
 // The search against brute force: every layout simulated, on machines small enough for it.
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "planner/search/search.hpp"
@@ -97,6 +98,15 @@ TEST_CASE("everything that divides is enumerated once") {
   CHECK(impossible == 80);
 }
 
+TEST_CASE("recompute of experts is searched where there are experts") {
+  Small s;
+  s.problem.scenarios.clear();
+  s.model.experts = s.model.top_k = 0;
+  std::set<std::string> policies;
+  for (const Candidate& c : enumerate_layouts(s.problem)) policies.insert(to_string(c.layout.recompute));
+  CHECK(policies == std::set<std::string>{"none", "attention", "block"});
+}
+
 TEST_CASE("lists that do not divide are infeasible with their reason") {
   Small s;
   s.problem.space.shard_sizes = {3, 4, 16};
@@ -183,7 +193,16 @@ TEST_CASE("ties go to the smaller failure domain that leaves room in memory") {
   CHECK(r.certificate.ties_complete);
   CHECK(r.ties.size() == 120);
   CHECK(r.candidates[r.chosen].layout.shard == 1);
-  CHECK_FALSE(r.tie_break.empty());
+  CHECK_THAT(
+      r.tie_break,
+      Catch::StartsWith("120 layouts are within 100000000.0 % of the fastest. Chosen: the smallest failure domain "
+                        "(1 GPU) that leaves 10 % of the memory free. The fastest, "));
+  double least = 1e18;
+  for (const Candidate& c : r.candidates)
+    if (c.fate == Fate::simulated) least = std::min(least, c.memory_bytes);
+  s.problem.memory_limit_bytes = 1.1 * least;
+  CHECK_THAT(search_layouts(s.problem).tie_break, Catch::Contains("; none leaves 10 % of the memory free"));
+  s.problem.memory_limit_bytes = 1e18;
   s.problem.space.tie = 0;
   const SearchResult exact = search_layouts(s.problem);
   CHECK(exact.candidates[exact.chosen].result->step_s == exact.certificate.incumbent_s);
