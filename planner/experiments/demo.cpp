@@ -4,25 +4,18 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "bench/gate/gate.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
-#include "configs/spec/support/quantity.hpp"
 #include "planner/experiments/output_folder.hpp"
 #include "planner/experiments/system_text.hpp"
 #include "planner/experiments/trainer_process.hpp"
-#include "reports/build/plan_report.hpp"
-#include "reports/build/proof_report.hpp"
-#include "reports/render/chrome_trace.hpp"
-#include "reports/render/write.hpp"
 
 namespace wt {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 /// Trains `run` into a fresh folder, one of the demo's own.
 void train(const RunSpec& run, const fs::path& folder) {
@@ -40,14 +33,6 @@ std::pair<double, double> first_and_last_loss(const fs::path& folder) {
   for (std::string next; std::getline(in, next);) last = next;
   const std::string origin = (folder / "metrics.jsonl").string();
   return {parse_json(line, origin).at("loss"), parse_json(last, origin).at("loss")};
-}
-
-std::string comparison_line(const RunComparison& c) {
-  return fmt::format(
-      "{} ({}): step {} predicted, {} measured ({:+.1f} %); exposed communication off by {:+.1f} % of the step; peak "
-      "memory {:+.2f} %",
-      c.name, c.layout, format_seconds(c.predicted_step_s()), format_seconds(c.measured_step_s()), 100 * c.step_error(),
-      100 * c.exposed_error(), 100 * c.peak_error());
 }
 
 /// Two sides of the same code, in processes that take turns: what the gate finds here is a false alarm.
@@ -95,103 +80,57 @@ std::vector<RunSpec> unseen_runs(const RunSpec& calibration) {
   return out;
 }
 
-DemoResult run_demo(const DemoOptions& options,
-                    const std::function<void(int, const std::string&, const std::string&)>& stage) {
+DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoStage, const DemoResult&)>& ended) {
   DemoResult result;
   const fs::path& folder = options.folder;
   take_output_folder(folder, "demo");
-  take_output_folder(folder / "drill", "drill");  // what stage 7 would refuse is refused before the others' work
-  RunSpec run = read_run(find_config("runs", "demo"));
+  take_output_folder(folder / "drill", "drill");  // what that stage would refuse is refused before the others' work
+  RunSpec& run = result.run;
+  run = read_run(find_config("runs", "demo"));
   run.data = system_text_folder(folder, run.seq);
-  stage(1, "data", ensure_system_text(run.data, run.seq));
+  result.data = ensure_system_text(run.data, run.seq);
+  ended(DemoStage::data, result);
 
   train(run, folder / "train");
-  const json summary = read_json(folder / "train" / "summary.json");
+  result.tokens_per_s = read_json(folder / "train" / "summary.json").at("tokens_per_s");
   std::tie(result.first_loss, result.last_loss) = first_and_last_loss(folder / "train");
-  result.tokens_per_s = summary.at("tokens_per_s");
   if (result.last_loss >= result.first_loss)
     throw_error(Code::finding, "training: loss went from {} to {}, it should fall; see {}", result.first_loss,
                 result.last_loss, (folder / "train" / "metrics.jsonl").string());
-  stage(2, "train",
-        fmt::format("{} steps of {} ({} M parameters, {}): loss {:.3f} -> {:.3f}, {:.0f} tokens/s", run.steps,
-                    run.model.name, run.model.total_parameters() / 1000000, run.layout.name(), result.first_loss,
-                    result.last_loss, result.tokens_per_s));
+  ended(DemoStage::train, result);
 
-  const fs::path bench = folder / "bench.json";
-  run_trainer({"bench", "--quick", "--run", (folder / "train" / "asked.yaml").string(), "-o", bench.string()},
-              folder / "bench.log");
-  const Profile suites = read_profile(bench);
-  stage(3, "bench",
-        fmt::format("{} kernels, collectives and storage shapes measured on {}", suites.measurements.size(),
-                    suites.fingerprint.count("cpu_model") ? suites.fingerprint.at("cpu_model") : "this machine"));
+  const fs::path bench = folder / "bench.json", asked = folder / "train" / "asked.yaml";
+  run_trainer({"bench", "--quick", "--run", asked.string(), "-o", bench.string()}, folder / "bench.log");
+  result.suites = read_profile(bench);
+  ended(DemoStage::bench, result);
 
-  CalibrationResult calibration = calibrate({suites, read_profile(folder / "train" / "profile.json")});
+  const CalibrationResult calibration = calibrate({result.suites, read_profile(folder / "train" / "profile.json")});
   write_machine(calibration.model.data(), folder / "machine.json");
-  double items = 0, ops = 0;
-  std::int64_t item_classes = 0, op_classes = 0;
-  for (const ClassResidual& r : calibration.residuals) {
-    if (r.how == "fit") items += r.median_error, ++item_classes;
-    if (r.how == "op") ops += r.median_error, ++op_classes;
-  }
-  stage(4, "calibrate",
-        fmt::format("{} classes; median error {:.1f} % over {} kernel fits, {:.1f} % over {} kinds of ops",
-                    calibration.residuals.size(), item_classes ? 100 * items / static_cast<double>(item_classes) : 0.0,
-                    item_classes, op_classes ? 100 * ops / static_cast<double>(op_classes) : 0.0, op_classes));
+  result.residuals = calibration.residuals;
+  ended(DemoStage::calibrate, result);
 
   const ClusterSpec cluster = this_machine(run.layout.world());
   result.comparisons.push_back(compare_run(run, folder / "train", cluster, calibration.model));
   result.comparisons.back().calibrated_on = true;
-  std::string lines = comparison_line(result.comparisons.back()) + " [calibrated on]";
   for (const RunSpec& unseen : unseen_runs(run)) {
     train(unseen, folder / unseen.name);
     result.comparisons.push_back(compare_run(unseen, folder / unseen.name, cluster, calibration.model));
-    lines += "\n" + comparison_line(result.comparisons.back());
   }
-  const RunComparison& shown = result.comparisons[1];
-  write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", shown.predicted_timelines},
-                                                             {"measured", shown.measured_timelines}}));
-  stage(5, "simulate", lines + disturbance(result.comparisons));
+  ended(DemoStage::simulate, result);
 
-  const PlanInputs inputs = read_plan_inputs(read_study(options.study), false);
-  const Plan plan = make_plan(inputs);
-  const std::vector<SensitivityRow> dependence = sensitivities(inputs, plan);
-  write_plan(inputs, plan, dependence, folder / "plan");
-  stage(6, "plan", plan_answer(inputs, plan) + "\nRange: " + plan_range(inputs, plan));
+  result.inputs = read_plan_inputs(read_study(options.study), false);
+  result.plan = make_plan(result.inputs);
+  result.dependence = sensitivities(result.inputs, result.plan);
+  ended(DemoStage::plan, result);
 
   const FaultSpec faults = read_fault_spec(options.faults);
   RunSpec drilled = read_run(find_config("runs", faults.run));
   drilled.data = run.data;
   result.drill = run_drill(faults, drilled, folder / "drill", [](const std::string&) {});
-  stage(7, "drill",
-        fmt::format("{} faults injected, recovery {}", result.drill.cases.size(),
-                    result.drill.passed() ? "bitwise exact in every case" : "NOT exact"));
+  ended(DemoStage::drill, result);
 
-  const GateResult gate = compare_code_with_itself(folder / "train" / "asked.yaml", folder / "gate");
-  stage(8, "gate", "this build against itself, three interleaved processes a side: " + gate.sentence());
-
-  const std::vector<RunComparison> unseen(result.comparisons.begin() + 1, result.comparisons.end());
-  Report report = plan_report(inputs, plan, dependence);
-  report.title = "Windtunnel demo: what was measured here, and the plan of " + options.study;
-  const auto proof = {comparison_section(result.comparisons), timeline_section(shown),
-                      rank_memory_section(result.comparisons)};
-  report.sections.insert(report.sections.begin(), proof.begin(), proof.end());
-  const auto evidence =
-      std::find_if(report.sections.begin(), report.sections.end(), [](const Section& s) { return s.id == "evidence"; });
-  report.sections.insert(evidence, drill_section(result.drill));
-  json comparisons = json::array();
-  for (const RunComparison& c : result.comparisons) comparisons.push_back(to_json(c));
-  report.payload["comparisons"] = comparisons;
-  report.payload["drill"] = to_json(result.drill);
-  result.files = write_report(report, folder, "report");
-  stage(9, "report", result.files.front().string());
-
-  result.summary = fmt::format(
-      "Measured: {} training steps and {} benchmarks on this machine. Predictions: {}. Plan: {} Range: {}. Recovery "
-      "after {} injected faults was {}. "
-      "The report is {}.",
-      run.steps, suites.measurements.size(), error_sentence(unseen) + disturbance(result.comparisons),
-      plan_answer(inputs, plan), plan_range(inputs, plan), result.drill.cases.size(),
-      result.drill.passed() ? "bitwise exact" : "NOT exact", result.files.front().string());
+  result.gate = compare_code_with_itself(asked, folder / "gate");
+  ended(DemoStage::gate, result);
   return result;
 }
 

@@ -1,11 +1,13 @@
 // The demonstration: the whole loop on this machine. A small model is trained and measured, a machine model calibrated,
 // other runs predicted and compared, a large run planned, and recovery from faults proved.
+// reports/build/demo_report.hpp shows it.
 #pragma once
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "bench/gate/gate.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/drill.hpp"
@@ -20,25 +22,34 @@ struct DemoOptions {
   std::string faults = "kill-rank";           ///< of the drill
 };
 
-struct DemoResult {
-  double first_loss = 0, last_loss = 0;    ///< of the calibration run
-  double tokens_per_s = 0;                 ///< of the same
-  std::vector<RunComparison> comparisons;  ///< the calibration run first
-  DrillResult drill;
-  std::vector<std::filesystem::path> files;
-  std::string summary;  ///< one paragraph
+enum class DemoStage { data, train, bench, calibrate, simulate, plan, drill, gate };  ///< in this order
 
+/// A stage fills its own part; parts of later stages are empty until then.
+struct DemoResult {
+  RunSpec run;       ///< trained, measured and calibrated on
+  std::string data;  ///< what it trains on, in words
+  double first_loss = 0, last_loss = 0;
+  double tokens_per_s = 0;
+  Profile suites;                          ///< kernels, collectives and storage of this machine
+  std::vector<ClassResidual> residuals;    ///< of the calibration
+  std::vector<RunComparison> comparisons;  ///< the calibration run first
+  PlanInputs inputs;                       ///< of the study
+  Plan plan;
+  std::vector<SensitivityRow> dependence;  ///< of the plan
+  DrillResult drill;
+  GateResult gate;  ///< of this build against itself
+
+  /// The comparison to show in detail: the first that was not calibrated on.
+  const RunComparison& shown() const { return comparisons.at(1); }
   /// At least one unseen run was predicted, every such prediction is within its bars, and every recovery was exact.
   bool passed() const;
   /// Of the command: 0, or 1 where it did not pass.
   int exit_status() const { return passed() ? 0 : static_cast<int>(Code::finding); }
 };
 
-/// `stage(number, name, result)` is called as each of the nine stages ends. Throws Error{usage} before any work where
-/// the folder holds what no demo wrote, Error{finding} where training does not lower the loss, and what the stages
-/// throw.
-DemoResult run_demo(const DemoOptions& options,
-                    const std::function<void(int number, const std::string& name, const std::string& result)>& stage);
+/// `ended` is called as each stage ends. Throws Error{usage} before any work where the folder holds what no demo wrote,
+/// Error{finding} where training does not lower the loss, and what the stages throw.
+DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoStage, const DemoResult&)>& ended);
 
 /// The runs that the demo predicts without having seen them: another mesh, data parallelism alone, another width and
 /// depth.

@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "planner/plan": ["configs/spec", "sim", "planner/search", "planner/placement", "planner/cadence", "bench/profile",
                      "bench/suites/cases.hpp", "bench/suites/work_list.hpp"],
     "planner/whatif": ["configs/spec", "sim", "planner/plan"],
-    "planner/experiments": ["configs/spec", "sim", "planner/plan", "reports", "bench/profile", "bench/gate", "trainer/data",
+    "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
                             "trainer/safetensors", "trainer/tensor_parts.hpp"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
     # the trainer
@@ -118,6 +118,7 @@ def planted():
         ("sim/validate/a.cpp", '"sim/cost/fit/fit.hpp"'),
         ("planner/search/a.cpp", '"planner/cli/output.hpp"'),
         ("planner/experiments/a.cpp", '"trainer/executor/executor.hpp"'),
+        ("planner/experiments/a.cpp", '"reports/build/demo_report.hpp"'),
         ("trainer/launch/a.cpp", '"sim/replay/replay.hpp"'),
         ("trainer/launch/a.cpp", '"planner/plan/plan.hpp"'),
         ("reports/render/a.cpp", '"planner/plan/plan.hpp"'),

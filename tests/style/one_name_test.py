@@ -12,14 +12,19 @@ from pathlib import Path
 
 TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]
 NOT_CODE = re.compile(r'R"\w*\(.*?\)\w*"|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
-# A namespace, a type with a body, or any other brace.
-BRACE = re.compile(r"\bnamespace\s*(?P<namespace>[\w:]*)\s*\{|\b(?:enum\s+class|enum|struct|class|union)\s+(?P<type>\w+)[^;{}()=]*\{|[{}]")
+TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")  # its head; a `class T` in there is no type
+# A namespace, a type with a body, or any other brace. A specialization is named with its arguments.
+BRACE = re.compile(
+    r"\bnamespace\s*(?P<namespace>[\w:]*)\s*\{"
+    r"|\b(?:enum\s+class|enum|struct|class|union)(?:\s*(?:alignas\s*\((?:[^()]|\([^()]*\))*\)|\[\[.*?\]\]))*"
+    r"\s+(?P<type>\w+(?:<[^;{}()=]*?>)?)[^;{}()=]*\{"
+    r"|[{}]")
 
 
 def types_of(text):
     """Qualified names of the types that a source defines for all to see."""
     scopes = []  # names of namespaces; "" of an unnamed one; None of any other brace
-    for brace in BRACE.finditer(NOT_CODE.sub(" ", text)):
+    for brace in BRACE.finditer(TEMPLATE.sub(" ", NOT_CODE.sub(" ", text))):
         if brace[0] == "}":
             scopes.pop()
         elif brace["namespace"] is not None:
@@ -43,7 +48,12 @@ def self_test():
     options = "namespace wt {\nstruct Options { int a = 0; };\n}\n"
     for other, found in ((options, True), ("namespace wt {\nnamespace {\nstruct Options {};\n}\n}\n", False),
                          ("namespace wt {\n// struct Options {}\nclass Options;\n}\n", False),
-                         ("namespace wt {\nenum class Options { a };\n}\n", True)):
+                         ("namespace wt {\nenum class Options { a };\n}\n", True),
+                         ("namespace wt {\ntemplate <class T, class U = std::vector<T>>\nstruct Options {};\n}\n", True),
+                         ("namespace wt {\ntemplate <class Options>\nstruct Other {};\n}\n", False),
+                         ("namespace wt {\ntemplate <>\nstruct Options<int> : Other<int> {};\n}\n", False),
+                         ("namespace wt {\nstruct alignas(alignof(int)) Options : Other {};\n}\n", True),
+                         ("namespace wt {\nclass [[nodiscard]] Options final {};\n}\n", True)):
         with tempfile.TemporaryDirectory() as folder:
             for name, text in (("sim/a.hpp", options), ("bench/b.cpp", other)):
                 file = Path(folder) / name

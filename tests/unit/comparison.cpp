@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "planner/experiments/demo.hpp"
+#include "reports/build/demo_report.hpp"
 #include "reports/build/proof_report.hpp"
 
 using namespace wt;
@@ -73,6 +74,20 @@ TEST_CASE("a demo fails where nothing was compared, and where a recovery was not
   CHECK(demo.exit_status() == 1);
   demo.drill.cases.clear();
   CHECK(demo.exit_status() == 1);
+}
+
+TEST_CASE("stages of the demo say what they gave, a run calibrated on as such") {
+  RunComparison seen = compared(1, 0.2, 100);
+  seen.calibrated_on = true;
+  const DemoResult demo = demo_of({seen, compared(1.1, 0.2, 100)});
+  CHECK(
+      demo_stage(DemoStage::simulate, demo) ==
+      "other (1x4): step 1.00 s predicted, 1.00 s measured (+0.0 %); exposed communication off by +0.0 % of the step; "
+      "peak "
+      "memory +0.00 % [calibrated on]\n"
+      "other (1x4): step 1.10 s predicted, 1.00 s measured (+10.0 %); exposed communication off by +0.0 % of the step; "
+      "peak memory +0.00 %");
+  CHECK(demo_stage(DemoStage::drill, demo) == "1 faults injected, recovery bitwise exact in every case");
 }
 
 TEST_CASE("the run that was calibrated on is held to no bar") {
