@@ -26,7 +26,7 @@ wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
 wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
   EXPECT "128 ranks .1x128 expert 1.*100.0")
 wt_command(simulate_profile RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile tests/data/h100-profile.json
-  EXPECT "Where the time goes.*Times of [^\n]* points of the profile.*for them nic.latency and nic.transport")
+  EXPECT "Where the time goes.*Times of all-reduces inside a node: 25 points of the profile.*for them nic.latency and.nic.transport")
 wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
   EXPECT "--gpus: found -5, allowed are whole numbers from 1; give the GPUs to plan for")
 wt_command(plan_half_a_node STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 12  # 2: usage
