@@ -189,9 +189,9 @@ json certificate_json(const Certificate& c) {
           {"violations", c.violations}};
 }
 
-json sources_json(const PlanInputs& inputs, const Plan& plan) {
+json sources_json(const std::vector<PricedClass>& sources) {
   json out = json::array();
-  for (const PricedClass& e : priced_classes(inputs, plan))
+  for (const PricedClass& e : sources)
     out.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
   return out;
 }
@@ -261,7 +261,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"ties", plan.search.ties},
       {"tie_break", plan.search.tie_break},
       {"candidates", candidates_json(plan.search.candidates)},
-      {"evidence_sources", sources_json(inputs, plan)},
+      {"evidence_sources", sources_json(plan.priced_by)},
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 
