@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/build/gate_format.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/render/render.hpp"
 #include "reports/render/text.hpp"
 
@@ -21,8 +22,6 @@ std::string settings(const GateOptions& o) {
       "and more than {:g} us.",
       o.alpha, o.separation_samples, o.relative_floor * 100, o.absolute_floor_s * 1e6);
 }
-
-json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 json row_json(const GateRow& row) {
   return {{"name", row.name},
@@ -41,7 +40,7 @@ json row_json(const GateRow& row) {
           {"p", or_null(row.p)},
           {"p_adjusted", or_null(row.p_adjusted)},
           {"separated", row.separated},
-          {"samples_needed", row.samples_needed ? json(*row.samples_needed) : json(nullptr)}};
+          {"samples_needed", or_null(row.samples_needed)}};
 }
 
 Table gate_table(const std::vector<const GateRow*>& rows) {

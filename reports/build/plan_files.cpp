@@ -5,6 +5,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
@@ -61,8 +62,6 @@ json layout_json(const Layout& l) {
 const char* to_word(Fate fate) {
   return fate == Fate::infeasible ? "infeasible" : fate == Fate::bounded ? "bounded" : "simulated";
 }
-
-json forecast_json(const MemoryForecast& f) { return {{"value", f.bytes}, {"low", f.low}, {"high", f.high}}; }
 
 json candidates_json(const std::vector<Candidate>& candidates) {
   json out = json::array();

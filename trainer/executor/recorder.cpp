@@ -80,7 +80,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
             {"exposed_communication_s", r.timeline.exposed_s},
             {"peak_tensor_bytes", r.timeline.peak_bytes},
             {"resident_bytes", resident_bytes()},
-            {"unix_s", Clocks::read(CLOCK_REALTIME)},
+            {"unix_s", clock_s(CLOCK_REALTIME)},
             {"samples", samples}};
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
