@@ -143,14 +143,14 @@ std::optional<RatioInterval> ratio_interval(std::vector<double> x, std::vector<d
     return std::nullopt;
   thin(x);
   thin(y);
-  const std::size_t cut = outside(x.size(), y.size(), (1 - confidence) / 2);
-  if (cut == 0) return std::nullopt;
+  const std::size_t left_out = outside(x.size(), y.size(), (1 - confidence) / 2);
+  if (left_out == 0) return std::nullopt;
   std::vector<double> ratios;
   ratios.reserve(x.size() * y.size());
   for (double a : x)
     for (double b : y) ratios.push_back(b / a);
   std::sort(ratios.begin(), ratios.end());
-  return RatioInterval{median(ratios), ratios[cut - 1], ratios[ratios.size() - cut]};
+  return RatioInterval{median(ratios), ratios[left_out - 1], ratios[ratios.size() - left_out]};
 }
 
 }  // namespace wt

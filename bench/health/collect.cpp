@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "bench/profile/fingerprint.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
 
 namespace wt {
@@ -24,12 +25,6 @@ constexpr std::int64_t kSize = 256, kProducts = 24;        // 0.8 GFLOP a repeti
 constexpr std::size_t kCopyBytes = std::size_t{32} << 20;  // per core, past its share of the last cache
 constexpr std::size_t kFileBytes = std::size_t{64} << 20;
 constexpr int kFileRepetitions = 3;
-
-double thread_cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 double wall_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 

@@ -15,7 +15,13 @@ constexpr double kSure = 0.99, kLikely = 0.9, kPossible = 0.5;  // events.hpp
 
 Finding event(NodeState state, const std::string& node, std::string what, std::string reason, std::string action,
               double confidence) {
-  return {state, node, std::move(what), std::move(reason), std::move(action), confidence, Evidence::assumed};
+  return {.state = state,
+          .node = node,
+          .what = std::move(what),
+          .reason = std::move(reason),
+          .action = std::move(action),
+          .confidence = confidence,
+          .evidence = Evidence::assumed};
 }
 
 void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {

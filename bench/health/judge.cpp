@@ -139,9 +139,11 @@ void judge_measure(const Measure& measure, double comparisons, std::size_t nodes
   }
   if (common)
     out.shared.push_back(
-        {worst, "", measure.what,
-         fmt::format("{} of {} nodes are slower than the others: a cause in common", by_node.size(), nodes),
-         "look for what they share: rack, power cap, cooling, software", surest, Evidence::derived});
+        {.state = worst,
+         .what = measure.what,
+         .reason = fmt::format("{} of {} nodes are slower than the others: a cause in common", by_node.size(), nodes),
+         .action = "look for what they share: rack, power cap, cooling, software",
+         .confidence = surest});
 }
 
 /// More nodes than a common cause explains are watched, as in judge_measure().
@@ -154,17 +156,23 @@ void judge_failures(const FleetObservation& fleet, const JudgeOptions& options, 
   for (const NodeObservation& node : fleet.nodes) {
     if (node.failures.empty()) continue;
     const std::size_t others = node.failures.size() - 1;
-    findings.push_back({common ? NodeState::watch : NodeState::cordon, node.name, "measurement",
-                        node.failures.front() + (others > 0 ? fmt::format(" (and {} more)", others) : ""),
-                        "mend what the message names, and check the node again", kMeasurementFailed,
-                        Evidence::assumed});
+    findings.push_back({.state = common ? NodeState::watch : NodeState::cordon,
+                        .node = node.name,
+                        .what = "measurement",
+                        .reason = node.failures.front() + (others > 0 ? fmt::format(" (and {} more)", others) : ""),
+                        .action = "mend what the message names, and check the node again",
+                        .confidence = kMeasurementFailed,
+                        .evidence = Evidence::assumed});
   }
   if (common)
     out.shared.push_back(
-        {NodeState::cordon, "", "measurement",
-         fmt::format("{} of {} nodes could not be measured in full: a cause in common", failed, fleet.nodes.size()),
-         "look for what they share: the folder given with --storage, the driver, how ranks were started",
-         kMeasurementFailed, Evidence::assumed});
+        {.state = NodeState::cordon,
+         .what = "measurement",
+         .reason =
+             fmt::format("{} of {} nodes could not be measured in full: a cause in common", failed, fleet.nodes.size()),
+         .action = "look for what they share: the folder given with --storage, the driver, how ranks were started",
+         .confidence = kMeasurementFailed,
+         .evidence = Evidence::assumed});
 }
 
 void judge_links(const FleetObservation& fleet, const JudgeOptions& options, HealthVerdict& out,
@@ -181,8 +189,10 @@ void judge_links(const FleetObservation& fleet, const JudgeOptions& options, Hea
   for (const LinkFinding& found : solve_pairs(pairs)) {
     const std::string rail = found.rail.empty() ? "" : fmt::format(" on rail {}", found.rail);
     const JudgedPair& worst = found.pairs.front();
-    Finding f{NodeState::cordon, found.node, "all-reduce", "", "", 1 - std::min(1.0, found.p * comparisons),
-              Evidence::derived};
+    Finding f{.state = NodeState::cordon,
+              .node = found.node,
+              .what = "all-reduce",
+              .confidence = 1 - std::min(1.0, found.p * comparisons)};
     const std::string slower = fmt::format("{} slower than the median ({})", percent(found.slowdown),
                                            format_bytes(static_cast<double>(worst.bytes)));
     switch (found.kind) {

@@ -36,11 +36,12 @@ struct JudgeOptions {
 /// One thing held against a node, or against what several share.
 struct Finding {
   NodeState state = NodeState::watch;
-  std::string node;    ///< "" = the fabric or the fleet
-  std::string what;    ///< "compute", "memory", "storage", "all-reduce", "results", "devices", "measurement", "XID 79",
-                       ///< "ECC", "throttle", "NIC"
-  std::string reason;  ///< with device or rail and numbers
-  std::string action;
+  std::string node = {};  ///< "" = the fabric or the fleet
+  /// "compute", "memory", "storage", "all-reduce", "results", "devices", "measurement", "XID 79", "ECC", "throttle",
+  /// "NIC".
+  std::string what = {};
+  std::string reason = {};  ///< with device or rail and numbers
+  std::string action = {};
   /// Statistics (derived): 1 - the chance that a healthy fleet shows as much anywhere in this check. Events (assumed):
   /// see events.hpp.
   double confidence = 0;

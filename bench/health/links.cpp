@@ -22,7 +22,13 @@ const std::string& partner(const JudgedPair& pair, const std::string& node) { re
 
 LinkFinding finding(LinkFinding::Kind kind, const std::string& node, const std::string& other,
                     const std::vector<JudgedPair>& evidence) {
-  LinkFinding out{kind, node, other, evidence.front().rail, evidence.front().slowdown, 0, 0, evidence};
+  LinkFinding out{.kind = kind,
+                  .node = node,
+                  .other = other,
+                  .rail = evidence.front().rail,
+                  .slowdown = evidence.front().slowdown,
+                  .p = 0,
+                  .pairs = evidence};
   for (const JudgedPair& pair : evidence)
     out.slowdown = std::min(out.slowdown, pair.slowdown), out.p = std::max(out.p, pair.p);
   return out;
@@ -91,7 +97,8 @@ std::vector<JudgedPair> judge_pairs(const std::vector<LinkObservation>& links, d
     const std::vector<Deviation> found = deviations(times, usual_spread);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto& [rail, a, b] = keys[i];
-      payloads[keys[i]].push_back({a, b, rail, bytes, found[i].slowdown, found[i].p, false});
+      payloads[keys[i]].push_back(
+          {.a = a, .b = b, .rail = rail, .bytes = bytes, .slowdown = found[i].slowdown, .p = found[i].p});
     }
   }
   std::vector<JudgedPair> out;

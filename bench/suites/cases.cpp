@@ -110,6 +110,12 @@ bool close_to_any(std::int64_t rows, const std::set<std::int64_t>& others) {
 
 }  // namespace
 
+std::vector<WorkItem> items_of(const Program& program) {
+  std::vector<WorkItem> out;
+  collect(program.nodes, out);
+  return out;
+}
+
 std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick) {
   Cases cases;
   add_layout(run, run.layout, true, !quick, cases);

@@ -26,6 +26,9 @@ inline constexpr double kMostReferenceFlops = 2e9;
 /// `quick`, at half and double.
 std::vector<WorkItem> kernel_cases(const RunSpec& run, bool quick);
 
+/// What a program's ops compute; those inside a loop once.
+std::vector<WorkItem> items_of(const Program& program);
+
 /// What steps of these programs execute, each item once, by kernel and shape: rows that routing decides at the loads
 /// above, `balanced_rows` being those that a rank receives where all experts are chosen alike.
 struct StepItems {

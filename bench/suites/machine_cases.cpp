@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "bench/suites/bench_case.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/model/functions.hpp"
 #include "trainer/pch.hpp"
@@ -84,9 +84,9 @@ BenchCase launch_case(at::Device device) {
     const KernelProblem p = make(normal);
     p.run(p.inputs);
     wait_for_device(device);
-    const double begin_s = Clocks::read(CLOCK_MONOTONIC);
+    const double begin_s = clock_s(CLOCK_MONOTONIC);
     for (int i = 0; i < kIssued; ++i) p.run(p.inputs);
-    row.counters["issue_s"] = (Clocks::read(CLOCK_MONOTONIC) - begin_s) / kIssued;
+    row.counters["issue_s"] = (clock_s(CLOCK_MONOTONIC) - begin_s) / kIssued;
     wait_for_device(device);
   };
   return out;

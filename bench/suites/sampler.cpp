@@ -8,15 +8,13 @@
 #include <cmath>
 #include <exception>
 
+#include "configs/spec/support/clock.hpp"
 #include "configs/spec/support/error.hpp"
-#include "trainer/device/clocks.hpp"
 
 namespace wt {
 namespace {
 
 constexpr double kColdIssue_s = 3e-4;  // to issue what warms inputs and one call
-
-double thread_cpu_s() { return Clocks::read(CLOCK_THREAD_CPUTIME_ID); }
 
 /// Writes twice the last-level cache (64 MiB where the system does not tell its size).
 void flush_caches() {
@@ -57,9 +55,9 @@ Batch batch_of(const TimedCase& timed, const TimingOptions& options, Stopwatch& 
   timed.call();
   stopwatch.cover(kColdIssue_s);
   stopwatch.start();
-  const double begin_s = Clocks::read(CLOCK_MONOTONIC);
+  const double begin_s = clock_s(CLOCK_MONOTONIC);
   timed.call();
-  const double issue_s = Clocks::read(CLOCK_MONOTONIC) - begin_s;
+  const double issue_s = clock_s(CLOCK_MONOTONIC) - begin_s;
   const double call_s = stopwatch.stop();
   timed.release();
   const auto calls =

@@ -150,16 +150,20 @@ void read_mixtral(const Config& c, ModelSpec& m) {
   m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", m.router.aux_loss_weight);
 }
 
+void read_softmax_router(const Config& c, ModelSpec& m) {
+  m.experts = c.integer("num_experts");
+  m.top_k = c.integer("num_experts_per_tok");
+  m.router.normalize = c.flag("norm_topk_prob", false);
+  m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", m.router.aux_loss_weight);
+}
+
 void read_olmoe(const Config& c, ModelSpec& m) {
   read_llama_like(c, m);
   read_attention_bias(c, m.attention);
   m.attention.qk_norm = AttentionSpec::QkNorm::full;
   m.attention.clip_qkv = c.number_or("clip_qkv", 0);
   m.ffn = c.integer("intermediate_size");
-  m.experts = c.integer("num_experts");
-  m.top_k = c.integer("num_experts_per_tok");
-  m.router.normalize = c.flag("norm_topk_prob", false);
-  m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", m.router.aux_loss_weight);
+  read_softmax_router(c, m);
 }
 
 void read_qwen3_moe(const Config& c, ModelSpec& m) {
@@ -170,10 +174,7 @@ void read_qwen3_moe(const Config& c, ModelSpec& m) {
   c.must_be("mlp_only_layers", !c.has("mlp_only_layers") || c.object["mlp_only_layers"].empty(), "an empty list");
   m.attention.qk_norm = AttentionSpec::QkNorm::head;
   m.ffn = c.integer("moe_intermediate_size");
-  m.experts = c.integer("num_experts");
-  m.top_k = c.integer("num_experts_per_tok");
-  m.router.normalize = c.flag("norm_topk_prob", false);
-  m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", m.router.aux_loss_weight);
+  read_softmax_router(c, m);
 }
 
 void read_deepseek(const Config& c, ModelSpec& m) {

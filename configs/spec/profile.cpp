@@ -1,13 +1,11 @@
 #include "configs/spec/profile.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/hash.hpp"
 #include "configs/spec/support/json_reader.hpp"
 #include "configs/spec/support/statistics.hpp"
 
@@ -163,9 +161,8 @@ Profile profile_from_json(const json& document, const std::string& origin) {
 Profile read_profile(const std::filesystem::path& file) { return profile_from_json(read_json(file), file.string()); }
 
 std::string digest(const Profile& profile) {
-  const std::string text = to_json(profile).dump();
   const auto parts = profile.fingerprint.find(kMergedFrom);
-  return fmt::format("{:016x}{}", XXH3_64bits(text.data(), text.size()),
+  return fmt::format("{:016x}{}", hash_of(to_json(profile).dump()),
                      parts == profile.fingerprint.end() ? "" : " " + parts->second);
 }
 

@@ -9,6 +9,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
+#include "planner/plan/plan_evidence.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
 
@@ -193,6 +194,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   judge_placement(problem, plan);
   plan.imbalance = mean_imbalance(problem, plan.layout);
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);
+  plan.priced_by = priced_classes(inputs, plan);
 
   plan.schedule =
       make_schedule(inputs, plan.layout, checkpoint_times(inputs, plan.layout), plan.step.step_s, inputs.failures);

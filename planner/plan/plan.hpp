@@ -57,10 +57,16 @@ struct PresetRow {
   double mtbf_s = 0, interval_s = 0, goodput = 0, days = 0;
 };
 
+/// One kernel class that the step's computation is priced by.
+struct PricedClass : PriceBasis {
+  double share = 0;  ///< of the seconds of all work items of a rank's step
+};
+
 struct Plan {
   SearchResult search;
-  Layout layout;   ///< chosen, with its expert placement
-  Simulated step;  ///< of that layout, with the critical rank's timeline
+  Layout layout;                       ///< chosen, with its expert placement
+  Simulated step;                      ///< of that layout, with the critical rank's timeline
+  std::vector<PricedClass> priced_by;  ///< the largest first; a backward pass counts with what it was derived from
   StepMemory memory;
   double memory_limit_bytes = 0;
   std::map<std::int64_t, PlacementStudy> placements;  ///< by expert degree over 1, where loads are known
@@ -97,11 +103,5 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
 
 /// Layout, cadence and model as a run.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);
-/// One kernel class that the step's computation is priced by.
-struct PricedClass : PriceBasis {
-  double share = 0;  ///< of the seconds of all work items of a rank's step
-};
-/// The largest first. A backward pass counts with the class that it was derived from.
-std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& plan);
 
 }  // namespace wt

@@ -1,7 +1,7 @@
-// Which kernel classes a plan's step is priced by, and on how many measurements each of them rests.
+#include "planner/plan/plan_evidence.hpp"
+
 #include <algorithm>
 
-#include "planner/plan/plan.hpp"
 #include "planner/search/search_evaluate.hpp"
 
 namespace wt {
@@ -10,21 +10,30 @@ std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& pl
   const SearchProblem problem = search_problem(inputs, *inputs.prices);
   const ProgramSet set = build_program_set(problem.model, plan.layout, program_options(problem, plan.layout));
   const Microbatches sequences = sequences_of(problem, plan.layout);
-  std::map<const WorkItem*, double> seconds_of;  // layers repeat the program's items
+  struct Priced {
+    double seconds = 0;
+    PricedClass* by = nullptr;
+  };
+  std::map<const WorkItem*, Priced> priced;  // layers repeat the program's items
   std::map<std::string, PricedClass> classes;
   double sum = 0;
   for (const OpInstance& instance : unroll(set.programs[0])) {
     const double received =
         static_cast<double>(sequences.of(instance.microbatch) * problem.seq * problem.model.top_k) * plan.imbalance;
     for (const WorkItem& item : instance.op->work) {
-      const auto [found, fresh] = seconds_of.try_emplace(&item, 0.0);
-      if (fresh) found->second = inputs.prices->item(item, instance.layer >= 0 ? received : 0).seconds;
-      if (!(found->second > 0)) continue;
-      PriceBasis basis = inputs.prices->explain(item);
-      PricedClass& entry = classes[basis.name];
-      static_cast<PriceBasis&>(entry) = std::move(basis);
-      entry.share += found->second;
-      sum += found->second;
+      const auto [found, fresh] = priced.try_emplace(&item);
+      Priced& price = found->second;
+      if (fresh) {
+        price.seconds = inputs.prices->item(item, instance.layer >= 0 ? received : 0).seconds;
+        if (price.seconds > 0) {
+          PriceBasis basis = inputs.prices->explain(item);
+          price.by = &classes[basis.name];
+          static_cast<PriceBasis&>(*price.by) = std::move(basis);
+        }
+      }
+      if (price.by == nullptr) continue;
+      price.by->share += price.seconds;
+      sum += price.seconds;
     }
   }
   std::vector<PricedClass> out;

@@ -3,17 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "reports/build/gate_format.hpp"
+#include "reports/build/json_parts.hpp"
+#include "reports/render/render.hpp"
+#include "reports/render/text.hpp"
 
 namespace wt {
 namespace {
 
 using nlohmann::json;
-using Line = std::array<std::string, 8>;
 
 std::string settings(const GateOptions& o) {
   return fmt::format(
@@ -21,8 +22,6 @@ std::string settings(const GateOptions& o) {
       "and more than {:g} us.",
       o.alpha, o.separation_samples, o.relative_floor * 100, o.absolute_floor_s * 1e6);
 }
-
-json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 json row_json(const GateRow& row) {
   return {{"name", row.name},
@@ -41,31 +40,43 @@ json row_json(const GateRow& row) {
           {"p", or_null(row.p)},
           {"p_adjusted", or_null(row.p_adjusted)},
           {"separated", row.separated},
-          {"samples_needed", row.samples_needed ? json(*row.samples_needed) : json(nullptr)}};
+          {"samples_needed", or_null(row.samples_needed)}};
+}
+
+Table gate_table(const std::vector<const GateRow*>& rows) {
+  Table table{.columns = {{"verdict"},
+                          {"benchmark"},
+                          {"base", "", Align::right},
+                          {"new", "", Align::right},
+                          {"change", "", Align::right},
+                          {"95 % interval"},
+                          {"n", "", Align::right},
+                          {"p adj", "", Align::right},
+                          {"why"}}};
+  for (const GateRow* row : rows)
+    table.rows.push_back({to_string(row->verdict), row->name, gate_value(row->base_median, row->unit),
+                          gate_value(row->current_median, row->unit), gate_change(row->ratio), gate_interval(*row),
+                          gate_samples(*row), gate_p(row->p_adjusted), gate_reason(*row)});
+  return table;
 }
 
 }  // namespace
 
 std::string gate_text(const GateResult& result, bool all) {
-  std::vector<Line> lines = {{"verdict", "base", "new", "change", "95 % interval", "n", "p adj", "benchmark"}};
-  for (const GateRow& row : result.rows) {
-    if (!all && (row.verdict == Verdict::same || row.verdict == Verdict::fresh)) continue;
-    lines.push_back({to_string(row.verdict), gate_value(row.base_median, row.unit),
-                     gate_value(row.current_median, row.unit), gate_change(row.ratio), gate_interval(row),
-                     gate_samples(row), gate_p(row.p_adjusted), row.name + "  (" + gate_reason(row) + ")"});
+  std::vector<const GateRow*> listed;
+  for (const GateRow& row : result.rows)
+    if (all || (row.verdict != Verdict::same && row.verdict != Verdict::fresh)) listed.push_back(&row);
+  std::string text = result.sentence() + "\n\n";
+  if (!listed.empty()) {
+    Table table = gate_table(listed);
+    const auto names_behind_numbers = [](auto& cells) {
+      std::rotate(cells.begin() + 1, cells.begin() + 2, cells.end() - 1);
+    };
+    names_behind_numbers(table.columns);  // they are long, and a terminal is narrow
+    for (auto& row : table.rows) names_behind_numbers(row);
+    text += text_table(table) + "\n";
   }
-  std::string text = result.sentence() + "\n";
-  if (lines.size() > 1) {
-    text += "\n";
-    std::array<std::size_t, 8> width{};
-    for (const Line& line : lines)
-      for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
-    for (const Line& line : lines) {
-      for (std::size_t i = 0; i + 1 < line.size(); ++i) text += fmt::format("{:<{}}  ", line[i], width[i]);
-      text += line.back() + "\n";
-    }
-  }
-  return text + "\n" + settings(result.options) + "\n" + result.order_sentence() + "\n";
+  return text + settings(result.options) + "\n" + result.order_sentence() + "\n";
 }
 
 json gate_json(const GateResult& result) {
@@ -100,33 +111,17 @@ json gate_json(const GateResult& result) {
 }
 
 std::string gate_markdown(const GateResult& result) {
-  const auto cell = [](const std::string& text) {
-    std::string safe;
-    for (char c : text) safe += c == '|' ? "\\|" : c == '<' ? "&lt;" : c == '\n' ? " " : std::string(1, c);
-    return safe;
-  };
-  const auto table = [&](const std::vector<const GateRow*>& rows) {
-    std::string text =
-        "| verdict | benchmark | base | new | change | 95 % interval | n | p adj | why |\n"
-        "|---|---|--:|--:|--:|---|--:|--:|---|\n";
-    for (const GateRow* row : rows)
-      text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", to_string(row->verdict), cell(row->name),
-                          gate_value(row->base_median, row->unit), gate_value(row->current_median, row->unit),
-                          gate_change(row->ratio), gate_interval(*row), gate_samples(*row), gate_p(row->p_adjusted),
-                          cell(gate_reason(*row)));
-    return text;
-  };
   std::vector<const GateRow*> shown, folded;
   for (const GateRow& row : result.rows) {
     const bool finding = row.verdict == Verdict::slower || row.verdict == Verdict::failed ||
                          row.verdict == Verdict::missing || row.verdict == Verdict::faster;
     (finding ? shown : folded).push_back(&row);
   }
-  std::string text = "### " + cell(result.sentence()) + "\n\n";
-  if (!shown.empty()) text += table(shown) + "\n";
+  std::string text = "### " + markdown_text(result.sentence()) + "\n\n";
+  if (!shown.empty()) text += markdown_table(gate_table(shown));
   if (!folded.empty())
-    text += fmt::format("<details><summary>{} other benchmark{}</summary>\n\n{}\n</details>\n\n", folded.size(),
-                        folded.size() == 1 ? "" : "s", table(folded));
+    text += fmt::format("<details><summary>{} other benchmark{}</summary>\n\n{}</details>\n\n", folded.size(),
+                        folded.size() == 1 ? "" : "s", markdown_table(gate_table(folded)));
   return text + settings(result.options) + " " + result.order_sentence() + "\n";
 }
 

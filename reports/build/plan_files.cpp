@@ -5,6 +5,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
@@ -54,8 +55,6 @@ json layout_json(const Layout& l) {
 const char* to_word(Fate fate) {
   return fate == Fate::infeasible ? "infeasible" : fate == Fate::bounded ? "bounded" : "simulated";
 }
-
-json forecast_json(const MemoryForecast& f) { return {{"value", f.bytes}, {"low", f.low}, {"high", f.high}}; }
 
 json candidates_json(const std::vector<Candidate>& candidates) {
   json out = json::array();
@@ -174,9 +173,9 @@ json certificate_json(const Certificate& c) {
           {"violations", c.violations}};
 }
 
-json sources_json(const PlanInputs& inputs, const Plan& plan) {
+json sources_json(const std::vector<PricedClass>& sources) {
   json out = json::array();
-  for (const PricedClass& e : priced_classes(inputs, plan))
+  for (const PricedClass& e : sources)
     out.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
   return out;
 }
@@ -261,7 +260,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"ties", plan.search.ties},
       {"tie_break", plan.search.tie_break},
       {"candidates", candidates_json(plan.search.candidates)},
-      {"evidence_sources", sources_json(inputs, plan)},
+      {"evidence_sources", sources_json(plan.priced_by)},
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 

@@ -227,7 +227,7 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   s.paragraphs.push_back(evidence_sentence(plan.step.evidence) +
                          ". Counted by the root: what follows from a published time counts as published.");
   std::string largest;
-  const std::vector<PricedClass> sources = priced_classes(inputs, plan);
+  const std::vector<PricedClass>& sources = plan.priced_by;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, sources.size()); ++i)
     largest +=
         fmt::format("{}{}, {:.0f} % of the computation, rests on {} figure{} ({}{})", i ? "; " : "", sources[i].name,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/build/op_format.hpp"
 #include "reports/render/timeline_chart.hpp"
 
@@ -95,14 +96,12 @@ Table memory_table(const SimulatedRun& step) {
   return table;
 }
 
-nlohmann::json forecast_json(const MemoryForecast& f) { return {{"value", f.bytes}, {"low", f.low}, {"high", f.high}}; }
-
 nlohmann::json payload(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
   for (int i = 0; i < 4; ++i) evidence[to_string(static_cast<Evidence>(i))] = r.evidence_s[static_cast<std::size_t>(i)];
   for (const OpClassTotal& t : r.totals) {
-    ops.push_back({{"op", op_name(key_of(t))}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
+    ops.push_back({{"op", to_string(key_of(t))}, {"count", t.count}, {"busy_s", t.busy_s}, {"exposed_s", t.exposed_s}});
     if (t.algorithm) ops.back()["algorithm"] = to_string(*t.algorithm);
   }
   for (const auto& [index, peak] : class_peaks(step))

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "configs/spec/stack.hpp"
+#include "reports/build/json_parts.hpp"
 #include "reports/build/provenance.hpp"
 
 namespace wt {
@@ -16,8 +17,6 @@ namespace {
 
 constexpr std::int64_t kFewestRows = 10, kFewestGroups = 3;  // that a regime is judged by; below, its rows are printed
 constexpr std::size_t kMostRowsShown = 40;
-
-nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
 
 nlohmann::json accuracy_json(const Accuracy& a) {
   return {{"n", a.n},

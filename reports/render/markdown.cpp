@@ -136,6 +136,14 @@ struct MarkdownWriter {
 
 }  // namespace
 
+std::string markdown_text(const std::string& text) { return escaped(text); }
+
+std::string markdown_table(const Table& table) {
+  MarkdownWriter writer;
+  writer(table);
+  return writer.out;
+}
+
 std::string markdown_report(const Report& report) {
   check(report);
   MarkdownWriter writer;

@@ -18,6 +18,9 @@ std::string json_text(const nlohmann::json& document);
 
 /// GitHub's Markdown: pipe tables, charts as tables in folds, everything escaped.
 std::string markdown_report(const Report& report);
+/// One table by itself, and text that stays text inside a paragraph or a table cell.
+std::string markdown_table(const Table& table);
+std::string markdown_text(const std::string& text);
 
 /// One file that opens offline: style, chart library and the JSON twin are inside, nothing is loaded. About 230 kB plus
 /// the report.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "configs/spec/support/number.hpp"
+
 namespace wt {
 
 const char* to_string(Bucket bucket) {
@@ -33,8 +35,6 @@ const char* to_string(Bucket bucket) {
 
 namespace detail {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// What is known at the start of a step.
 struct Progress {

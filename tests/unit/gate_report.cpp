@@ -68,7 +68,7 @@ TEST_CASE("the JSON carries every row, every number, and nulls where there is no
 TEST_CASE("Markdown shows findings, folds the rest, and escapes names") {
   const std::string text = wt::gate_markdown(result());
   CHECK(text.find("### 1 regression") == 0);
-  CHECK_THAT(text, Contains("gemm&lt;a\\|b>"));
+  CHECK_THAT(text, Contains("gemm&lt;a\\|b&gt;"));
   CHECK(text.find("| slower |") < text.find("<details>"));
   CHECK(text.find("| faster |") < text.find("<details>"));
   CHECK(text.find("| inconclusive |") > text.find("<details>"));

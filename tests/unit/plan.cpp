@@ -279,7 +279,7 @@ TEST_CASE("copies to host memory go at half of what a profile measured of one GP
 TEST_CASE("a plan names what its computation rests on, and on how many measurements") {
   const PlanInputs inputs = inputs_of(kStudy);
   const Plan plan = make_plan(inputs);
-  const auto sources = priced_classes(inputs, plan);
+  const std::vector<PricedClass>& sources = plan.priced_by;
   double sum = 0;
   for (const PricedClass& s : sources) sum += s.share;
   CHECK(sum == Approx(1));

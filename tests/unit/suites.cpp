@@ -88,14 +88,6 @@ std::set<std::int64_t> rows_of(const std::vector<WorkItem>& cases, Kernel kernel
   return out;
 }
 
-void collect(const std::vector<Node>& nodes, std::vector<WorkItem>& out) {
-  for (const Node& node : nodes)
-    if (const Op* op = std::get_if<Op>(&node))
-      out.insert(out.end(), op->work.begin(), op->work.end());
-    else
-      collect(std::get<Loop>(node).body, out);
-}
-
 }  // namespace
 
 TEST_CASE("rows that routing decides are measured around the balanced load") {
@@ -517,7 +509,6 @@ TEST_CASE("the kernel suite's profile reads back, and calibration prices every i
   const CalibrationResult result = calibrate({read_profile(folder.path() / "profile.json")});
   CHECK(result.notes == std::vector<std::string>{});
   CHECK(result.model.synchronous_host());
-  std::vector<WorkItem> items;
-  collect(build_program_set(run.model, run.layout, program_options(run)).programs.front().nodes, items);
-  for (const WorkItem& item : items) CHECK(result.model.item(item, 64).seconds > 0);
+  const ProgramSet set = build_program_set(run.model, run.layout, program_options(run));
+  for (const WorkItem& item : items_of(set.programs.front())) CHECK(result.model.item(item, 64).seconds > 0);
 }

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
 
 namespace wt {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 void check(const PartitionShape& shape, std::int64_t drop_first) {
   const std::int64_t least = std::min({shape.num_samples, shape.canonical_nodes, shape.physical_nodes,

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "trainer/device/clocks.hpp"
+#include "configs/spec/support/clock.hpp"
 #include "trainer/pch.hpp"
 
 #ifdef WT_CUDA
@@ -19,7 +19,7 @@ class HostClock : public StepClock {
   at::Device device() const override { return at::kCPU; }
   void begin() override { marks_.clear(); }
   Mark mark() override {
-    marks_.push_back(Clocks::read(CLOCK_MONOTONIC));
+    marks_.push_back(clock_s(CLOCK_MONOTONIC));
     return marks_.size() - 1;
   }
   double seconds(Mark mark) const override { return marks_.at(mark) - marks_.front(); }

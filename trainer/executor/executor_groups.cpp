@@ -13,6 +13,26 @@ namespace wt {
 
 using at::Tensor;
 
+namespace {
+
+/// Of one thing for each group of parameters, the one that an op works on.
+template <class T>
+T& of_group(const OpInstance& instance, T& embedding, T& head, std::vector<T>& dense, std::vector<T>& experts) {
+  const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
+  switch (instance.op->group) {
+    case Group::embedding:
+      return embedding;
+    case Group::head:
+      return head;
+    case Group::dense:
+      return dense[layer];
+    default:
+      return experts[layer];
+  }
+}
+
+}  // namespace
+
 ShardedGroup& Executor::group_of(const OpInstance& instance) {
   switch (instance.op->group) {
     case Group::embedding:
@@ -27,31 +47,11 @@ ShardedGroup& Executor::group_of(const OpInstance& instance) {
 }
 
 Slot& Executor::slot_of(const OpInstance& instance) {
-  const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
-  switch (instance.op->group) {
-    case Group::embedding:
-      return embedding_;
-    case Group::head:
-      return head_;
-    case Group::dense:
-      return dense_slots_[layer];
-    default:
-      return expert_slots_[layer];
-  }
+  return of_group(instance, embedding_, head_, dense_slots_, expert_slots_);
 }
 
 GradientBuffer& Executor::gradient_of(const OpInstance& instance) {
-  const std::size_t layer = static_cast<std::size_t>(std::max(instance.layer, 0));
-  switch (instance.op->group) {
-    case Group::embedding:
-      return embedding_gradient_;
-    case Group::head:
-      return head_gradient_;
-    case Group::dense:
-      return dense_gradients_[layer];
-    default:
-      return expert_gradients_[layer];
-  }
+  return of_group(instance, embedding_gradient_, head_gradient_, dense_gradients_, expert_gradients_);
 }
 
 void Executor::refresh(const OpInstance& instance) {

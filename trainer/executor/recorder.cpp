@@ -27,7 +27,20 @@ using nlohmann::json;
 
 double median_or_0(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
-/// Every rank puts its row of `columns` numbers into a zero matrix; the sum is everybody's.
+/// What each rank says of its run in the summary.
+enum RankColumn : std::size_t {
+  kStep_s,
+  kExposed_s,
+  kPeakBytes,
+  kCompute_s,
+  kSaveBlocking_s,
+  kSave_s,
+  kSaveBytes,
+  kProcessCpu_s,
+  kRankColumns  ///< how many there are
+};
+
+/// Every rank puts its row of numbers into a zero matrix; the sum is everybody's.
 at::Tensor gather_rows_of_ranks(Communicators& communicators, std::int64_t world, const std::vector<double>& own) {
   at::Tensor all = at::zeros({world, static_cast<std::int64_t>(own.size())}, at::kDouble);
   std::copy(own.begin(), own.end(),
@@ -80,7 +93,7 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
             {"exposed_communication_s", r.timeline.exposed_s},
             {"peak_tensor_bytes", r.timeline.peak_bytes},
             {"resident_bytes", resident_bytes()},
-            {"unix_s", Clocks::read(CLOCK_REALTIME)},
+            {"unix_s", clock_s(CLOCK_REALTIME)},
             {"samples", samples}};
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
@@ -170,11 +183,16 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
     peak = std::max(peak, t.peak_bytes);
   }
   for (const SaveTimes& c : checkpoints_) block_s.push_back(c.blocking_s), save_s.push_back(c.total_s);
-  const at::Tensor all =
-      gather_rows_of_ranks(communicators, run_.layout.world(),
-                           {median_or_0(step_s), median_or_0(exposed_s), peak, median_or_0(compute_s),
-                            median_or_0(block_s), checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes,
-                            now.process_cpu_s - measured_from_.process_cpu_s, median_or_0(save_s)});
+  std::vector<double> own(kRankColumns);
+  own[kStep_s] = median_or_0(step_s);
+  own[kExposed_s] = median_or_0(exposed_s);
+  own[kPeakBytes] = peak;
+  own[kCompute_s] = median_or_0(compute_s);
+  own[kSaveBlocking_s] = median_or_0(block_s);
+  own[kSave_s] = median_or_0(save_s);
+  own[kSaveBytes] = checkpoints_.empty() ? 0.0 : checkpoints_.back().bytes;
+  own[kProcessCpu_s] = now.process_cpu_s - measured_from_.process_cpu_s;
+  const at::Tensor all = gather_rows_of_ranks(communicators, run_.layout.world(), own);
   // The step whose time is the median of rank 0 stands for the run; every rank shows the same one.
   std::size_t typical = 0;
   for (std::size_t i = 1; i < timelines_.size(); ++i)
@@ -190,15 +208,15 @@ void Recorder::finish(const Executor& executor, Communicators& communicators) {
   double own_cpu_s = 0;
   for (std::int64_t r = 0; r < run_.layout.world(); ++r) {
     const double* row = all.data_ptr<double>() + all.size(1) * r;
-    own_cpu_s += row[6];
+    own_cpu_s += row[kProcessCpu_s];
     ranks.push_back({{"rank", r},
-                     {"step_s", row[0]},
-                     {"exposed_communication_s", row[1]},
-                     {"peak_tensor_bytes", row[2]},
-                     {"compute_cpu_s", row[3]},
-                     {"checkpoint_blocking_s", row[4]},
-                     {"checkpoint_total_s", row[7]},
-                     {"checkpoint_bytes", row[5]}});
+                     {"step_s", row[kStep_s]},
+                     {"exposed_communication_s", row[kExposed_s]},
+                     {"peak_tensor_bytes", row[kPeakBytes]},
+                     {"compute_cpu_s", row[kCompute_s]},
+                     {"checkpoint_blocking_s", row[kSaveBlocking_s]},
+                     {"checkpoint_total_s", row[kSave_s]},
+                     {"checkpoint_bytes", row[kSaveBytes]}});
   }
   const json summary = {{"schema", "windtunnel.run_summary/1"},
                         {"run", run_.name},

@@ -147,7 +147,7 @@ AgentResult run_ranks(const std::vector<std::string>& command, const AgentOption
       if (!ended_well && (failure.rank < 0 || WIFSIGNALED(status) || WEXITSTATUS(status) == 2)) {
         if (failure.rank < 0) {
           failure.detected_s = Clocks::now().wall_s - started;
-          failure.detected_unix_s = Clocks::read(CLOCK_REALTIME);
+          failure.detected_unix_s = clock_s(CLOCK_REALTIME);
         }
         failure.rank = rank;
         failure.cause = cause_of(status);

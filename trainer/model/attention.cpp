@@ -296,8 +296,8 @@ std::string attention_backend(const Tensor& q, const Tensor& k, const Tensor& v,
 std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences,
                               at::ScalarType type) {
   const auto options = at::TensorOptions().dtype(type).device(positions.rope.cosine.device());
-  const bool cut = positions.context > 1, masked = !positions.masks.empty();
-  const std::int64_t tokens = positions.rope.cosine.size(0), queries = cut ? tokens / 2 : tokens;
+  const bool context_parallel = positions.context > 1, masked = !positions.masks.empty();
+  const std::int64_t tokens = positions.rope.cosine.size(0), queries = context_parallel ? tokens / 2 : tokens;
   const std::int64_t keys = masked ? positions.masks.back().size(3) : tokens;
   const Tensor k = at::empty({sequences, m.kv_heads, keys, m.head_dim}, options);
   std::optional<Tensor> mask;

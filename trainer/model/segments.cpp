@@ -223,10 +223,11 @@ Tensor Segments::attention_backward(LayerState& s) const {
     gradients.push_back(std::move(gradient));
   };
   add(s.residual_end, s.output_gradient), add(s.rows_end, s.rows_gradient), add(s.weights_end, s.weights_gradient);
-  const bool cut = layout_.context > 1, handed_on = model_.attention.parallel == AttentionSpec::Parallel::one_norm;
-  if (!cut || !handed_on) add(s.ffn_input_end, s.ffn_input_gradient);
+  const bool context_parallel = layout_.context > 1,
+             handed_on = model_.attention.parallel == AttentionSpec::Parallel::one_norm;
+  if (!context_parallel || !handed_on) add(s.ffn_input_end, s.ffn_input_gradient);
   backward(std::move(roots), std::move(gradients));
-  if (cut) {
+  if (context_parallel) {
     s.q_gradient = s.q.grad(), s.residual_input_gradient = s.residual_input.grad();
     s.kv_gathered_gradient = in_rank_order(s.k.grad(), s.v.grad(), layout_.context);
     s.q.reset(), s.k.reset(), s.v.reset(), s.residual_input.reset();

@@ -27,10 +27,6 @@ constexpr const char* kSharding = "DCP_SHARDING_INFO";  // PyTorch's
 
 std::string hex(XXH64_hash_t hash) { return fmt::format("{:016x}", hash); }
 
-std::int64_t product(const std::vector<std::int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
-
 class File {
  public:
   File(const std::filesystem::path& path, int flags) : path_(path), fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
@@ -128,8 +124,12 @@ std::int64_t safetensors_type_bytes(const std::string& dtype) {
   return it == bytes.end() ? 0 : it->second;
 }
 
-std::int64_t OutgoingTensor::bytes() const { return product(shape) * safetensors_type_bytes(dtype); }
-std::int64_t StoredTensor::elements() const { return product(shape); }
+std::int64_t elements_of(std::span<const std::int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t OutgoingTensor::bytes() const { return elements_of(shape) * safetensors_type_bytes(dtype); }
+std::int64_t StoredTensor::elements() const { return elements_of(shape); }
 
 WrittenFile write_safetensors(const std::filesystem::path& file, const std::vector<OutgoingTensor>& tensors,
                               const std::function<void(std::int64_t)>& progress) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace wt {
 
 /// Bytes a value of a safetensors type ("F32", "BF16", ...) takes; 0 for a type that the format does not have.
 std::int64_t safetensors_type_bytes(const std::string& dtype);
+
+/// Values of a tensor of this shape; of dims at its end: of one place in the dims before them.
+std::int64_t elements_of(std::span<const std::int64_t> shape);
 
 /// A tensor to be written, values in C order.
 struct OutgoingTensor {

@@ -13,10 +13,6 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-std::int64_t product(Shape::const_iterator first, Shape::const_iterator last) {
-  return std::accumulate(first, last, std::int64_t{1}, std::multiplies<>());
-}
-
 /// Row-major position of `offsets` in a tensor of `shape`.
 std::int64_t flat_position(const Shape& shape, const Shape& offsets) {
   std::int64_t position = 0;
@@ -38,7 +34,7 @@ void add_rectangles(const Shape& shape, Shape prefix, std::int64_t begin, std::i
   const std::size_t dim = prefix.size();
   const auto rest = shape.begin() + static_cast<std::ptrdiff_t>(dim);
   const auto emit = [&](std::int64_t first, std::int64_t n) {  // n whole rows of this dim
-    Rectangle r{prefix, Shape(dim, 1), 0, n * product(rest + 1, shape.end())};
+    Rectangle r{prefix, Shape(dim, 1), 0, n * elements_of({rest + 1, shape.end()})};
     r.offsets.push_back(first), r.shape.push_back(n);
     r.offsets.resize(shape.size(), 0);
     r.shape.insert(r.shape.end(), rest + 1, shape.end());
@@ -50,7 +46,7 @@ void add_rectangles(const Shape& shape, Shape prefix, std::int64_t begin, std::i
     add_rectangles(shape, prefix, from, n, out);
     prefix.pop_back();
   };
-  const std::int64_t row = product(rest + 1, shape.end());
+  const std::int64_t row = elements_of({rest + 1, shape.end()});
   if (const std::int64_t inside = begin % row; inside != 0) {
     const std::int64_t n = std::min(count, row - inside);
     within(begin / row, inside, n);
@@ -64,9 +60,8 @@ void add_rectangles(const Shape& shape, Shape prefix, std::int64_t begin, std::i
 }  // namespace
 
 std::vector<Rectangle> rectangles(const Shape& shape, std::int64_t begin, std::int64_t count) {
-  if (begin < 0 || count < 0 || begin + count > product(shape.begin(), shape.end()))
-    throw_error(Code::runtime, "values {}..{} of a tensor of {} values", begin, begin + count,
-                product(shape.begin(), shape.end()));
+  if (begin < 0 || count < 0 || begin + count > elements_of(shape))
+    throw_error(Code::runtime, "values {}..{} of a tensor of {} values", begin, begin + count, elements_of(shape));
   std::vector<Rectangle> out;
   if (count == 0) return out;
   if (shape.empty()) return {{{}, {}, 0, 1}};
@@ -137,7 +132,7 @@ void StoredTensors::read(const std::string& key, std::int64_t begin, std::int64_
 
 std::vector<float> StoredTensors::read(const std::string& key) const {
   const Shape& s = shape(key);
-  std::vector<float> out(static_cast<std::size_t>(product(s.begin(), s.end())));
+  std::vector<float> out(static_cast<std::size_t>(elements_of(s)));
   read(key, 0, static_cast<std::int64_t>(out.size()), out.data());
   return out;
 }

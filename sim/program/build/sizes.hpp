@@ -65,6 +65,16 @@ struct Sizes {
   /// A weight's gradient while it is added to its fp32 sum, over its size in the compute type: the CPU's addition of
   /// bf16 to fp32 first makes an fp32 copy.
   double weight_gradient_added;
+
+ private:
+  struct Block;
+  void router_sizes(const Block& block);
+  double query_key_value_sizes(const Block& block);  ///< returns what variants of attention save beyond q, k and v
+  void attention_sizes(const Block& block);          ///< after the router's
+  void ffn_sizes(const Block& block);
+  void norm_sizes(const Block& block);
+  void expert_sizes(const Block& block);
+  void head_sizes(const Block& block);
 };
 
 }  // namespace wt
