@@ -129,7 +129,8 @@ Validation validate_memory(const Options& o) {
           .file = o.file,
           .method =
               "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without "
-              "its own framework and width of the model, or without its (tp, pp) where the source measured one model alone.",
+              "its own framework and width of the model, or without its (tp, pp) where the source measured one model "
+              "alone.",
           .baseline = "bytes a parameter are constant",
           .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().runs,
                                PublishedTimes::get().stacks(), o.stack),

@@ -13,7 +13,7 @@ namespace {
 /// Of the computation's seconds, priced without a time of the row's own GPU.
 double extrapolated_share(const WhatIfRow& row) {
   double share = 0;
-  for (const PricedClass& each : priced_classes(row.inputs, *row.plan)) share += each.points == 0 ? each.share : 0;
+  for (const PricedClass& each : row.plan->priced_by) share += each.points == 0 ? each.share : 0;
   return share;
 }
 
