@@ -12,6 +12,7 @@
 #include "planner/experiments/comparison.hpp"
 #include "reports/build/proof_report.hpp"
 #include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/prices.hpp"
 
 namespace wt {
 namespace {
@@ -29,14 +30,16 @@ void compare(const Options& o) {
                      [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
       throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
                   fmt::join(o.folders, ", "));
-  const MachineModel machine(read_machine(o.machine));
+  const MachineData machine = read_machine(o.machine);
   std::vector<RunComparison> comparisons;
   nlohmann::json rows = nlohmann::json::array();
   for (const std::string& folder : o.folders) {
     const RunSpec run = read_run(std::filesystem::path(folder) / "run.yaml");
-    comparisons.push_back(compare_run(run, folder, this_machine(run.layout.world()), machine));
+    const ClusterSpec cluster = this_machine(run.layout.world());
+    const Prices prices = make_prices({.profiles = {}, .machine = o.machine, .stack = ""}, cluster, run.layout.world());
+    comparisons.push_back(compare_run(run, folder, cluster, *prices.cost));
     comparisons.back().calibrated_on =
-        calibrated_on(machine.data(), read_profile(std::filesystem::path(folder) / "profile.json")) ||
+        calibrated_on(machine, read_profile(std::filesystem::path(folder) / "profile.json")) ||
         std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),
                     [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
     rows.push_back(to_json(comparisons.back()));

@@ -97,7 +97,7 @@ double RunComparison::peak_error() const {
 }
 
 RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folder, const ClusterSpec& cluster,
-                          const MachineModel& machine) {
+                          const OpCost& cost) {
   RunComparison out;
   out.name = run.name;
   out.layout = run.layout.name();
@@ -116,7 +116,7 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   options.vary = true;   // as measured ones do
   const auto replay_step = [&](std::int64_t step) {
     options.step = step;
-    return replay(programs, run.layout, run.model, cluster, machine, *routing, options);
+    return replay(programs, run.layout, run.model, cluster, cost, *routing, options);
   };
   const ReplayResult shown = replay_step(out.measured_timelines.front().step);
   out.predicted_timelines = shown.timelines;

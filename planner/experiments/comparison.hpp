@@ -6,7 +6,7 @@
 
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/run.hpp"
-#include "sim/cost/kernels/machine_model.hpp"
+#include "sim/cost/op_cost.hpp"
 #include "sim/program/timeline.hpp"
 #include "sim/replay/replay.hpp"
 
@@ -47,7 +47,7 @@ struct RunComparison {
 /// `folder`: what windtunnel train wrote for this run. Routing is the run's own recording. Throws what the simulator
 /// throws, and Error{usage} when the folder lacks a file.
 RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folder, const ClusterSpec& cluster,
-                          const MachineModel& machine);
+                          const OpCost& cost);
 
 /// What the error of a run that was not calibrated on must stay within: step time, exposed communication (share of the
 /// step), peak memory.
