@@ -24,9 +24,10 @@ std::vector<PricedClass> priced_classes(const PlanInputs& inputs, const Plan& pl
       const auto [found, fresh] = priced.try_emplace(&item);
       Priced& price = found->second;
       if (fresh) {
-        price.seconds = inputs.prices->item(item, instance.layer >= 0 ? received : 0).seconds;
+        const double rows = instance.layer >= 0 ? received : 0;
+        price.seconds = inputs.prices->item(item, rows).seconds;
         if (price.seconds > 0) {
-          PriceBasis basis = inputs.prices->explain(item);
+          PriceBasis basis = inputs.prices->explain(item, rows);
           price.by = &classes[basis.name];
           static_cast<PriceBasis&>(*price.by) = std::move(basis);
         }

@@ -122,8 +122,10 @@ class OpCost {
   /// Which collectives' prices rest on measurements of this machine and which do not, a sentence each; empty where none
   /// do.
   virtual std::vector<std::string> basis_of_collectives() const { return {}; }
-  /// Of a work item's price.
-  virtual PriceBasis explain(const WorkItem& item) const { return {to_string(item.kernel), 0, ""}; }
+  /// Of item()'s price.
+  virtual PriceBasis explain(const WorkItem& item, const BoundRows& /*rows*/) const {
+    return {to_string(item.kernel), 0, ""};
+  }
 };
 
 }  // namespace wt

@@ -37,7 +37,7 @@ class WrappedCost : public OpCost {
   Price once_a_step() const final { return cost_.once_a_step(); }
   double variation() const final { return cost_.variation(); }
   std::vector<std::string> basis_of_collectives() const final { return cost_.basis_of_collectives(); }
-  PriceBasis explain(const WorkItem& item) const final { return cost_.explain(item); }
+  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const final { return cost_.explain(item, rows); }
 
  protected:
   const OpCost& wrapped() const { return cost_; }

@@ -118,6 +118,7 @@ TEST_CASE("a relative link that is moved points where it did, wherever the move 
     leave_run(folder / "run", "old");
     fs::rename(folder / "run/checkpoints", folder / "big");
     fs::create_directory_symlink("../big", folder / "run/checkpoints");
+    fs::create_symlink("metrics.jsonl", folder / "run/trace.json");
     if (cut_short) {
       fs::create_directories(folder / "run/earlier.partial");
       fs::rename(folder / "run/checkpoints", folder / "run/earlier.partial/checkpoints");
@@ -125,6 +126,7 @@ TEST_CASE("a relative link that is moved points where it did, wherever the move 
     make_way(folder / "run", false, "", false);
     CHECK(read_bytes(folder / "run/earlier/checkpoints/latest") == "old checkpoints/latest");
     CHECK(fs::is_symlink(folder / "run/earlier/checkpoints"));
+    CHECK(fs::read_symlink(folder / "run/earlier/trace.json") == "metrics.jsonl");  // what was moved with it
     CHECK(read_bytes(folder / "big/latest") == "old checkpoints/latest");
   }
 }

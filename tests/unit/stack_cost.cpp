@@ -222,6 +222,10 @@ TEST_CASE("points of this machine stand for themselves and correct published tim
   CHECK(over_published(make_item(Kernel::gemm, Pass::backward, Precision::bf16, {8192, 0}, {11008, 4096})) ==
         Approx(kSlower));
   CHECK(over_published(norm) == 1);  // nothing of its class was measured
+  WorkItem routed = wide;
+  routed.rows = {0, 1};  // as many as are received
+  CHECK(measured.explain(routed, 8192).source.find("published") == std::string::npos);
+  CHECK(measured.explain(routed, 1).source.find("own points") != std::string::npos);
   // More points make no interval wider than their own spread.
   const Price before = published.item(other, 0), after = measured.item(other, 0);
   CHECK((after.high_s - after.low_s) / after.seconds == Approx((before.high_s - before.low_s) / before.seconds));
@@ -242,7 +246,7 @@ TEST_CASE("what a data sheet alone says is derived, and far less sure than what 
     INFO(gpu);
     CHECK(width(gpu) > 1.5 * width("H100-SXM-80GB"));
     CHECK(on(gpu).item(product, 0).shares()[static_cast<std::size_t>(Evidence::derived)] == Approx(1));
-    CHECK(on(gpu).explain(product).points == 0);
+    CHECK(on(gpu).explain(product, 0).points == 0);
   }
   CHECK(width("H200") == Approx(width("H100-SXM-80GB")));  // the same chip
   // Steps were published on B200, products were not: scaled from another chip.

@@ -1,7 +1,11 @@
 #include "trainer/checkpoint/earlier_run.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <string_view>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
@@ -14,14 +18,17 @@ namespace fs = std::filesystem;
 bool there(const fs::path& path) { return fs::exists(fs::symlink_status(path)); }
 fs::path unfinished_move(const fs::path& folder) { return folder / "earlier.partial"; }
 
-constexpr std::array kOfRun = {"checkpoints", "checkpoints.jsonl", "metrics.jsonl", "summary.json", "profile.json",
-                               "routing.csv", "timeline.json",     "trace.json",    "agent.json",   ".saved"};
+constexpr std::array<std::string_view, 10> kOfRun = {
+    "checkpoints", "checkpoints.jsonl", "metrics.jsonl", "summary.json", "profile.json",
+    "routing.csv", "timeline.json",     "trace.json",    "agent.json",   ".saved"};
 
-/// A relative link that was moved one level down points where it did.
+/// A relative link that was moved one level down points where it did; to what was moved with it, it does anyway.
 void restore_target(const fs::path& moved) {
   if (!fs::is_symlink(moved)) return;
   const fs::path target = fs::read_symlink(moved);
   if (target.is_absolute()) return;
+  const std::string first = target.lexically_normal().begin()->string();
+  if (std::find(kOfRun.begin(), kOfRun.end(), first) != kOfRun.end()) return;
   const fs::path mended = moved.string() + ".link";
   fs::remove(mended);
   fs::create_symlink(fs::canonical(moved.parent_path().parent_path()) / target, mended);
@@ -31,7 +38,7 @@ void restore_target(const fs::path& moved) {
 /// Returns where to. Empty: there was nothing to move.
 fs::path move_earlier_run(const fs::path& folder) try {
   const fs::path partial = unfinished_move(folder);
-  for (const char* name : kOfRun) {
+  for (const std::string_view name : kOfRun) {
     if (!there(folder / name)) continue;
     if (there(partial / name))  // a rename would put one in the other's place
       throw_error(Code::usage,
@@ -42,7 +49,7 @@ fs::path move_earlier_run(const fs::path& folder) try {
     fs::rename(folder / name, partial / name);
   }
   if (!there(partial)) return {};
-  for (const char* name : kOfRun) restore_target(partial / name);
+  for (const std::string_view name : kOfRun) restore_target(partial / name);
   // A copy: the run that begins may be reading it.
   if (there(folder / "run.yaml"))
     fs::copy_file(folder / "run.yaml", partial / "run.yaml", fs::copy_options::overwrite_existing);
@@ -50,8 +57,7 @@ fs::path move_earlier_run(const fs::path& folder) try {
   fs::rename(partial, earlier);
   return earlier;
 } catch (const fs::filesystem_error& e) {
-  std::error_code not_empty;
-  fs::remove(unfinished_move(folder), not_empty);  // where nothing was moved, the next start finds all as it was
+  ::rmdir(unfinished_move(folder).c_str());  // empty where nothing was moved: the next start finds all as it was
   throw_error(Code::usage,
               "{}: the earlier run could not be moved aside whole ({}); what was moved, if anything, is in {}; mend "
               "that and start again, which goes on with the move, or choose another output folder",

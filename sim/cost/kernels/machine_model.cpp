@@ -270,7 +270,7 @@ std::string first_source(const MachineData& data, const ClassKey& key) {
 
 }  // namespace
 
-PriceBasis MachineModel::explain(const WorkItem& item) const {
+PriceBasis MachineModel::explain(const WorkItem& item, const BoundRows& /*rows*/) const {
   const ClassKey key = class_behind(data_, item);
   const auto fit = data_.fits.find(key);
   return {to_string(key), fit == data_.fits.end() ? 0 : fit->second.points, first_source(data_, key)};

@@ -39,9 +39,9 @@ class MachineModel : public OpCost {
 
   /// item(), with its source. Throws as item() does.
   Answer answer(const WorkItem& item, double rows) const;
-  PriceBasis explain(const WorkItem& item) const override;
-  /// item(), where something was measured that says it; without a roofline. On GPUs measured points and what lies
-  /// between them alone, without fits: what is beyond them published times of the GPU say better (own_ratios.hpp).
+  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const override;
+  /// item(), where something was measured that says it; without a roofline. On GPUs measured points, what lies between
+  /// them and up to twice beyond alone: what is farther away published times of the GPU say better (own_ratios.hpp).
   std::optional<Price> find(const WorkItem& item, const BoundRows& rows) const;
   /// Whether traces of training runs say what the op takes.
   bool traced(const Op& op) const { return trace_of(op) != data_.ops.end(); }

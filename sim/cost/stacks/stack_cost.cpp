@@ -132,11 +132,11 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
   return sum;
 }
 
-PriceBasis StackCost::explain(const WorkItem& item) const {
-  if (times_.measured && !in_8_bits(item) && times_.measured->find(item, item.rows.at(1)))
-    return times_.measured->explain(item);
+PriceBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const {
+  if (times_.measured && !in_8_bits(item) && times_.measured->find(item, rows))
+    return times_.measured->explain(item, rows);
   PriceBasis out = times_.items->explain(item, sheet_);
-  if (own_.of(item)) out.source += ", times what this GPU's own points take over them";
+  if (!in_8_bits(item) && own_.of(item)) out.source += ", times what this GPU's own points take over them";
   out.source += fmt::format(", as {} uses them", use_.traits.stack);
   return out;
 }

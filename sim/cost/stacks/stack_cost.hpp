@@ -56,7 +56,7 @@ class StackCost : public OpCost {
   double tensor_traffic() const override { return use_.constants[StepConstant::tensor]; }
   Price once_a_step() const override { return price(use_.constants[StepConstant::step_s], use_.evidence); }
   std::vector<std::string> basis_of_collectives() const override { return times_.collectives->basis(); }
-  PriceBasis explain(const WorkItem& item) const override;
+  PriceBasis explain(const WorkItem& item, const BoundRows& rows) const override;
   const OpCost& on(std::size_t kind) const override {
     return kind == 0 || others_.empty() ? *this : *others_.at(kind - 1);
   }
