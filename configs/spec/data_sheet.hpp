@@ -20,11 +20,6 @@ struct DataSheet {
   bool nvlink() const { return link_Bps > 64e9; }  ///< 16 lanes of PCIe Gen5 have that
 };
 
-/// Parts of one design that differ in their memory alone (H100, H200, GH200): they compute alike.
-inline bool same_chip(const DataSheet& a, const DataSheet& b) {
-  return a.generation == b.generation && a.processors == b.processors && a.flops == b.flops;
-}
-
 /// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". A part is the SXM one unless its name says PCIe
 /// or NVL, and an H100 with 96 GB or HBM2e the 500 W one. Empty where none is known.
 std::optional<DataSheet> data_sheet(const std::string& gpu);

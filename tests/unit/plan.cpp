@@ -287,7 +287,7 @@ TEST_CASE("a plan names what its computation rests on, and on how many measureme
       std::find_if(sources.begin(), sources.end(), [](auto& s) { return s.name == "grouped_gemm/forward"; });
   REQUIRE(grouped != sources.end());
   CHECK(grouped->points > 1000);  // products are published by shape
-  CHECK(grouped->source == "published times on the chip of H100-SXM, as torchtitan uses them");
+  CHECK(grouped->source == "published times on processors as those of H100-SXM, as torchtitan uses them");
   CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::published)] > 0.5);
   CHECK(plan.step.evidence[static_cast<std::size_t>(Evidence::derived)] < 1e-9);
   CHECK(evidence_sentence({0, 0.95, 0, 0.05}) ==

@@ -72,7 +72,7 @@ PriceBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const 
                                                                                             : "";
   const std::int64_t points = kernels_->points(op, gpu);
   return {to_string(item.kernel) + "/" + pass, points,
-          points > 0 ? "published times on the chip of " + gpu.name
+          points > 0 ? "published times on processors as those of " + gpu.name
                      : "published times of other GPUs, scaled by the data sheet"};
 }
 

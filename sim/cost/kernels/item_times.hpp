@@ -28,7 +28,8 @@ struct ItemTime {
   double sum_s() const { return products_s + attention_s + memory_s; }
 };
 
-/// Which kinds of kernels were measured on a GPU's chip. The others are scaled from other GPUs by the data sheet.
+/// Which kinds of kernels were measured on processors like a GPU's: of its generation, as many. The others are scaled
+/// from other GPUs by the data sheet.
 struct MeasuredKinds {
   bool products = false, attention = false, memory = false;
 };

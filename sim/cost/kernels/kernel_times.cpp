@@ -225,12 +225,13 @@ double KernelTimes::by_rows_s(const RowKernel& kernel, const std::string& op, co
 
 std::int64_t KernelTimes::points(const std::string& op, const DataSheet& gpu) const {
   return std::count_if(points_.begin(), points_.end(), [&](const KernelPoint& p) {
-    return same_chip(p.gpu, gpu) && (op.empty() ? p.is_bound_by_memory() : p.shape.op == op);
+    return as_many_processors(p.gpu, gpu) && (op.empty() ? p.is_bound_by_memory() : p.shape.op == op);
   });
 }
 
 std::pair<double, double> KernelTimes::carried_over_bounds(const DataSheet& gpu) const {
   const auto* model = donor(gpu, false);
+  if (model && model->first == gpu.name) return {1, 1};
   return errors().bounds(model && as_many_processors(sheets_.at(model->first), gpu) ? kNearProducts : kFarProducts);
 }
 

@@ -43,9 +43,10 @@ class KernelTimes {
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
   /// A kernel that passes through memory row by row, whoever wrote it; `op` as tables name it, "" = one of no table.
   double by_rows_s(const RowKernel& kernel, const std::string& op, const DataSheet& gpu) const;
-  /// Points of this GPU's chip and op; "" = of all that pass through memory row by row.
+  /// Points of this op on GPUs of the same generation with as many processors; "" = of all that pass through memory row
+  /// by row.
   std::int64_t points(const std::string& op, const DataSheet& gpu) const;
-  /// What products of a GPU are multiplied by for the ends of their 80 % interval where none of its chip's were
+  /// What products of a GPU are multiplied by for the ends of their 80 % interval where none of its own were
   /// measured: errors on measured GPUs whose own points were left out.
   std::pair<double, double> carried_over_bounds(const DataSheet& gpu) const;
 

@@ -60,9 +60,9 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
       sheet_(sheet_of(cluster)),
       choice_{rate_of_products(sheet_, fp8), use_.traits.attention} {
   times_.collectives->check_fabric(machine_);
-  measured_on_chip_ = times_.items->measured_on(sheet_);
-  // Of a chip that neither steps nor products were measured on, steps have what products are off by when carried over.
-  if (!use_.chip_known && !measured_on_chip_.products) {
+  measured_ = times_.items->measured_on(sheet_);
+  // Of a chip that no steps were measured on, steps have what products are off by when carried over.
+  if (!use_.chip_known) {
     const auto [low, high] = times_.items->carried_over_bounds(sheet_);
     const auto both = [](double a, double b) { return std::exp(std::hypot(std::log(a), std::log(b))); };
     use_.ratios = {1 / both(std::min(1.0, use_.ratios.first), low), both(std::max(1.0, use_.ratios.second), high)};
@@ -121,9 +121,9 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
   const ItemTime time = times_.items->item(item, rows, choice, sheet_);
   const double products = use_.constants[C::products] * (narrow ? use_.constants[C::fp8] : 1);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
-  Price sum = price(time.products_s * products, root_of(measured_on_chip_.products));
-  sum += price(time.attention_s * use_.constants[C::attention], root_of(measured_on_chip_.attention));
-  sum += price(time.memory_s * use_.constants[memory], root_of(measured_on_chip_.memory));
+  Price sum = price(time.products_s * products, root_of(measured_.products));
+  sum += price(time.attention_s * use_.constants[C::attention], root_of(measured_.attention));
+  sum += price(time.memory_s * use_.constants[memory], root_of(measured_.memory));
   if (const auto own = narrow ? std::nullopt : own_.of(item)) {
     sum *= own->median;
     sum.low_s *= own->low;

@@ -74,7 +74,7 @@ class StackCost : public OpCost {
   BenchmarkTimes times_;
   CollectiveMachine machine_;
   DataSheet sheet_;
-  MeasuredKinds measured_on_chip_;
+  MeasuredKinds measured_;
   OwnRatios own_;                                         ///< of what was measured on this machine
   KernelChoice choice_;                                   ///< in the layers
   std::vector<std::shared_ptr<const StackCost>> others_;  ///< by ClusterSpec::others
