@@ -59,7 +59,7 @@ void read_degraded(YamlMap& map, ClusterSpec& c) {
 void read_gpu(YamlMap gpu, NodeSpec& node) {
   node.gpu_name = gpu.text("name");
   node.memory_bytes = gpu.quantity("memory", parse_bytes);
-  node.usable_memory_bytes = gpu.quantity("usable_memory", parse_bytes);
+  node.usable_memory_bytes = gpu.has("usable_memory") ? gpu.quantity("usable_memory", parse_bytes) : node.memory_bytes;
   if (node.usable_memory_bytes > node.memory_bytes)
     gpu.fail("usable_memory", fmt::format("found {}, needs at most memory = {}", format_bytes(node.usable_memory_bytes),
                                           format_bytes(node.memory_bytes)));

@@ -32,9 +32,8 @@ struct LeafHealth {
 /// What a node is made of.
 struct NodeSpec {
   std::string gpu_name;            ///< "H100-SXM-80GB"; of shared_cores, the host's name
-  double memory_bytes = 0;         ///< of one GPU, as the driver reports it; of shared_cores, of the host
-  double usable_memory_bytes = 0;  ///< of one rank: what its allocator may reserve; the CUDA context and NCCL's buffers
-                                   ///< are outside of it, and left out
+  double memory_bytes = 0;         ///< of one GPU, as CUDA reports it; of shared_cores, of the host
+  double usable_memory_bytes = 0;  ///< of one rank: what its process may take, CUDA context and NCCL's buffers with it
   double nvswitch_Bps = 0;         ///< per GPU and direction
   std::int64_t nic_count = 0;      ///< per node, shared evenly by its GPUs
   double nic_Bps = 0;              ///< per NIC and direction
@@ -84,7 +83,7 @@ struct ClusterSpec : NodeSpec {
   ClusterSpec all_of(std::size_t kind) const;
   /// Kinds among the nodes of the first `ranks` ranks, ascending.
   std::vector<std::size_t> kinds(std::int64_t ranks) const;
-  /// What every one of the first `ranks` ranks may allocate.
+  /// What every one of the first `ranks` ranks may take.
   double usable_by_all_bytes(std::int64_t ranks) const;
   /// The GPU of all of the first `ranks` ranks; "" where they have several.
   std::string one_gpu(std::int64_t ranks) const;

@@ -68,7 +68,8 @@ void simulate(const Options& o) {
   options.transport_scratch = step.cluster.shared_cores();  // Gloo's, not NCCL's
   take_stack(prices.stack, step.run.model, step.run.layout, options);
   if (!step.cluster.shared_cores())
-    step.memory.emplace(memory_samples(PublishedTimes::get().tables().runs, PublishedTimes::get().stacks()));
+    step.memory = stack_memory(prices.stack, step.run.layout.world(), PublishedTimes::get().tables(),
+                               PublishedTimes::get().stacks());
   static_cast<SimulatedStep&>(step) =
       simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, *routing);
 

@@ -1,4 +1,5 @@
 // windtunnel validate: predict published or own measurements without having seen them, and say how far off that was.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "reports/build/validate_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
+#include "sim/measurements/csv.hpp"
 #include "sim/validate/collectives.hpp"
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/memory.hpp"
@@ -124,7 +126,22 @@ Validation validate_runs(const Options& o) {
   return v;
 }
 
+Validation validate_outside(const Options& o) {
+  return {
+      .subject = "memory",
+      .file = o.file,
+      .method =
+          "What a process takes outside of its framework's allocator: the mean of published out-of-memory messages, "
+          "without its own source.",
+      .baseline = "it is constant",
+      .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
+                            PublishedTimes::get().stacks()),
+      .unit = kBytes};
+}
+
 Validation validate_memory(const Options& o) {
+  const std::vector<std::string> columns = read_csv_header(o.file);
+  if (std::find(columns.begin(), columns.end(), "in_use_gib") != columns.end()) return validate_outside(o);
   return {.subject = "memory",
           .file = o.file,
           .method =

@@ -59,11 +59,12 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
   }
 }
 
-void read_memory(PlanInputs& inputs, const MemoryFacts& facts) {
-  inputs.memory_facts = facts;
+void read_memory(PlanInputs& inputs, const StackSpec& stack) {
+  inputs.memory_facts = stack.memory;
   if (inputs.study.cluster.shared_cores()) return;
   const PublishedTimes& published = PublishedTimes::get();
-  inputs.memory = std::make_shared<MemoryModel>(memory_samples(published.tables().runs, published.stacks()));
+  inputs.memory =
+      std::make_shared<StackMemory>(stack_memory(stack, inputs.study.gpus, published.tables(), published.stacks()));
 }
 
 void read_prices(PlanInputs& inputs, bool allow_assumed) {
@@ -77,7 +78,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
                   study.cluster, study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
-  read_memory(inputs, prices.stack.memory);
+  read_memory(inputs, prices.stack);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
   inputs.prices = std::move(prices.cost);
 }

@@ -14,7 +14,7 @@
 
 #include "configs/spec/study.hpp"
 #include "planner/placement/placement.hpp"
-#include "sim/cost/memory/reserved_memory.hpp"
+#include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/op_cost.hpp"
 #include "sim/replay/replay.hpp"
 
@@ -30,9 +30,9 @@ struct SearchProblem {
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
   SearchSpec space = {};
-  double memory_limit_bytes = 0;        ///< of one rank's allocator
+  double memory_limit_bytes = 0;        ///< of one rank's process
   MemoryFacts memory_facts = {};        ///< of the stack that is planned for
-  const MemoryModel* memory = nullptr;  ///< what allocators reserve; none: what is live
+  const StackMemory* memory = nullptr;  ///< what processes take; none: what is live
   /// Step times: their mean; memory: p99 over layers and scenarios. None = balanced.
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
@@ -46,7 +46,8 @@ struct StepMemory {
   LiveMemory live;
   std::map<std::string, double> parts;  ///< live, by buffer
   MemoryForecast allocated, reserved;
-  double needed() const { return reserved.high; }  ///< has to fit
+  MemoryForecast process;                         ///< reserved, and what is outside of the allocator
+  double needed() const { return process.high; }  ///< has to fit
 };
 
 struct Simulated {

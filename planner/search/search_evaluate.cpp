@@ -98,9 +98,10 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
   });
   out.live = live_memory(set.programs[0], replay.peak_bytes);
   out.parts = std::move(replay.at_peak);
-  const MemoryModel* model = problem.memory;
+  const StackMemory* model = problem.memory;
   out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
   out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
+  out.process = model ? model->process(out.live) : as_live(out.live);
   return out;
 }
 

@@ -247,6 +247,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
        {{"peak_bytes", plan.memory.live.peak()},
         {"allocated_bytes", forecast_json(plan.memory.allocated)},
         {"reserved_bytes", forecast_json(plan.memory.reserved)},
+        {"process_bytes", forecast_json(plan.memory.process)},
         {"limit_bytes", plan.memory_limit_bytes},
         {"at_peak", plan.memory.parts}}},
       {"routing",

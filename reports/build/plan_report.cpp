@@ -122,12 +122,15 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
 
 Section memory_section(const Plan& plan) {
   Section s{.id = "memory", .title = "Memory"};
-  s.paragraphs.push_back(fmt::format(
-      "A rank's allocator reserves {} ({} to {}, 80 % interval) of the {} that it may use. Tensors take {} of "
-      "it. Routing load is at p99 over layers and domains of corpus counts; single microbatches swing more.",
-      format_bytes(plan.memory.reserved.bytes), format_bytes(plan.memory.reserved.low),
-      format_bytes(plan.memory.reserved.high), format_bytes(plan.memory_limit_bytes),
-      format_bytes(plan.memory.live.peak())));
+  s.paragraphs.push_back(
+      fmt::format("A rank's process takes {} ({} to {}, 80 % interval) of the {} that it may use. Its allocator "
+                  "reserves {} of that, "
+                  "for {} of tensors; the rest is the CUDA context and NCCL. Routing load is at p99 over layers and "
+                  "domains of corpus "
+                  "counts; single microbatches swing more.",
+                  format_bytes(plan.memory.process.bytes), format_bytes(plan.memory.process.low),
+                  format_bytes(plan.memory.process.high), format_bytes(plan.memory_limit_bytes),
+                  format_bytes(plan.memory.reserved.bytes), format_bytes(plan.memory.live.peak())));
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [name, bytes] : plan.memory.parts) parts.emplace_back(-bytes, name);
   std::sort(parts.begin(), parts.end());

@@ -83,16 +83,19 @@ Table memory_table(const SimulatedRun& step) {
                           {GiB, fmt::format("{:.3f}", GiB)}});
   }
   const MemoryUse fullest = fullest_memory(step);
-  table.note =
-      fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may allocate.", step.cluster.name)
-      : step.cluster.kinds(step.run.layout.world()).size() > 1
-          ? fmt::format("The fullest rank for its GPU needs up to {} of {} that it may allocate.",
-                        format_bytes(fullest.reserved.high), format_bytes(fullest.usable_bytes))
-          : fmt::format("A rank may allocate {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
+  table.note = fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may use.", step.cluster.name)
+               : step.cluster.kinds(step.run.layout.world()).size() > 1
+                   ? fmt::format("The fullest rank for its GPU needs up to {} of {} that it may use.",
+                                 format_bytes(fullest.process.high), format_bytes(fullest.usable_bytes))
+                   : fmt::format("A rank may use {} on {}.", format_bytes(fullest.usable_bytes), step.cluster.name);
   if (step.memory)
-    table.note += fmt::format(" Its allocator reserves {} ({} to {}, 80 % interval) for {} of tensors.",
-                              format_bytes(fullest.reserved.bytes), format_bytes(fullest.reserved.low),
-                              format_bytes(fullest.reserved.high), format_bytes(fullest.live.peak()));
+    table.note += fmt::format(
+        " Its process takes {} ({} to {}, 80 % interval): the allocator reserves {} for {} of tensors, and {} are "
+        "outside of it "
+        "(CUDA context, NCCL).",
+        format_bytes(fullest.process.bytes), format_bytes(fullest.process.low), format_bytes(fullest.process.high),
+        format_bytes(fullest.reserved.bytes), format_bytes(fullest.live.peak()),
+        format_bytes(step.memory->outside().bytes));
   return table;
 }
 
@@ -122,6 +125,7 @@ nlohmann::json payload(const SimulatedRun& step) {
           {"fullest_bytes", fullest.live.peak()},
           {"allocated_bytes", forecast_json(fullest.allocated)},
           {"reserved_bytes", forecast_json(fullest.reserved)},
+          {"process_bytes", forecast_json(fullest.process)},
           {"usable_bytes", fullest.usable_bytes},
           {"ops", ops},
           {"memory", memory}};
@@ -137,7 +141,7 @@ double peak_bytes(const SimulatedRun& step) {
 
 MemoryUse fullest_memory(const SimulatedRun& step) {
   const auto share = [](const MemoryUse& m) {
-    return m.usable_bytes > 0 ? m.reserved.high / m.usable_bytes : m.reserved.high;
+    return m.usable_bytes > 0 ? m.process.high / m.usable_bytes : m.process.high;
   };
   MemoryUse fullest;
   for (const StepTimeline& t : step.replay.timelines) {
@@ -146,7 +150,7 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
     const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
     const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
     const MemoryUse own{live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
-                        node.usable_memory_bytes};
+                        step.memory ? step.memory->process(live) : as_live(live), node.usable_memory_bytes};
     if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
   }
   return fullest;
@@ -162,7 +166,7 @@ Report simulate_report(const SimulatedRun& step) {
       fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
                   step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
                   fits ? ""
-                       : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.reserved.high),
+                       : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.process.high),
                                      format_bytes(fullest.usable_bytes)));
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;

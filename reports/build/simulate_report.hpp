@@ -6,7 +6,7 @@
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/run.hpp"
 #include "reports/report.hpp"
-#include "sim/cost/memory/reserved_memory.hpp"
+#include "sim/cost/memory/stack_memory.hpp"
 #include "sim/replay/simulated_step.hpp"
 
 namespace wt {
@@ -14,7 +14,7 @@ namespace wt {
 struct SimulatedRun : SimulatedStep {
   RunSpec run;
   ClusterSpec cluster;
-  std::optional<MemoryModel> memory;  ///< what allocators reserve; none on a host whose ranks share cores
+  std::optional<StackMemory> memory;  ///< what processes take; none on a host whose ranks share cores
   std::string routing;                ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
   std::vector<std::string> collectives;  ///< collective_basis() of prices that rest on profiles of GPUs
@@ -26,8 +26,9 @@ double peak_bytes(const SimulatedRun& step);
 struct MemoryUse {
   LiveMemory live;
   MemoryForecast allocated, reserved;
-  double usable_bytes = 0;  ///< what its allocator may reserve; 0 where the cluster does not say
-  bool fits() const { return usable_bytes <= 0 || reserved.high <= usable_bytes; }
+  MemoryForecast process;   ///< reserved, and what is outside of the allocator
+  double usable_bytes = 0;  ///< what its process may take; 0 where the cluster does not say
+  bool fits() const { return usable_bytes <= 0 || process.high <= usable_bytes; }
 };
 /// Of the simulated rank that needs the largest share of its own GPU's.
 MemoryUse fullest_memory(const SimulatedRun& step);

@@ -51,7 +51,7 @@ Table what_if_table(const WhatIf& result) {
                                    {"tokens/s/GPU", ""},
                                    {"MFU", "%"},
                                    {"exposed", "s"},
-                                   {"memory reserved", "GiB"},
+                                   {"memory", "GiB"},
                                    {"save every", "min"},
                                    {"goodput", "%"},
                                    {"P50", "days"},
@@ -70,7 +70,7 @@ Table what_if_table(const WhatIf& result) {
       cells.emplace_back(p.step.tokens_per_s_per_gpu);
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));
       for (double value :
-           {p.step.exposed_s, p.memory.reserved.bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
+           {p.step.exposed_s, p.memory.process.bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
             100 * runs.goodput, runs.p50_s / kDay_s, runs.p95_s / kDay_s})
         cells.emplace_back(value);
       cells.emplace_back(fmt::format("{}, {}, microbatch {}{}", p.layout.name(), to_string(p.layout.recompute),
@@ -117,7 +117,7 @@ nlohmann::json what_if_json(const WhatIf& result) {
                   {"mfu", p.step.mfu > 0 ? nlohmann::json(p.step.mfu) : nlohmann::json(nullptr)},
                   {"mfu_definition", mfu_json(row.inputs)},
                   {"exposed_communication_s", p.step.exposed_s},
-                  {"memory_bytes", p.memory.reserved.bytes},
+                  {"memory_bytes", p.memory.process.bytes},
                   {"interval_s", p.schedule.cadence.interval_s.value},
                   {"goodput", p.runs.distribution.goodput},
                   {"p50_s", p.runs.distribution.p50_s},

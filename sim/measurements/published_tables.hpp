@@ -6,6 +6,7 @@
 
 #include "sim/measurements/collective_rows.hpp"
 #include "sim/measurements/kernel_rows.hpp"
+#include "sim/measurements/outside_rows.hpp"
 #include "sim/measurements/run_rows.hpp"
 
 namespace wt {
@@ -16,6 +17,7 @@ struct PublishedTables {
   std::vector<KernelRow> kernels;
   std::vector<CollectiveRow> collectives;
   std::vector<RunRow> runs;
+  std::vector<OutsideRow> outside;  ///< of allocators
 };
 
 /// Throws Error{usage} as the readers do.

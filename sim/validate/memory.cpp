@@ -1,5 +1,7 @@
 #include "sim/validate/memory.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <optional>
 
@@ -54,7 +56,7 @@ Forecast forecast(const RunRow& row, const StackSpec& stack, const MemoryModel& 
   try {
     const RunProgram program = run_program(row, stack);
     const LiveMemory live = formula(row.memory_of) ? layer_memory(program) : live_memory(program, stack.memory);
-    const MemoryForecast of = model.of(row.memory_of, live, !stack.frameworks.empty());
+    const MemoryForecast of = model.of_stack(stack).of(row.memory_of, live);
     return {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
   } catch (const Error& error) {
     if (error.code() != Code::usage) throw;
@@ -92,6 +94,30 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
   if (judged.empty())
     throw_error(Code::usage,
                 "validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
+  add_intervals(judged, &Judged::baseline);
+  return judged;
+}
+
+std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
+                                  const std::vector<StackSpec>& stacks) {
+  const OutsideMemory whole(reference, stacks);
+  std::vector<Judged> judged;
+  for (const OutsideRow& row : rows) {
+    Judged& j = judged.emplace_back();
+    j.line = row.line;
+    j.name = fmt::format("{}, {}", row.framework.empty() ? "framework not said" : row.framework, row.gpu);
+    j.group = row.source;
+    j.regime = !row.unusable.empty() ? "not usable" : row.gpus == 1 ? "one GPU alone" : "several GPUs";
+    j.measured = row.outside_bytes();
+    j.forecast.reason = j.baseline.reason = row.unusable;
+    if (!row.unusable.empty()) continue;
+    const MemoryForecast of = whole.without(row.source).of_stack(stack_of(row.framework, stacks).name, row.gpus);
+    j.forecast = {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
+    std::vector<double> others;
+    for (const OutsideRow& other : reference)
+      if (other.unusable.empty() && other.source != row.source) others.push_back(other.outside_bytes());
+    if (!others.empty()) j.baseline.value = median(others);
+  }
   add_intervals(judged, &Judged::baseline);
   return judged;
 }

@@ -1,9 +1,9 @@
-// Judges the memory that plans and simulations ask for (sim/cost/memory/reserved_memory.hpp) by published figures.
+// Judges the memory that plans and simulations ask for (sim/cost/memory/stack_memory.hpp) by published figures.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "sim/cost/memory/reserved_memory.hpp"
+#include "sim/cost/memory/stack_memory.hpp"
 #include "sim/validate/statistics.hpp"
 
 namespace wt {
@@ -14,5 +14,10 @@ namespace wt {
 /// bytes a parameter on the GPU constant: the median of the other groups of `reference` with the same kind of figure.
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "");
+
+/// The same of what processes take outside of their allocator; each row without its own source. The baseline is the
+/// median of the reference's other sources.
+std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
+                                  const std::vector<StackSpec>& stacks);
 
 }  // namespace wt

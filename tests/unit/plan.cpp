@@ -196,9 +196,10 @@ TEST_CASE("placed experts reach the run file where the expert degree is fixed") 
   const TempDirectory folder;
   write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
   CHECK(read_run(folder / "plan.yaml").layout.placement == plan.layout.placement);
-  CHECK(plan.memory.reserved.high <= plan.memory_limit_bytes);
+  CHECK(plan.memory.process.high <= plan.memory_limit_bytes);
   CHECK(plan.memory.live.peak() < plan.memory.allocated.bytes);
   CHECK(plan.memory.allocated.bytes < plan.memory.reserved.bytes);
+  CHECK(plan.memory.reserved.bytes < plan.memory.process.bytes);
 }
 
 TEST_CASE("a study's microbatch may leave a smaller last one") {
@@ -306,7 +307,7 @@ TEST_CASE("the DBRX plan is proved, fits, and its MFU is a share of the peak") {
   const Plan plan = make_plan(inputs);
   CHECK(plan.search.certificate.proved);
   CHECK(check_certificate(plan.search).empty());
-  CHECK(plan.memory.reserved.high <= plan.memory_limit_bytes);
+  CHECK(plan.memory.process.high <= plan.memory_limit_bytes);
   CHECK(plan.step.mfu > 0.3);  // published: above 40 %; the interval of the prices is a quarter either way
   CHECK(plan.step.mfu < 0.6);
   CHECK(plan.step.mfu * 989e12 == Approx(plan.step.tokens_per_s_per_gpu * inputs.study.model.flops_per_token(4096)));
@@ -324,7 +325,7 @@ TEST_CASE("the fastest layouts are listed with the chosen one, wherever it is") 
   CHECK(table.rows[0].back().text.empty());
   CHECK(table.rows[1].back().text == "chosen");
   CHECK(candidate_table(inputs, plan, 100).rows.size() < 100);
-  CHECK_THAT(table.note, Catch::Contains("GiB reserved. The column is the upper end of its 80 % interval. MFU: "));
+  CHECK_THAT(table.note, Catch::Contains("GiB a process. The column is the upper end of the 80 % interval. MFU: "));
   CHECK_THAT(plan_range(inputs, plan),
              Catch::Contains(" days, from the 5 % quantile of 50 simulated runs at the low end of the step's 80 % "));
 }

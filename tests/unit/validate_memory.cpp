@@ -1,9 +1,13 @@
 // Memory of published runs by their step programs, against the formulas of the papers; and the fit of what shapes do
 // not say.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -257,11 +261,12 @@ TEST_CASE("workspace and fragmentation are recovered from memory made of them") 
           {"g", "s", MemoryOf::peak_reserved, {kept * kGiB, dynamic * kGiB}, (kept + 1.4 * dynamic + 0.5) * kGiB});
   std::vector<const MemorySample*> all;
   for (const MemorySample& s : samples) all.push_back(&s);
-  const MemoryConstants c = fit_memory(all, MemoryOf::peak_reserved);
+  const MemoryConstants c = fit_memory(all, MemoryOf::peak_reserved).of("s");
   CHECK(c.fragmentation == Approx(1.4).epsilon(0.03));
   CHECK(c.workspace_bytes == Approx(0.5 * kGiB).epsilon(0.15));
-  CHECK(fit_memory(all, MemoryOf::peak_allocated).fragmentation == 1);
-  CHECK(fit_memory({}, MemoryOf::peak_reserved).fragmentation == Approx(1.15));
+  CHECK(fit_memory(all, MemoryOf::peak_allocated).of("s").fragmentation == 1);
+  CHECK(fit_memory({}, MemoryOf::peak_reserved).typical.fragmentation == Approx(1.15));
+  CHECK(fit_memory(all, MemoryOf::peak_reserved).of("another").fragmentation < c.fragmentation);
 }
 
 TEST_CASE("a row's own model has no part in its prediction, nor has any other row asked about") {
@@ -368,8 +373,86 @@ TEST_CASE("published rows as runs: what a simulation on their stack says is what
         stack.memory.first_rank_only ? Ranks::first_stage : Ranks::all);
     const MemoryModel model(memory_samples({}, stacks));
     const auto judged = judge_memory({*row}, {}, stacks);
-    CHECK(model.of(row->memory_of, simulated).bytes == Approx(*judged.at(0).forecast.value).epsilon(1e-9));
+    CHECK(model.of_stack(stack).of(row->memory_of, simulated).bytes ==
+          Approx(*judged.at(0).forecast.value).epsilon(1e-9));
     ++compared;
   }
   CHECK(compared == 3);
+}
+
+TEST_CASE("stacks that reserve more than others are known by it, and one that nobody measured lies between") {
+  std::vector<MemorySample> samples;
+  for (const auto& [stack, share] : {std::pair{"torchtitan", 0.1}, {"nanotron", 0.5}})
+    for (const double dynamic : {10.0, 20.0, 30.0, 40.0})
+      for (int model = 0; model < 3; ++model)
+        samples.push_back({fmt::format("{} {}", stack, model),
+                           stack,
+                           MemoryOf::peak_reserved,
+                           {10 * kGiB, dynamic * kGiB},
+                           (10 + (1 + share) * dynamic) * kGiB});
+  const MemoryModel model(samples);
+  const auto reserved = [&](const char* stack) {
+    return model.of_stack(read_stack(stack)).of(MemoryOf::peak_reserved, {10 * kGiB, 30 * kGiB});
+  };
+  const MemoryForecast little = reserved("torchtitan"), much = reserved("nanotron"), other = reserved("megatron-core");
+  CHECK(little.bytes < other.bytes);
+  CHECK(other.bytes < much.bytes);
+  CHECK(other.high / other.low > much.high / much.low);  // errs as stacks that were left out whole
+  CHECK(much.evidence[static_cast<std::size_t>(Evidence::published)] > 0);
+  CHECK(other.evidence[static_cast<std::size_t>(Evidence::derived)] == Approx(1));
+}
+
+TEST_CASE("memory outside of the allocator: a stack's own sources and the mean of all, in logarithms") {
+  const auto row = [](const char* source, const char* framework, std::int64_t gpus, double outside_GiB) {
+    OutsideRow r;
+    r.source = source, r.framework = framework, r.gpus = gpus;
+    r.reserved_bytes = 60 * kGiB, r.in_use_bytes = (60 + outside_GiB) * kGiB;
+    return r;
+  };
+  const std::vector<StackSpec> stacks = read_stacks();
+  const std::vector<OutsideRow> rows{row("a", "torchtitan", 8, 1), row("b", "torchtitan", 8, 1),
+                                     row("c", "nanotron", 64, 8), row("d", "torchtitan", 1, 0.5)};
+  const OutsideMemory model(rows, stacks);
+  CHECK(model.of_stack("another", 8).bytes == Approx(2 * kGiB));                  // (1 x 1 x 8)^(1/3)
+  CHECK(model.of_stack("torchtitan", 8).bytes == Approx(std::cbrt(2.0) * kGiB));  // (1 x 1 x 2)^(1/3)
+  CHECK(model.of_stack("nanotron", 8).bytes == Approx(4 * kGiB));                 // (8 x 2)^(1/2)
+  CHECK(model.of_stack("torchtitan", 1).bytes == Approx(0.5 * kGiB));
+  CHECK(model.without("c").of_stack("nanotron", 8).bytes == Approx(1 * kGiB));
+  const MemoryForecast f = model.of_stack("torchtitan", 8);
+  CHECK(f.low < f.bytes);
+  CHECK(f.bytes < f.high);
+  CHECK(f.evidence[static_cast<std::size_t>(Evidence::published)] == 1);
+  CHECK(model.of_stack("another", 8).evidence[static_cast<std::size_t>(Evidence::derived)] == 1);
+  CHECK(OutsideMemory({}, stacks).of_stack("nanotron", 8).evidence[static_cast<std::size_t>(Evidence::assumed)] == 1);
+
+  const auto judged = judge_outside(rows, rows, stacks);
+  REQUIRE(judged.size() == 4);
+  CHECK(*judged[2].forecast.value == Approx(1 * kGiB));
+  CHECK(judged[3].regime == "one GPU alone");
+}
+
+TEST_CASE("a process takes what its allocator reserves and what is outside, with independent errors") {
+  const MemoryForecast sum = together({30, 27, 34, only(Evidence::derived)}, {10, 6, 13, only(Evidence::published)});
+  CHECK(sum.bytes == 40);
+  CHECK(sum.low == Approx(35));
+  CHECK(sum.high == Approx(45));
+  CHECK(sum.evidence[static_cast<std::size_t>(Evidence::published)] == Approx(0.25));
+}
+
+TEST_CASE("out-of-memory messages: what contradicts itself is not used") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "wt_outside_rows.csv";
+  std::ofstream(file) << "source,framework,version,gpu,n_gpus,parallelism,capacity_gib,in_use_gib,allocated_gib,"
+                         "reserved_unallocated_gib,notes\n"
+                         "s,f,,H100,8,,79,70,60,8,\n"
+                         "s,f,,H100,8,,79,70,60,11,\n"
+                         "s,f,,H100,8,,69,70,60,8,\n"
+                         ",f,,H100,8,,79,70,60,8,\n"
+                         "s,f,,H100,0,,79,70,60,8,\n"
+                         "s,f,,H100,8,,79,,60,8,\n";
+  const auto rows = read_outside_rows(file);
+  std::filesystem::remove(file);
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[0].unusable.empty());
+  CHECK(rows[0].outside_bytes() == 2 * kGiB);
+  for (std::size_t i = 1; i < rows.size(); ++i) CHECK_FALSE(rows[i].unusable.empty());
 }

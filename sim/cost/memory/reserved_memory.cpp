@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/fit/evenly.hpp"
@@ -20,7 +21,8 @@ namespace {
 constexpr double kGiB = 1 << 30;
 constexpr double kWorkspacePrior_bytes = 0.1 * kGiB;  // cuBLAS keeps 32 MiB a stream on Hopper and Blackwell
 constexpr double kFragmentationPrior = 0.15;
-constexpr double kPriorSpread = 1;         // of the constants' logarithms
+constexpr double kPriorSpread = 1;         // of the typical constants' logarithms
+constexpr double kStackSpread = 0.1;       // of a stack's around them: more makes models left out worse
 constexpr double kAllocatedScale = 0.005;  // tensors are known exactly, the allocator's blocks are not
 
 bool formula(MemoryOf kind) { return kind == MemoryOf::states || kind == MemoryOf::activations; }
@@ -32,45 +34,84 @@ double log_error(double measured, double predicted) { return std::log(measured /
 
 }  // namespace
 
-MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind) {
+FittedMemory fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind) {
   if (formula(kind)) return {};
   const bool fragmented = kind == MemoryOf::peak_reserved;
-  const auto constants_of = [&](const Eigen::VectorXd& p) {
-    return MemoryConstants{kWorkspacePrior_bytes * std::exp(std::clamp(p[0], -20.0, 20.0)),
-                           fragmented ? 1 + kFragmentationPrior * std::exp(std::clamp(p[1], -20.0, 20.0)) : 1};
+  std::map<std::string, Eigen::Index> first;  // parameter of a stack: how its logs differ from the typical ones
+  const Eigen::Index each = fragmented ? 2 : 1;
+  for (const MemorySample* s : samples) first.try_emplace(s->stack, 0);
+  Eigen::Index count = each;
+  for (auto& [stack, index] : first) index = std::exchange(count, count + each);
+  const auto constants_of = [&](const Eigen::VectorXd& p, Eigen::Index stack) {
+    const auto factor = [&](Eigen::Index i) {
+      return std::exp(std::clamp(p[i] + (stack > 0 ? p[stack + i] : 0), -20.0, 20.0));
+    };
+    return MemoryConstants{kWorkspacePrior_bytes * factor(0), fragmented ? 1 + kFragmentationPrior * factor(1) : 1};
   };
   const auto rows = static_cast<Eigen::Index>(samples.size());
-  const Eigen::Index count = fragmented ? 2 : 1;
   const double scale = fragmented ? kResidualScale : kAllocatedScale;
   const Residuals residuals = [&](const Eigen::VectorXd& p, Eigen::VectorXd& out) {
-    const MemoryConstants c = constants_of(p);
+    std::map<std::string, MemoryConstants> by_stack;
+    for (const auto& [stack, index] : first) by_stack[stack] = constants_of(p, index);
     for (Eigen::Index i = 0; i < rows; ++i) {
       const MemorySample& s = *samples[static_cast<std::size_t>(i)];
-      out[i] = robust(log_error(s.measured, c.bytes(s.live)) / scale);
+      out[i] = robust(log_error(s.measured, by_stack.at(s.stack).bytes(s.live)) / scale);
     }
-    out.tail(count) = p / kPriorSpread;
+    out.segment(rows, each) = p.head(each) / kPriorSpread;
+    out.tail(count - each) = p.tail(count - each) / kStackSpread;
   };
-  return constants_of(least_squares(residuals, rows + count, Eigen::VectorXd::Zero(count)));
+  const Eigen::VectorXd p = least_squares(residuals, rows + count, Eigen::VectorXd::Zero(count));
+  FittedMemory out{constants_of(p, 0), {}};
+  for (const auto& [stack, index] : first) out.by_stack[stack] = constants_of(p, index);
+  return out;
 }
 
-MemoryForecast as_live(const LiveMemory& live) {
-  return {live.peak(), live.peak(), live.peak(), only(Evidence::derived)};
+AllocatorMemory::AllocatorMemory(Kind allocated, Kind reserved, bool described)
+    : allocated_(allocated), reserved_(reserved), described_(described) {}
+
+MemoryForecast AllocatorMemory::of(MemoryOf kind, const LiveMemory& live) const {
+  if (kind == MemoryOf::peak) {
+    const MemoryForecast least = of(MemoryOf::peak_allocated, live), most = of(MemoryOf::peak_reserved, live);
+    return {std::sqrt(least.bytes * most.bytes), std::min(least.low, most.low), std::max(least.high, most.high),
+            most.evidence};
+  }
+  MemoryForecast out;
+  double low = 0, high = 0;
+  if (formula(kind)) {
+    out.bytes = kind == MemoryOf::states ? live.kept : live.dynamic;
+    out.evidence = only(Evidence::derived);
+  } else {
+    const Kind& own = kind == MemoryOf::peak_reserved ? reserved_ : allocated_;
+    out.bytes = own.constants.bytes(live);
+    const double by_shape = std::min(1.0, live.peak() / out.bytes);
+    out.evidence = only(described_ ? Evidence::derived : Evidence::assumed, by_shape);
+    out.evidence[static_cast<std::size_t>(own.constants_from)] += 1 - by_shape;
+    std::tie(low, high) = own.log_interval;
+  }
+  out.low = out.bytes * std::min(1 - kShapeDoubt, std::exp(low));
+  out.high = out.bytes * std::max(1 + kShapeDoubt, std::exp(high));
+  return out;
 }
 
 MemoryModel::MemoryModel(std::vector<MemorySample> samples) {
   for (MemorySample& sample : samples)
     if (said(sample.of)) known_.push_back({std::move(sample)});
-  std::map<std::pair<MemoryOf, std::string>, MemoryConstants> without;
-  for (const Known& k : known_)
-    if (const auto key = std::pair{k.sample.of, k.sample.group}; !without.count(key))
-      without[key] = fit(k.sample.of, k.sample.group).constants;
+  std::map<std::tuple<MemoryOf, Without, std::string>, FittedMemory> fits;
+  const auto fit_without = [&](MemoryOf kind, Without what, const std::string& name) {
+    const auto key = std::tuple{kind, what, name};
+    const auto found = fits.find(key);
+    return found != fits.end() ? found->second : fits[key] = fit(kind, what, name);
+  };
   for (Known& k : known_) {
-    const MemoryConstants& c = without.at({k.sample.of, k.sample.group});
-    k.log_error = log_error(k.sample.measured, c.bytes(k.sample.live));
-    if (k.sample.taken_for_fsdp) k.log_error_for_fsdp = log_error(k.sample.measured, c.bytes(*k.sample.taken_for_fsdp));
+    const MemorySample& s = k.sample;
+    const MemoryConstants own = fit_without(s.of, Without::group, s.group).of(s.stack),
+                          as_new = fit_without(s.of, Without::stack, s.stack).typical;
+    k.log_error = log_error(s.measured, own.bytes(s.live));
+    k.log_error_as_new = log_error(s.measured, as_new.bytes(s.live));
+    if (s.taken_for_fsdp) k.log_error_taken_for_fsdp = log_error(s.measured, as_new.bytes(*s.taken_for_fsdp));
   }
-  allocated_ = fit(MemoryOf::peak_allocated, "");
-  reserved_ = fit(MemoryOf::peak_reserved, "");
+  allocated_ = fit(MemoryOf::peak_allocated);
+  reserved_ = fit(MemoryOf::peak_reserved);
 }
 
 std::string MemoryModel::group_of(const RunRow& run) const {
@@ -85,54 +126,46 @@ MemoryModel MemoryModel::without(const std::string& group) const {
   for (const Known& k : known_)
     if (k.sample.group != group) out.known_.push_back(k);
   if (out.known_.size() == known_.size()) return *this;
-  out.allocated_ = out.fit(MemoryOf::peak_allocated, "");
-  out.reserved_ = out.fit(MemoryOf::peak_reserved, "");
+  out.allocated_ = out.fit(MemoryOf::peak_allocated);
+  out.reserved_ = out.fit(MemoryOf::peak_reserved);
   return out;
 }
 
-MemoryModel::Fitted MemoryModel::fit(MemoryOf kind, const std::string& without) const {
+FittedMemory MemoryModel::fit(MemoryOf kind, Without what, const std::string& name) const {
   std::vector<const MemorySample*> samples;
-  for (const Known& k : known_)
-    if (k.sample.of == kind && k.sample.group != without) samples.push_back(&k.sample);
-  return {fit_memory(samples, kind), !samples.empty()};
+  for (const Known& k : known_) {
+    const bool out = what == Without::group   ? k.sample.group == name
+                     : what == Without::stack ? k.sample.stack == name
+                                              : false;
+    if (k.sample.of == kind && !out) samples.push_back(&k.sample);
+  }
+  return fit_memory(samples, kind);
 }
 
-std::vector<LogError> MemoryModel::errors(MemoryOf kind, bool described) const {
-  std::vector<LogError> own, all;
+std::vector<LogError> MemoryModel::errors(MemoryOf kind, const StackSpec& stack) const {
+  std::vector<LogError> own, others, all;
   for (const Known& k : known_) {
-    if (!described) {
-      if (k.log_error_for_fsdp) all.push_back({k.sample.stack, *k.log_error_for_fsdp});
+    const MemorySample& s = k.sample;
+    if (stack.frameworks.empty()) {
+      if (k.log_error_taken_for_fsdp) all.push_back({s.stack, *k.log_error_taken_for_fsdp});
       continue;
     }
-    all.push_back({k.sample.group, k.log_error});
-    if (k.sample.of == kind) own.push_back(all.back());
+    if (s.of == kind && s.stack == stack.name) own.push_back({s.group, k.log_error});
+    if (s.of == kind) others.push_back({s.stack, k.log_error_as_new});
+    all.push_back({s.stack, k.log_error_as_new});
   }
-  return own.size() < kFewestErrors ? all : own;
+  return own.size() >= kFewestErrors ? own : others.size() >= kFewestErrors ? others : all;
 }
 
-MemoryForecast MemoryModel::of(MemoryOf kind, const LiveMemory& live, bool described) const {
-  if (kind == MemoryOf::peak) {
-    const MemoryForecast least = of(MemoryOf::peak_allocated, live, described),
-                         most = of(MemoryOf::peak_reserved, live, described);
-    return {std::sqrt(least.bytes * most.bytes), std::min(least.low, most.low), std::max(least.high, most.high),
-            most.evidence};
-  }
-  MemoryForecast out;
-  double low = 0, high = 0;
-  if (formula(kind)) {
-    out.bytes = kind == MemoryOf::states ? live.kept : live.dynamic;
-    out.evidence = only(Evidence::derived);
-  } else {
-    const Fitted& f = kind == MemoryOf::peak_reserved ? reserved_ : allocated_;
-    out.bytes = f.constants.bytes(live);
-    const double by_shape = std::min(1.0, live.peak() / out.bytes);
-    out.evidence = only(described ? Evidence::derived : Evidence::assumed, by_shape);
-    out.evidence[static_cast<std::size_t>(f.measured ? Evidence::published : Evidence::assumed)] += 1 - by_shape;
-    std::tie(low, high) = log_interval(errors(kind, described));
-  }
-  out.low = out.bytes * std::min(1 - kShapeDoubt, std::exp(low));
-  out.high = out.bytes * std::max(1 + kShapeDoubt, std::exp(high));
-  return out;
+AllocatorMemory MemoryModel::of_stack(const StackSpec& stack) const {
+  const auto kind_of = [&](MemoryOf kind) {
+    const FittedMemory& fitted = kind == MemoryOf::peak_reserved ? reserved_ : allocated_;
+    const Evidence from = fitted.by_stack.empty()                 ? Evidence::assumed
+                          : fitted.by_stack.count(stack.name) > 0 ? Evidence::published
+                                                                  : Evidence::derived;
+    return AllocatorMemory::Kind{fitted.of(stack.name), from, log_interval(errors(kind, stack))};
+  };
+  return {kind_of(MemoryOf::peak_allocated), kind_of(MemoryOf::peak_reserved), !stack.frameworks.empty()};
 }
 
 std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const std::vector<StackSpec>& stacks) {

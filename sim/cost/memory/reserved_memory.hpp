@@ -1,17 +1,19 @@
 // How much memory a step takes on a GPU: live is what its program says (live_memory.hpp); allocated is what the
-// framework's tensors come to, reserved what the allocator holds for them. What is between is fitted to published runs:
-// a workspace (CUDA libraries', communication buffers that are tensors), and for reserved memory by how much
-// fragmentation inflates what comes and goes. The CUDA context and NCCL's own buffers are outside the allocator: a
-// cluster's usable_memory leaves them out.
+// framework's tensors come to, reserved what the allocator holds for them. What is between is fitted to published runs,
+// typical constants and by how much each stack's differ: a workspace (CUDA libraries', communication buffers that are
+// tensors), and for reserved memory by how much fragmentation inflates what comes and goes. The CUDA context and NCCL's
+// own buffers are outside the allocator (outside_allocator.hpp).
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "configs/spec/evidence.hpp"
 #include "configs/spec/stack.hpp"
 #include "sim/cost/fit/conformal.hpp"
 #include "sim/cost/memory/live_memory.hpp"
+#include "sim/cost/memory/memory_forecast.hpp"
 #include "sim/measurements/run_rows.hpp"
 
 namespace wt {
@@ -32,14 +34,38 @@ struct MemorySample {
   std::optional<LiveMemory> taken_for_fsdp = {};
 };
 
-/// Bytes on a GPU with their 80 % interval.
-struct MemoryForecast {
-  double bytes = 0, low = 0, high = 0;
-  EvidenceShares evidence{};  ///< derived by shape, the rest published or assumed; sums to 1
+/// Constants of a typical stack, and of those that were measured.
+struct FittedMemory {
+  MemoryConstants typical;
+  std::map<std::string, MemoryConstants> by_stack;
+  const MemoryConstants& of(const std::string& stack) const {
+    const auto found = by_stack.find(stack);
+    return found == by_stack.end() ? typical : found->second;
+  }
 };
 
-/// Of ranks without an allocator of their own that was measured: what is live, as the program says.
-MemoryForecast as_live(const LiveMemory& live);
+/// What the tensors of one stack's ranks come to, as its published runs or other stacks' say.
+class AllocatorMemory {
+ public:
+  /// What an answer of one kind is made of: constants, what they rest on, and the ends of its 80 % interval as logs.
+  struct Kind {
+    MemoryConstants constants;
+    Evidence constants_from = Evidence::assumed;
+    std::pair<double, double> log_interval;
+  };
+  AllocatorMemory(Kind allocated, Kind reserved, bool described);
+  /// Intervals of peaks are never narrower than kShapeDoubt. Of states and activations nothing is fitted; a peak that
+  /// may be either is between allocated and reserved.
+  MemoryForecast of(MemoryOf kind, const LiveMemory& live) const;
+
+  /// What one wrong fact about a run costs, however well its source's other runs agree: 16 instead of 8 key-value heads
+  /// in a model called Llama-3.1-405B.
+  static constexpr double kShapeDoubt = 0.01;
+
+ private:
+  Kind allocated_, reserved_;
+  bool described_;
+};
 
 class MemoryModel {
  public:
@@ -50,42 +76,35 @@ class MemoryModel {
   /// Of everything else: not a figure of the group has a part in it.
   MemoryModel without(const std::string& group) const;
 
-  /// `described`: whether a stack file says how its framework uses memory; else its program is taken for PyTorch's
-  /// FSDP, and the interval is the error that described stacks have when they are taken for that. Intervals of peaks
-  /// are never narrower than kShapeDoubt either way. Of states and activations nothing is fitted; a
-  /// peak that may be either is between allocated and reserved.
-  MemoryForecast of(MemoryOf kind, const LiveMemory& live, bool described = true) const;
+  /// A stack that its file describes (StackSpec::frameworks) but that no run of this kind measured has the typical
+  /// constants, and the errors of stacks left out whole. One that no file describes is taken for PyTorch's FSDP, and
+  /// its interval is the error that described stacks have when they are taken for that.
+  AllocatorMemory of_stack(const StackSpec& stack) const;
 
-  /// What one wrong fact about a run costs, however well its source's other runs agree: 16 instead of 8 key-value heads
-  /// in a model called Llama-3.1-405B.
-  static constexpr double kShapeDoubt = 0.01;
   /// Samples of a stack by which it is judged how far PyTorch's FSDP stands for others: the errors of a stack that
   /// measured hundreds say no more of the next.
   static constexpr std::size_t kOfStack = 24;
 
  private:
-  /// A sample and how far off it is by constants without its group.
+  /// A sample and how far off it is by constants without its group, and by typical ones without its stack.
   struct Known {
     MemorySample sample;
-    double log_error = 0;  ///< log(measured / predicted)
-    std::optional<double> log_error_for_fsdp = {};
-  };
-  struct Fitted {
-    MemoryConstants constants;
-    bool measured = false;  ///< by any sample
+    double log_error = 0, log_error_as_new = 0;           ///< log(measured / predicted)
+    std::optional<double> log_error_taken_for_fsdp = {};  ///< as of a stack that nobody described
   };
   MemoryModel() = default;
   static bool said(MemoryOf kind) { return kind == MemoryOf::peak_allocated || kind == MemoryOf::peak_reserved; }
-  Fitted fit(MemoryOf kind, const std::string& without) const;
-  std::vector<LogError> errors(MemoryOf kind, bool described) const;
+  enum class Without { nothing, group, stack };
+  FittedMemory fit(MemoryOf kind, Without what = Without::nothing, const std::string& name = "") const;
+  std::vector<LogError> errors(MemoryOf kind, const StackSpec& stack) const;
 
   std::vector<Known> known_;
-  Fitted allocated_, reserved_;
+  FittedMemory allocated_, reserved_;
 };
 
-/// The constants with the smallest relative errors (robust, with priors that carry where nothing was measured). Only
-/// what is reserved has fragmentation.
-MemoryConstants fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind);
+/// The constants with the smallest relative errors (robust). Priors carry where nothing was measured, and hold each
+/// stack's constants near the typical ones. Only what is reserved has fragmentation.
+FittedMemory fit_memory(const std::vector<const MemorySample*>& samples, MemoryOf kind);
 
 /// Of every row that has a memory and a program; others are left out.
 std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const std::vector<StackSpec>& stacks);

@@ -1,0 +1,20 @@
+// Memory of a GPU as plans state it: bytes, how sure, and what that rests on.
+#pragma once
+#include "configs/spec/evidence.hpp"
+#include "sim/cost/memory/live_memory.hpp"
+
+namespace wt {
+
+/// Bytes on a GPU with their 80 % interval.
+struct MemoryForecast {
+  double bytes = 0, low = 0, high = 0;
+  EvidenceShares evidence{};  ///< sums to 1
+};
+
+/// Of ranks without an allocator of their own that was measured: what is live, as the program says.
+MemoryForecast as_live(const LiveMemory& live);
+
+/// Of two parts whose errors have nothing to do with one another: half widths add up as the sides of a right triangle.
+MemoryForecast together(const MemoryForecast& a, const MemoryForecast& b);
+
+}  // namespace wt

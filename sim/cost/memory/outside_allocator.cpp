@@ -1,0 +1,58 @@
+#include "sim/cost/memory/outside_allocator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "configs/spec/support/statistics.hpp"
+#include "sim/cost/fit/conformal.hpp"
+
+namespace wt {
+
+OutsideMemory::OutsideMemory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks) {
+  std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> by_source;
+  for (const OutsideRow& row : rows)
+    if (row.unusable.empty())
+      by_source[{row.source, stack_of(row.framework, stacks).name, row.gpus == 1}].push_back(
+          std::log(row.outside_bytes()));
+  for (const auto& [key, logs] : by_source)
+    known_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), mean(logs)});
+}
+
+OutsideMemory OutsideMemory::without(const std::string& source) const {
+  OutsideMemory out;
+  for (const Known& k : known_)
+    if (k.source != source) out.known_.push_back(k);
+  return out;
+}
+
+double OutsideMemory::log_bytes(const std::string& stack, bool alone, const std::string& without) const {
+  std::vector<double> all, own;
+  for (const Known& k : known_) {
+    if (k.alone != alone || k.source == without) continue;
+    all.push_back(k.log_bytes);
+    if (k.stack == stack) own.push_back(k.log_bytes);
+  }
+  if (all.empty()) return std::log(kAssumed_bytes);
+  double sum = kPriorSources * mean(all);
+  for (const double log : own) sum += log;
+  return sum / (kPriorSources + static_cast<double>(own.size()));
+}
+
+MemoryForecast OutsideMemory::of_stack(const std::string& stack, std::int64_t gpus) const {
+  const bool alone = gpus == 1;
+  std::vector<LogError> errors;
+  bool own = false;
+  for (const Known& k : known_) {
+    if (k.alone != alone) continue;
+    errors.push_back({k.source, k.log_bytes - log_bytes(k.stack, alone, k.source)});
+    own = own || k.stack == stack;
+  }
+  const double bytes = std::exp(log_bytes(stack, alone));
+  const auto [low, high] = log_interval(errors);
+  const Evidence evidence = errors.empty() ? Evidence::assumed : own ? Evidence::published : Evidence::derived;
+  return {bytes, bytes * std::exp(low), bytes * std::exp(high), only(evidence)};
+}
+
+}  // namespace wt
