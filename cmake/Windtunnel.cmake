@@ -29,7 +29,7 @@ endfunction()
 set(WT_COLD $<$<CONFIG:Release>:-O1>)
 
 # wt_precompiled(NAME LINK other_lib HEADERS <a> <b>): owns a precompiled header. Targets with the same options use it, too:
-# target_precompile_headers(... REUSE_FROM NAME).
+# wt_use_pch(... NAME).
 function(wt_precompiled name)
   cmake_parse_arguments(arg "" "" "LINK;HEADERS" ${ARGN})
   file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
@@ -41,28 +41,28 @@ endfunction()
 # takes the header at another -O level than its own, and gives the same code as with a header of that level.
 wt_precompiled(wt_pch LINK fmt::fmt HEADERS <fmt/format.h> <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream>
   <functional> <map> <memory> <numeric> <optional> <set> <sstream> <string> <variant> <vector>)
+
+# wt_use_pch(NAME [OWNER]): the target uses the precompiled header of the owner, or of wt_pch.
 function(wt_use_pch name)
-  target_precompile_headers(${name} REUSE_FROM wt_pch)
+  set(owners wt_pch ${ARGN})
+  list(GET owners -1 owner)
+  target_precompile_headers(${name} REUSE_FROM ${owner})
   # A precompiled header forgets the pragmas by which GCC's own headers silence these inside std::string.
   target_compile_options(${name} PRIVATE $<${WT_GCC}:-Wno-array-bounds> $<${WT_GCC}:-Wno-stringop-overread>)
 endfunction()
 
 # wt_folder(FOLDER [COLD] LINK other_lib): every source of the folder, and of no folder inside it, as one library: sim/cost/fit is
 # wt_sim_cost_fit. EXCEPT leaves out sources that need what the rest does not; COLD: see WT_COLD;
-# PRECOMPILE: a header in place of the shared one.
+# PRECOMPILED: the owner of a precompiled header in place of wt_pch.
 function(wt_folder folder)
-  cmake_parse_arguments(arg "COLD" "PRECOMPILE" "EXCEPT;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "PRECOMPILED" "EXCEPT;LINK" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
   list(TRANSFORM arg_EXCEPT PREPEND ${CMAKE_SOURCE_DIR}/${folder}/)
   list(REMOVE_ITEM sources ${arg_EXCEPT})
   wt_library(wt_${name} SOURCES ${sources} LINK ${arg_LINK})
   set_target_properties(wt_${name} PROPERTIES UNITY_BUILD ${WT_UNITY})
-  if(arg_PRECOMPILE)
-    target_precompile_headers(wt_${name} PRIVATE ${arg_PRECOMPILE})
-  else()
-    wt_use_pch(wt_${name})
-  endif()
+  wt_use_pch(wt_${name} ${arg_PRECOMPILED})
   if(arg_COLD)
     target_compile_options(wt_${name} PRIVATE ${WT_COLD})
   endif()

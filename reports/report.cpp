@@ -147,6 +147,12 @@ std::string format_number(double value) {
   return value < 0 ? fmt::format("-{}", digits) : digits;
 }
 
+std::string format_range(double low, double high) {
+  if (!std::isfinite(high) || !(low >= 1e-4 && low < 999.5)) return format_number(low) + " to " + format_number(high);
+  const int decimals = std::max(0, 2 - static_cast<int>(std::floor(std::log10(low))));
+  return fmt::format("{:.{}f} to {:.{}f}", low, decimals, high, decimals);
+}
+
 std::string with_unit(const std::string& name, const std::string& unit) {
   if (unit.empty()) return name;
   return name.empty() ? "[" + unit + "]" : name + " [" + unit + "]";

@@ -128,6 +128,8 @@ std::string to_string(ChartKind kind);
 
 /// Four significant digits, thousands with commas, no exponent between 1e-4 and 1e15; "n/a" when not finite.
 std::string format_number(double value);
+/// "5.24 to 6.89", "0.0123 to 0.0307": three significant digits of the lower end, and as many decimals of the upper.
+std::string format_range(double low, double high);
 /// A chart's numbers as a table: what text, Markdown and readers without a screen get. A timeline gives one row a span.
 Table chart_table(const Chart& chart);
 /// "predicted step [s]", "[s]" or "predicted step".

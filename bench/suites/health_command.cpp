@@ -6,9 +6,9 @@
 #include "bench/suites/command.hpp"
 #include "bench/suites/health_ranks.hpp"
 #include "configs/spec/support/error.hpp"
+#include "trainer/communication/rank_environment.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/launch/agent.hpp"
-#include "trainer/launch/rank_environment.hpp"
 
 namespace wt {
 namespace {

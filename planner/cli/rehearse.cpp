@@ -2,6 +2,7 @@
 // what was measured beside the predictions and the plan.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,11 +13,12 @@
 #include "configs/spec/support/scratch_folder.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/experiments/comparison.hpp"
 #include "planner/experiments/reduced_run.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "reports/build/rehearsal_report.hpp"
 #include "reports/render/write.hpp"
-#include "sim/cost/kernels/machine_model.hpp"
+#include "sim/cost/prices.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
@@ -39,23 +41,24 @@ fs::path run_file(const std::string& name) {
   return file;
 }
 
-MachineModel prices(const std::string& file, DeviceKind device) {
-  MachineModel model(read_machine(file));
-  if (model.synchronous_host() != (device == DeviceKind::cpu))
+/// Of one rank by itself, on a GPU too: as measured on this machine, without a cluster or a framework's use of it.
+std::shared_ptr<const OpCost> measured_prices(const std::string& file, DeviceKind device) {
+  const auto cost = make_prices({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
+  if (cost->synchronous_host() != (device == DeviceKind::cpu))
     throw_error(
         Code::usage,
         "{}: found prices of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
-        file, model.synchronous_host() ? "a CPU" : "GPUs",
+        file, cost->synchronous_host() ? "a CPU" : "GPUs",
         device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
-  return model;
+  return cost;
 }
 
-void price_all(const MachineModel& machine, const RunSpec& run, const fs::path& run_yaml, bool kept) {
+void price_all(const OpCost& cost, const RunSpec& run, const fs::path& run_yaml, bool kept) {
   const Program program = rank_program(run);
   try {
     for (const OpInstance& op : unroll(program))
       if (!op.op->asynchronous() && !op.op->work.empty())
-        machine.segment(*op.op, static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
+        cost.segment(*op.op, static_cast<double>(run.tokens_per_microbatch() * run.model.top_k));
   } catch (const Error& e) {
     if (!kept) throw;
     throw_error(e.code(), "{}; the shapes of this rehearsal: windtunnel bench kernels --quick --run {}", e.what(),
@@ -84,20 +87,20 @@ void rehearse(const Options& o) {
   constexpr std::int64_t kWarmUp = 2;  // of windtunnel-train
   write_file_atomically(recording, RankRouting(run, *source).recording(kWarmUp + run.rehearsal.steps));
   write_file_atomically(run_yaml, run_to_yaml(run));
-  std::optional<MachineModel> machine;
-  if (!o.machine.empty()) machine = prices(o.machine, run.device), price_all(*machine, run, run_yaml, kept);
+  std::shared_ptr<const OpCost> prices;
+  if (!o.machine.empty()) prices = measured_prices(o.machine, run.device), price_all(*prices, run, run_yaml, kept);
 
   const std::string reduced = reduction(plan, run);
   fmt::print(stderr, "rehearsing rank {} of {} ({}){}\n", run.rehearsal.rank, plan.name, plan.layout.name(),
              reduced.empty() ? "" : " " + reduced);
   run_trainer({"train", "--rehearse", run_yaml.string(), "-o", folder.string()}, folder / "log.txt");
 
-  Rehearsal result = read_rehearsal_result(plan, run, folder, *source, *plan_source, machine ? &*machine : nullptr);
+  Rehearsal result = read_rehearsal_result(plan, run, folder, *source, *plan_source, prices.get());
   result.figures = figures;
   Report report = rehearsal_report(result);
   report.provenance =
-      provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", machine ? o.machine : "none"}});
-  if (!machine)
+      provenance({{"plan", file.string()}, {"routing", result.routing}, {"prices", prices ? o.machine : "none"}});
+  if (!prices)
     report.sections[0].items.push_back(
         Callout{Status::none, "For predicted times of these shapes",
                 fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel "

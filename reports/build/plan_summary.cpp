@@ -87,8 +87,8 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     const Simulated r = c.result.value_or(Simulated{});
     table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
                           Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
-                          c.result ? Cell(fmt::format("{:.2f} to {:.2f}", r.low_s, r.high_s)) : Cell("-"),
-                          Cell(c.bound_s()), number(r.exposed_s), number(r.tokens_per_s_per_gpu),
+                          c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s()),
+                          number(r.exposed_s), number(r.tokens_per_s_per_gpu),
                           r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }

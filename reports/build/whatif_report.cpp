@@ -65,7 +65,7 @@ Table what_if_table(const WhatIf& result) {
       const RunDistribution& runs = p.runs.distribution;
       const double extrapolated = 100 * extrapolated_share(row);
       cells.emplace_back(p.step.step_s);
-      cells.emplace_back(fmt::format("{:.2f} to {:.2f}", p.step.low_s, p.step.high_s));
+      cells.emplace_back(format_range(p.step.low_s, p.step.high_s));
       cells.emplace_back(extrapolated, fmt::format("{:.0f}", extrapolated));
       cells.emplace_back(p.step.tokens_per_s_per_gpu);
       cells.push_back(p.step.mfu > 0 ? Cell(100 * p.step.mfu) : Cell("-"));

@@ -226,6 +226,12 @@ TEST_CASE("numbers have four digits, commas and no needless exponent") {
   CHECK(format_number(-1234567) == "-1,234,567");
   CHECK(format_number(2e-7) == "2.000e-07");
   CHECK(format_number(NAN) == "n/a");
+  CHECK(format_range(5.2449, 10.3) == "5.24 to 10.30");
+  CHECK(format_range(0.0123, 0.0149) == "0.0123 to 0.0149");
+  CHECK(format_range(36.04, 41.27) == "36.0 to 41.3");
+  CHECK(format_range(123.4, 1234.5) == "123 to 1234");
+  CHECK(format_range(0, 0.5) == "0 to 0.5");
+  CHECK(format_range(1234, 2345) == "1,234 to 2,345");
 }
 
 TEST_CASE("a waterfall's bars hang together and end at the sum") {

@@ -7,7 +7,7 @@
 #include "trainer/checkpoint/checkpoint_format.hpp"
 #include "trainer/checkpoint/earlier_run.hpp"
 #include "trainer/device/clocks.hpp"
-#include "trainer/launch/fault_point.hpp"
+#include "trainer/faults/fault_point.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

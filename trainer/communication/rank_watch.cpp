@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "trainer/communication/first_failure.hpp"
 #include "trainer/device/clocks.hpp"
-#include "trainer/launch/first_failure.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

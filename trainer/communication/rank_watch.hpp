@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "configs/spec/support/error.hpp"
-#include "trainer/launch/rank_environment.hpp"
+#include "trainer/communication/rank_environment.hpp"
 
 namespace c10d {
 class Store;

@@ -6,7 +6,7 @@
 #include "trainer/device/clocks.hpp"
 #include "trainer/device/device.hpp"
 #include "trainer/device/memory_counter.hpp"
-#include "trainer/launch/fault_point.hpp"
+#include "trainer/faults/fault_point.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -11,9 +11,9 @@
 #include <map>
 
 #include "configs/spec/support/error.hpp"
+#include "trainer/communication/first_failure.hpp"
+#include "trainer/communication/rank_environment.hpp"
 #include "trainer/device/clocks.hpp"
-#include "trainer/launch/first_failure.hpp"
-#include "trainer/launch/rank_environment.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {

@@ -28,10 +28,12 @@ std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
   return recorded_routing(file, run.model, run.tokens());
 }
 
+}  // namespace
+
 /// The tokens of this rank, from the data set or drawn.
-class Batches {
+class RehearsedBatches {
  public:
-  explicit Batches(const RunSpec& run)
+  explicit RehearsedBatches(const RunSpec& run)
       : run_(run), positions_(context_positions(run.seq, run.layout.context, run.rehearsal.rank % run.layout.context)) {
     if (run.data.empty()) return;
     data_ = std::make_unique<MdsReader>(run.data);
@@ -59,9 +61,9 @@ class Batches {
 };
 
 /// This rank's own choices of one step, as the routing has them. Kept outside tensor memory, of which it is no part.
-class Choices {
+class RehearsedChoices {
  public:
-  Choices(const RunSpec& run, const RoutingSource& routing) : run_(run), routing_(routing) {}
+  RehearsedChoices(const RunSpec& run, const RoutingSource& routing) : run_(run), routing_(routing) {}
   void begin_step(std::int64_t step) {
     chosen_.clear();
     for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch) {
@@ -83,8 +85,6 @@ class Choices {
   std::vector<std::vector<std::int64_t>> chosen_;
 };
 
-}  // namespace
-
 struct RehearsedRank::Parts {
   Parts(const RunSpec& r, StepClock& clock)
       : run(r),
@@ -99,8 +99,8 @@ struct RehearsedRank::Parts {
   std::unique_ptr<RoutingSource> routing;
   RehearsalCommunicators communicators;
   Executor executor;
-  Batches batches;
-  Choices choices;
+  RehearsedBatches batches;
+  RehearsedChoices choices;
 };
 
 RehearsedRank::RehearsedRank(const RunSpec& run, StepClock& clock) : parts_(std::make_unique<Parts>(run, clock)) {}

@@ -5,7 +5,7 @@
 
 #include "configs/spec/run.hpp"
 #include "trainer/communication/communicator.hpp"
-#include "trainer/launch/fault_point.hpp"
+#include "trainer/faults/fault_point.hpp"
 
 namespace wt {
 

@@ -16,8 +16,6 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-WtDtype dtype(const Tensor& t) { return t.scalar_type() == at::kFloat ? WT_FP32 : WT_BF16; }
-
 /// RMSNorm of the q and k parts of qkv (T, (H + 2 KV) * hd), of the whole projection or of every head; v passes. Saves
 /// q and k, not qkv.
 struct QkNorm : torch::autograd::Function<QkNorm> {
@@ -27,7 +25,7 @@ struct QkNorm : torch::autograd::Function<QkNorm> {
     const auto part = [&](std::int64_t begin, std::int64_t width, const Tensor& gain) {
       const Tensor x = qkv.narrow(1, begin, width).contiguous().view({-1, gain.size(0)});
       Tensor y = at::empty_like(x), rstd = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
-      check_kernel(wt_rmsnorm_forward(stream_of(x), dtype(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps),
+      check_kernel(wt_rmsnorm_forward(stream_of(x), dtype_of(x), x.data_ptr(), gain.data_ptr(), static_cast<float>(eps),
                                       x.size(0), x.size(1), y.data_ptr(), rstd.data_ptr<float>()));
       out.narrow(1, begin, width).copy_(y.view({qkv.size(0), width}));
       return std::pair{x, rstd};
@@ -47,7 +45,7 @@ struct QkNorm : torch::autograd::Function<QkNorm> {
       const Tensor &x = saved[first], &gain = saved[first + 1];
       Tensor d = dy.narrow(1, begin, width).contiguous().view_as(x),
              dgain = at::zeros({gain.size(0)}, x.options().dtype(at::kFloat));
-      check_kernel(wt_rmsnorm_backward(stream_of(x), dtype(x), d.data_ptr(), x.data_ptr(), gain.data_ptr(),
+      check_kernel(wt_rmsnorm_backward(stream_of(x), dtype_of(x), d.data_ptr(), x.data_ptr(), gain.data_ptr(),
                                        saved[first + 2].data_ptr<float>(), x.size(0), x.size(1), d.data_ptr(),
                                        dgain.data_ptr<float>()));
       dqkv.narrow(1, begin, width).copy_(d.view({dy.size(0), width}));

@@ -15,12 +15,6 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-WtDtype dtype(const Tensor& t) {
-  if (t.scalar_type() == at::kFloat) return WT_FP32;
-  if (t.scalar_type() == at::kBFloat16) return WT_BF16;
-  throw_error(Code::runtime, "kernel input: found {}, needs fp32 or bf16", c10::toString(t.scalar_type()));
-}
-
 WtBlockFormat block_format(Compression compression) { return compression == Compression::fp8 ? WT_FP8 : WT_INT8; }
 
 /// stream_of the first; the others must be on its device.
@@ -39,7 +33,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& gain, double eps) {
     const std::int64_t rows = x.size(0), width = x.size(1);
     Tensor y = at::empty_like(x), rstd = at::empty({rows}, x.options().dtype(at::kFloat));
-    check_kernel(wt_rmsnorm_forward(stream_of_all(x, gain), dtype(x), x.data_ptr(), gain.data_ptr(),
+    check_kernel(wt_rmsnorm_forward(stream_of_all(x, gain), dtype_of(x), x.data_ptr(), gain.data_ptr(),
                                     static_cast<float>(eps), rows, width, y.data_ptr(), rstd.data_ptr<float>()));
     ctx->save_for_backward({x, gain, rstd});
     return y;
@@ -48,9 +42,9 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     const auto saved = ctx->get_saved_variables();
     const Tensor dy = gradients[0].contiguous(), &x = saved[0];
     Tensor dx = at::empty_like(x), dgain = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
-    check_kernel(wt_rmsnorm_backward(stream_of_all(dy, x), dtype(x), dy.data_ptr(), x.data_ptr(), saved[1].data_ptr(),
-                                     saved[2].data_ptr<float>(), x.size(0), x.size(1), dx.data_ptr(),
-                                     dgain.data_ptr<float>()));
+    check_kernel(wt_rmsnorm_backward(stream_of_all(dy, x), dtype_of(x), dy.data_ptr(), x.data_ptr(),
+                                     saved[1].data_ptr(), saved[2].data_ptr<float>(), x.size(0), x.size(1),
+                                     dx.data_ptr(), dgain.data_ptr<float>()));
     return {dx, dgain.to(saved[1].scalar_type()), Tensor()};
   }
 };
@@ -82,14 +76,14 @@ struct NormProductFunction : torch::autograd::Function<NormProductFunction> {
     Tensor dy = dproduct.mm(recompute_norm ? weight.to(dproduct.scalar_type()) : saved[5]).to(x.scalar_type());
     if (gradients[0].defined()) dy += gradients[0];
     Tensor dgain = at::zeros({x.size(1)}, x.options().dtype(at::kFloat));
-    check_kernel(wt_rmsnorm_backward(stream_of_all(dy, x), dtype(x), dy.data_ptr(), x.data_ptr(), gain.data_ptr(),
+    check_kernel(wt_rmsnorm_backward(stream_of_all(dy, x), dtype_of(x), dy.data_ptr(), x.data_ptr(), gain.data_ptr(),
                                      rstd.data_ptr<float>(), x.size(0), x.size(1), dy.data_ptr(),
                                      dgain.data_ptr<float>()));
     return {dy, dgain.to(gain.scalar_type()), dweight, Tensor(), Tensor(), Tensor()};
   }
   static Tensor norm(const Tensor& x, const Tensor& gain, double eps, Tensor& rstd) {
     Tensor y = at::empty_like(x);
-    check_kernel(wt_rmsnorm_forward(stream_of_all(x, gain), dtype(x), x.data_ptr(), gain.data_ptr(),
+    check_kernel(wt_rmsnorm_forward(stream_of_all(x, gain), dtype_of(x), x.data_ptr(), gain.data_ptr(),
                                     static_cast<float>(eps), x.size(0), x.size(1), y.data_ptr(),
                                     rstd.data_ptr<float>()));
     return y;
@@ -107,7 +101,7 @@ GroupedBy grouped_by(const char* pass, const Tensor& rows, const Tensor& weight,
 /// out by one of the C API's three forms, rows (R, .) and other a weight or rows again.
 Tensor own_product(decltype(&wt_grouped_gemm_forward) form, const Tensor& rows, const Tensor& other,
                    const Tensor& offsets, std::int64_t n, std::int64_t k, Tensor out) {
-  check_kernel(form(stream_of_all(rows, other, offsets), dtype(rows), rows.data_ptr(), other.data_ptr(),
+  check_kernel(form(stream_of_all(rows, other, offsets), dtype_of(rows), rows.data_ptr(), other.data_ptr(),
                     offsets.data_ptr<std::int32_t>(), rows.size(0), offsets.size(0), n, k, out.data_ptr()));
   return out;
 }
@@ -148,7 +142,7 @@ struct RopeSplit : torch::autograd::Function<RopeSplit> {
     const std::int64_t seq = qkv.size(0) / batch, head_dim = qkv.size(1) / (heads + 2 * kv_heads);
     Tensor q = at::empty({batch, heads, seq, head_dim}, qkv.options());
     Tensor k = at::empty({batch, kv_heads, seq, head_dim}, qkv.options()), v = at::empty_like(k);
-    check_kernel(wt_rope_split_forward(stream_of_all(qkv, cosine, sine), dtype(qkv), qkv.data_ptr(),
+    check_kernel(wt_rope_split_forward(stream_of_all(qkv, cosine, sine), dtype_of(qkv), qkv.data_ptr(),
                                        cosine.data_ptr<float>(), sine.data_ptr<float>(), batch, seq, heads, kv_heads,
                                        head_dim, q.data_ptr(), k.data_ptr(), v.data_ptr()));
     ctx->saved_data["cosine"] = cosine;
@@ -159,7 +153,7 @@ struct RopeSplit : torch::autograd::Function<RopeSplit> {
     const Tensor dq = gradients[0].contiguous(), dk = gradients[1].contiguous(), dv = gradients[2].contiguous();
     const std::int64_t batch = dq.size(0), heads = dq.size(1), seq = dq.size(2), head_dim = dq.size(3), kv = dk.size(1);
     Tensor out = at::empty({batch * seq, (heads + 2 * kv) * head_dim}, dq.options());
-    check_kernel(wt_rope_split_backward(stream_of_all(dq, dk, dv), dtype(dq), dq.data_ptr(), dk.data_ptr(),
+    check_kernel(wt_rope_split_backward(stream_of_all(dq, dk, dv), dtype_of(dq), dq.data_ptr(), dk.data_ptr(),
                                         dv.data_ptr(), ctx->saved_data["cosine"].toTensor().data_ptr<float>(),
                                         ctx->saved_data["sine"].toTensor().data_ptr<float>(), batch, seq, heads, kv,
                                         head_dim, out.data_ptr()));
@@ -171,7 +165,7 @@ struct Permute : torch::autograd::Function<Permute> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& order, const Tensor& inverse,
                         std::int64_t k) {
     Tensor y = at::empty({order.size(0), x.size(1)}, x.options());
-    check_kernel(wt_permute_forward(stream_of_all(x, order), dtype(x), x.data_ptr(), order.data_ptr<std::int64_t>(),
+    check_kernel(wt_permute_forward(stream_of_all(x, order), dtype_of(x), x.data_ptr(), order.data_ptr<std::int64_t>(),
                                     x.size(0), k, x.size(1), y.data_ptr()));
     ctx->saved_data["inverse"] = inverse;
     ctx->saved_data["k"] = k;
@@ -181,7 +175,7 @@ struct Permute : torch::autograd::Function<Permute> {
     const Tensor dy = gradients[0].contiguous(), inverse = ctx->saved_data["inverse"].toTensor();
     const std::int64_t k = ctx->saved_data["k"].toInt(), tokens = dy.size(0) / k;
     Tensor dx = at::empty({tokens, dy.size(1)}, dy.options());
-    check_kernel(wt_permute_backward(stream_of_all(dy, inverse), dtype(dy), dy.data_ptr(),
+    check_kernel(wt_permute_backward(stream_of_all(dy, inverse), dtype_of(dy), dy.data_ptr(),
                                      inverse.data_ptr<std::int64_t>(), tokens, k, dy.size(1), 0, dx.data_ptr()));
     return {dx, Tensor(), Tensor(), Tensor()};
   }
@@ -190,7 +184,7 @@ struct Permute : torch::autograd::Function<Permute> {
 struct SwiGlu : torch::autograd::Function<SwiGlu> {
   static Tensor forward(AutogradContext* ctx, const Tensor& gate_up) {
     Tensor out = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
-    check_kernel(wt_swiglu_forward(stream_of(gate_up), dtype(gate_up), gate_up.data_ptr(), out.size(0), out.size(1),
+    check_kernel(wt_swiglu_forward(stream_of(gate_up), dtype_of(gate_up), gate_up.data_ptr(), out.size(0), out.size(1),
                                    out.data_ptr()));
     ctx->save_for_backward({gate_up});
     return out;
@@ -198,8 +192,8 @@ struct SwiGlu : torch::autograd::Function<SwiGlu> {
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const Tensor gate_up = ctx->get_saved_variables()[0], dact = gradients[0].contiguous();
     Tensor out = at::empty_like(gate_up);
-    check_kernel(wt_swiglu_backward(stream_of_all(dact, gate_up), dtype(gate_up), dact.data_ptr(), gate_up.data_ptr(),
-                                    dact.size(0), dact.size(1), out.data_ptr()));
+    check_kernel(wt_swiglu_backward(stream_of_all(dact, gate_up), dtype_of(gate_up), dact.data_ptr(),
+                                    gate_up.data_ptr(), dact.size(0), dact.size(1), out.data_ptr()));
     return {out};
   }
 };
@@ -216,6 +210,12 @@ WtStream stream_of(const Tensor& tensor) {
               "kernel input: found a tensor on {}, allowed is cpu; build with cmake --preset cuda for CUDA",
               tensor.device().str());
 #endif
+}
+
+WtDtype dtype_of(const Tensor& tensor) {
+  if (tensor.scalar_type() == at::kFloat) return WT_FP32;
+  if (tensor.scalar_type() == at::kBFloat16) return WT_BF16;
+  throw_error(Code::runtime, "kernel input: found {}, needs fp32 or bf16", c10::toString(tensor.scalar_type()));
 }
 
 void check_kernel(WtStatus status) {
@@ -267,8 +267,8 @@ Tensor swiglu(const Tensor& gate_up) { return SwiGlu::apply(gate_up); }
 
 Tensor combine(const Tensor& rows, const RouterChoice& choice, const Tensor& weights, const Tensor& residual) {
   Tensor out = at::empty_like(residual);
-  check_kernel(wt_combine_forward(stream_of_all(rows, choice.inverse, weights, residual), dtype(rows), rows.data_ptr(),
-                                  choice.inverse.data_ptr<std::int64_t>(), weights.data_ptr<float>(),
+  check_kernel(wt_combine_forward(stream_of_all(rows, choice.inverse, weights, residual), dtype_of(rows),
+                                  rows.data_ptr(), choice.inverse.data_ptr<std::int64_t>(), weights.data_ptr<float>(),
                                   residual.data_ptr(), residual.size(0), weights.size(1), residual.size(1),
                                   out.data_ptr()));
   return out;
@@ -277,7 +277,7 @@ Tensor combine(const Tensor& rows, const RouterChoice& choice, const Tensor& wei
 std::pair<Tensor, Tensor> combine_backward(const Tensor& gradient, const Tensor& rows, const RouterChoice& choice,
                                            const Tensor& weights) {
   Tensor drows = at::empty_like(rows), dweights = at::empty_like(weights);
-  check_kernel(wt_combine_backward(stream_of_all(rows, gradient, choice.inverse, weights), dtype(rows),
+  check_kernel(wt_combine_backward(stream_of_all(rows, gradient, choice.inverse, weights), dtype_of(rows),
                                    gradient.data_ptr(), rows.data_ptr(), choice.inverse.data_ptr<std::int64_t>(),
                                    weights.data_ptr<float>(), gradient.size(0), weights.size(1), gradient.size(1),
                                    drows.data_ptr(), dweights.data_ptr<float>()));
@@ -288,16 +288,16 @@ PackedRows pack_rows(const Tensor& x, Compression compression) {
   PackedRows out{
       at::empty({x.size(0), x.size(1)}, x.options().dtype(at::kByte)),
       at::empty({x.size(0), (x.size(1) + WT_QUANTIZE_BLOCK - 1) / WT_QUANTIZE_BLOCK}, x.options().dtype(at::kFloat))};
-  check_kernel(wt_quantize_blocks(stream_of(x), dtype(x), block_format(compression), x.data_ptr(), x.size(0), x.size(1),
-                                  out.codes.data_ptr(), out.scales.data_ptr<float>()));
+  check_kernel(wt_quantize_blocks(stream_of(x), dtype_of(x), block_format(compression), x.data_ptr(), x.size(0),
+                                  x.size(1), out.codes.data_ptr(), out.scales.data_ptr<float>()));
   return out;
 }
 
 Tensor unpack_rows(const PackedRows& packed, Compression compression, at::ScalarType type) {
   Tensor x = at::empty(packed.codes.sizes(), packed.codes.options().dtype(type));
-  check_kernel(wt_dequantize_blocks(stream_of_all(x, packed.codes, packed.scales), dtype(x), block_format(compression),
-                                    packed.codes.data_ptr(), packed.scales.data_ptr<float>(), x.size(0), x.size(1),
-                                    x.data_ptr()));
+  check_kernel(wt_dequantize_blocks(stream_of_all(x, packed.codes, packed.scales), dtype_of(x),
+                                    block_format(compression), packed.codes.data_ptr(), packed.scales.data_ptr<float>(),
+                                    x.size(0), x.size(1), x.data_ptr()));
   return x;
 }
 
@@ -310,15 +310,15 @@ void sort_rows(const Tensor& slot, std::int64_t slots, Tensor& order, Tensor& in
 
 Tensor gather_rows(const Tensor& x, const Tensor& index) {
   Tensor y = at::empty({index.size(0), x.size(1)}, x.options());
-  check_kernel(wt_gather_rows(stream_of_all(x, index), dtype(x), x.data_ptr(), index.data_ptr<std::int64_t>(),
+  check_kernel(wt_gather_rows(stream_of_all(x, index), dtype_of(x), x.data_ptr(), index.data_ptr<std::int64_t>(),
                               x.size(0), index.size(0), x.size(1), y.data_ptr()));
   return y;
 }
 
 void cross_entropy_in_place(Tensor& logits, const Tensor& targets, double scale, const Tensor& loss) {
-  check_kernel(wt_cross_entropy_forward_backward(stream_of_all(logits, targets, loss), dtype(logits), logits.data_ptr(),
-                                                 targets.data_ptr<std::int64_t>(), logits.size(0), logits.size(1),
-                                                 static_cast<float>(scale), loss.data_ptr<double>()));
+  check_kernel(wt_cross_entropy_forward_backward(stream_of_all(logits, targets, loss), dtype_of(logits),
+                                                 logits.data_ptr(), targets.data_ptr<std::int64_t>(), logits.size(0),
+                                                 logits.size(1), static_cast<float>(scale), loss.data_ptr<double>()));
 }
 
 }  // namespace wt

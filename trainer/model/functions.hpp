@@ -16,6 +16,8 @@ namespace wt {
 /// Where a kernel over this tensor runs: on the CPU, or on the tensor's device and that device's current stream.
 /// Throws Error{runtime} for a device that this build does not serve.
 WtStream stream_of(const at::Tensor& tensor);
+/// What kernels call the type of its elements. Throws Error{runtime} for any but fp32 and bf16.
+WtDtype dtype_of(const at::Tensor& tensor);
 /// Throws Error{runtime} in the kernel's own words where it refused.
 void check_kernel(WtStatus status);
 

@@ -401,11 +401,13 @@ std::vector<std::string> CollectiveEstimator::basis() const {
       const std::vector<CollectivePoint>& points = measured->second->points;
       const auto [fewest, most] = std::minmax_element(
           points.begin(), points.end(), [](const auto& a, const auto& b) { return a.group.nodes < b.group.nodes; });
-      out.push_back(
-          fmt::format("Times of {}: {} points of the profile ({}{}), first {}.", words(form.first, form.second),
-                      points.size(), to_string(points.front().evidence),
-                      form.second ? fmt::format(", {} to {} nodes", fewest->group.nodes, most->group.nodes) : "",
-                      points.front().source));
+      out.push_back(fmt::format("Times of {}: {} points of the profile ({}{}), first {}.",
+                                words(form.first, form.second), points.size(), to_string(points.front().evidence),
+                                !form.second ? ""
+                                : fewest->group.nodes == most->group.nodes
+                                    ? fmt::format(", {} nodes", most->group.nodes)
+                                    : fmt::format(", {} to {} nodes", fewest->group.nodes, most->group.nodes),
+                                points.front().source));
       continue;
     }
     const auto other =

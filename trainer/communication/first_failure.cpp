@@ -1,4 +1,4 @@
-#include "trainer/launch/first_failure.hpp"
+#include "trainer/communication/first_failure.hpp"
 
 #include <nlohmann/json.hpp>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "trainer/launch/fault_point.hpp"
+#include "trainer/faults/fault_point.hpp"
 
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "trainer/launch/rank_environment.hpp"
+#include "trainer/communication/rank_environment.hpp"
 
 #include <cstdlib>
 #include <initializer_list>
