@@ -22,6 +22,7 @@
 #include "sim/validate/kernels.hpp"
 #include "sim/validate/memory.hpp"
 #include "sim/validate/routing.hpp"
+#include "sim/validate/run_files.hpp"
 #include "sim/validate/runs.hpp"
 
 namespace wt {
@@ -92,7 +93,9 @@ void write_runs(const std::vector<RunRow>& rows, const Options& o) {
   for (const RunRow& row : rows) try {
       const StackSpec stack =
           o.stack.empty() ? stack_of(row.framework, PublishedTimes::get().stacks()) : read_stack(o.stack);
-      write_run_files(run_files(row, stack), std::filesystem::path(o.write_runs) / fmt::format("line-{}", row.line));
+      RunFiles files = run_files(row, stack);
+      if (std::filesystem::exists(o.stack)) files.stack_option = std::filesystem::absolute(o.stack).string();
+      write_run_files(files, std::filesystem::path(o.write_runs) / fmt::format("line-{}", row.line));
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;
     }

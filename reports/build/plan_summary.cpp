@@ -24,7 +24,7 @@ std::string evidence_sentence(const EvidenceShares& shares) {
       "Step time rests on {:.0f} % measured, {:.0f} % published (directly or by derivation), {:.0f} % assumed",
       percent(Evidence::measured), percent(Evidence::published), percent(Evidence::assumed));
   if (percent(Evidence::derived) >= 0.5)
-    out += fmt::format(", {:.0f} % derived from none of these", percent(Evidence::derived));
+    out += fmt::format(", {:.0f} % derived from other GPUs or stacks", percent(Evidence::derived));
   return out;
 }
 

@@ -137,7 +137,7 @@ class PlacementJudge {
   PlacedRun& run_of(const RoutedCase& given) {
     const ModelSpec& model = given.setup.run.model;
     std::unique_ptr<PlacedRun>& run =
-        runs_[{given.model, model.experts, model.top_k, given.basis == RoutedBasis::other_shape}];
+        runs_[{given.model, model.name, model.experts, model.top_k, given.basis == RoutedBasis::other_shape}];
     if (run) return *run;
     RunRow row = given.setup.run;
     row.name = given.model;
@@ -150,8 +150,8 @@ class PlacementJudge {
   const StackFit& fit_;
   const BenchmarkTimes& times_;
   const std::vector<StackSpec>& stacks_;
-  /// By model, experts, choices, and whether the shape is assumed.
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, bool>, std::unique_ptr<PlacedRun>> runs_;
+  /// By model, the one whose shape it has, experts, choices, and whether the shape is assumed.
+  std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t, bool>, std::unique_ptr<PlacedRun>> runs_;
 };
 
 }  // namespace

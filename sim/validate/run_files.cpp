@@ -65,6 +65,7 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   if (row.gpus > kMostGpus) throw_error(Code::usage, "more than {} GPUs: not simulated", kMostGpus);
   RunFiles out;
   out.stack = stack;
+  out.stack_option = stack.frameworks.empty() ? kTypicalStack : stack.name;
   out.cluster = cluster_of(row);
   RunSpec& run = out.run;
   run.name = row.name;
@@ -89,8 +90,8 @@ void write_run_files(const RunFiles& files, const std::filesystem::path& folder)
   std::filesystem::create_directories(folder);
   write_file_atomically(folder / "run.yaml", run_to_yaml(files.run));
   write_file_atomically(folder / "cluster.yaml", cluster_to_yaml(files.cluster));
-  const std::string stack = files.stack.frameworks.empty() ? kTypicalStack : files.stack.name;
-  std::string command = fmt::format("windtunnel simulate run.yaml --cluster cluster.yaml --stack {}", stack);
+  std::string command =
+      fmt::format("windtunnel simulate run.yaml --cluster cluster.yaml --stack {}", files.stack_option);
   for (const std::string& name : files.routing) command += " --routing " + name;
   for (const std::string& what : files.unsaid) command += "\n# not said: " + what;
   write_file_atomically(folder / "command.txt", command + "\n");

@@ -16,6 +16,7 @@ struct RunFiles {
   RunSpec run;
   ClusterSpec cluster;
   StackSpec stack;
+  std::string stack_option;          ///< as `simulate --stack` takes it: a preset, or a file
   std::vector<std::string> routing;  ///< as read_routing() takes it
   std::vector<std::string> unsaid;   ///< what the source says of the run and no file of ours can
 };
