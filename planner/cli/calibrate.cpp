@@ -1,5 +1,5 @@
 // windtunnel calibrate: profiles in, machine model out, with what is left over class by class.
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "configs/spec/find.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"

@@ -11,7 +11,7 @@
 #include "planner/cli/words.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "reports/build/proof_report.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/prices.hpp"
 
 namespace wt {

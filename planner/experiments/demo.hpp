@@ -12,7 +12,7 @@
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/drill.hpp"
 #include "planner/plan/plan.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 namespace wt {
 

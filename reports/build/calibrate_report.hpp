@@ -1,7 +1,7 @@
 // What `windtunnel calibrate` says: how well a machine model predicts the measurements that it was made of.
 #pragma once
 #include "reports/report.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 namespace wt {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "configs/spec/evidence.hpp"
-#include "sim/cost/collectives/collective_algorithm.hpp"
+#include "sim/cost/all_reduce.hpp"
 #include "sim/program/program.hpp"
 
 namespace wt {

@@ -3,7 +3,7 @@
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 namespace wt {
 namespace {

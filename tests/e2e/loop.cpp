@@ -7,7 +7,7 @@
 #include "planner/experiments/demo.hpp"
 #include "planner/experiments/trainer_process.hpp"
 #include "reports/build/proof_report.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
 using namespace wt;

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "planner/search/scaled_cost.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/replay/replay.hpp"

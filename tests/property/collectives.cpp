@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/fit/calibrate.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/random_layout.hpp"
 

@@ -1,29 +1,42 @@
-"""Who may include whom (CONTRIBUTING.md, "Where things are"): every #include of the tree against the tables below.
+"""Who may include whom (CONTRIBUTING.md, "Where things are"): every #include of the tree against the tables below, and the
+tables against themselves: no two rows may include each other, be it by way of others.
 
-include_layers_test.py [ROOT] prints each include that breaks a rule and ends with status 1; without ROOT it also plants
-violations in an empty tree, one by one, and sees that each is found.
+include_layers_test.py [ROOT] prints each include that breaks a rule, and each circle of rows, and ends with status 1; without
+ROOT it also plants violations in an empty tree, one by one, and sees that each is found.
 """
+import graphlib
 import re
 import sys
 import tempfile
 from pathlib import Path
 
-# A folder (or file) and what it may include of ours, apart from files of its own row; the longest name that fits a file is
-# its row. On the right a name stands for everything inside it, but for what DENIED takes out.
+# A folder (or file; without its suffix a header and its source) and what it may include of ours, apart from files of its own
+# row; the longest name that fits a file is its row. On the right a name stands for everything inside it, "name/*" for the files
+# of that row alone; but for what DENIED takes out.
 MAY_INCLUDE = {
     "configs/spec/support": [],
     "configs/spec": ["configs/spec/support"],
     "kernels": [],
     # the step program: what the simulator and the trainer share
     "sim/program": ["configs/spec"],
-    "sim/program/build": ["configs/spec", "sim/program"],
-    "sim/program/routing": ["configs/spec", "sim/program"],
+    "sim/program/build": ["configs/spec", "sim/program/*"],
+    "sim/program/routing": ["configs/spec", "sim/program/*", "sim/program/build"],
     # the simulator
     "sim/measurements": ["configs/spec", "sim/program"],
-    "sim/cost": ["configs/spec", "sim/program", "sim/measurements"],
+    "sim/cost": ["configs/spec", "sim/program/*"],  # what a price is; the factory of prices is a row of its own
+    "sim/cost/fit": ["configs/spec/support"],
+    "sim/cost/host": ["sim/cost/*", "sim/program/*"],
+    "sim/cost/collectives": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit"],
+    "sim/cost/kernels": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/collectives"],
+    "sim/cost/calibrate": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/fit", "sim/cost/collectives",
+                           "sim/cost/kernels"],
+    "sim/cost/memory": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/fit"],
+    "sim/cost/stacks": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/host",
+                        "sim/cost/collectives", "sim/cost/kernels"],
+    "sim/cost/prices": ["configs/spec", "sim/measurements", "sim/cost/*", "sim/cost/calibrate", "sim/cost/stacks"],
     "sim/cluster": ["configs/spec"],
-    "sim/replay": ["configs/spec", "sim/program", "sim/cost", "sim/cluster"],
-    "sim/estimate": ["configs/spec", "sim/program", "sim/cost", "sim/replay"],
+    "sim/replay": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
+    "sim/estimate": ["configs/spec", "sim/program", "sim/cost/*", "sim/replay"],
     "sim/months": ["configs/spec", "sim/cluster"],
     "sim/validate": ["configs/spec", "sim"],
     # the planner
@@ -34,7 +47,7 @@ MAY_INCLUDE = {
                      "bench/suites/cases.hpp", "bench/suites/work_list.hpp"],
     "planner/whatif": ["configs/spec", "sim", "planner/plan"],
     "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
-                            "trainer/safetensors", "trainer/tensor_parts.hpp"],
+                            "trainer/safetensors"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
     # the trainer
     "trainer/data": ["configs/spec"],
@@ -62,21 +75,22 @@ MAY_INCLUDE = {
     "bench/gate": ["configs/spec", "bench/profile"],
     "bench/health": ["configs/spec", "bench/profile", "bench/gate"],
     "bench/suites": ["configs/spec", "sim/program", "kernels", "trainer/pch.hpp", "trainer/safetensors", "trainer/device",
-                     "trainer/communication", "trainer/model", "trainer/launch", "bench", "reports/report.hpp", "reports/render"],
+                     "trainer/communication", "trainer/model", "trainer/launch", "bench/profile", "bench/health",
+                     "reports/report.hpp", "reports/render"],
     "bench/studies": ["configs/spec", "sim", "kernels", "planner", "bench"],
     # reports: the structs of a result at most
     "reports": ["configs/spec"],
     "reports/render": ["configs/spec", "reports/report.hpp", "sim/program"],
-    "reports/build": ["configs/spec", "sim", "planner", "bench", "reports"],
+    "reports/build": ["configs/spec", "sim", "planner", "bench/profile", "bench/gate", "bench/health", "reports"],
 }
 # What may not be included by whom, although a row says so.
 DENIED = {
-    "sim/validate": ["sim/cost", "sim/replay", "sim/estimate", "sim/months", "planner/cadence", "planner/placement",
-                     "planner/search", "planner/plan", "planner/whatif", "planner/experiments"],  # the judges: for the command line alone
+    "sim/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/plan", "planner/whatif",
+                     "planner/experiments"],  # the judges: for the command line alone
     "planner/cli": ["reports"],
     "bench/suites": ["reports"],
     # judges fit nothing: of sim/cost/fit they take the intervals from left-out errors (conformal.hpp)
-    **{f"sim/cost/fit/{header}.hpp": ["sim/validate"] for header in ("calibrate", "calibration", "fit", "least_squares")},
+    **{fits: ["sim/validate"] for fits in ("sim/cost/calibrate", "sim/cost/fit/fit.hpp", "sim/cost/fit/least_squares.hpp")},
 }
 # Libraries, and the only folders that know them.
 LIBRARIES = {
@@ -91,8 +105,8 @@ SOURCES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 TOP = ["configs", "kernels", "sim", "planner", "trainer", "bench", "reports"]
 
 
-def inside(path, folder):
-    return path == folder or path.startswith(folder + "/")
+def inside(path, name):
+    return path == name or path.startswith((name + "/", name + "."))
 
 
 def row_of(file):
@@ -105,7 +119,27 @@ def allowed(file, included):
         return False
     if any(inside(included, name) and inside(file, by) for name, denied in DENIED.items() for by in denied):
         return False
-    return row_of(included) == own or any(inside(included, name) for name in MAY_INCLUDE[own])
+    return row_of(included) == own or any(
+        row_of(included) == name[:-2] if name.endswith("/*") else inside(included, name) for name in MAY_INCLUDE[own])
+
+
+def rows_below(row, rows):
+    """The other rows that a row may include something of."""
+    for name in rows[row]:
+        for other in rows:
+            of_it = other == name[:-2] if name.endswith("/*") else inside(other, name) or other == row_of(name)
+            denied = any(inside(other, what) and inside(row, by) for what, whom in DENIED.items() for by in whom)
+            if of_it and other != row and not denied:
+                yield other
+
+
+def circle(rows):
+    """Rows of which each may include the next and the last is the first; none = every row stands above what it includes."""
+    try:
+        graphlib.TopologicalSorter({row: set(rows_below(row, rows)) for row in rows}).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1][::-1]
+    return None
 
 
 def broken_rules(root):
@@ -133,6 +167,17 @@ def planted():
         ("sim/estimate/a.cpp", '"planner/search/search.hpp"'),
         ("planner/plan/a.cpp", '"sim/validate/runs.hpp"'),
         ("sim/validate/a.cpp", '"sim/cost/fit/fit.hpp"'),
+        ("sim/validate/a.cpp", '"sim/cost/calibrate/calibrate.hpp"'),
+        ("sim/cost/op_cost.hpp", '"sim/cost/collectives/collective_algorithm.hpp"'),
+        ("sim/cost/op_cost.hpp", '"sim/cost/prices.hpp"'),
+        ("sim/cost/fit/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
+        ("sim/cost/fit/a.cpp", '"sim/cost/op_cost.hpp"'),
+        ("sim/cost/host/a.cpp", '"sim/cost/stacks/step_model.hpp"'),
+        ("sim/cost/collectives/a.cpp", '"sim/cost/kernels/machine_model.hpp"'),
+        ("sim/cost/kernels/a.cpp", '"sim/cost/calibrate/calibrate.hpp"'),
+        ("sim/cost/stacks/a.cpp", '"sim/cost/prices.hpp"'),
+        ("sim/cost/prices.cpp", '"sim/replay/replay.hpp"'),
+        ("sim/replay/a.cpp", '"sim/cost/prices.hpp"'),
         ("planner/search/a.cpp", '"planner/cli/output.hpp"'),
         ("planner/experiments/a.cpp", '"trainer/executor/executor.hpp"'),
         ("planner/experiments/a.cpp", '"reports/build/demo_report.hpp"'),
@@ -156,6 +201,18 @@ def planted():
     ]
 
 
+def planted_circles():
+    """A row and a name that it must not have."""
+    return [
+        ("sim/cost/fit", "sim/cost/kernels"),
+        ("sim/cost", "sim/cost/collectives"),
+        ("sim/cost/kernels", "sim/cost"),  # stacks among others, where "sim/cost/*" is meant
+        ("sim/cost/stacks", "sim/cost/prices.hpp"),
+        ("configs/spec/support", "planner/plan/plan.hpp"),  # by way of several rows
+        ("trainer/launch", "bench/suites/cases.hpp"),
+    ]
+
+
 def self_test():
     for name, included in planted():
         with tempfile.TemporaryDirectory() as folder:
@@ -164,6 +221,10 @@ def self_test():
             file.write_text(f"// planted\n  #  include {included}\n")
             if len(list(broken_rules(Path(folder)))) != 1:
                 sys.exit(f"a planted violation was not found: {name} includes {included}; mend {__file__}")
+    for row, name in planted_circles():
+        found = circle({**MAY_INCLUDE, row: [*MAY_INCLUDE[row], name]})
+        if not found or row not in found:
+            sys.exit(f"a planted circle was not found: {row} may include {name}; mend {__file__}")
 
 
 def main():
@@ -173,7 +234,10 @@ def main():
     found = list(broken_rules(root))
     for file, included, wrong in found:
         print(f"{file}: includes {included}: {wrong}; move what is shared down, or say in CONTRIBUTING.md and here why it may")
-    return bool(found)
+    around = circle(MAY_INCLUDE)
+    if around:
+        print(f"rows of {__file__} include each other: {' -> '.join(around)}; take a name from one of them")
+    return bool(found or around)
 
 
 sys.exit(main())

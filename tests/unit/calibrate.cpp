@@ -1,5 +1,5 @@
 // Calibration of ops from traces and of collectives, and its bad input.
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 #include <catch2/catch.hpp>
 

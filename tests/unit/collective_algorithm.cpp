@@ -1,8 +1,8 @@
 // Closed forms of all-reduce algorithms, NCCL's constants, and the choice against what published runs took.
 #include <catch2/catch.hpp>
 
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
-#include "sim/cost/fit/calibrate.hpp"
 
 using namespace wt;
 

@@ -6,7 +6,7 @@
 #include "bench/profile/kineto.hpp"
 #include "bench/profile/nccl_tests.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 using namespace wt;
 using Catch::Matchers::Contains;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/cost/remembered_cost.hpp"
 #include "tests/support/synthetic_profile.hpp"

@@ -48,7 +48,7 @@ StepWork random_work(std::mt19937& draw) {
   StepWork w;
   for (PhaseWork* p : {&w.forward, &w.backward}) {
     p->products_s = size(draw), p->attention_s = 0.1 * size(draw), p->memory_s = 0.2 * size(draw);
-    p->items = 3000 * size(draw), p->gather_s = 0.3 * size(draw);
+    p->launches = 3000 * size(draw), p->gather_s = 0.3 * size(draw);
   }
   w.ends.products_s = 0.1 * size(draw);
   w.optimizer_s = 0.02 * size(draw);
@@ -84,8 +84,8 @@ TEST_CASE("with perfect overlap the longer of computation and gathers counts, an
   StepWork w = computing(2, 4);
   w.forward.gather_s = 3;
   w.backward.gather_s = 1;
-  w.forward.items = 500;    // 0.5 s
-  w.backward.items = 5000;  // 5 s: the host cannot keep up
+  w.forward.launches = 500;    // 0.5 s
+  w.backward.launches = 5000;  // 5 s: the host cannot keep up
   CHECK(step_seconds(w, {}, k) == Approx(3 + 5).epsilon(1e-3));
 }
 

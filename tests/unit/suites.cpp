@@ -22,7 +22,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/program/build/build.hpp"
 #include "sim/program/routing/routing.hpp"
 #include "tests/support/temp_directory.hpp"

@@ -1,6 +1,7 @@
 #include "sim/cost/collectives/collective_algorithm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -55,17 +56,6 @@ PortBytes even_ports(AllReduce algorithm, std::int64_t ranks, std::int64_t nodes
 }
 
 }  // namespace
-
-std::string to_string(AllReduce algorithm) {
-  static const char* const names[] = {"ring", "tree", "nvls", "nvls_tree", "hierarchical"};
-  return names[static_cast<int>(algorithm)];
-}
-
-std::optional<AllReduce> all_reduce_named(const std::string& name) {
-  for (const AllReduce each : kAllReduces)
-    if (to_string(each) == name) return each;
-  return std::nullopt;
-}
 
 PortBytes gather_ports(double ranks, double nodes, double members) {
   const double moved = (ranks - 1) / ranks;

@@ -1,27 +1,13 @@
-// Algorithms of an all-reduce: what each puts on NVLink and on the NICs, what it waits for, and which one NCCL takes.
-// The other collectives have one each: all-gather and reduce-scatter a ring, broadcast a chain along it, all-to-all
-// direct exchange, send a message.
-//   ring          every GPU passes its part on to the next, twice round
-//   tree          a chain inside each node, two binary trees over the nodes that share the buffer (each node is a leaf
-//                 of one and inside the other)
-//   nvls          the NVSwitch adds what it reads from the node's GPUs, and copies the sum to them (NVLink SHARP)
-//   nvls_tree     nvls inside each node, the two trees over the nodes
-//   hierarchical  reduce-scatter inside each node, a ring over the nodes for each part, all-gather inside each node;
-//   not
-//                 one of NCCL's, but what a library of one's own does
+// What each algorithm of an all-reduce puts on NVLink and on the NICs, what it waits for, and which one NCCL takes. The
+// other collectives have one each: all-gather and reduce-scatter a ring, broadcast a chain along it, all-to-all direct
+// exchange, send a message.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
+
+#include "sim/cost/all_reduce.hpp"
 
 namespace wt {
-
-enum class AllReduce { ring, tree, nvls, nvls_tree, hierarchical };
-constexpr std::array<AllReduce, 5> kAllReduces = {AllReduce::ring, AllReduce::tree, AllReduce::nvls,
-                                                  AllReduce::nvls_tree, AllReduce::hierarchical};
-std::string to_string(AllReduce algorithm);
-std::optional<AllReduce> all_reduce_named(const std::string& name);
 
 /// Bytes of one GPU, the same out as in, for each byte of the buffer.
 struct PortBytes {

@@ -6,6 +6,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/fit/least_squares.hpp"
+#include "sim/cost/overlap.hpp"
 
 namespace wt {
 namespace {
@@ -27,8 +28,7 @@ double memory_bound_time_s(const RowKernel& kernel, const DataSheet& gpu, const 
       std::clamp((kernel.bytes / gpu.cache_bytes - kFitsBelow) / (kMissesAbove - kFitsBelow), 0.0, 1.0);
   const double moving = kernel.bytes / gpu.memory_Bps * ((1 - missed) / c.cache_share + missed / c.memory_share);
   const double pass = c.pass_s * kernel.width;
-  const double larger = std::max(moving, pass), smaller = std::min(moving, pass);
-  return c.launch_s + larger * std::pow(1 + std::pow(smaller / larger, kSharpness), 1 / kSharpness);
+  return c.launch_s + overlapped_s(moving, pass, kSharpness);
 }
 
 MemoryBoundConstants typical_memory_bound() { return {2e-6, 0.5e-9, 0.8, 0.7}; }

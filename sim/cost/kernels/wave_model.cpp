@@ -7,6 +7,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/fit/least_squares.hpp"
+#include "sim/cost/overlap.hpp"
 
 namespace wt {
 namespace {
@@ -54,9 +55,7 @@ double seconds_of(const Tilings& tilings, double memory_s, const WaveConstants& 
     const double reduce = t.split ? c.reduce_s + t.reduce_bytes_s : 0;
     compute = std::min(compute, waves * (t.tile_s / c.tile_share[t.share] + c.ramp_s) + reduce);
   }
-  const double memory = memory_s / c.memory_share;
-  const double larger = std::max(compute, memory), smaller = std::min(compute, memory);
-  return c.launch_s + larger * std::pow(1 + std::pow(smaller / larger, c.blend), 1 / c.blend);
+  return c.launch_s + overlapped_s(compute, memory_s / c.memory_share, c.blend);
 }
 
 /// Times and shares are positive: their logarithms are fitted; partial_wave lies in 0..1: its logit; blend - 1 > 0.

@@ -26,7 +26,7 @@ struct WaveConstants {
   double partial_wave = 0;             ///< 0 = a last wave costs a whole one however few tiles it has, 1 = its share
   std::array<double, 4> tile_share{};  ///< of the data sheet's FLOP/s, for tiles of 64x64, 64x128, 128x128, 128x256
   double reduce_s = 0;                 ///< adding up the parts of a split k
-  double blend = 2;  ///< t = (compute^blend + memory^blend)^(1/blend): infinite = perfect overlap, 1 = none
+  double blend = 2;                    ///< power with which compute and memory overlap (overlap.hpp)
 };
 constexpr std::size_t kWaveConstants = 10;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/stack_fit.hpp"
 #include "sim/cost/stacks/step_work.hpp"
 
@@ -150,11 +151,11 @@ Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const
   for (const WorkItem& each : op.work) {
     Price price = item_of(each, rows, at_ends(op));
     sum += price *= clock.factor(each, rows.sum);
-    launches += each.pass == Pass::forward ? 1 : 2;
+    launches += host_launches(each);
   }
   if (sum.seconds <= 0) return {};
-  const double host_s = launches * use_.constants[C::item_s];
-  sum *= blend(sum.seconds, host_s, use_.constants[C::host_power]) / sum.seconds;
+  const HostConstants host = use_.constants.host();
+  sum *= issued_time_s(sum.seconds, launch_time_s(launches, 0, host), host) / sum.seconds;
   return sum;
 }
 

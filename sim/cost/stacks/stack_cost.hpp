@@ -46,7 +46,7 @@ class StackCost : public OpCost {
 
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
-  /// Its items, or the host that launches them: whichever is longer, blended. Where traces of this machine say what the
+  /// Its items, as the host issues them (issued_time_s). Where traces of this machine say what the
   /// op takes, that.
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;

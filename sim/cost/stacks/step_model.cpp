@@ -9,6 +9,7 @@
 #include "sim/cost/fit/evenly.hpp"
 #include "sim/cost/fit/fit.hpp"
 #include "sim/cost/fit/least_squares.hpp"
+#include "sim/cost/overlap.hpp"
 
 namespace wt {
 namespace {
@@ -52,24 +53,25 @@ std::vector<TimedStep> thinned(const std::vector<TimedStep>& steps) {
 
 const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size_t>(constant)].name; }
 
-double blend(double a, double b, double power) {
-  const double larger = std::max(a, b), smaller = std::min(a, b);
-  return larger > 0 ? larger * std::pow(1 + std::pow(smaller / larger, 1 + power), 1 / (1 + power)) : 0;
+HostConstants StepConstants::host() const {
+  using C = StepConstant;
+  return {(*this)[C::item_s], (*this)[C::call_s], 1 + (*this)[C::host_power]};
 }
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
   const double product_factor = k[C::products] * (work.fp8 > 0 ? k[C::fp8] : 1);
   const double attention_factor = k[C::attention];
+  const HostConstants host = k.host();
   const auto computation = [&](const PhaseWork& p) {
     return p.products_s * product_factor + p.attention_s * attention_factor + p.memory_s * k[C::memory];
   };
   const auto layers = [&](const PhaseWork& p) {
     const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
     const double blocking = (p.tensor_s * k[C::tensor] + p.exchange_s * k[C::exchange]) * k[C::network] + waiting;
-    const double host = p.items * k[C::item_s] + p.tensor_calls * k[C::call_s];
-    return blend(blend(computation(p) + blocking, host, k[C::host_power]), p.gather_s * k[C::network],
-                 k[C::gather_power]);
+    const double issued =
+        issued_time_s(computation(p) + blocking, launch_time_s(p.launches, p.tensor_calls, host), host);
+    return overlapped_s(issued, p.gather_s * k[C::network], 1 + k[C::gather_power]);
   };
   const double stage = layers(work.forward) + layers(work.backward);
   const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] +

@@ -3,9 +3,9 @@
 // its products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
 // typical ones.
 //
-//   layers  = max_b(computation + blocking collectives, launches by the host), beside gathered weights: max_c(that,
-//   gathers) step    = microbatches of the fullest pipeline stage + bubble + what happens once a step
-// max_b and max_c are (a^n + b^n)^(1/n): n = 1 adds, infinite n hides the smaller completely.
+//   layers = computation + blocking collectives, as the host issues them (host_time.hpp), overlapped with the gathers
+//            of weights (overlap.hpp)
+//   step   = microbatches of the fullest pipeline stage + bubble + what happens once a step
 #pragma once
 #include <array>
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
@@ -25,8 +26,8 @@ enum class StepConstant : std::size_t {
   fp8,                 ///< fp8 products over the wave model at the doubled rate
   item_s,              ///< host, to launch one work item
   call_s,              ///< host, to launch one collective of a tensor group
-  host_power,          ///< n - 1 of max_b
-  gather_power,        ///< n - 1 of max_c
+  host_power,          ///< HostConstants::power - 1
+  gather_power,        ///< power - 1 with which gathers overlap
   network,             ///< collectives over what their benchmarks say
   tensor,              ///< exposed part of tensor groups' collectives
   exchange,            ///< exposed part of exchanges of rows and of keys and values
@@ -43,6 +44,7 @@ const char* name_of(StepConstant constant);
 struct StepConstants {
   std::array<double, kStepConstants> values{};
   double operator[](StepConstant c) const { return values[static_cast<std::size_t>(c)]; }
+  HostConstants host() const;
 };
 
 /// Who ran it.
@@ -53,9 +55,6 @@ struct StepTraits {
   std::map<std::string, double> factors = {};  ///< StackSpec::step
   bool separate_reduce_group = false;          ///< only the replay asks
 };
-
-/// (a^n + b^n)^(1/n) with n = 1 + power.
-double blend(double a, double b, double power);
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& constants);
 

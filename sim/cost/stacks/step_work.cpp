@@ -5,6 +5,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
 
@@ -66,7 +67,7 @@ class Sums {
       p.products_s += times * time.products_s;
       p.attention_s += times * time.attention_s;
       p.memory_s += times * time.memory_s;
-      p.items += times * (item.pass == Pass::forward ? 1 : 2);
+      p.launches += times * host_launches(item);
     }
   }
 

@@ -16,7 +16,7 @@ struct PhaseWork {
   double products_s = 0;   ///< matrix products, by the wave model
   double attention_s = 0;  ///< attention kernels by their shape, at the data sheet's FLOP/s
   double memory_s = 0;     ///< bytes of everything else over the data sheet's
-  double items = 0;        ///< work items: what a host has to launch
+  double launches = 0;     ///< kernels that the host issues (host_launches)
   double tensor_s = 0;     ///< collectives of tensor groups
   double tensor_calls = 0;
   double exchange_s = 0;  ///< rows to experts elsewhere and back; keys and values of context groups

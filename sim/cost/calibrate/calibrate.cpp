@@ -1,4 +1,4 @@
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibration.hpp"
+#include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 
 namespace wt {

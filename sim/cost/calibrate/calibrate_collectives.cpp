@@ -6,7 +6,7 @@
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibration.hpp"
+#include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 
 namespace wt::detail {

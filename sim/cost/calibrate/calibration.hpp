@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cost/fit/calibrate.hpp"
+#include "sim/cost/calibrate/calibrate.hpp"
 
 namespace wt::detail {
 

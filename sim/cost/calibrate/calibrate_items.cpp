@@ -5,7 +5,7 @@
 #include <set>
 
 #include "configs/spec/support/error.hpp"
-#include "sim/cost/fit/calibration.hpp"
+#include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/fit/fit.hpp"
 
 namespace wt::detail {

@@ -1,0 +1,59 @@
+// The host's launch time: how many launches, how long they take, and what a GPU's work takes beside them.
+#include "sim/cost/host/host_time.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+using namespace wt;
+
+namespace {
+
+constexpr HostConstants kHost = {60e-6, 80e-6, 3};
+
+double issued(double gpu_s, double launch_s) { return issued_time_s(gpu_s, launch_s, kHost); }
+
+}  // namespace
+
+TEST_CASE("launching takes a constant a kernel and another a blocking collective") {
+  CHECK(launch_time_s(1000, 0, kHost) == Approx(60e-3));
+  CHECK(launch_time_s(1000, 250, kHost) == Approx(60e-3 + 20e-3));
+  CHECK(launch_time_s(0, 0, kHost) == 0);
+}
+
+TEST_CASE("a backward pass is launched as two kernels") {
+  const auto product = [](Pass pass) { return make_item(Kernel::gemm, pass, Precision::bf16, {64, 0}, {64, 64}); };
+  CHECK(host_launches(product(Pass::forward)) == 1);
+  CHECK(host_launches(product(Pass::backward)) == 2);
+}
+
+TEST_CASE("of a host far slower its time counts, of one far faster the GPU's") {
+  CHECK(issued(1, 1e4) == Approx(1e4).epsilon(1e-9));
+  CHECK(issued(1, 1e-4) == Approx(1).epsilon(1e-9));
+  CHECK(issued(1, 0) == 1);
+  CHECK(issued(0, 1) == 1);
+  CHECK(issued(0, 0) == 0);
+}
+
+TEST_CASE("between the two it is the root of the sum of their powers, at most their sum") {
+  CHECK(issued(2, 2) == Approx(2 * std::cbrt(2)));
+  CHECK(issued(1, 2) == Approx(std::cbrt(9)));
+  CHECK(issued_time_s(1, 2, {0, 0, 1}) == Approx(3));    // nothing overlaps
+  CHECK(issued_time_s(1, 2, {0, 0, 200}) == Approx(2));  // the shorter is hidden
+}
+
+TEST_CASE("more work of the GPU or more launches never take less") {
+  for (const double power : {1.0, 1.5, 3.0, 20.0})
+    for (double one = 1e-4; one < 1e4; one *= 1.7) {
+      double before = 0;
+      for (double other = 1e-4; other < 1e4; other *= 1.7) {
+        const double seconds = issued_time_s(one, other, {0, 0, power});
+        CHECK(seconds >= std::max(one, other));
+        CHECK(seconds <= (one + other) * (1 + 1e-12));
+        // The same either way round: growing with one, it grows with both.
+        CHECK(seconds == issued_time_s(other, one, {0, 0, power}));
+        CHECK(seconds >= before);
+        before = seconds;
+      }
+    }
+}
