@@ -1,7 +1,7 @@
 #include "reports/build/whatif_report.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
@@ -17,11 +17,13 @@ double extrapolated_share(const WhatIfRow& row) {
   return share;
 }
 
-/// What is said of each row, each text once: "TEXT" where it is of all that say something, else "rows 1, 3: TEXT".
+/// What is said of each planned row, each text once: "TEXT" where it is of all of them, else "rows 1, 3: TEXT".
 class ByRow {
  public:
+  explicit ByRow(const WhatIf& result)
+      : planned_(static_cast<std::size_t>(std::count_if(result.rows.begin(), result.rows.end(),
+                                                        [](const WhatIfRow& row) { return row.plan.has_value(); }))) {}
   void add(std::size_t row, const std::string& text) {
-    speaking_.insert(row);
     for (auto& [known, rows] : texts_)
       if (known == text) return rows.push_back(row + 1);
     texts_.push_back({text, {row + 1}});
@@ -29,14 +31,14 @@ class ByRow {
   std::vector<std::string> texts() const {
     std::vector<std::string> out;
     for (const auto& [text, rows] : texts_)
-      out.push_back(rows.size() == speaking_.size()
+      out.push_back(rows.size() == planned_
                         ? text
                         : fmt::format("row{} {}: {}", rows.size() == 1 ? "" : "s", fmt::join(rows, ", "), text));
     return out;
   }
 
  private:
-  std::set<std::size_t> speaking_;
+  std::size_t planned_;
   std::vector<std::pair<std::string, std::vector<std::size_t>>> texts_;
 };
 
@@ -81,7 +83,7 @@ Table what_if_table(const WhatIf& result) {
     }
     table.rows.push_back(std::move(cells));
   }
-  ByRow mfu;
+  ByRow mfu(result);
   for (std::size_t i = 0; i < result.rows.size(); ++i)
     if (result.rows[i].plan && result.rows[i].plan->step.mfu > 0) mfu.add(i, mfu_definition(result.rows[i].inputs));
   table.note =
@@ -93,11 +95,12 @@ Table what_if_table(const WhatIf& result) {
 }
 
 std::vector<std::string> what_if_notes(const WhatIf& result) {
-  ByRow notes;
+  ByRow notes(result);
   for (std::size_t i = 0; i < result.rows.size(); ++i)
     if (result.rows[i].plan) notes.add(i, evidence_sentence(result.rows[i].plan->step.evidence) + ".");
   for (std::size_t i = 0; i < result.rows.size(); ++i)
-    for (const std::string& sentence : plan_collectives(result.rows[i].inputs)) notes.add(i, sentence);
+    if (result.rows[i].plan)
+      for (const std::string& sentence : plan_collectives(result.rows[i].inputs)) notes.add(i, sentence);
   return notes.texts();
 }
 
