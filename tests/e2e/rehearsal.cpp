@@ -174,6 +174,11 @@ TEST_CASE("refusals of windtunnel train --rehearse") {
   CHECK_THAT(width.said, Contains("d_model") && Contains("88") && Contains("multiple of 4"));
 
   CHECK(asked(planned(0), " --machine nowhere.json").status == 2);
+  const std::string gpus = (folder / "h100.json").string();
+  REQUIRE(windtunnel("calibrate tests/data/h100-profile.json -o " + gpus).status == 0);
+  const Ended foreign = asked(planned(0), " --machine " + gpus);
+  CHECK(foreign.status == 2);
+  CHECK_THAT(foreign.said, Contains("found prices of GPUs, the rehearsal runs on this machine's CPU"));
   CHECK_THAT(asked(planned(0), " --machines x").said, Contains("--machines"));
   CHECK_THAT(windtunnel("train configs/runs/demo.yaml -o x --json").said, Contains("--rehearse"));
   CHECK_THAT(windtunnel("train -o x").said, Contains("no run file"));
