@@ -91,9 +91,10 @@ void bench_collectives(const RankSuite& suite, RankRows& rows);
 /// collective_alone_s, collective_beside_s and lost_share = 1 - alone / beside of the products.
 void bench_overlap(const RankSuite& suite, RankRows& rows);
 
-/// "step_computation": one rank's part of the run demo's step, the other ranks of the run faked (trainer/rehearsal), by
-/// every rank of the suite at the same time. Sample = the longest step among them; counters cpu_s and
-/// issuing_thread_cpu_s of a rank's ops, and alone_cpu_s, the issuing thread's where rank 0 computes alone.
+/// "step_computation": one rank's part of the run demo's step, the other ranks of the run faked
+/// (trainer/launch/rehearsal), by every rank of the suite at the same time. Sample = the longest step among them;
+/// counters cpu_s and issuing_thread_cpu_s of a rank's ops, and alone_cpu_s, the issuing thread's where rank 0 computes
+/// alone.
 void bench_crowding(const RankSuite& suite, RankRows& rows);
 
 /// "checkpoint_write" (safetensors, checksum, fsync, rename) and "checkpoint_read", bytes / ranks on each rank. Sample

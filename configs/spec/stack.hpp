@@ -37,6 +37,9 @@ struct StackSpec {
   /// are fitted, or 1 where the stack has no published steps.
   std::map<std::string, double> step = {};
   std::string source = {};
+
+  /// A file says how it uses memory, or which framework that is known to use it as PyTorch's FSDP does.
+  bool memory_described() const { return !frameworks.empty() || !(memory == pytorch_fsdp()); }
 };
 
 /// The stack that prices are of where nobody names one: FSDP2, as our trainer's.

@@ -130,16 +130,20 @@ Validation validate_runs(const Options& o) {
 }
 
 Validation validate_outside(const Options& o) {
-  return {
-      .subject = "memory",
-      .file = o.file,
-      .method =
-          "What a process takes outside of its framework's allocator: the mean of published out-of-memory messages, "
-          "without its own source.",
-      .baseline = "it is constant",
-      .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
-                            PublishedTimes::get().stacks()),
-      .unit = kBytes};
+  if (!o.stack.empty())
+    throw_error(Code::usage,
+                "--stack: found {} for a table of memory outside of the allocator, whose rows say their "
+                "framework; drop it",
+                o.stack);
+  return {.subject = "memory",
+          .file = o.file,
+          .method =
+              "What a process takes outside of its framework's allocator. Each row is predicted from the "
+              "messages of other sources.",
+          .baseline = "one figure for all",
+          .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
+                                PublishedTimes::get().stacks()),
+          .unit = kBytes};
 }
 
 Validation validate_memory(const Options& o) {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sim/cost/memory/reserved_memory.hpp"
+#include "sim/cost/memory/memory_forecast.hpp"
 
 namespace wt {
 

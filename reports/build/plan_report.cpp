@@ -120,22 +120,26 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
   return s;
 }
 
-Section memory_section(const Plan& plan) {
+Section memory_section(const PlanInputs& inputs, const Plan& plan) {
+  const StepMemory& m = plan.memory;
+  const std::string routing =
+      " Routing load is at p99 over layers and domains of corpus counts; single microbatches swing more.";
   Section s{.id = "memory", .title = "Memory"};
   s.paragraphs.push_back(
-      fmt::format("A rank's process takes {} ({} to {}, 80 % interval) of the {} that it may use. Its allocator "
-                  "reserves {} of that, "
-                  "for {} of tensors; the rest is the CUDA context and NCCL. Routing load is at p99 over layers and "
-                  "domains of corpus "
-                  "counts; single microbatches swing more.",
-                  format_bytes(plan.memory.process.bytes), format_bytes(plan.memory.process.low),
-                  format_bytes(plan.memory.process.high), format_bytes(plan.memory_limit_bytes),
-                  format_bytes(plan.memory.reserved.bytes), format_bytes(plan.memory.live.peak())));
+      inputs.memory
+          ? fmt::format("A rank's process takes {} ({} to {}, 80 % interval) of the {} that it may use. Its allocator "
+                        "reserves {} of that, for {} of tensors. The rest is the CUDA context and NCCL.",
+                        format_bytes(m.process.bytes), format_bytes(m.process.low), format_bytes(m.process.high),
+                        format_bytes(plan.memory_limit_bytes), format_bytes(m.reserved.bytes),
+                        format_bytes(m.live.peak()))
+          : fmt::format("A rank's tensors take {} of the {} that it may use. Only tensors are counted.",
+                        format_bytes(m.live.peak()), format_bytes(plan.memory_limit_bytes)));
+  s.paragraphs.back() += routing;
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [name, bytes] : plan.memory.parts) parts.emplace_back(-bytes, name);
   std::sort(parts.begin(), parts.end());
   Chart chart{.kind = ChartKind::stacked_bar,
-              .title = "Live at the peak",
+              .title = "At the peak",
               .unit = "GiB",
               .labels = {"a rank"},
               .line = ReferenceLine{plan.memory_limit_bytes / kGiB_bytes, "limit"},
@@ -148,6 +152,9 @@ Section memory_section(const Plan& plan) {
       others -= parts[i].first / kGiB_bytes;
   }
   if (others > 0) chart.series.push_back({.name = "others", .values = {others}});
+  for (const auto& [name, bytes] : {std::pair{"allocator's gaps", m.reserved.bytes - m.live.peak()},
+                                    {"context and NCCL", m.process.bytes - m.reserved.bytes}})
+    if (bytes > 0) chart.series.push_back({.name = name, .values = {bytes / kGiB_bytes}});
   s.items.push_back(chart);
   return s;
 }
@@ -265,7 +272,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::vector
   report.status = plan.search.certificate.proved ? Status::good : Status::warn;
   report.sections = {layout_section(inputs, plan),
                      step_section(inputs, plan),
-                     memory_section(plan),
+                     memory_section(inputs, plan),
                      time_section(inputs, plan),
                      sensitivity_section(plan, sensitivities),
                      evidence_section(inputs, plan)};

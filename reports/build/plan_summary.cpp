@@ -92,8 +92,8 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
-  table.note = fmt::format("Memory limit: {:.1f} GiB a process. The column is the upper end of the 80 % interval. ",
-                           plan.memory_limit_bytes / kGiB_bytes);
+  table.note = fmt::format("Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,
+                           inputs.memory ? "process. The column is the upper end of the 80 % interval" : "rank");
   if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
   return table;
 }

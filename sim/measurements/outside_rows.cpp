@@ -16,18 +16,22 @@ void fill_outside(const CsvTable& table, const CsvRow& cells, OutsideRow& row) {
   row.gpus = whole_number(table, cells, table.at("n_gpus"), 1).value_or(0);
   row.in_use_bytes = bytes("in_use_gib");
   row.reserved_bytes = bytes("allocated_gib") + bytes("reserved_unallocated_gib");
-  if (row.source.empty()) row.unusable = "no source";
-  if (row.in_use_bytes > bytes("capacity_gib")) row.unusable = "the process uses more than the GPU has";
-  if (!(row.outside_bytes() > 0)) row.unusable = "the process uses no more than its allocator reserves";
+  if (row.source.empty())
+    row.unusable = "no source";
+  else if (row.in_use_bytes > bytes("capacity_gib"))
+    row.unusable = "the process uses more than the GPU has";
+  else if (!(row.outside_bytes() > 0))
+    row.unusable = "the process uses no more than its allocator reserves";
 }
 
 }  // namespace
 
 std::vector<OutsideRow> read_outside_rows(const std::filesystem::path& file) {
-  return rows_of<OutsideRow>(
-      read_csv(file, {"source", "framework", "version", "gpu", "n_gpus", "parallelism", "capacity_gib", "in_use_gib",
-                      "allocated_gib", "reserved_unallocated_gib", "notes"}),
-      fill_outside);
+  return rows_of<OutsideRow>(read_csv(file,
+                                      {"source", "framework", "gpu", "n_gpus", "capacity_gib", "in_use_gib",
+                                       "allocated_gib", "reserved_unallocated_gib"},
+                                      OtherColumns::ignored),
+                             fill_outside);
 }
 
 }  // namespace wt

@@ -107,7 +107,7 @@ std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std
     j.line = row.line;
     j.name = fmt::format("{}, {}", row.framework.empty() ? "framework not said" : row.framework, row.gpu);
     j.group = row.source;
-    j.regime = !row.unusable.empty() ? "not usable" : row.gpus == 1 ? "one GPU alone" : "several GPUs";
+    j.regime = !row.unusable.empty() ? "not usable" : row.alone() ? "one GPU alone" : "several GPUs";
     j.measured = row.outside_bytes();
     j.forecast.reason = j.baseline.reason = row.unusable;
     if (!row.unusable.empty()) continue;
@@ -115,7 +115,8 @@ std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std
     j.forecast = {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
     std::vector<double> others;
     for (const OutsideRow& other : reference)
-      if (other.unusable.empty() && other.source != row.source) others.push_back(other.outside_bytes());
+      if (other.unusable.empty() && other.source != row.source && other.alone() == row.alone())
+        others.push_back(other.outside_bytes());
     if (!others.empty()) j.baseline.value = median(others);
   }
   add_intervals(judged, &Judged::baseline);

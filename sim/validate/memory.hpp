@@ -16,7 +16,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "");
 
 /// The same of what processes take outside of their allocator; each row without its own source. The baseline is the
-/// median of the reference's other sources.
+/// median of the other sources' rows, of one GPU or of several as the row's.
 std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std::vector<OutsideRow>& reference,
                                   const std::vector<StackSpec>& stacks);
 

@@ -22,7 +22,7 @@ wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpu
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
-  EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .24x128 expert 2.")
+  EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .4x768 expert 4.")
 wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
   EXPECT "128 ranks .1x128 expert 1.*100.0")
 wt_command(simulate_profile RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile tests/data/h100-profile.json
@@ -55,6 +55,10 @@ wt_command(health RUN health --quick --storage ${out} --kernel-log ${out}/kernel
 wt_command(health_judge RUN health judge ${out}/node.json STATUS 1 AFTER health EXPECT "XID 79")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage
 wt_command(unknown_key STATUS 2 RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")  # 2: usage
+add_test(NAME command_replay_summary COMMAND sh -c "python3 bench/studies/replay/summary.py bench/studies/replay/passes/*.csv"
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(command_replay_summary PROPERTIES
+  PASS_REGULAR_EXPRESSION "2 passes: median error 2.3 % .*largest error 8.6 %")  # the README's and docs/accuracy.md's
 if(TARGET windtunnel-train)
   # Smaller than what the pages run, so that each takes seconds: four steps of tiny-moe, one case of kill-rank.
   file(READ ${CMAKE_SOURCE_DIR}/configs/runs/tiny-moe.yaml run)

@@ -103,15 +103,18 @@ TEST_CASE("docs/accuracy.md says what the commands print") {
   const json& regimes = memory().at("regimes");
   check_figures("memory allocated", {percent(part(regimes, "regime", "peak allocated"), "median_ape")}, 0.1);
   const json& nanotron = part(regimes, "regime", "peak reserved");
-  check_figures("memory reserved, nanotron", {percent(nanotron, "median_ape"), percent(nanotron, "coverage80")}, 0.6);
+  check_figures("memory reserved, nanotron", {percent(nanotron, "median_ape")}, 0.3);
+  CHECK(figures("memory reserved, nanotron").at(1) == Approx(percent(nanotron, "coverage80")).margin(0.6));
   const json& unseen = document("memory", "later_runs.csv").at("summary");
   check_figures("memory of runs that no fit has seen", {percent(unseen, "median_ape"), percent(unseen, "coverage80")},
                 0.6);
   const json& torchtitan = document("memory", "torchtitan_runs.csv").at("summary");
-  check_figures("memory reserved, torchtitan", {percent(torchtitan, "median_ape"), percent(torchtitan, "coverage80")}, 0.3);
+  check_figures("memory reserved, torchtitan", {percent(torchtitan, "median_ape"), percent(torchtitan, "coverage80")},
+                0.3);
   const json outside = document("memory", "outside_allocator.csv");
   const json& several = part(outside.at("regimes"), "regime", "several GPUs");
-  check_figures("memory outside of the allocator", {percent(several, "median_ape"), percent(several, "coverage80")}, 0.3);
+  check_figures("memory outside of the allocator", {percent(several, "median_ape"), percent(several, "coverage80")},
+                0.3);
   check_figures("steps under three placements",
                 {percent(routing().at("summary"), "mape"), percent(routing().at("ratios"), "mape"),
                  percent(routing().at("summary"), "coverage80")},

@@ -178,7 +178,7 @@ TEST_CASE("memory allocated by models never fitted is within 1.5 % or 0.1 GiB, a
   CHECK(memory().at("summary").at("mape") < 0.5 * memory().at("summary").at("baseline").at("mape").get<double>());
 }
 
-TEST_CASE("memory of FSDP runs by constants of another framework") {
+TEST_CASE("memory of torchtitan runs by constants of its other models and of other stacks") {
   const json& d = document("memory", "torchtitan_runs.csv");
   check_document(d, "memory", 17, "bytes");
   CHECK(d.at("summary").at("mape") < 0.08);

@@ -42,7 +42,10 @@ TEST_CASE("every preset reads, under its own name, with a source for every secti
       CHECK(!sources.empty());
       for (const Provenance& source : sources) CHECK(source.source.size() > 5);
     }
-    CHECK(c.usable_memory_bytes > 0);
+    if (c.shared_cores())
+      CHECK(c.usable_memory_bytes * static_cast<double>(c.gpus_per_node) < c.memory_bytes);
+    else
+      CHECK(c.usable_memory_bytes == c.memory_bytes);
   }
   CHECK(read_cluster("hgx-h100").nodes * read_cluster("hgx-h100").gpus_per_node == 3072);
   CHECK(read_cluster("hgx-h100").nic_per_gpu_Bps() == 50e9);
@@ -85,6 +88,14 @@ TEST_CASE("slow nodes, slow links and dead rails are shares of a healthy node's 
   refused("{node: 1, nvlink: 0.5}", "degraded[0].nvlink: unknown key");
   refused("{node: 1}, {node: 1}", "second time");
   refused("{compute: 0.5}", "node");
+}
+
+TEST_CASE("processes may use all of a GPU's memory unless the cluster says less, on other nodes of their own GPU's") {
+  CHECK(parse(kGpu, ", usable_memory: 70GB", "").usable_memory_bytes == 80e9);
+  const ClusterSpec c =
+      parse(kGpu + "other_nodes: [{first: 2, count: 1, gpu: {name: A100, memory: 40GB}, source: 'published: x'}]\n");
+  CHECK(c.usable_memory_bytes == 70e9);
+  CHECK(c.all_of(1).usable_memory_bytes == 40e9);
 }
 
 TEST_CASE("some nodes may be of another kind: what an entry does not say is as on the others") {

@@ -14,7 +14,7 @@ OutsideMemory::OutsideMemory(const std::vector<OutsideRow>& rows, const std::vec
   std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> by_source;
   for (const OutsideRow& row : rows)
     if (row.unusable.empty())
-      by_source[{row.source, stack_of(row.framework, stacks).name, row.gpus == 1}].push_back(
+      by_source[{row.source, stack_of(row.framework, stacks).name, row.alone()}].push_back(
           std::log(row.outside_bytes()));
   for (const auto& [key, logs] : by_source)
     known_.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), mean(logs)});
@@ -35,23 +35,25 @@ double OutsideMemory::log_bytes(const std::string& stack, bool alone, const std:
     if (k.stack == stack) own.push_back(k.log_bytes);
   }
   if (all.empty()) return std::log(kAssumed_bytes);
-  double sum = kPriorSources * mean(all);
-  for (const double log : own) sum += log;
-  return sum / (kPriorSources + static_cast<double>(own.size()));
+  if (own.size() < kFewestSources) return mean(all);
+  own.push_back(mean(all));
+  return mean(own);
 }
 
 MemoryForecast OutsideMemory::of_stack(const std::string& stack, std::int64_t gpus) const {
   const bool alone = gpus == 1;
   std::vector<LogError> errors;
-  bool own = false;
+  std::size_t own = 0;
   for (const Known& k : known_) {
     if (k.alone != alone) continue;
     errors.push_back({k.source, k.log_bytes - log_bytes(k.stack, alone, k.source)});
-    own = own || k.stack == stack;
+    own += k.stack == stack ? 1 : 0;
   }
   const double bytes = std::exp(log_bytes(stack, alone));
   const auto [low, high] = log_interval(errors);
-  const Evidence evidence = errors.empty() ? Evidence::assumed : own ? Evidence::published : Evidence::derived;
+  const Evidence evidence = errors.empty()          ? Evidence::assumed
+                            : own >= kFewestSources ? Evidence::published
+                                                    : Evidence::derived;
   return {bytes, bytes * std::exp(low), bytes * std::exp(high), only(evidence)};
 }
 

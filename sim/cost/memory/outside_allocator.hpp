@@ -1,6 +1,6 @@
 // What a training process takes of a GPU's memory outside of its framework's allocator: the CUDA context, loaded
-// kernels, and NCCL's buffers where the run has several GPUs. Nobody allocates it in the step program; published
-// out-of-memory messages tell it (configs/measurements/outside_allocator.csv).
+// kernels, and NCCL's buffers where the run has several GPUs. Nobody allocates it in the step program; it is read from
+// published out-of-memory messages (configs/measurements/outside_allocator.csv).
 #pragma once
 #include <string>
 #include <vector>
@@ -17,12 +17,14 @@ class OutsideMemory {
   OutsideMemory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks);
   /// Of everything but this source.
   OutsideMemory without(const std::string& source) const;
-  /// The geometric mean over the stack's sources, with kPriorSources at the mean of all; of one GPU alone those of one
-  /// GPU. The interval is that of errors on sources left out. Without any row kAssumed_bytes within a factor of 2.
+  /// The geometric mean over all sources; over the stack's own, with the mean of all as one more, where it has
+  /// kFewestSources. One message says too little of a stack: left-out rows cannot judge it. Runs on one GPU are a mean
+  /// of their own. The interval is that of errors on sources left out. Without any row kAssumed_bytes within a factor
+  /// of 2.
   MemoryForecast of_stack(const std::string& stack, std::int64_t gpus) const;
 
-  static constexpr double kPriorSources = 1;
-  static constexpr double kAssumed_bytes = 1.5 * (1 << 30);
+  static constexpr std::size_t kFewestSources = 2;
+  static constexpr double kAssumed_bytes = 1.5 * (1 << 30);  // a context of 0.5 GiB, and NCCL's buffers of two groups
 
  private:
   struct Known {

@@ -122,13 +122,10 @@ std::string MemoryModel::group_of(const RunRow& run) const {
 }
 
 MemoryModel MemoryModel::without(const std::string& group) const {
-  MemoryModel out;
+  std::vector<MemorySample> rest;
   for (const Known& k : known_)
-    if (k.sample.group != group) out.known_.push_back(k);
-  if (out.known_.size() == known_.size()) return *this;
-  out.allocated_ = out.fit(MemoryOf::peak_allocated);
-  out.reserved_ = out.fit(MemoryOf::peak_reserved);
-  return out;
+    if (k.sample.group != group) rest.push_back(k.sample);
+  return rest.size() == known_.size() ? *this : MemoryModel(std::move(rest));
 }
 
 FittedMemory MemoryModel::fit(MemoryOf kind, Without what, const std::string& name) const {
@@ -146,7 +143,7 @@ std::vector<LogError> MemoryModel::errors(MemoryOf kind, const StackSpec& stack)
   std::vector<LogError> own, others, all;
   for (const Known& k : known_) {
     const MemorySample& s = k.sample;
-    if (stack.frameworks.empty()) {
+    if (!stack.memory_described()) {
       if (k.log_error_taken_for_fsdp) all.push_back({s.stack, *k.log_error_taken_for_fsdp});
       continue;
     }
@@ -154,7 +151,10 @@ std::vector<LogError> MemoryModel::errors(MemoryOf kind, const StackSpec& stack)
     if (s.of == kind) others.push_back({s.stack, k.log_error_as_new});
     all.push_back({s.stack, k.log_error_as_new});
   }
-  return own.size() >= kFewestErrors ? own : others.size() >= kFewestErrors ? others : all;
+  if (own.size() >= kFewestErrors) return own;
+  const bool one_stack =
+      std::all_of(others.begin(), others.end(), [&](const LogError& e) { return e.group == others.front().group; });
+  return one_stack || others.size() < kFewestErrors ? all : others;
 }
 
 AllocatorMemory MemoryModel::of_stack(const StackSpec& stack) const {
@@ -165,7 +165,7 @@ AllocatorMemory MemoryModel::of_stack(const StackSpec& stack) const {
                                                                   : Evidence::derived;
     return AllocatorMemory::Kind{fitted.of(stack.name), from, log_interval(errors(kind, stack))};
   };
-  return {kind_of(MemoryOf::peak_allocated), kind_of(MemoryOf::peak_reserved), !stack.frameworks.empty()};
+  return {kind_of(MemoryOf::peak_allocated), kind_of(MemoryOf::peak_reserved), stack.memory_described()};
 }
 
 std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const std::vector<StackSpec>& stacks) {

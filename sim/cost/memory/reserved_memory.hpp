@@ -76,9 +76,9 @@ class MemoryModel {
   /// Of everything else: not a figure of the group has a part in it.
   MemoryModel without(const std::string& group) const;
 
-  /// A stack that its file describes (StackSpec::frameworks) but that no run of this kind measured has the typical
-  /// constants, and the errors of stacks left out whole. One that no file describes is taken for PyTorch's FSDP, and
-  /// its interval is the error that described stacks have when they are taken for that.
+  /// A stack that its file describes (StackSpec::memory_described) but that no run of this kind measured has the
+  /// typical constants, and the errors of stacks left out whole. One that no file describes is taken for PyTorch's
+  /// FSDP, and its interval is the error that described stacks have when they are taken for that.
   AllocatorMemory of_stack(const StackSpec& stack) const;
 
   /// Samples of a stack by which it is judged how far PyTorch's FSDP stands for others: the errors of a stack that
@@ -92,7 +92,6 @@ class MemoryModel {
     double log_error = 0, log_error_as_new = 0;           ///< log(measured / predicted)
     std::optional<double> log_error_taken_for_fsdp = {};  ///< as of a stack that nobody described
   };
-  MemoryModel() = default;
   static bool said(MemoryOf kind) { return kind == MemoryOf::peak_allocated || kind == MemoryOf::peak_reserved; }
   enum class Without { nothing, group, stack };
   FittedMemory fit(MemoryOf kind, Without what = Without::nothing, const std::string& name = "") const;
