@@ -1,5 +1,7 @@
 #include "reports/build/whatif_report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -77,8 +77,8 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
   if (measured.nvls_ranks > 0) machine_.nvls_ranks = measured.nvls_ranks;
 }
 
-StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, BenchmarkTimes times,
-                     bool fp8)
+StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
+                     const BenchmarkTimes& times, bool fp8)
     : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name)), times, fp8) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);

@@ -39,7 +39,7 @@ class StackCost : public OpCost {
  public:
   /// Every kind of the cluster's nodes; `fp8`: products of the layers are in 8 bits. Throws Error{usage} where a GPU
   /// has no data sheet or no such products, or the cluster names a fabric of which no time was published.
-  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, BenchmarkTimes times,
+  StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, const BenchmarkTimes& times,
             bool fp8 = false);
   /// Nodes of the cluster's own kind, with these constants.
   StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8 = false);
