@@ -6,8 +6,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
@@ -17,7 +15,6 @@
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/memory/run_program.hpp"
 #include "sim/validate/memory.hpp"
-#include "tests/support/temp_directory.hpp"
 
 using namespace wt;
 
@@ -430,61 +427,4 @@ TEST_CASE("stacks that reserve more than others are known by it, and one that no
   CHECK(other.high / other.low > much.high / much.low);  // errs as stacks that were left out whole
   CHECK(much.evidence[static_cast<std::size_t>(Evidence::published)] > 0);
   CHECK(other.evidence[static_cast<std::size_t>(Evidence::derived)] == Approx(1));
-}
-
-TEST_CASE("memory outside of the allocator: a stack's own sources and the mean of all, in logarithms") {
-  const auto row = [](const char* source, const char* framework, std::int64_t gpus, double outside_GiB) {
-    OutsideRow r;
-    r.source = source, r.framework = framework, r.gpus = gpus;
-    r.reserved_bytes = 60 * kGiB, r.in_use_bytes = (60 + outside_GiB) * kGiB;
-    return r;
-  };
-  const std::vector<StackSpec> stacks = read_stacks();
-  const std::vector<OutsideRow> rows{row("a", "torchtitan", 8, 1), row("b", "torchtitan", 8, 1),
-                                     row("c", "nanotron", 64, 8), row("d", "torchtitan", 1, 0.5)};
-  const OutsideMemory model(rows, stacks);
-  CHECK(model.of_stack("another", 8).bytes == Approx(2 * kGiB));                  // (1 x 1 x 8)^(1/3)
-  CHECK(model.of_stack("torchtitan", 8).bytes == Approx(std::cbrt(2.0) * kGiB));  // (1 x 1 x 2)^(1/3)
-  CHECK(model.of_stack("nanotron", 8).bytes == Approx(2 * kGiB));                 // one source says too little
-  CHECK(model.of_stack("torchtitan", 1).bytes == Approx(0.5 * kGiB));
-  CHECK(model.without("c").of_stack("nanotron", 8).bytes == Approx(1 * kGiB));
-  const MemoryForecast f = model.of_stack("torchtitan", 8);
-  CHECK(f.low < f.bytes);
-  CHECK(f.bytes < f.high);
-  CHECK(f.evidence[static_cast<std::size_t>(Evidence::published)] == 1);
-  CHECK(model.of_stack("another", 8).evidence[static_cast<std::size_t>(Evidence::derived)] == 1);
-  CHECK(OutsideMemory({}, stacks).of_stack("nanotron", 8).evidence[static_cast<std::size_t>(Evidence::assumed)] == 1);
-
-  const auto judged = judge_outside(rows, rows, stacks);
-  REQUIRE(judged.size() == 4);
-  CHECK(*judged[2].forecast.value == Approx(1 * kGiB));
-  CHECK(judged[3].regime == "one GPU alone");
-}
-
-TEST_CASE("a process takes what its allocator reserves and what is outside, with independent errors") {
-  const MemoryForecast sum = together({30, 27, 35, only(Evidence::derived)}, {10, 6, 22, only(Evidence::published)});
-  CHECK(sum.bytes == 40);
-  CHECK(sum.low == Approx(35));   // 3 and 4
-  CHECK(sum.high == Approx(53));  // 5 and 12
-  CHECK(sum.evidence[static_cast<std::size_t>(Evidence::published)] == Approx(0.25));
-}
-
-TEST_CASE("out-of-memory messages: what contradicts itself is not used") {
-  const test::TempDirectory folder;
-  const std::filesystem::path file = folder.path() / "rows.csv";
-  std::ofstream(file) << "source,framework,version,gpu,n_gpus,parallelism,capacity_gib,in_use_gib,allocated_gib,"
-                         "reserved_unallocated_gib,notes\n"
-                         "s,f,,H100,8,,79,70,60,8,\n"
-                         "s,f,,H100,8,,79,70,60,11,\n"
-                         "s,f,,H100,8,,69,70,60,8,\n"
-                         ",f,,H100,8,,79,70,60,8,\n"
-                         "s,f,,H100,0,,79,70,60,8,\n"
-                         "s,f,,H100,8,,79,,60,8,\n";
-  const auto rows = read_outside_rows(file);
-  REQUIRE(rows.size() == 6);
-  CHECK(rows[0].unusable.empty());
-  CHECK(rows[0].outside_bytes() == 2 * kGiB);
-  const std::vector<const char*> reasons{
-      "", "no more than its allocator", "more than the GPU has", "no source", "n_gpus", "in_use_gib"};
-  for (std::size_t i = 1; i < rows.size(); ++i) CHECK_THAT(rows[i].unusable, Catch::Contains(reasons[i]));
 }
