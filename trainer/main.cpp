@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <c10/util/Exception.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <climits>
 #include <fstream>
@@ -59,6 +61,12 @@ std::int64_t step_of(const std::string& checkpoint) {
 /// What the trainer's segments and kernels take of the models that can be described.
 void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
+  if (const auto lacks = m.untrainable(); !lacks.empty())
+    throw_error(
+        Code::usage,
+        "{}: model {}: found {}, which the trainer has not; allowed is a model without; windtunnel simulate and "
+        "plan take this one",
+        where, m.name, fmt::format("{}", fmt::join(lacks, ", ")));
   if (!trainable(run))
     throw_error(Code::usage,
                 "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and "

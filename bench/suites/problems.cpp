@@ -73,6 +73,9 @@ KernelProblem grouped_gemm(const WorkItem& item, const RunSpec& run, NormalPool&
 }
 
 KernelProblem attention(const WorkItem& item, NormalPool& normal) {
+  if (item.window > 0)
+    throw_error(Code::usage, "attention in a window of {}: found in the run's model, measured is attention without one",
+                item.window);
   const std::int64_t batch = rows_of(item), seq = item.dims[0], heads = item.dims[1], kv = item.dims[2],
                      hd = item.dims[3];
   KernelProblem p;

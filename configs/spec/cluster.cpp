@@ -114,7 +114,8 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   if (c.nic_latency_s > kLongestLatency_s)
     nic.fail("latency", fmt::format("found {}, allowed up to {}; give the time of one message, as 2.7us",
                                     format_seconds(c.nic_latency_s), format_seconds(kLongestLatency_s)));
-  c.transport = nic.choice("transport", {"IB", "EFA", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX"}, "IB");
+  c.transport =
+      nic.choice("transport", {"IB", "EFA", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX", "Slingshot"}, "IB");
   c.fabric = nic.text("fabric", "");
   nic.finish();
   YamlMap leaf = map.map("leaf");

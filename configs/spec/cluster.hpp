@@ -50,12 +50,12 @@ struct ClusterSpec : NodeSpec {
   std::string name;
   Kind kind = Kind::gpu;
   std::int64_t nodes = 1;
-  std::int64_t gpus_per_node = 1;  ///< ranks a node; of shared_cores, all ranks
+  std::int64_t gpus_per_node = 1;  ///< ranks a node, which is an NVLink domain; of shared_cores, all ranks
 
   std::vector<OtherNodes> others;  ///< all further nodes are what the cluster itself says; none overlap
 
   double nic_latency_s = 0;
-  std::string transport = "IB";  ///< of collectives over NICs: IB (InfiniBand and RoCE), EFA with its version, TCPX
+  std::string transport = "IB";  ///< of collectives over NICs: IB (also RoCE), EFA with its version, TCPX, Slingshot
   std::string fabric;  ///< of a site whose own collectives are in configs/measurements/collectives.csv, by name there
   std::int64_t nodes_per_leaf = 0;
   double oversubscription = 1;  ///< leaf's node bandwidth over its uplink bandwidth

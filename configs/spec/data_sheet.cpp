@@ -20,13 +20,21 @@ struct Known {
 // of them at most, so that their link is the bus: 16 lanes, one direction) and of workstation and game cards; L2 sizes
 // and processors from the architecture white papers. A800 and H800 are A100 and H100 with 400 GB/s of NVLink in both
 // directions together. GB200's 152 processors are VeOmni's (PR 986); how many of Blackwell Ultra's
-// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. H100-SXM-96G is the part
-// of torchtitan's benchmarks, which NVIDIA does not list: six stacks of HBM2e (6,144 bits at 3.2 Gb/s each), limited to
-// 500 W; its FLOP/s are taken as linear in the power between NVL's (400 W) and SXM's (700 W):
-// 835 + (989 - 835) / 3. TITAN RTX's rate is that of its review at
-// Tom's Hardware. The first entry that matches counts.
+// "up to 160" B300 and GB300 have is not published: B200's 148 are assumed. B200 with 700 W is the B100 of NVIDIA's
+// HGX data sheet, whose processors are assumed to be B200's. B200 with 750 W, as PyTorch benchmarks it
+// (pytorch/ao#3566), is taken as linear in the power between them: 1,750 + (2,250 - 1,750) / 6. Four GH200 of a node
+// are joined directly, each pair by six links of 25 GB/s (HPE Cray EX254n, Alps); a GH200 NVL32 has a switch.
+// H100-SXM-96G is the part of torchtitan's benchmarks, which NVIDIA does not list: six stacks of HBM2e (6,144 bits
+// at 3.2 Gb/s each), limited to 500 W; its FLOP/s are taken as linear in the power between NVL's (400 W) and SXM's (700
+// W): 835 + (989 - 835) / 3. TITAN RTX's rate is that of its review at Tom's Hardware.
+//
+// AMD's data sheets of MI300X, MI325X, MI350X and MI355X: dense matrix figures at the highest clock, of which products
+// reach less than NVIDIA's do of theirs. Compute units and caches from rocm.docs.amd.com/en/latest/reference/gpu-specs.
+// Each of seven others has an Infinity Fabric (XGMI) link of its own: 64 GB/s in one direction, on MI350 76.8.
+//
+// The first entry that matches counts.
 constexpr double kGen4 = 32e9, kGen5 = 64e9;
-const std::array<Known, 40> kSheets = {{
+const std::array<Known, 46> kSheets = {{
     {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 0.9e12, 6e6, 16e9}},
     {{"v100"}, {"V100-SXM", 7, 80, 125e12, 0.9e12, 6e6, 150e9}},
     {{"a800", "pci"}, {"A800-PCIe", 8, 108, 312e12, 1.935e12, 40e6, kGen4}},
@@ -44,15 +52,21 @@ const std::array<Known, 40> kSheets = {{
     {{"h100"}, {"H100-SXM", 9, 132, 989e12, 3.35e12, 50e6, 450e9}},
     {{"h800", "pci"}, {"H800-PCIe", 9, 114, 756e12, 2.0e12, 50e6, kGen5}},
     {{"h800"}, {"H800-SXM", 9, 132, 989e12, 3.35e12, 50e6, 200e9}},
-    {{"gh200", "144"}, {"GH200-144G", 9, 132, 989e12, 4.9e12, 50e6, 450e9}},
-    {{"gh200"}, {"GH200", 9, 132, 989e12, 4.0e12, 50e6, 450e9}},
+    {{"gh200", "144"}, {"GH200-144G", 9, 132, 989e12, 4.9e12, 50e6, 450e9, false, 3}},
+    {{"gh200"}, {"GH200", 9, 132, 989e12, 4.0e12, 50e6, 450e9, false, 3}},
     {{"h200", "nvl"}, {"H200-NVL", 9, 132, 835e12, 4.8e12, 50e6, kGen5}},
     {{"h200"}, {"H200-SXM", 9, 132, 989e12, 4.8e12, 50e6, 450e9}},
     {{"h20"}, {"H20", 9, 78, 148e12, 4.0e12, 60e6, 450e9}},
     {{"gb300"}, {"GB300", 10, 148, 2500e12, 8.0e12, 126e6, 900e9}},
     {{"gb200"}, {"GB200", 10, 152, 2500e12, 8.0e12, 126e6, 900e9}},
     {{"b300"}, {"B300", 10, 148, 2250e12, 8.0e12, 126e6, 900e9}},
+    {{"b200", "700w"}, {"B200-700W", 10, 148, 1750e12, 8.0e12, 126e6, 900e9}},
+    {{"b200", "750w"}, {"B200-750W", 10, 148, 1833e12, 8.0e12, 126e6, 900e9}},
     {{"b200"}, {"B200", 10, 148, 2250e12, 8.0e12, 126e6, 900e9}},
+    {{"mi300x"}, {"MI300X", 9, 304, 1307.4e12, 5.3e12, 256e6, 448e9, false, 7, true}},
+    {{"mi325x"}, {"MI325X", 9, 304, 1307.4e12, 6.0e12, 256e6, 448e9, false, 7, true}},
+    {{"mi350x"}, {"MI350X", 10, 256, 2300e12, 8.0e12, 256e6, 537.6e9, false, 7, true}},
+    {{"mi355x"}, {"MI355X", 10, 256, 2516.6e12, 8.0e12, 256e6, 537.6e9, false, 7, true}},
     {{"l40s"}, {"L40S", 8, 142, 362e12, 0.864e12, 96e6, kGen4, true}},
     {{"l40"}, {"L40", 8, 142, 181e12, 0.864e12, 96e6, kGen4, true}},
     {{"l4"}, {"L4", 8, 58, 121e12, 0.3e12, 48e6, kGen4, true}},
@@ -86,7 +100,7 @@ bool has(const std::string& name, std::string_view word) {
 }  // namespace
 
 std::optional<DataSheet> data_sheet(const std::string& gpu) {
-  static const std::regex spaced(R"((\d) (?=gb?\b))");  // "40 GB"
+  static const std::regex spaced(R"((\d) (?=(?:gb?|w)\b))");  // "40 GB", "750 W"
   const std::string name = std::regex_replace(lower(gpu), spaced, "$1");
   for (const Known& known : kSheets)
     if (std::all_of(known.words.begin(), known.words.end(),
@@ -98,7 +112,7 @@ std::optional<DataSheet> data_sheet(const std::string& gpu) {
 std::optional<double> relative_rate(const DataSheet& gpu, const std::string& dtype) {
   const std::string type = lower(dtype);
   if (type == "fp16" || (type == "bf16" && gpu.generation >= 8)) return 1;
-  if (type == "tf32" && gpu.generation >= 8) return 0.5;
+  if (type == "tf32" && gpu.generation >= 8 && !(gpu.amd && gpu.generation > 9)) return 0.5;  // CDNA 4 emulates it
   if (type == "fp8" && (gpu.generation >= 9 || gpu.ada)) return 2;
   return std::nullopt;
 }

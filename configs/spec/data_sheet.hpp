@@ -9,19 +9,22 @@ namespace wt {
 
 struct DataSheet {
   std::string name;             ///< "H100-SXM"
-  int generation = 0;           ///< 7 Volta, 8 Ampere, 9 Hopper, 10 Blackwell
-  std::int64_t processors = 0;  ///< streaming multiprocessors
+  int generation = 0;           ///< 7 Volta, 8 Ampere, 9 Hopper, 10 Blackwell; AMD's CDNA 3 is 9, CDNA 4 is 10
+  std::int64_t processors = 0;  ///< streaming multiprocessors; AMD's compute units
   double flops = 0;             ///< dense bf16/fp16 FLOP/s of the tensor cores
   double memory_Bps = 0;
-  double cache_bytes = 0;  ///< L2
-  double link_Bps = 0;     ///< NVLink or, on cards without a switch, PCIe; one direction
+  double cache_bytes = 0;  ///< L2; of AMD the Infinity Cache, which all compute units share
+  double link_Bps = 0;     ///< NVLink or, on cards without a switch, PCIe; one direction. Of XGMI all links together
   bool ada = false;        ///< Ada Lovelace: Ampere's tensor cores with fp8
+  std::int64_t direct_peers = 0;  ///< GPUs that it has a link of its own to, each a share of link_Bps; 0 = a switch
+  bool amd = false;
 
-  bool nvlink() const { return link_Bps > 64e9; }  ///< 16 lanes of PCIe Gen5 have that
+  bool nvlink() const { return !amd && link_Bps > 64e9; }  ///< 16 lanes of PCIe Gen5 have that
 };
 
-/// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM". A part is the SXM one unless its name says PCIe
-/// or NVL, and an H100 with 96 GB or HBM2e the 500 W one. Empty where none is known.
+/// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM", "B200 750 W". A part is the SXM one unless its
+/// name says PCIe or NVL, an H100 with 96 GB or HBM2e the 500 W one, and a B200 has 1,000 W unless its name says less.
+/// Empty where none is known.
 std::optional<DataSheet> data_sheet(const std::string& gpu);
 
 /// Tensor-core rate of a data type over that of bf16 ("fp8" 2, "tf32" 0.5). Empty where this GPU has none.

@@ -12,12 +12,35 @@ std::string to_string(Precision precision) { return precision == Precision::fp32
 
 std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bubble ? "zero_bubble" : "one_f_one_b"; }
 
+std::string to_string(Dispatcher dispatcher) {
+  return dispatcher == Dispatcher::deepep ? "deepep" : dispatcher == Dispatcher::hybridep ? "hybridep" : "alltoall";
+}
+
+std::string to_string(CudaGraphs graphs) {
+  return graphs == CudaGraphs::none ? "none" : graphs == CudaGraphs::partial ? "partial" : "full";
+}
+
 bool Layout::trainable() const {
   const auto& rules = recompute.rules();
   const bool core = std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) {
     return rule.module == Module::core || rule.module == Module::products;
   });
-  return tensor == 1 && pipeline == 1 && !context_ring && !core;
+  return tensor == 1 && pipeline == 1 && !context_ring && !core && dispatcher == Dispatcher::alltoall &&
+         cuda_graphs == CudaGraphs::none;
+}
+
+std::vector<std::int64_t> Layout::layers_of_chunks(std::int64_t layers) const {
+  if (!chunk_layers.empty()) return chunk_layers;
+  const std::int64_t chunks = pipeline * virtual_stages;
+  if (layers % chunks == 0) return std::vector<std::int64_t>(static_cast<std::size_t>(chunks), layers / chunks);
+  const std::int64_t ends = 2, full = (layers + ends + chunks - 1) / chunks;
+  std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), full);
+  // One after the other from both ends inwards, the last chunk first.
+  std::int64_t missing = full * chunks - layers;
+  for (std::size_t depth = 0; missing > 0; depth = (depth + 1) % ((out.size() + 1) / 2))
+    for (const std::size_t at : {out.size() - 1 - depth, depth})
+      if (missing > 0 && out[at] > 1) --out[at], --missing;
+  return out;
 }
 
 std::int64_t Layout::slots(const ModelSpec& model) const {
@@ -32,6 +55,9 @@ std::string Layout::name() const {
   if (pipeline > 1) out += fmt::format(" pipeline {}", pipeline);
   if (virtual_stages > 1) out += fmt::format("x{}", virtual_stages);
   if (schedule != Schedule::one_f_one_b) out += " " + to_string(schedule);
+  if (whole_experts) out += " whole experts";
+  if (dispatcher != Dispatcher::alltoall) out += " " + to_string(dispatcher);
+  if (cuda_graphs != CudaGraphs::none) out += " " + to_string(cuda_graphs) + " graphs";
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";
   return out;
@@ -51,7 +77,8 @@ void check_tensor(const Layout& l, const ModelSpec& model, const std::string& wh
       throw_error(Code::usage, "{}: tensor {} does not divide the model's {} = {}; choose a divisor", where, l.tensor,
                   what, width);
   };
-  divides("heads", model.heads), divides("FFN width", model.ffn), divides("dense FFN width", model.dense_ffn);
+  divides("heads", model.heads), divides("dense FFN width", model.dense_ffn);
+  if (!l.whole_experts) divides("FFN width", model.ffn);
   divides("shared FFN width", model.shared_ffn);
   if (model.kv_heads % l.tensor != 0 && l.tensor % model.kv_heads != 0)
     throw_error(Code::usage, "{}: tensor {} and the model's {} key and value heads; needs one to divide the other",
@@ -84,10 +111,9 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
           "{}: found {} chunks of {} layers in all; needs pipeline {} x virtual stages {} chunks of at least one "
           "layer, the model's {} in all",
           where, l.chunk_layers.size(), sum, l.pipeline, l.virtual_stages, model.layers);
-  } else if (model.layers % (l.pipeline * l.virtual_stages) != 0)
-    throw_error(Code::usage,
-                "{}: pipeline {} x virtual stages {} does not divide the model's {} layers; choose divisors", where,
-                l.pipeline, l.virtual_stages, model.layers);
+  } else if (l.pipeline * l.virtual_stages > model.layers)
+    throw_error(Code::usage, "{}: found pipeline {} x virtual stages {} for the model's {} layers; needs at most these",
+                where, l.pipeline, l.virtual_stages, model.layers);
   if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
     throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);
   if (l.reshard_after_forward || l.reduce_every_microbatch)
@@ -105,9 +131,17 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 "{}: found replicate {}, shard {}, expert {}, context {}, optimizer shard {}, microbatch {}; each "
                 "needs to be >= 1",
                 where, replicate, shard, expert, context, optimizer_shard, microbatch);
-  if (shard % expert != 0)
-    throw_error(Code::usage, "{}: expert parallelism {} does not divide shard = {}; choose a divisor", where, expert,
-                shard);
+  if (expert_ranks() % expert != 0)
+    throw_error(Code::usage, "{}: expert parallelism {} does not divide shard{} = {}; choose a divisor", where, expert,
+                whole_experts ? " x tensor" : "", expert_ranks());
+  if (whole_experts && (tensor == 1 || model.experts == 0 || (!placement.empty() && slots(model) > model.experts)))
+    throw_error(Code::usage,
+                "{}: found whole experts with tensor {}, {} experts in {} slots; needs tensor > 1 and experts without "
+                "copies",
+                where, tensor, model.experts, slots(model));
+  if (dispatcher != Dispatcher::alltoall && expert == 1)
+    throw_error(Code::usage, "{}: found dispatcher {} with expert parallelism 1, whose rows stay; needs alltoall",
+                where, to_string(dispatcher));
   if (shard % context != 0)
     throw_error(Code::usage, "{}: context parallelism {} does not divide shard = {}; choose a divisor", where, context,
                 shard);
@@ -122,6 +156,16 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 model.name);
   if (context_ring && context == 1)
     throw_error(Code::usage, "{}: found context_ring with context 1; needs context > 1", where);
+  if (context_ring && (model.attention.any_local() || model.attention.sinks))
+    throw_error(Code::usage,
+                "{}: context_ring for model {}, which has attention windows or sinks; needs keys and values gathered "
+                "(context_parallel_ring: false), as Transformer Engine does",
+                where, model.name);
+  if (pipeline > 1 && model.mtp_layers > 0 && model.tied)
+    throw_error(Code::usage,
+                "{}: pipeline {} for model {}, which has multi-token prediction and tied embeddings; needs one of "
+                "them left out",
+                where, pipeline, model.name);
   check_tensor(*this, model, where);
   check_pipeline(*this, model, where);
   recompute.check(model.layers, where);
@@ -134,8 +178,8 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                   "dense FFNs and shared experts rule out; choose block, attention or experts",
                   where, layer, model.name);
   if (placement.empty()) return;
-  if (static_cast<std::int64_t>(placement.size()) != model.layers)
-    throw_error(Code::usage, "{}: placement: found {} layers, needs {}", where, placement.size(), model.layers);
+  if (static_cast<std::int64_t>(placement.size()) != model.blocks())
+    throw_error(Code::usage, "{}: placement: found {} layers, needs {}", where, placement.size(), model.blocks());
   for (std::size_t layer = 0; layer < placement.size(); ++layer) {
     if (placement[layer].size() != placement.front().size())
       throw_error(Code::usage,

@@ -28,6 +28,17 @@ std::string to_string(Precision precision);
 enum class Schedule { one_f_one_b, zero_bubble };
 std::string to_string(Schedule schedule);
 
+/// How the rows of tokens get to their experts on other ranks, and back. alltoall: each row by itself, through the
+/// collective library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes
+/// once to each node, or rack, that has some of its experts, and on over NVLink to each of their ranks.
+enum class Dispatcher { alltoall, deepep, hybridep };
+std::string to_string(Dispatcher dispatcher);
+
+/// What of a step is recorded as CUDA graphs, which the host launches as one: nothing; attention and router with what
+/// prepares the dispatch (Megatron-Core's scopes attn, moe_router, moe_preprocess); or everything.
+enum class CudaGraphs { none, partial, full };
+std::string to_string(CudaGraphs graphs);
+
 struct Layout {
   std::int64_t replicate = 1;
   std::int64_t shard = 1;
@@ -56,6 +67,11 @@ struct Layout {
   /// Layers of each chunk of neighbouring ones, in the model's order; chunk c is stage c % pipeline's. Empty = equally
   /// many. Simulated alone.
   std::vector<std::int64_t> chunk_layers = {};
+  /// Tensor ranks have experts of their own (Megatron-Core's expert tensor parallelism of 1): `expert` ranks are
+  /// neighbours among shard x tensor ranks. Else experts are cut over the tensor group as other products are.
+  bool whole_experts = false;
+  Dispatcher dispatcher = Dispatcher::alltoall;
+  CudaGraphs cuda_graphs = CudaGraphs::none;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.
@@ -69,7 +85,16 @@ struct Layout {
   bool resident_weights() const {
     return (tensor > 1 || pipeline > 1) && !reshard_after_forward && !reduce_every_microbatch;
   }
-  std::int64_t expert_shard() const { return shard / expert; }
+  /// Ranks over which a replica's experts are dealt and sharded.
+  std::int64_t expert_ranks() const { return shard * (whole_experts ? tensor : 1); }
+  std::int64_t expert_shard() const { return expert_ranks() / expert; }
+  /// Which of the ranks that hold different tokens' rows, in the order in which they share experts: / expert is the
+  /// expert group, % expert the place in it.
+  std::int64_t row_rank(std::int64_t rank) const { return whole_experts ? rank % stage_ranks() : data_rank(rank); }
+  /// Layers of each chunk: chunk_layers, or equally many. Where they do not divide, embedding and output projection
+  /// stand for layers of the first and the last chunk, as Megatron-Core's account_for_embedding_in_pipeline_split and
+  /// account_for_loss_in_pipeline_split do, and further layers are missing at the ends.
+  std::vector<std::int64_t> layers_of_chunks(std::int64_t layers) const;
   /// Groups of ranks that read different sequences.
   std::int64_t data_ranks() const { return replicate * shard / context; }
   /// Expert slots of a layer over all expert ranks: the model's experts and the further copies.
@@ -83,7 +108,7 @@ struct Layout {
   std::string name() const;
   /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer;
   /// every row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads;
-  /// pipeline x virtual_stages must divide the layers unless chunk_layers says otherwise, and a pipeline gathers
+  /// a pipeline has a layer in every chunk, and gathers
   /// weights and sums gradients once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };

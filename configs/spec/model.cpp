@@ -1,5 +1,6 @@
 #include "configs/spec/model.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "configs/spec/find.hpp"
@@ -40,29 +41,67 @@ std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
                                : attention.qk_norm == full ? (heads + kv_heads) * head_dim
                                                            : 0;
   const std::int64_t latent_norms = attention.mla.kv_lora_rank + attention.mla.q_lora_rank;
-  const std::int64_t router_weight = moe(layer) ? d_model * experts : 0, width = ffn_width(layer);
-  return attention_parameters() + attention_biases() + norms + qk_norm + latent_norms + router_weight +
-         d_model * (ffn_rows(width) + width);
+  const std::int64_t router = moe(layer) ? d_model * experts + (ffn_bias ? experts : 0) : 0;
+  const std::int64_t module = mtp(layer) ? 2 * d_model * d_model + 3 * norm_parameters() : 0;
+  return attention_parameters() + attention_biases() + (attention.sinks ? heads : 0) + norms + qk_norm + latent_norms +
+         router + ffn_parameters(ffn_width(layer)) + module;
 }
-std::int64_t ModelSpec::expert_parameters() const { return d_model * (ffn_rows(ffn) + ffn); }
+std::int64_t ModelSpec::ffn_parameters(std::int64_t width) const {
+  const std::int64_t biases = ffn_bias && width > 0 ? ffn_rows(width) + d_model : 0;
+  return d_model * (ffn_rows(width) + width) + biases;
+}
+std::int64_t ModelSpec::moe_layers() const {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < blocks(); ++layer) count += moe(layer) ? 1 : 0;
+  return count;
+}
+std::int64_t ModelSpec::expert_parameters() const { return ffn_parameters(ffn); }
 std::int64_t ModelSpec::embedding_parameters() const { return tied ? 0 : vocab * d_model; }
 std::int64_t ModelSpec::head_parameters() const { return vocab * d_model + norm_parameters(); }
 
 std::int64_t ModelSpec::total_parameters() const {
   std::int64_t total = moe_layers() * experts * expert_parameters() + embedding_parameters() + head_parameters();
-  for (std::int64_t layer = 0; layer < layers; ++layer) total += dense_parameters(layer);
+  for (std::int64_t layer = 0; layer < blocks(); ++layer) total += dense_parameters(layer);
   return total;
 }
 std::int64_t ModelSpec::active_parameters() const {
   return total_parameters() - moe_layers() * (experts - top_k) * expert_parameters();
 }
 
+double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
+  const AttentionSpec& a = attention;
+  const double length = static_cast<double>(seq);
+  if (seq == 0 || !local_attention(layer) || std::max(a.window, a.chunk) >= seq) return length / 2;
+  const double w = static_cast<double>(std::max(a.window, a.chunk));
+  return a.window > 0 ? w - w * w / (2 * length) : w / 2;
+}
+
 double ModelSpec::flops_per_token(std::int64_t seq) const {
-  std::int64_t weights = vocab * d_model + moe_layers() * (d_model * experts + top_k * expert_parameters());
-  for (std::int64_t layer = 0; layer < layers; ++layer)
-    weights += attention_parameters() + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer));
-  return 6.0 * static_cast<double>(weights) +
-         3.0 * static_cast<double>(layers * heads * (head_dim + v_head_dim()) * seq);
+  std::int64_t weights =
+      (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * experts + top_k * d_model * (ffn_rows(ffn) + ffn));
+  double keys = 0;
+  for (std::int64_t layer = 0; layer < blocks(); ++layer) {
+    weights += attention_parameters() + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
+               (mtp(layer) ? 2 * d_model * d_model : 0);
+    keys += mean_keys(layer, seq);
+  }
+  return 6.0 * static_cast<double>(weights) + 6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys;
+}
+
+std::vector<std::string> ModelSpec::untrainable() const {
+  std::vector<std::string> out;
+  const auto add = [&out](bool has, std::string what) {
+    if (has) out.push_back(std::move(what));
+  };
+  add(attention.window > 0, fmt::format("attention in a sliding window of {}", attention.window));
+  add(attention.chunk > 0, fmt::format("attention in chunks of {}", attention.chunk));
+  add(attention.sinks, "attention sinks");
+  add(std::any_of(moe_pattern.repeats.begin(), moe_pattern.repeats.end(), [](bool moe) { return !moe; }),
+      "layers without experts among those with (moe_layer_freq)");
+  add(mtp_layers > 0, fmt::format("multi-token prediction ({} modules)", mtp_layers));
+  add(ffn_bias, "biases of FFNs and experts");
+  for (const std::string& feature : simulated_only) add(true, feature);
+  return out;
 }
 
 void ModelSpec::check(const std::string& where, const std::map<std::string, std::string>& names) const {
@@ -103,6 +142,14 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
                   "{}: attention_bias: found qkv with kv_lora_rank {} (latent attention), allowed none, all", where,
                   attention.mla.kv_lora_rank);
   }
+  if (attention.window < 0 || attention.chunk < 0 || (attention.window > 0 && attention.chunk > 0))
+    throw_error(Code::usage, "{}: {}: found {} with attention_chunk_size {}, needs one of them above 0, or none", where,
+                name("sliding_window"), attention.window, attention.chunk);
+  if (!attention.any_local() && !attention.local.repeats.empty())
+    throw_error(Code::usage, "{}: sliding_window_layers: found without a window, needs {} or attention_chunk_size",
+                where, name("sliding_window"));
+  if (mtp_layers < 0)
+    throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 0", where, name("mtp_num_layers"), mtp_layers);
   if (experts == 0) {
     if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)
       throw_error(Code::usage, "{}: {}: found 0 with {}, {} or shared experts; needs experts", where,
@@ -116,7 +163,12 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   if (dense_layers < 0 || dense_layers >= layers)
     throw_error(Code::usage, "{}: {}: found {}, needs 0 to {} - 1 = {}", where, name("first_k_dense"), dense_layers,
                 name("n_layers"), layers - 1);
-  if (dense_layers > 0) positive("dense_ffn_hidden_size", dense_ffn);
+  if (moe_layers() == 0)
+    throw_error(Code::usage, "{}: {}: found no layer with experts among the {} layers, needs one", where,
+                name("moe_layer_freq"), layers);
+  bool dense = false;
+  for (std::int64_t layer = 0; layer < layers; ++layer) dense = dense || !moe(layer);
+  if (dense) positive("dense_ffn_hidden_size", dense_ffn);
   const RouterSpec& r = router;
   positive("moe_n_group", r.groups), positive("moe_topk_group", r.top_groups);
   if (experts % r.groups != 0)

@@ -1,14 +1,19 @@
-// The shape of a decoder-only transformer, dense or mixture of experts: the families DBRX, Mixtral, OLMoE, Qwen3-MoE,
-// DeepSeek-V2/V3, MPT, Llama, Qwen2 and Falcon. Read from our YAML or from a Hugging Face config.json.
+// The shape of a decoder-only transformer, dense or mixture of experts: the families DBRX, Mixtral, OLMoE, Qwen2/3-MoE,
+// DeepSeek-V2/V3, Kimi-K2, GPT-OSS, Llama-4, GLM-4.5, MPT, Llama, Mistral, Qwen2 and Falcon. Read from our YAML or from
+// a Hugging Face config.json.
 //
 // A layer is attention, then a feed-forward part: one FFN (dense layers), or routed experts and beside them an FFN that
-// every token takes (shared experts). The first `dense_layers` layers of an MoE model may be dense.
+// every token takes (shared experts). The first `dense_layers` layers of an MoE model may be dense, or those that a
+// pattern says. Behind the layers may stand modules of multi-token prediction, which have a block each.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "configs/spec/layer_pattern.hpp"
 #include "configs/spec/rope.hpp"
 
 namespace YAML {
@@ -45,6 +50,12 @@ struct AttentionSpec {
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   MlaSpec mla;
+  /// What a query of the layers in `local` sees: the last `window` keys, its own among them, or the earlier keys of its
+  /// chunk of `chunk` tokens (Llama-4); 0 = all earlier keys. At most one of them is set.
+  std::int64_t window = 0, chunk = 0;
+  LayerPattern local;
+  bool sinks = false;  ///< one learned logit a head that takes part in every softmax (GPT-OSS)
+  bool any_local() const { return window > 0 || chunk > 0; }
 };
 
 struct RouterSpec {
@@ -80,10 +91,16 @@ struct ModelSpec {
   std::int64_t experts = 0;   ///< routed experts a layer; 0 = dense model
   std::int64_t top_k = 0;
   std::int64_t dense_layers =
-      0;  ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
+      0;                     ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
+  LayerPattern moe_pattern;  ///< layers behind these that have experts
   std::int64_t dense_ffn = 0;
   std::int64_t shared_ffn = 0;  ///< hidden width of all shared experts of a layer together; 0 = none
+  bool ffn_bias = false;        ///< of FFNs and experts, after both products, and of the router (GPT-OSS)
   std::int64_t vocab = 0;
+  /// Modules of multi-token prediction (DeepSeek-V3, section 2.2): each norms the last hidden state and the next
+  /// token's embedding, projects both together to d_model, and has a block, a final norm and a loss through the shared
+  /// head.
+  std::int64_t mtp_layers = 0;
   Activation activation = Activation::swiglu;
   Norm norm = Norm::rmsnorm;
   bool norm_bias = false;  ///< layernorm only
@@ -92,9 +109,20 @@ struct ModelSpec {
   AttentionSpec attention;
   RouterSpec router;
   std::string source;  ///< file or citation
+  /// Features by name that our trainer has not and that change no size here, so that the model is only simulated.
+  std::vector<std::string> simulated_only;
 
-  bool moe(std::int64_t layer) const { return experts > 0 && layer >= dense_layers; }
-  std::int64_t moe_layers() const { return experts > 0 ? layers - dense_layers : 0; }
+  /// Blocks: the layers, and behind them those of multi-token prediction, which are as the last layer.
+  std::int64_t blocks() const { return layers + mtp_layers; }
+  bool mtp(std::int64_t layer) const { return layer >= layers; }
+  bool moe(std::int64_t layer) const {
+    layer = std::min(layer, layers - 1);
+    return experts > 0 && layer >= dense_layers && moe_pattern.at(layer);
+  }
+  bool local_attention(std::int64_t layer) const {
+    return attention.any_local() && attention.local.at(std::min(layer, layers - 1));
+  }
+  std::int64_t moe_layers() const;  ///< blocks with experts
   /// Hidden width of the FFN that every token of the layer takes: dense FFN or shared experts; 0 = none.
   std::int64_t ffn_width(std::int64_t layer) const { return moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn; }
   /// Rows of the first projection: gate and up, or up alone.
@@ -110,18 +138,27 @@ struct ModelSpec {
   // Parameter counts (elements), by FSDP group.
   std::int64_t attention_parameters() const;  ///< weights of the projections of one layer
   std::int64_t attention_biases() const;      ///< beside them
-  /// Attention, norms, router, FFN or shared experts of one layer.
+  /// Of one FFN or expert of that width, its biases in.
+  std::int64_t ffn_parameters(std::int64_t width) const;
+  /// Attention, norms, router, FFN or shared experts of one layer; of a module of multi-token prediction its projection
+  /// and norms, too.
   std::int64_t dense_parameters(std::int64_t layer) const;
   std::int64_t expert_parameters() const;     ///< one routed expert of one layer
   std::int64_t embedding_parameters() const;  ///< 0 where tied: the head's group has it
   std::int64_t head_parameters() const;       ///< final norm + output projection
-  std::int64_t total_parameters() const;
-  std::int64_t active_parameters() const;  ///< per token: all but the experts not chosen
+  std::int64_t total_parameters() const;      ///< with those of multi-token prediction
+  std::int64_t active_parameters() const;     ///< per token: all but the experts not chosen
 
+  /// Keys that a query of a sequence of `seq` meets in this layer, in the mean and counted as an area: seq / 2 under a
+  /// causal mask alone, window - window^2 / (2 seq) in a window, chunk / 2 in chunks.
+  double mean_keys(std::int64_t layer, std::int64_t seq) const;
   /// Model FLOPs a token, forward and backward, causal attention counted as half, output projection in, input
-  /// embedding out, no recompute: 6 * (weights used) + 3 * layers * heads * (head_dim + v_head_dim) * seq. For DBRX
-  /// this is 215.1 GFLOP + 0.001475 GFLOP * seq.
+  /// embedding out, no recompute: 6 * (weights used) + 6 * heads * (head_dim + v_head_dim) * sum of mean_keys. For DBRX
+  /// this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count as what they compute.
   double flops_per_token(std::int64_t seq) const;
+
+  /// What of this model our trainer has not, in words; empty = it trains.
+  std::vector<std::string> untrainable() const;
 
   /// Throws Error{usage} on impossible shapes, naming `where`.
   /// `names` are the words for our keys in a file of another format; a key without one keeps its own.

@@ -4,9 +4,8 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <type_traits>
 
+#include "configs/spec/hugging_face_config.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/json_reader.hpp"
@@ -15,109 +14,7 @@ namespace wt {
 namespace {
 
 using nlohmann::json;
-
-/// Keys of one object, missing and null ones alike falling back.
-struct Config {
-  const json& object;
-  const std::string& file;
-  std::string in = {};  ///< the map that the keys are in, "rope_scaling/"; "" = the document
-
-  bool has(const char* key) const { return object.contains(key) && !object[key].is_null(); }
-  std::int64_t integer(const char* key) const {
-    if (!has(key) || !object[key].is_number_integer())
-      throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
-                  object.contains(key) ? object[key].dump() : "nothing");
-    return object[key].get<std::int64_t>();
-  }
-  std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
-  double number(const char* key) const {
-    if (!has(key) || !object[key].is_number())
-      throw_error(Code::usage, "{}: {}{}: found {}, needs a number", file, in, key,
-                  has(key) ? object[key].dump() : "nothing");
-    return object[key].get<double>();
-  }
-  double number_or(const char* key, double fallback) const {
-    return has(key) && object[key].is_number() ? object[key].get<double>() : fallback;
-  }
-  bool flag(const char* key, bool fallback) const {
-    return has(key) && object[key].is_boolean() ? object[key].get<bool>() : fallback;
-  }
-  std::string text(const char* key, const std::string& fallback) const {
-    return has(key) && object[key].is_string() ? object[key].get<std::string>() : fallback;
-  }
-  Config map(const char* key) const {
-    static const json kEmpty = json::object();
-    return {has(key) ? object[key] : kEmpty, file, in + key + "/"};
-  }
-  void must_be(const char* key, bool good, const char* reads) const {
-    must_be(key, good, reads, has(key) ? object[key].dump() : "nothing");
-  }
-  void must_be(const char* key, bool good, const char* reads, const std::string& found) const {
-    if (!good)
-      throw_error(Code::usage, "{}: {}{}: found {}, reads {}; such a model is not supported", file, in, key, found,
-                  reads);
-  }
-};
-
-/// The fields of one "rope_scaling"; `model` is the whole config, which has the old length where those leave it out.
-RopeScaling read_rope_scaling(const Config& c, const Config& model, const std::string& word) {
-  RopeScaling out;
-  c.must_be("rope_type", rope_kind_from_string(word, out.kind), kRopeKinds, word);
-  std::set<std::string> known{
-      "rope_type", "type", "rope_theta", "partial_rotary_factor", "finetuned", "original_max_position_embeddings"};
-  for_rope_fields(out.kind, [&](const char* key, auto member, bool required) {
-    known.insert(key);
-    auto& value = out.*member;
-    using Value = std::remove_reference_t<decltype(value)>;
-    if (!required && !c.has(key)) return;
-    if constexpr (std::is_same_v<Value, bool>)
-      value = c.flag(key, true);
-    else if constexpr (std::is_same_v<Value, double>)
-      value = c.number(key);
-    else
-      value = out.kind == RopeScaling::Kind::yarn && !c.has(key) ? model.integer("max_position_embeddings")
-                                                                 : c.integer(key);
-  });
-  for (const auto& [key, value] : c.object.items())
-    if (out.on() && !known.contains(key))
-      throw_error(Code::usage, "{}: {}{}: found {}, which is not read for {}; such a model is not supported", c.file,
-                  c.in, key, value.dump(), word);
-  return out;
-}
-
-/// transformers 5 keeps both in "rope_parameters", older ones in "rope_theta" and "rope_scaling".
-void read_rope(const Config& c, AttentionSpec& a) {
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    c.must_be(key, !c.has(key) || c.object[key].is_object(), "an object or null");
-    const Config scaling = c.map(key);
-    const std::string kind =
-        scaling.text("type", scaling.text("rope_type", "default"));  // the older name first, as transformers does
-    if (kind != "default") a.rope_scaling = read_rope_scaling(scaling, c, kind);
-    a.rope_theta = scaling.number_or("rope_theta", a.rope_theta);
-    scaling.must_be("partial_rotary_factor", scaling.number_or("partial_rotary_factor", 1) == 1, "1");
-  }
-  a.rope_theta = c.number_or("rope_theta", a.rope_theta);
-  c.must_be("partial_rotary_factor", c.number_or("partial_rotary_factor", 1) == 1, "1");
-}
-
-/// attention_bias of Llama and of families that took it over.
-void read_attention_bias(const Config& c, AttentionSpec& a) {
-  if (c.flag("attention_bias", false)) a.bias = AttentionSpec::Bias::all;
-}
-
-/// Keys that Llama and its descendants share.
-void read_llama_like(const Config& c, ModelSpec& m) {
-  m.layers = c.integer("num_hidden_layers");
-  m.d_model = c.integer("hidden_size");
-  m.heads = c.integer("num_attention_heads");
-  m.kv_heads = c.integer_or("num_key_value_heads", m.heads);
-  m.head_dim = c.integer_or("head_dim", m.heads > 0 ? m.d_model / m.heads : 0);
-  m.norm_eps = c.number_or("rms_norm_eps", m.norm_eps);
-  m.tied = c.flag("tie_word_embeddings", false);
-  read_rope(c, m.attention);
-  c.must_be("hidden_act", c.text("hidden_act", "silu") == "silu", "silu");
-  for (const char* key : {"mlp_bias", "use_sliding_window"}) c.must_be(key, !c.flag(key, false), "false");
-}
+using Config = HuggingFaceConfig;
 
 void read_dbrx(const Config& c, ModelSpec& m) {
   const Config attention = c.map("attn_config"), ffn = c.map("ffn_config");
@@ -126,7 +23,7 @@ void read_dbrx(const Config& c, ModelSpec& m) {
   m.heads = c.integer("n_heads");
   m.kv_heads = attention.integer("kv_n_heads");
   m.head_dim = m.heads > 0 ? m.d_model / m.heads : 0;
-  read_rope(attention, m.attention);
+  read_rope(attention, m);
   attention.must_be("rope_scaling", !m.attention.rope_scaling.on(), "null");
   m.attention.clip_qkv = attention.number_or("clip_qkv", 0);
   m.norm = Norm::layernorm;
@@ -143,7 +40,7 @@ void read_mixtral(const Config& c, ModelSpec& m) {
   m.attention.rope_theta = 1e6;
   read_llama_like(c, m);
   c.must_be("attention_bias", !c.flag("attention_bias", false), "false");
-  c.must_be("sliding_window", !c.has("sliding_window"), "null");
+  m.attention.window = c.integer_or("sliding_window", 0);
   m.ffn = c.integer("intermediate_size");
   m.experts = c.integer("num_local_experts");
   m.top_k = c.integer("num_experts_per_tok");
@@ -166,15 +63,106 @@ void read_olmoe(const Config& c, ModelSpec& m) {
   read_softmax_router(c, m);
 }
 
-void read_qwen3_moe(const Config& c, ModelSpec& m) {
+void read_qwen_moe(const Config& c, ModelSpec& m) {
   m.norm_eps = 1e-6;
   read_llama_like(c, m);
-  read_attention_bias(c, m.attention);
-  c.must_be("decoder_sparse_step", c.integer_or("decoder_sparse_step", 1) == 1, "1");
-  c.must_be("mlp_only_layers", !c.has("mlp_only_layers") || c.object["mlp_only_layers"].empty(), "an empty list");
-  m.attention.qk_norm = AttentionSpec::QkNorm::head;
   m.ffn = c.integer("moe_intermediate_size");
   read_softmax_router(c, m);
+  read_sparse_step(c, "decoder_sparse_step", "mlp_only_layers", m);
+  m.dense_ffn = m.moe_pattern.repeats.empty() ? 0 : c.integer("intermediate_size");
+}
+
+void read_qwen3_moe(const Config& c, ModelSpec& m) {
+  read_qwen_moe(c, m);
+  read_attention_bias(c, m.attention);
+  read_qwen_window(c, false, m);
+  m.attention.qk_norm = AttentionSpec::QkNorm::head;
+}
+
+void read_qwen2_moe(const Config& c, ModelSpec& m) {
+  read_qwen_moe(c, m);
+  read_qwen_window(c, true, m);
+  m.attention.bias = AttentionSpec::Bias::qkv;
+  m.shared_ffn = c.integer("shared_expert_intermediate_size");
+  m.simulated_only.push_back("shared_expert_gate");  // a sigmoid of one product of width 1
+}
+
+void read_gpt_oss(const Config& c, ModelSpec& m) {
+  m.attention.rope_theta = 150000;
+  read_llama_like(c, m);
+  c.must_be("attention_bias", c.flag("attention_bias", true), "true");
+  m.attention.bias = AttentionSpec::Bias::all;
+  m.attention.sinks = true;
+  m.ffn_bias = true;
+  m.attention.window = c.integer_or("sliding_window", 128);
+  m.attention.local.repeats = {true, false};
+  read_layer_types(c, "sliding_attention", m);
+  m.ffn = c.integer("intermediate_size");
+  m.experts = c.integer("num_local_experts");
+  m.top_k = c.integer("num_experts_per_tok");
+  m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", 0.9);
+  m.simulated_only.push_back("clamped_swiglu");
+}
+
+/// The text part; a file of the whole model has it in "text_config".
+void read_llama4(const Config& whole, ModelSpec& m) {
+  const Config c = whole.has("text_config") ? whole.map("text_config") : whole;
+  m.attention.rope_theta = 500000;
+  read_llama_like(c, m);
+  read_attention_bias(c, m.attention);
+  m.ffn = m.shared_ffn = c.integer("intermediate_size");
+  m.experts = c.integer_or("num_local_experts", 16);
+  m.top_k = c.integer_or("num_experts_per_tok", 1);
+  if (c.has("moe_layers")) {
+    std::vector<bool> layers(static_cast<std::size_t>(std::max<std::int64_t>(0, m.layers)), false);
+    for (const json& layer : c.object["moe_layers"]) {
+      c.must_be("moe_layers", layer.is_number_integer() && layer >= 0 && layer < m.layers, "numbers of layers",
+                layer.dump());
+      layers[layer.get<std::size_t>()] = true;
+    }
+    m.moe_pattern = LayerPattern::of(std::move(layers));
+  } else {
+    read_sparse_step(c, "interleave_moe_layer_step", nullptr, m);
+  }
+  m.dense_ffn = m.moe_pattern.repeats.empty() ? 0 : c.integer("intermediate_size_mlp");
+  m.router.score = RouterSpec::Score::sigmoid;
+  m.router.normalize = false;
+  m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", 0.001);
+  m.attention.chunk = c.integer_or("attention_chunk_size", 8192);
+  std::vector<bool> layers;  // chunks are where positions are
+  if (c.has("no_rope_layers") && !c.object["no_rope_layers"].empty())
+    for (const json& layer : c.object["no_rope_layers"]) layers.push_back(layer != 0);
+  else
+    for (std::int64_t every = c.integer_or("no_rope_layer_interval", 4), i = 1; i <= every; ++i)
+      layers.push_back(i < every);
+  if (m.attention.chunk > 0) m.attention.local = LayerPattern::of(std::move(layers));
+  read_layer_types(c, "chunked_attention", m);
+  for (const char* feature :
+       {"attn_temperature_tuning", "no_rope_layers", "rope_interleaved", "scores_on_expert_input"})
+    m.simulated_only.push_back(feature);
+  if (c.flag("use_qk_norm", true)) m.simulated_only.push_back("qk_l2norm");  // without weights
+}
+
+void read_glm4_moe(const Config& c, ModelSpec& m) {
+  read_llama_like(c, m);
+  m.attention.bias = c.flag("attention_bias", false) ? AttentionSpec::Bias::qkv : AttentionSpec::Bias::none;
+  if (c.flag("use_qk_norm", false)) m.attention.qk_norm = AttentionSpec::QkNorm::head;
+  if (!c.has("partial_rotary_factor") && m.simulated_only.empty()) m.simulated_only = {"partial_rotary_factor"};  // 0.5
+  m.ffn = c.integer("moe_intermediate_size");
+  m.experts = c.integer("n_routed_experts");
+  m.top_k = c.integer("num_experts_per_tok");
+  m.dense_layers = c.integer_or("first_k_dense_replace", 1);
+  m.dense_ffn = m.dense_layers > 0 ? c.integer("intermediate_size") : 0;
+  m.shared_ffn = c.integer_or("n_shared_experts", 1) * m.ffn;
+  m.mtp_layers = c.integer_or("num_nextn_predict_layers", 0);
+  RouterSpec& r = m.router;
+  r.score = RouterSpec::Score::sigmoid;
+  r.normalize = c.flag("norm_topk_prob", true);
+  r.scale = c.number_or("routed_scaling_factor", 1);
+  r.groups = c.integer_or("n_group", 1);
+  r.top_groups = c.integer_or("topk_group", 1);
+  r.aux_loss_weight = 0;
+  r.bias_update_rate = 0.001;
 }
 
 void read_deepseek(const Config& c, ModelSpec& m) {
@@ -195,10 +183,16 @@ void read_deepseek(const Config& c, ModelSpec& m) {
   m.dense_layers = c.integer_or("first_k_dense_replace", 0);
   m.dense_ffn = m.dense_layers > 0 ? c.integer("intermediate_size") : 0;
   m.shared_ffn = c.integer_or("n_shared_experts", 0) * m.ffn;
-  c.must_be("moe_layer_freq", c.integer_or("moe_layer_freq", 1) == 1, "1");
+  const std::int64_t every = c.integer_or("moe_layer_freq", 1);
+  c.must_be("moe_layer_freq", every >= 1, "a whole number >= 1");
+  if (every > 1) {
+    m.moe_pattern.repeats.assign(static_cast<std::size_t>(every), false), m.moe_pattern.repeats.front() = true;
+    m.dense_ffn = c.integer("intermediate_size");
+  }
+  m.mtp_layers = c.integer_or("num_nextn_predict_layers", 0);
   c.must_be("rope_interleave", c.flag("rope_interleave", true), "true");
   RouterSpec& r = m.router;
-  const bool v3 = c.text("model_type", "") == "deepseek_v3";
+  const bool v3 = c.text("model_type", "") != "deepseek_v2";
   r.score = c.text("scoring_func", v3 ? "sigmoid" : "softmax") == "sigmoid" ? RouterSpec::Score::sigmoid
                                                                             : RouterSpec::Score::softmax;
   const std::string method = c.text("topk_method", v3 ? "noaux_tc" : "greedy");
@@ -247,7 +241,7 @@ void read_falcon(const Config& c, ModelSpec& m) {
   m.activation = Activation::gelu;
   m.ffn = c.integer_or("ffn_hidden_size", 4 * m.d_model);
   m.tied = c.flag("tie_word_embeddings", true);
-  read_rope(c, m.attention);
+  read_rope(c, m);
   c.must_be("parallel_attn", newer || c.flag("parallel_attn", true), "true");
   c.must_be("bias", !c.flag("bias", false), "false");
   c.must_be("alibi", !c.flag("alibi", false), "false");
@@ -261,6 +255,15 @@ void read_llama(const Config& c, ModelSpec& m) {
   read_llama_like(c, m);
   read_attention_bias(c, m.attention);
   m.ffn = c.integer("intermediate_size");
+  m.ffn_bias = c.flag("mlp_bias", false);
+}
+
+void read_mistral(const Config& c, ModelSpec& m) {
+  m.norm_eps = 1e-6;
+  read_llama_like(c, m);
+  m.ffn = c.integer("intermediate_size");
+  m.attention.window = c.object.contains("sliding_window") ? c.integer_or("sliding_window", 0) : 4096;  // MistralConfig
+  read_layer_types(c, "sliding_attention", m);
 }
 
 void read_qwen2(const Config& c, ModelSpec& m) {
@@ -268,6 +271,7 @@ void read_qwen2(const Config& c, ModelSpec& m) {
   read_llama_like(c, m);
   m.attention.bias = AttentionSpec::Bias::qkv;
   m.ffn = c.integer("intermediate_size");
+  read_qwen_window(c, true, m);
 }
 
 const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& families() {
@@ -276,6 +280,13 @@ const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& fam
       {"mixtral", read_mixtral},
       {"olmoe", read_olmoe},
       {"qwen3_moe", read_qwen3_moe},
+      {"qwen2_moe", read_qwen2_moe},
+      {"gpt_oss", read_gpt_oss},
+      {"llama4", read_llama4},
+      {"llama4_text", read_llama4},
+      {"glm4_moe", read_glm4_moe},
+      {"kimi_k2", read_deepseek},
+      {"mistral", read_mistral},
       {"deepseek_v2", read_deepseek},
       {"deepseek_v3", read_deepseek},
       {"mpt", read_mpt},
@@ -300,6 +311,8 @@ std::map<std::string, std::string> key_names(const json& document) {
       {"moe_num_experts", {"n_routed_experts", "num_local_experts", "num_experts", "ffn_config/moe_num_experts"}},
       {"moe_top_k", {"num_experts_per_tok", "ffn_config/moe_top_k"}},
       {"first_k_dense", {"first_k_dense_replace"}},
+      {"moe_layer_freq", {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layers", "moe_layer_freq"}},
+      {"mtp_num_layers", {"num_nextn_predict_layers"}},
       {"moe_n_group", {"n_group"}},
       {"moe_topk_group", {"topk_group"}}};
   std::map<std::string, std::string> out;
@@ -330,9 +343,10 @@ ModelSpec model_from_hugging_face(const std::filesystem::path& path) {
   m.source = file;
   const std::string name = config.text("_name_or_path", "");
   m.name = name.empty() ? type : name;
-  m.vocab = config.integer("vocab_size");
+  const Config text = config.has("text_config") ? config.map("text_config") : config;
+  m.vocab = text.integer("vocab_size");
   family->second(config, m);
-  m.check(file, key_names(document));
+  m.check(file, key_names(text.object));
   return m;
 }
 

@@ -161,6 +161,9 @@ struct Family {
 };
 
 Family family(const ModelSpec& m) {
+  if (const auto lacks = m.untrainable(); !lacks.empty())
+    throw_error(Code::usage, "model {}: no config.json is written for a model with {}, which is only simulated", m.name,
+                lacks.front());
   const AttentionSpec& a = m.attention;
   const RouterSpec& r = m.router;
   const bool softmax = r.score == RouterSpec::Score::softmax && r.bias_update_rate == 0;

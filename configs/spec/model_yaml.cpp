@@ -11,6 +11,29 @@ using Parallel = AttentionSpec::Parallel;
 using Bias = AttentionSpec::Bias;
 using GroupWorth = RouterSpec::GroupWorth;
 
+/// A list of 0 and 1 that repeats over the layers. Megatron's moe_layer_freq may also be a number n: the first layer of
+/// every n.
+LayerPattern read_pattern(YamlMap& map, const char* key, bool number_allowed) {
+  LayerPattern out;
+  if (!map.has(key)) return out;
+  const YAML::Node node = map.node(key);
+  if (node.IsScalar() && number_allowed) {
+    const std::int64_t every = map.integer(key, 1);
+    if (every > 1) out.repeats.assign(static_cast<std::size_t>(every), false), out.repeats.front() = true;
+    return out;
+  }
+  if (!node.IsSequence() || node.size() == 0)
+    map.fail(key, fmt::format("needs a list of 0 and 1 that repeats over the layers{}",
+                              number_allowed ? ", or a number n: experts in the first layer of every n" : ""));
+  const std::vector<std::int64_t> entries = map.integers(key);
+  std::vector<bool> layers;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i] != 0 && entries[i] != 1) map.fail(key, fmt::format("found {}, allowed are 0 and 1", entries[i]), i);
+    layers.push_back(entries[i] == 1);
+  }
+  return LayerPattern::of(std::move(layers));
+}
+
 void read_attention(YamlMap& map, ModelSpec& m) {
   m.kv_heads = map.integer_or("kv_n_heads", m.heads, 1);
   AttentionSpec& a = m.attention;
@@ -38,6 +61,10 @@ void read_attention(YamlMap& map, ModelSpec& m) {
   a.bias = bias == "all" ? Bias::all : bias == "qkv" ? Bias::qkv : Bias::none;
   if (map.boolean("parallel_attn", false))
     a.parallel = map.integer_or("num_ln_in_parallel_attn", 1, 1) == 1 ? Parallel::one_norm : Parallel::two_norms;
+  a.window = map.integer_or("sliding_window", 0, 0);
+  a.chunk = map.integer_or("attention_chunk_size", 0, 0);
+  a.local = read_pattern(map, "sliding_window_layers", false);
+  a.sinks = map.boolean("attention_sinks", false);
   map.finish();
 }
 
@@ -67,10 +94,12 @@ void read_ffn(YamlMap& map, ModelSpec& m) {
       map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
   m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
   m.ffn = map.integer("ffn_hidden_size", 1);
+  m.ffn_bias = map.boolean("ffn_bias", false);
   if (kind == "mb_dmoe") {
     m.experts = map.integer("moe_num_experts", 1);
     m.top_k = map.integer("moe_top_k", 1);
     m.dense_layers = map.integer_or("first_k_dense", 0, 0);
+    m.moe_pattern = read_pattern(map, "moe_layer_freq", true);
     m.dense_ffn = map.integer_or("dense_ffn_hidden_size", 0, 0);
     m.shared_ffn = map.integer_or("shared_expert_hidden_size", 0, 0);
     read_router(map, m.router);
@@ -92,6 +121,8 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.norm_bias = map.boolean("norm_bias", false);
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
+  m.mtp_layers = map.integer_or("mtp_num_layers", 0, 0);
+  m.simulated_only = map.texts("simulated_only");
   m.kv_heads = m.heads;
   m.head_dim = m.d_model / m.heads;
   if (map.has("attn_config")) {
@@ -118,6 +149,12 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   const auto flag = [&key](const char* name, bool value) {
     if (value) key(name) << true;
   };
+  const auto pattern = [&](const char* name, const LayerPattern& layers) {
+    if (layers.repeats.empty()) return;
+    key(name) << YAML::Flow << YAML::BeginSeq;
+    for (const bool layer : layers.repeats) out << (layer ? 1 : 0);
+    out << YAML::EndSeq;
+  };
   out << YAML::BeginMap;
   key("name") << m.name;
   key("n_layers") << m.layers;
@@ -128,6 +165,8 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   flag("norm_bias", m.norm_bias);
   number("norm_eps", m.norm_eps);
   flag("tie_word_embeddings", m.tied);
+  whole("mtp_num_layers", m.mtp_layers, 0);
+  if (!m.simulated_only.empty()) key("simulated_only") << YAML::Flow << m.simulated_only;
 
   const AttentionSpec& a = m.attention;
   key("attn_config") << YAML::BeginMap;
@@ -150,16 +189,22 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   if (a.bias != Bias::none) key("attention_bias") << (a.bias == Bias::all ? "all" : "qkv");
   flag("parallel_attn", a.parallel != Parallel::none);
   whole("num_ln_in_parallel_attn", a.parallel == Parallel::two_norms ? 2 : 1, 1);
+  whole("sliding_window", a.window, 0);
+  whole("attention_chunk_size", a.chunk, 0);
+  pattern("sliding_window_layers", a.local);
+  flag("attention_sinks", a.sinks);
   out << YAML::EndMap;
 
   key("ffn_config") << YAML::BeginMap;
   if (m.experts == 0) key("ffn_type") << (m.activation == Activation::gelu ? "mptmlp" : "mptglu");
   key("ffn_hidden_size") << m.ffn;
+  flag("ffn_bias", m.ffn_bias);
   if (m.experts > 0) {
     const RouterSpec &r = m.router, &plain = usual.router;
     key("moe_num_experts") << m.experts;
     key("moe_top_k") << m.top_k;
     whole("first_k_dense", m.dense_layers, 0);
+    pattern("moe_layer_freq", m.moe_pattern);
     whole("dense_ffn_hidden_size", m.dense_ffn, 0);
     whole("shared_expert_hidden_size", m.shared_ffn, 0);
     if (r.score == RouterSpec::Score::sigmoid) key("moe_score_function") << "sigmoid";

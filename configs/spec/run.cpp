@@ -71,6 +71,26 @@ void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
   layout.virtual_stages = m.integer_or("virtual_pipeline_degree", 1, 1);
   layout.schedule = m.choice("pipeline_schedule", {"1f1b", "zero_bubble"}, "1f1b") == "1f1b" ? Schedule::one_f_one_b
                                                                                              : Schedule::zero_bubble;
+  if (m.has("pipeline_chunk_layers")) {
+    try {
+      layout.chunk_layers = m.node("pipeline_chunk_layers").as<std::vector<std::int64_t>>();
+    } catch (const YAML::Exception&) {
+      m.fail("pipeline_chunk_layers", "needs a list of numbers of layers, one a chunk");
+    }
+  }
+  const std::int64_t cut = m.integer_or("expert_tensor_parallel_degree", layout.tensor, 1);
+  if (cut != 1 && cut != layout.tensor)
+    m.fail("expert_tensor_parallel_degree",
+           fmt::format("found {}, allowed 1 or tensor_parallel_degree = {}", cut, layout.tensor));
+  layout.whole_experts = cut < layout.tensor;
+  const std::string dispatcher = m.choice("token_dispatcher", {"alltoall", "deepep", "hybridep"}, "alltoall");
+  layout.dispatcher = dispatcher == "deepep"     ? Dispatcher::deepep
+                      : dispatcher == "hybridep" ? Dispatcher::hybridep
+                                                 : Dispatcher::alltoall;
+  const std::string graphs = m.choice("cuda_graphs", {"none", "partial", "full"}, "none");
+  layout.cuda_graphs = graphs == "full"      ? CudaGraphs::full
+                       : graphs == "partial" ? CudaGraphs::partial
+                                             : CudaGraphs::none;
   layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
@@ -209,6 +229,12 @@ std::string run_to_yaml(const RunSpec& run) {
     out << YAML::Key << "virtual_pipeline_degree" << YAML::Value << run.layout.virtual_stages;
     out << YAML::Key << "pipeline_schedule" << YAML::Value
         << (run.layout.schedule == Schedule::one_f_one_b ? "1f1b" : "zero_bubble");
+    if (!run.layout.chunk_layers.empty())
+      out << YAML::Key << "pipeline_chunk_layers" << YAML::Value << YAML::Flow << run.layout.chunk_layers;
+    out << YAML::Key << "expert_tensor_parallel_degree" << YAML::Value
+        << (run.layout.whole_experts ? 1 : run.layout.tensor);
+    out << YAML::Key << "token_dispatcher" << YAML::Value << to_string(run.layout.dispatcher);
+    out << YAML::Key << "cuda_graphs" << YAML::Value << to_string(run.layout.cuda_graphs);
   }
   if (!run.layout.placement.empty()) {
     out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;

@@ -243,10 +243,7 @@ std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {
 }
 
 std::vector<std::string> routing_for_model(const ModelSpec& model) {
-  if (model.experts == 16 && model.top_k == 4) return {"dbrx-proxy"};
-  if (model.experts == 8 && model.top_k == 2) return {"mixtral"};
-  if (model.experts == 64 && model.top_k == 8) return {"olmoe"};
-  return {model.experts > 0 ? "stretched-olmoe" : "balanced"};
+  return {model.experts > 0 ? "trained" : "balanced"};
 }
 
 }  // namespace wt

@@ -82,7 +82,7 @@ struct StudySpec {
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;  ///< sequences a step
   Precision precision = Precision::bf16;
-  std::vector<std::string> routing;  ///< histograms, families of them, or "balanced"
+  std::vector<std::string> routing;  ///< histograms, families of them, "trained" or "balanced"
   std::string failures;
   std::string stragglers;  ///< the failure preset or file whose slow nodes the run has, or "none"
   MaintenanceSpec maintenance;
@@ -120,8 +120,8 @@ std::string study_yaml(const StudySpec& study);
 /// Profiles in configs/profiles that were taken on a GPU with the same data sheet: "H100-SXM-80GB" has those of
 /// "NVIDIA H100 80GB HBM3", "H100-PCIe" has not. Empty when none is there, and for a GPU without a known data sheet.
 std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
-/// Loads where nobody says any: families in configs/routing recorded with as many experts and choices ({"dbrx-proxy"}
-/// for 16 and 4), for other experts {"stretched-olmoe"}; {"balanced"} for dense models alone.
+/// Loads where nobody says any: {"trained"}, as models train that are balanced as this one; {"balanced"} for dense
+/// models alone.
 std::vector<std::string> routing_for_model(const ModelSpec& model);
 
 }  // namespace wt

@@ -73,7 +73,9 @@ void rehearse(const Options& o) {
   const std::vector<std::string> names = !plan.rehearsal.routing.empty() ? std::vector{plan.rehearsal.routing}
                                          : figures                       ? figures->routing
                                                                          : routing_for_model(plan.model);
-  const auto routing_of = [&](const RunSpec& run) { return read_routing(names, run.model, run.tokens()).source; };
+  const auto routing_of = [&](const RunSpec& run) {
+    return read_routing(names, run.model, run.tokens(), run.layout.expert).source;
+  };
   RunSpec run = reduced_run(plan, routing_of, limits_of(plan.rehearsal.device));
   if (run.model.vocab != plan.model.vocab || run.seq != plan.seq || !fs::exists(run.data)) run.data.clear();
   const auto source = routing_of(run), plan_source = routing_of(plan);

@@ -48,19 +48,15 @@ void simulate(const Options& o) {
                 step.cluster.gpu_name);
   if (!o.output.empty()) make_folder(o.output);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
-  auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens());
+  auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens(), step.run.layout.expert);
   step.routing_evidence = evidence;
   step.routing = routing->description();
-  if (o.routing.empty() && loads.front() != "balanced") {
-    step.routing_evidence = Evidence::assumed;  // of another model of this shape, or of this one on other text
-    step.routing += fmt::format(" of {}, assumed for {} experts, top {}", loads.front(), step.run.model.experts,
-                                step.run.model.top_k);
-  }
   const Prices prices = make_prices({.profiles = o.profiles,
                                      .machine = o.machine,
                                      .stack = o.stack,
                                      .allow_assumed = o.allow_assumed,
-                                     .fp8 = step.run.fp8},
+                                     .fp8 = step.run.fp8,
+                                     .family = step_family(step.run.model, step.run.layout)},
                                     step.cluster, step.run.layout.world());
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
     step.collectives = collective_basis(*prices.cost, step.cluster);
@@ -100,7 +96,7 @@ void add_simulate(CLI::App& app) {
   command
       .option("--routing", o->routing,
               "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
-              "'balanced'; default: recorded with as many experts and choices, else stretched-olmoe")
+              "'balanced'; default: trained, as models train that are balanced as this one")
       .one_a_mention();
   command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
   command.flag("--allow-assumed", o->allow_assumed, "Price what nobody measured by a roofline, marked as assumed");

@@ -29,7 +29,7 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string file, stack, write_runs;
+  std::string file, stack, write_runs, write_errors;
   bool json = false, fit_on_file = false;
 };
 
@@ -101,9 +101,20 @@ void write_runs(const std::vector<RunRow>& rows, const Options& o) {
     }
 }
 
+std::vector<StepError> step_errors(const std::vector<RunRow>& rows, const std::vector<Judged>& judged) {
+  std::vector<StepError> out;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (const auto& predicted = judged[i].forecast.value) {
+      Layout layout = layout_of(rows[i]);
+      layout.pipeline = rows[i].pp;
+      out.push_back({rows[i].origin, step_family(rows[i].model, layout), rows[i].step_s / *predicted});
+    }
+  return out;
+}
+
 Validation validate_runs(const Options& o) {
   const PublishedTimes& published = PublishedTimes::get();
-  const std::vector<RunRow> rows = read_run_rows(o.file);
+  const std::vector<RunRow> rows = o.file.empty() ? published_training_runs(measurements("")) : read_run_rows(o.file);
   std::vector<RunRow> fitted = published.tables().runs;
   if (o.fit_on_file) fitted.insert(fitted.begin(), rows.begin(), rows.end());
   const BenchmarkTimes& times = published.benchmarks();
@@ -116,16 +127,17 @@ Validation validate_runs(const Options& o) {
     return judge_runs(rows, fit, times, published.stacks(), published.tables().runs, asked);
   };
   Validation v{.subject = "runs",
-               .file = o.file,
+               .file = o.file.empty() ? "all tables of training runs" : o.file,
                .method =
-                   "Every row is simulated as a user would, with constants of its stack that were fitted without its "
-                   "framework's runs of models as wide.",
+                   "Every row is simulated as a user would, with constants of its stack that were fitted without "
+                   "anything its source measured.",
                .baseline = "MFU is constant",
-               .rows = judged(StepsLeftOut::group),
+               .rows = judged(StepsLeftOut::source),
                .unit = kSeconds,
                .whole_sources = judged(StepsLeftOut::stack),
                .whole = "stack"};
   v.steps = fit.model();
+  if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows), o.write_errors);
   return v;
 }
 
@@ -156,7 +168,7 @@ Validation validate_memory(const Options& o) {
               "its own framework and width of the model, or without its (tp, pp) where the source measured one model "
               "alone.",
           .baseline = "bytes a parameter are constant",
-          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().runs,
+          .rows = judge_memory(read_run_rows(o.file), PublishedTimes::get().tables().memory_runs,
                                PublishedTimes::get().stacks(), o.stack),
           .unit = kBytes};
 }
@@ -170,7 +182,11 @@ Subject add_subject(const Command& validate, const std::string& name, const std:
                     Validation (*judge)(const Options&)) {
   const Command command = validate.subcommand(name, help);
   auto o = std::make_shared<Options>();
-  command.option("FILE", o->file, "Measurements (CSV, columns as in configs/measurements)").required();
+  const bool all = name == "runs";
+  const Word file = command.option("FILE", o->file,
+                                   fmt::format("Measurements (CSV, columns as in configs/measurements){}",
+                                               all ? "; none = all training runs there" : ""));
+  if (!all) file.required();
   command.flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
   command.runs([o, judge] {
     const Validation validation = judge(*o);
@@ -217,6 +233,10 @@ void add_validate(CLI::App& app) {
                                    validate_runs);
   add_stack(runs);
   add_fit_on_file(runs);
+  runs.command.option(
+      "--write-errors", runs.options->write_errors,
+      "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals "
+      "come");
   runs.command.option("--write-runs", runs.options->write_runs,
                       "Folder for the run file, cluster and command of every row that can be written");
   add_stack(add_subject(command, "memory",

@@ -19,9 +19,15 @@ namespace {
 /// The search above 16 experts is cut short: its placement only has to be good, and a plan takes seconds.
 constexpr PlacementOptions kPlacementEffort{.node_limit = 20'000, .kicks = 100};
 
+/// Whether it is known which experts are busy: of no trained loads, which no experts of this model have.
+bool recorded(const SearchProblem& problem) {
+  return !problem.scenarios.empty() &&
+         std::ranges::none_of(problem.scenarios, [](const LoadScenario& s) { return s.trained.has_value(); });
+}
+
 /// A placement for each expert degree that the search may choose, planned on the scenarios and judged on unseen ones.
 void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
-  if (problem.scenarios.empty()) return;
+  if (!recorded(problem)) return;
   std::set<std::int64_t> degrees;
   for (const Candidate& c : enumerate_layouts(problem))
     if (c.fate != Fate::infeasible && c.layout.expert > 1) degrees.insert(c.layout.expert);
@@ -29,7 +35,7 @@ void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& p
     if (progress)
       progress("placing experts", static_cast<std::int64_t>(plan.placements.size()),
                static_cast<std::int64_t>(degrees.size()), fmt::format("on {} ranks", degree));
-    PlacementStudy study = study_placements(problem.scenarios, problem.model.layers, degree, kPlacementEffort);
+    PlacementStudy study = study_placements(problem.scenarios, problem.model.blocks(), degree, kPlacementEffort);
     const Placement& placement = study.candidates[study.chosen].plan.placement;
     if (!placement.empty()) problem.placements[degree] = placement;
     plan.placements.emplace(degree, std::move(study));
@@ -41,7 +47,7 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
   if (plan.layout.expert == 1) {
     plan.placement_note =
         "Every rank gathers all experts of a layer (expert degree 1), so that there is nothing to place.";
-  } else if (problem.scenarios.empty()) {
+  } else if (!recorded(problem)) {
     plan.placement_note = "Without recorded loads there is nothing to place experts by; they stay where they are.";
   } else if (plan.layout.placement.empty()) {
     plan.placement_note =

@@ -16,6 +16,10 @@ namespace {
 
 /// Shares around their mean times `factor`, none below 0.
 void scale_imbalance(LoadScenario& scenario, double factor) {
+  if (scenario.trained) {
+    scenario.trained->lasting *= factor;
+    scenario.trained->alike_tokens *= factor * factor;
+  }
   for (auto& row : scenario.counts) {
     const double mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
     for (double& count : row) count = std::max(0.0, mean + factor * (count - mean));
@@ -73,9 +77,13 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   if (gpus && study.precision != Precision::bf16)
     throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
                 study.name, study.cluster.gpu_name);
-  Prices prices =
-      make_prices({.profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed},
-                  study.cluster, study.gpus);
+  Prices prices = make_prices({.profiles = study.profiles,
+                               .machine = {},
+                               .stack = study.stack,
+                               .allow_assumed = allow_assumed,
+                               .fp8 = false,
+                               .family = step_family(study.model, Layout{})},
+                              study.cluster, study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
   read_memory(inputs, prices.stack);

@@ -33,7 +33,8 @@ struct SearchProblem {
   double memory_limit_bytes = 0;        ///< of one rank's process
   MemoryFacts memory_facts = {};        ///< of the stack that is planned for
   const StackMemory* memory = nullptr;  ///< what processes take; none: what is live
-  /// Step times: their mean; memory: p99 over layers and scenarios. None = balanced.
+  /// Step times: their mean; memory: p99 over layers and scenarios, of trained ones over microbatches, too. None =
+  /// balanced.
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity

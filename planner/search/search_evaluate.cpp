@@ -55,12 +55,13 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
   const Microbatches n = sequences_of(problem, layout);
-  return mean_routing(problem.model, {n.count, n.each * problem.seq, n.last * problem.seq}, problem.scenarios);
+  return mean_routing(problem.model, {n.count, n.each * problem.seq, n.last * problem.seq}, layout.expert,
+                      problem.scenarios);
 }
 
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
   std::vector<double> load(static_cast<std::size_t>(layout.expert), 0.0);
-  for (std::int64_t layer = 0; layer < problem.model.layers; ++layer) {
+  for (std::int64_t layer = 0; layer < problem.model.blocks(); ++layer) {
     const std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
     for (std::size_t e = 0; e < load.size(); ++e) load[e] += rows[e];
   }
@@ -71,18 +72,24 @@ double mean_imbalance(const SearchProblem& problem, const Layout& layout) {
   if (problem.scenarios.empty() || layout.expert == 1) return 1;
   const auto routing = routing_of(problem, layout);
   double sum = 0;
-  for (std::int64_t layer = 0; layer < problem.model.layers; ++layer)
+  for (std::int64_t layer = 0; layer < problem.model.blocks(); ++layer)
     sum += imbalance(routing->counts(0, 0, layer, 0), layout, layer);
-  return sum / as_double(problem.model.layers);
+  return sum / as_double(problem.model.blocks());
 }
 
 double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   if (problem.scenarios.empty() || layout.expert == 1) return 1;
+  constexpr double kShare = 0.99;
+  const double tokens = as_double(sequences_of(problem, layout).each * problem.seq * layout.expert);
+  double trained = 1;
   std::vector<double> all;
   for (const LoadScenario& scenario : problem.scenarios)
-    for (std::int64_t layer = 0; layer < problem.model.layers; ++layer)
-      all.push_back(imbalance(shares_of(scenario, layer), layout, layer));
-  return quantile(std::move(all), 0.99);
+    if (scenario.trained)
+      trained = std::max(trained, fullest_rank(*scenario.trained, problem.model, layout.expert, tokens, kShare));
+    else
+      for (std::int64_t layer = 0; layer < problem.model.blocks(); ++layer)
+        all.push_back(imbalance(shares_of(scenario, layer), layout, layer));
+  return all.empty() ? trained : std::max(trained, quantile(std::move(all), kShare));
 }
 
 StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {

@@ -48,9 +48,8 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan) {
       {"exposed communication", Cell(plan.step.exposed_s, format_seconds(plan.step.exposed_s), Evidence::derived)},
       {"slowed by communication", Cell(plan.step.slowed_s, format_seconds(plan.step.slowed_s), Evidence::derived)},
       {"expert load, max/mean",
-       Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over layers and domains of corpus "
-                                        "counts; single microbatches swing more)",
-                                        plan.imbalance, plan.imbalance_p99))}};
+       Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over {})", plan.imbalance,
+                                        plan.imbalance_p99, p99_basis(inputs)))}};
   if (plan.step.mfu > 0)
     chosen.entries.emplace_back(
         "MFU", Cell(plan.step.mfu,
@@ -122,8 +121,7 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
 
 Section memory_section(const PlanInputs& inputs, const Plan& plan) {
   const StepMemory& m = plan.memory;
-  const std::string routing =
-      " Routing load is at p99 over layers and domains of corpus counts; single microbatches swing more.";
+  const std::string routing = fmt::format(" Routing load is at p99 over {}.", p99_basis(inputs));
   Section s{.id = "memory", .title = "Memory"};
   s.paragraphs.push_back(
       inputs.memory

@@ -29,6 +29,8 @@ nlohmann::json mfu_json(const PlanInputs& inputs);
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);
 /// collective_basis() of a study with profiles of GPUs; else none.
 std::vector<std::string> plan_collectives(const PlanInputs& inputs);
+/// What the p99 of expert loads, which memory is sized for, is taken over.
+std::string p99_basis(const PlanInputs& inputs);
 /// What the answer rests on that nobody measured, one sentence each.
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan);
 

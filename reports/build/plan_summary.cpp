@@ -16,6 +16,13 @@ std::string layout_words(const Layout& l) {
                      l.shard, l.expert, to_string(l.recompute), l.microbatch);
 }
 
+/// The first scenario that nobody recorded.
+const LoadScenario* trained_of(const PlanInputs& inputs) {
+  const auto found =
+      std::ranges::find_if(inputs.scenarios, [](const LoadScenario& s) { return s.trained.has_value(); });
+  return found == inputs.scenarios.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::string evidence_sentence(const EvidenceShares& shares) {
@@ -156,6 +163,11 @@ std::vector<std::string> plan_collectives(const PlanInputs& inputs) {
   return collective_basis(*inputs.prices, inputs.study.cluster);
 }
 
+std::string p99_basis(const PlanInputs& inputs) {
+  return trained_of(inputs) != nullptr ? "layers and microbatches"
+                                       : "layers and domains of corpus counts; single microbatches swing more";
+}
+
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   const CommunicationSlowdown slowdown = inputs.prices->communication_slowdown();
   std::vector<std::string> out{fmt::format(
@@ -171,17 +183,18 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
   std::string names;
   bool derived = false;
+  const LoadScenario* trained = trained_of(inputs);
   for (const LoadScenario& scenario : inputs.scenarios) {
     names += (names.empty() ? "" : ", ") + scenario.name;
     derived = derived || scenario.evidence.kind == Evidence::derived || scenario.evidence.kind == Evidence::assumed;
   }
   if (!names.empty())
-    out.push_back(fmt::format(
-        "Routing: the mean of {} (memory at p99 over layers and domains of corpus counts; single microbatches swing "
-        "more). {}",
-        names,
-        derived ? "These are a proxy, not recordings of this model, and recorded at inference."
-                : "Recorded at inference of a trained model; training is more skewed."));
+    out.push_back(
+        fmt::format("Routing: {}{} (memory at p99 over {}). {}",
+                    trained && inputs.scenarios.size() == 1 ? "" : "the mean of ", names, p99_basis(inputs),
+                    trained   ? fmt::format("These are {}; record the routing of this model.", trained->evidence.source)
+                    : derived ? "These are a proxy, not recordings of this model, and recorded at inference."
+                              : "Recorded at inference of a trained model, one domain of text at a time."));
   const StudySpec& study = inputs.study;
   if (!study.cluster.shared_cores())
     out.push_back(

@@ -112,6 +112,13 @@ class OpCost {
   /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
   /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
   virtual bool separate_reduce_group() const { return true; }
+  /// Factor of a dispatcher on the time that an exchange of routed rows takes as an all-to-all.
+  virtual double row_exchange(Dispatcher /*dispatcher*/) const { return 1; }
+  /// Seconds of the host to issue a layer's op, by the layout's dispatcher and CUDA graphs; 0 where hosts never hold up
+  /// a step, or the op's price has it.
+  virtual double launch_s(const Op& /*op*/, const Layout& /*layout*/) const { return 0; }
+  /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.
+  virtual double issued_s(double gpu_s, double /*launch_s*/) const { return gpu_s; }
   /// Share of a tensor group's bytes that is not hidden behind its products: what a program built for these prices
   /// sends.
   virtual double tensor_traffic() const { return 1; }

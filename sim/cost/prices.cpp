@@ -1,9 +1,13 @@
 #include "sim/cost/prices.hpp"
 
+#include <cmath>
+#include <map>
+
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
+#include "sim/cost/fit/evenly.hpp"
 
 namespace wt {
 namespace {
@@ -37,6 +41,12 @@ PublishedTimes::PublishedTimes(const std::filesystem::path& folder)
     : tables_(read_published_tables(folder)), stacks_(read_stacks()) {
   benchmarks_ = {std::make_shared<ItemTimes>(tables_.kernels),
                  std::make_shared<CollectiveEstimator>(points_of(tables_.collectives))};
+  // Sources that measured much would hide how far off the others are.
+  constexpr std::size_t kMostOfOrigin = 12;
+  std::map<std::pair<std::string, std::string>, std::vector<const StepError*>> origins;
+  for (const StepError& e : tables_.step_errors) origins[{e.family, e.origin}].push_back(&e);
+  for (const auto& [key, members] : origins)
+    for (const StepError* e : evenly(members, kMostOfOrigin)) errors_.add(e->family, e->origin, std::log(e->ratio));
   fit_ = std::make_unique<StackFit>(tables_.runs, stacks_, *benchmarks_.items, *benchmarks_.collectives);
 }
 
@@ -88,7 +98,8 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
       times.collectives =
           std::make_shared<CollectiveEstimator>(times.collectives->with_own(machine->data().collectives.points));
   }
-  out.cost = std::make_shared<StackCost>(cluster, out.stack, published.stack_fit().model(), times, sources.fp8);
+  out.cost = std::make_shared<StackCost>(cluster, out.stack, published.stack_fit().model(), times,
+                                         published.off_by(sources.family), sources.fp8);
   out.basis += (out.basis.empty() ? "" : ", then ") + out.stack.name + ", published runs";
   return out;
 }

@@ -10,6 +10,7 @@
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/profile.hpp"
 #include "configs/spec/stack.hpp"
+#include "sim/cost/fit/conformal.hpp"
 #include "sim/cost/stacks/stack_cost.hpp"
 #include "sim/cost/stacks/stack_fit.hpp"
 #include "sim/measurements/published_tables.hpp"
@@ -22,6 +23,7 @@ struct PriceSources {
   std::string stack;                  ///< of configs/stacks; empty = kDefaultStack
   bool allow_assumed = false;         ///< price what nobody measured on shared cores by a roofline
   bool fp8 = false;                   ///< products of the layers in 8 bits
+  std::string family = {};            ///< step_family of the runs that are priced: how wide intervals are; empty = any
 };
 
 struct Prices {
@@ -48,12 +50,18 @@ class PublishedTimes {
   const BenchmarkTimes& benchmarks() const { return benchmarks_; }
   /// Fits when first asked for a model: a second or two.
   const StackFit& stack_fit() const { return *fit_; }
+  /// What a step of a family is multiplied by for the ends of its 80 % interval: by how much steps of other origins
+  /// than `without` were off.
+  std::pair<double, double> off_by(const std::string& family, const std::string& without = "") const {
+    return errors_.bounds(family, without);
+  }
 
  private:
   PublishedTables tables_;
   std::vector<StackSpec> stacks_;
   BenchmarkTimes benchmarks_;
   std::unique_ptr<StackFit> fit_;
+  LeftOutErrors errors_;
 };
 
 }  // namespace wt

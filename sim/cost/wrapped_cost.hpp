@@ -33,6 +33,9 @@ class WrappedCost : public OpCost {
   CommunicationSlowdown communication_slowdown() const final { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const final { return cost_.crowding(ranks); }
   bool separate_reduce_group() const final { return cost_.separate_reduce_group(); }
+  double row_exchange(Dispatcher dispatcher) const final { return cost_.row_exchange(dispatcher); }
+  double launch_s(const Op& op, const Layout& layout) const final { return cost_.launch_s(op, layout); }
+  double issued_s(double gpu_s, double launch_s) const final { return cost_.issued_s(gpu_s, launch_s); }
   double tensor_traffic() const final { return cost_.tensor_traffic(); }
   Price once_a_step() const final { return cost_.once_a_step(); }
   double variation() const final { return cost_.variation(); }

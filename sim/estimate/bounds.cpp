@@ -131,8 +131,10 @@ class LaneSums {
     const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
                                                               : op.collective.bytes.fixed * floor_.sent_share;
-    // Whichever port they leave by, at its full rate.
-    return price.latency_s + leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
+    // Whichever port they leave by, at its full rate; of a token one row at least.
+    const double factor = (routed ? cost_.row_exchange(layout_.dispatcher) : 1) /
+                          as_double(std::max<std::int64_t>(1, op.collective.rows_of_token));
+    return price.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
   }
 
   /// Where nodes are of several kinds, another's algorithm may be taken.
@@ -188,7 +190,7 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
                                          const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
   std::vector<RoutingFloor> floors(static_cast<std::size_t>(program.microbatches));
   if (layout.expert == 1) return floors;
-  std::vector<std::int64_t> ranks{rank}, groups{layout.data_rank(rank) / layout.expert};
+  std::vector<std::int64_t> ranks{rank}, groups{layout.row_rank(rank) / layout.expert};
   if (cluster.shared_cores()) {
     ranks = every_rank(layout).ranks;
     groups.clear();
@@ -201,7 +203,7 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
       for (std::int64_t r : ranks) {
         const auto& sends = table.sends(microbatch, layer, r);
         const std::size_t n = static_cast<std::size_t>(layout.expert),
-                          own = static_cast<std::size_t>(layout.data_rank(r) % layout.expert);
+                          own = static_cast<std::size_t>(layout.row_rank(r) % layout.expert);
         double sent = 0;
         for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
         const double received = table.rows(microbatch, layer, r), kept = sends[own * n + own];

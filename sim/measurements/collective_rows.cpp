@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 #include <vector>
@@ -20,6 +21,11 @@ std::int64_t fewest_on_node(std::int64_t nodes, std::int64_t gpus, std::int64_t 
   if (gpus % nodes == 0) return gpus / nodes;
   const std::int64_t last = gpus - (nodes - 1) * gpus_per_node;  // schedulers fill one node after the other
   return last > 0 && last <= gpus_per_node ? last : gpus / nodes;
+}
+
+std::int64_t CollectiveRow::domains() const {
+  const std::int64_t domain = interconnect.nvlink_domain;
+  return domain > interconnect.gpus_per_node ? std::min(nodes, (gpus + domain - 1) / domain) : nodes;
 }
 
 std::string CollectiveRow::cluster() const {
@@ -67,11 +73,14 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
   if (row.nodes > row.gpus)
     throw_error(Code::usage, "found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
-  row.interconnect = read_interconnect(text("fabric"), 8);
+  row.interconnect = read_interconnect(text("fabric"), gpus_of_host(row.gpu));
+  // A "node" of more GPUs than a host's is hosts of one domain, as racks are for who counts those.
+  std::int64_t& domain = row.interconnect.nvlink_domain;
+  domain = std::max(domain, (row.gpus + row.nodes - 1) / row.nodes);
   if (!text("transport").empty()) row.interconnect.transport = text("transport");
   if (const double said = real("node_GBps"); said > 0) row.interconnect.node_Bps = said * 1e9;
   row.fewest_on_node = whole_number(table, cells, table.at("fewest_on_node"), 1)
-                           .value_or(fewest_on_node(row.nodes, row.gpus, row.interconnect.gpus_per_node));
+                           .value_or(fewest_on_node(row.domains(), row.gpus, row.interconnect.nvlink_domain));
   const std::size_t reduction = word("reduction", text("reduction"), {"any", "ring", "network"});
   row.ring_only = reduction == 1;
   row.reduced_in_network = reduction == 2;

@@ -19,8 +19,8 @@ struct CollectiveRow {
   std::string source, gpu, collective, note;  ///< for people
   std::string origin;                         ///< who measured: a talk, a repository; the source where it is not said
   std::optional<OpKind> kind;                 ///< empty where it is no collective of ours
-  std::int64_t nodes = 1, gpus = 1;
-  std::int64_t fewest_on_node = 0;  ///< ranks of the node with fewest; 0 = as many on each
+  std::int64_t nodes = 1, gpus = 1;           ///< hosts, as the table counts them
+  std::int64_t fewest_on_node = 0;            ///< ranks of the domain with fewest; 0 = as many on each
   Interconnect interconnect;
   bool ring_only = false;               ///< NVLink SHARP was switched off
   bool reduced_in_network = false;      ///< by the network's switches
@@ -32,6 +32,8 @@ struct CollectiveRow {
   double seconds = 0;         ///< from the bandwidth where the file gives no time; 0 where it gives neither
   std::string unusable = {};  ///< why nothing can be predicted of this row
 
+  /// NVLink domains that the GPUs are in: the hosts, or racks filled one after the other where the fabric names them.
+  std::int64_t domains() const;
   /// What was measured on one cluster: source, GPU, nodes, GPUs, fabric.
   std::string cluster() const;
 };

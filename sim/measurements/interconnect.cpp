@@ -12,13 +12,18 @@ namespace wt {
 namespace {
 
 /// AWS's instances with EFA, by their pages: adapters of a node, bytes a second in one direction, and their generation.
+/// Of p6e-gb200, hosts of four GPUs, 18 have 28.8 Tb/s together.
 struct Instance {
   const char* name;  ///< a word, in whatever case
   double node_Bps;
   const char* transport;
 };
-constexpr std::array<Instance, 4> kInstances = {
-    {{"p4de?", 50e9, "EFA v1"}, {"p5e?", 400e9, "EFA v2"}, {"p5en", 400e9, "EFA v3"}, {"p6-b200", 400e9, "EFA v4"}}};
+constexpr std::array<Instance, 6> kInstances = {{{"p4de?", 50e9, "EFA v1"},
+                                                 {"p5e?", 400e9, "EFA v2"},
+                                                 {"p5en", 400e9, "EFA v3"},
+                                                 {"p6-b200", 400e9, "EFA v4"},
+                                                 {"p6-b300", 800e9, "EFA v4"},
+                                                 {"p6e-gb200", 200e9, "EFA v4"}}};
 
 const Instance* instance_of(const std::string& text) {
   static const auto words = [] {
@@ -38,6 +43,8 @@ std::string transport_of(const std::string& text, const Instance* instance) {
   if (std::regex_search(text, found, efa))
     return found[1].matched ? "EFA " + found[1].str() : instance ? instance->transport : "EFA";
   if (text.find("TCPX") != std::string::npos) return "TCPX";
+  static const std::regex slingshot("Slingshot", std::regex::icase);
+  if (std::regex_search(text, slingshot)) return "Slingshot";
   return instance ? instance->transport : "IB";
 }
 
@@ -70,6 +77,11 @@ std::optional<std::int64_t> rack_of(const std::string& text) {
 
 }  // namespace
 
+std::int64_t gpus_of_host(const std::string& gpu) {
+  const auto sheet = data_sheet(gpu);
+  return sheet && (sheet->name.starts_with("GB") || sheet->name.starts_with("GH")) ? 4 : 8;
+}
+
 std::string transport_family(const std::string& transport) { return transport.substr(0, transport.find(' ')); }
 
 Interconnect read_interconnect(const std::string& said, std::int64_t gpus_per_node) {
@@ -79,7 +91,7 @@ Interconnect read_interconnect(const std::string& said, std::int64_t gpus_per_no
   out.nvlink_domain = rack_of(said).value_or(gpus_per_node);
   const Instance* instance = instance_of(said);
   out.transport = transport_of(said, instance);
-  static const std::regex clauses(R"([^,;+]+)"), nvlink("NVLink|NVSwitch", std::regex::icase);
+  static const std::regex clauses(R"([^,;+]+)"), nvlink("NVLink|NVSwitch|XGMI|Infinity Fabric", std::regex::icase);
   for (std::sregex_iterator it(said.begin(), said.end(), clauses), end; it != end && out.node_Bps == 0; ++it)
     if (const std::string clause = it->str(); !std::regex_search(clause, nvlink))
       out.node_Bps = adapters_Bps(clause, gpus_per_node).value_or(0);
@@ -95,7 +107,9 @@ Interconnect interconnect_of(const std::string& said, const std::string& gpu, st
     out.domain_assumed = true;
   }
   if (out.node_Bps > 0) return out;
-  out.node_Bps = static_cast<double>(gpus_per_node) * (sheet && sheet->generation >= 9 ? 50e9 : 25e9);
+  const bool ultra = sheet && !sheet->amd && sheet->name.ends_with("300");  // ConnectX-8 on B300 and GB300 boards
+  const double adapter_Bps = ultra ? 100e9 : sheet && sheet->generation >= 9 ? 50e9 : 25e9;
+  out.node_Bps = static_cast<double>(gpus_per_node) * adapter_Bps;
   out.adapters_assumed = true;
   return out;
 }

@@ -20,6 +20,7 @@ struct KernelShape {
   double m = 0, n = 0, k = 0;  ///< m x k times k x n; rows m and width n; m queries, k keys, head dimension n
   double groups = 1;           ///< of a grouped product (m rows each), experts of a layer; batch x heads of attention
   bool causal = false;         ///< attention
+  double window = 0;           ///< causal attention: keys that a query sees at most; 0 = all before it
   std::string implementation = {};  ///< the library; empty = not said
 };
 

@@ -8,6 +8,7 @@
 #include "sim/measurements/kernel_rows.hpp"
 #include "sim/measurements/outside_rows.hpp"
 #include "sim/measurements/run_rows.hpp"
+#include "sim/measurements/step_errors.hpp"
 
 namespace wt {
 
@@ -16,8 +17,10 @@ struct PublishedTables {
   /// of a search, stay out.
   std::vector<KernelRow> kernels;
   std::vector<CollectiveRow> collectives;
-  std::vector<RunRow> runs;
+  std::vector<RunRow> runs;         ///< that have steps
+  std::vector<RunRow> memory_runs;  ///< that have memory
   std::vector<OutsideRow> outside;  ///< of allocators
+  std::vector<StepError> step_errors;
 };
 
 /// Throws Error{usage} as the readers do.

@@ -8,8 +8,6 @@
 
 namespace wt {
 
-bool spread_over_tensor(const RunRow& run) { return run.whole_experts && run.tp > 1 && run.ep > 1; }
-
 Layout layout_of(const RunRow& run) {
   Layout layout;
   const std::int64_t data = run.dp * run.cp;
@@ -20,15 +18,17 @@ Layout layout_of(const RunRow& run) {
   layout.recompute = run.recompute;
   const bool resident = run.zero_stage < 3 || run.pp > 1;  // stages gather once a step
   layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
-  // Experts and sequences are shared inside the group that holds one copy of the model. Tensor ranks with experts of
-  // their own have the products of tensor ranks that cut as many more experts: as many rows an expert, as many weights.
-  const std::int64_t tensor = spread_over_tensor(run) ? run.tp : 1, ep = run.ep / tensor;
-  if (run.ep % tensor != 0 || data % ep != 0)
+  layout.whole_experts = run.whole_experts && run.tp > 1;
+  layout.cuda_graphs = run.cuda_graphs;
+  layout.dispatcher = run.ep > 1 ? run.dispatcher : Dispatcher::alltoall;
+  // Experts and sequences are shared inside the group that holds one copy of the model.
+  const std::int64_t tensor = layout.whole_experts ? run.tp : 1;
+  if (data * tensor % run.ep != 0)
     throw_error(Code::usage, "experts over {} ranks among {} data-parallel ones{}: not modelled", run.ep, data,
                 tensor > 1 ? fmt::format(" x tensor groups of {}", tensor) : "");
-  const std::int64_t inside = std::max(ep, run.cp);
+  const std::int64_t inside = std::max((run.ep + tensor - 1) / tensor, run.cp);
   layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
-  layout.expert = std::min(ep, layout.shard);
+  layout.expert = run.ep;
   if (data % layout.shard != 0 || layout.shard % layout.context != 0)
     throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data,
                 layout.context);

@@ -8,7 +8,4 @@ namespace wt {
 /// How the run's framework arranges it. Throws Error{usage} where no layout of ours does.
 Layout layout_of(const RunRow& run);
 
-/// Whether tensor ranks have experts of their own, whole ones, in place of a slice of each.
-bool spread_over_tensor(const RunRow& run);
-
 }  // namespace wt

@@ -33,9 +33,14 @@ void complete_batch(RunRow& row) {
     row.accumulation = row.global_batch / at_once;
   }
   const std::int64_t batch = at_once * row.accumulation;
-  if (batch != row.global_batch)
+  if (batch == row.global_batch) return;
+  // Of a pipeline, the accumulation is what the schedule printed.
+  if (row.pp == 1)
     throw_error(Code::usage, "a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches",
                 row.global_batch, row.dp, row.microbatch, row.accumulation);
+  row.assumed.push_back(
+      fmt::format("a batch of {} sequences, by its microbatches, where {} are said", batch, row.global_batch));
+  row.global_batch = batch;
 }
 
 std::string name_of(const RunRow& r) {
@@ -85,6 +90,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
   });
   for (RunRow& row : rows) {
     row.group = run_group(row);
+    if (row.origin.empty()) row.origin = row.source;
     row.name = row.unusable.empty()     ? name_of(row)
                : row.model.name.empty() ? fmt::format("line {}", row.line)
                                         : fmt::format("{}, {} x {}", row.model.name, row.gpus, row.gpu);
@@ -99,10 +105,28 @@ std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {
   return tables ? read_simulator_tables(file) : read_training_runs(file);
 }
 
-std::vector<RunRow> published_runs(const std::filesystem::path& measurements) {
+namespace {
+
+std::vector<RunRow> rows_of_tables(const std::filesystem::path& folder, const std::vector<const char*>& tables) {
   std::vector<RunRow> out;
-  for (const char* table : {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"})
-    for (RunRow& row : read_run_rows(measurements / table)) out.push_back(std::move(row));
+  for (const char* table : tables)
+    for (RunRow& row : read_run_rows(folder / table)) out.push_back(std::move(row));
+  return out;
+}
+
+}  // namespace
+
+std::vector<RunRow> published_training_runs(const std::filesystem::path& measurements) {
+  return rows_of_tables(measurements, {"training_runs.csv", "torchtitan_runs.csv", "later_runs.csv", "runs_2026.csv"});
+}
+
+std::vector<RunRow> published_memory_runs(const std::filesystem::path& measurements) {
+  return rows_of_tables(measurements, {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv"});
+}
+
+std::vector<RunRow> published_runs(const std::filesystem::path& measurements) {
+  std::vector<RunRow> out = published_training_runs(measurements);
+  for (RunRow& row : read_run_rows(measurements / "simulator_tables.csv")) out.push_back(std::move(row));
   return out;
 }
 

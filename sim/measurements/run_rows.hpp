@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
 #include "configs/spec/recompute.hpp"
 #include "sim/measurements/interconnect.hpp"
@@ -30,7 +31,8 @@ struct RunRow {
   std::int64_t line = 0;  ///< in the file
   std::string name, source, framework, gpu;
   Interconnect interconnect;
-  std::string group;  ///< framework and width of the model: what is left out of a fit together
+  std::string group;   ///< framework and width of the model: rows that err alike
+  std::string origin;  ///< who measured: sources of one project count as one, and are left out of a fit together
   std::int64_t gpus = 0, gpus_per_node = 8;
   ModelSpec model;
   std::int64_t seq = 0;  ///< tokens of a sequence
@@ -49,12 +51,14 @@ struct RunRow {
   std::string recompute_text;  ///< as published; empty = not said
   std::string precision;       ///< bf16, fp16 or fp8
   double gradient_bytes = 4;   ///< of an element that is reduced
-  /// The dispatcher sends a token once to each place that has some of its experts (DeepEP, HybridEP), not once for
-  /// each.
-  bool rows_sent_once = false;
+  Dispatcher dispatcher = Dispatcher::alltoall;
+  /// DeepEP's messages of a token each, which EFA's proxies on the host send one by one: not modelled.
+  bool deepep_over_efa = false;
+  CudaGraphs cuda_graphs = CudaGraphs::none;
   bool exchange_overlapped = false;  ///< rows travel while another microbatch's are computed
   enum class Routing { unsaid, balanced, natural } routing = Routing::unsaid;  ///< of MoE models; balanced by force
-  bool flash_attention = true;                                                 ///< false: scores are materialised
+  double capacity_factor = 0;   ///< rows that an expert takes over the balanced number; others are dropped; 0 = all
+  bool flash_attention = true;  ///< false: scores are materialised
 
   double step_s = 0;  ///< 0 = not measured
   MemoryOf memory_of = MemoryOf::nothing;
@@ -79,7 +83,11 @@ std::string run_group(const RunRow& row);
 /// Error{usage} as read_csv does.
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file);
 
-/// Of the tables that models are fitted on, in a folder as configs/measurements.
+/// Of the tables of training runs in a folder as configs/measurements.
+std::vector<RunRow> published_training_runs(const std::filesystem::path& measurements);
+/// Of the tables that models of memory are fitted on.
+std::vector<RunRow> published_memory_runs(const std::filesystem::path& measurements);
+/// Training runs and the simulator tables: what models of step time are fitted on.
 std::vector<RunRow> published_runs(const std::filesystem::path& measurements);
 
 }  // namespace wt

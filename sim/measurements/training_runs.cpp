@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <optional>
@@ -12,6 +12,9 @@ namespace {
 
 const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
 const std::vector<std::string> kOptional = {"source_id",
+                                            "origin",
+                                            "cuda_graphs",
+                                            "preset",
                                             "framework",
                                             "gpus_per_node",
                                             "interconnect",
@@ -99,9 +102,26 @@ bool gated(const std::string& said) {
   throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
 }
 
+/// Of configs/models, with as many layers as the run had. Multi-token prediction is off, as no table says otherwise.
+ModelSpec preset_model(const std::string& preset, std::int64_t layers) {
+  ModelSpec m = read_model(preset);
+  m.layers = layers;
+  m.mtp_layers = 0;
+  return m;
+}
+
 void fill_model(const Line& line, RunRow& row) {
   ModelSpec& m = row.model;
   if (line.has("arch_type", "hybrid")) throw_error(Code::usage, "layers of several kinds are not modelled");
+  if (line.has("arch_evidence", "sparse attention"))
+    throw_error(Code::usage, "sparse attention and hyper-connections are not modelled");
+  if (line.has("framework", "expert loop")) throw_error(Code::usage, "experts one by one in Python are not modelled");
+  if (const std::string& preset = line.text("preset"); !preset.empty()) {
+    const std::string name = m.name;
+    m = preset_model(preset, line.needed("layers", 1e4));
+    m.name = name;
+    return;
+  }
   m.layers = line.needed("layers", 1e4);
   m.d_model = line.needed("hidden");
   m.activation = gated(line.text("gated")) ? Activation::swiglu : Activation::gelu;
@@ -156,10 +176,10 @@ bool on_megatron_core(const Line& line) {
 
 void fill_sharding(const Line& line, RunRow& row) {
   const std::string& mode = line.text("fsdp_mode");
-  if (found(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
-    row.zero_stage = 0;
-  } else if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights stay
+  if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights stay
     row.zero_stage = 1;
+  } else if (found(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
+    row.zero_stage = 0;
   } else if (found(mode, "ZeRO[- ]?(stage ?)?3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
     row.zero_stage = 3;
   } else if (!mode.empty()) {
@@ -210,12 +230,17 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.ep = line.count("ep", 1e4).value_or(1);
   // Experts are cut over the tensor group, too, unless their ranks are more than there are replicas: then each tensor
   // rank has experts of its own (Megatron-Core's folding).
-  const std::int64_t etp = line.count("etp", 1e4).value_or(row.dp * row.cp % row.ep == 0 ? row.tp : 1);
+  // Megatron-Bridge's recipes set 1.
+  const auto said = line.count("etp", 1e4);
+  const bool bridge = line.has("framework", "Megatron-Bridge");
+  const std::int64_t etp = said.value_or(!bridge && row.dp * row.cp % row.ep == 0 ? row.tp : 1);
+  if (!said && bridge && row.tp > 1 && row.ep > 1)
+    row.assumed.emplace_back("whole experts, as Megatron-Bridge's recipes have");
   if (etp != 1 && etp != row.tp)
     throw_error(Code::usage,
                 "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none", etp,
                 row.tp);
-  row.whole_experts = etp < row.tp;
+  row.whole_experts = etp < row.tp && line.count("experts").value_or(0) > 0;
   // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
   // 2021, its fork Megatron-DeepSpeed and InternEvo's table do not.
   const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
@@ -241,10 +266,26 @@ void fill_recipe_routing(const Line& line, RunRow& row) {
 }
 
 void fill_experts(const Line& line, RunRow& row) {
-  const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "hybridep"});
-  row.rows_sent_once = dispatcher == "deepep" || dispatcher == "hybridep";
+  const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "deepep-uccl", "hybridep"});
+  if (dispatcher.starts_with("deepep")) row.dispatcher = Dispatcher::deepep;
+  row.deepep_over_efa =
+      row.dispatcher == Dispatcher::deepep && row.interconnect.fabric.find("EFA") != std::string::npos;
+  if (dispatcher == "hybridep") row.dispatcher = Dispatcher::hybridep;
+  const std::string graphs = line.one_of("cuda_graphs", {"", "none", "partial", "full"});
+  if (graphs == "partial") row.cuda_graphs = CudaGraphs::partial;
+  if (graphs == "full") row.cuda_graphs = CudaGraphs::full;
   row.exchange_overlapped = line.one_of("ep_overlap", {"", "0", "1"}) == "1";
-  const std::string routing = line.one_of("moe_routing", {"", "forced_balance", "natural"});
+  const std::string& routing = line.text("moe_routing");
+  std::smatch capacity;
+  static const std::regex kCapacity(R"(capacity (\d+(?:\.\d+)?))");
+  if (std::regex_match(routing, capacity, kCapacity)) {
+    row.capacity_factor = std::stod(capacity[1]);
+    row.routing = row.capacity_factor <= 1 ? RunRow::Routing::balanced : RunRow::Routing::natural;
+    return;
+  }
+  if (!routing.empty() && routing != "natural" && routing != "forced_balance")
+    throw_error(Code::usage, "moe_routing: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing",
+                routing);
   row.routing = routing == "natural"          ? RunRow::Routing::natural
                 : routing == "forced_balance" ? RunRow::Routing::balanced
                                               : RunRow::Routing::unsaid;
@@ -300,6 +341,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
     const Line line(table, cells);
     row.source = line.text("source_id");
+    row.origin = line.text("origin");
     row.framework = line.text("framework");
     row.gpu = line.text("gpu");
     row.interconnect.fabric = line.text("interconnect");

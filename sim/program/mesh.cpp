@@ -17,7 +17,7 @@ std::int64_t Mesh::size(Axis axis) const {
     case Axis::expert:
       return expert_;
     case Axis::expert_shard:
-      return shard_ / expert_;
+      return shard_ * (whole_experts_ ? tensor_ : 1) / expert_;
     case Axis::context:
       return context_;
     case Axis::optimizer_shard:
@@ -44,7 +44,9 @@ std::int64_t Mesh::stride(Axis axis) const {
     case Axis::optimizer_replicate:
       return shard_ * optimizer_shard_ * tensor_;
     case Axis::expert_shard:
-      return expert_ * tensor_;
+      return expert_ * (whole_experts_ ? 1 : tensor_);
+    case Axis::expert:
+      return whole_experts_ ? 1 : tensor_;
     case Axis::pipeline:
       return replicate_ * shard_ * tensor_;
     case Axis::state:

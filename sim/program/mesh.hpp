@@ -1,8 +1,9 @@
 // Mesh algebra: which ranks form a group on which axis. rank = ((p * replicate + r) * shard + s) * tensor + t, and
 // s = es * expert + e = d * context + c: `expert` and `context` are two innermost views of the same shard ranks, so
 // that their groups are neighbours (inside a node where they fit), with the ranks of a tensor group closer still:
-// Megatron's order tp-cp-ep-dp-pp. Replicas are cut alike: r = copy * optimizer_shard + o; `state` is the (o, shard, t)
-// block.
+// Megatron's order tp-cp-ep-dp-pp. Whole experts of tensor ranks (Layout::whole_experts) are dealt to the shard x
+// tensor ranks instead: s * tensor + t = es * expert + e. Replicas are cut alike: r = copy * optimizer_shard + o;
+// `state` is the (o, shard, t) block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,17 +33,18 @@ std::string to_string(Axis axis);
 class Mesh {
  public:
   Mesh(std::int64_t replicate, std::int64_t shard, std::int64_t expert, std::int64_t context = 1,
-       std::int64_t optimizer_shard = 1, std::int64_t tensor = 1, std::int64_t pipeline = 1)
+       std::int64_t optimizer_shard = 1, std::int64_t tensor = 1, std::int64_t pipeline = 1, bool whole_experts = false)
       : replicate_(replicate),
         shard_(shard),
         expert_(expert),
         context_(context),
         optimizer_shard_(optimizer_shard),
         tensor_(tensor),
-        pipeline_(pipeline) {}
+        pipeline_(pipeline),
+        whole_experts_(whole_experts) {}
   explicit Mesh(const Layout& layout)
       : Mesh(layout.replicate, layout.shard, layout.expert, layout.context, layout.optimizer_shard, layout.tensor,
-             layout.pipeline) {}
+             layout.pipeline, layout.whole_experts) {}
 
   std::int64_t world() const { return pipeline_ * replicate_ * shard_ * tensor_; }
   std::int64_t size(Axis axis) const;
@@ -59,6 +61,7 @@ class Mesh {
 
  private:
   std::int64_t replicate_, shard_, expert_, context_, optimizer_shard_, tensor_, pipeline_;
+  bool whole_experts_;
 };
 
 }  // namespace wt

@@ -59,6 +59,11 @@ WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, s
   return item;
 }
 
+double WorkItem::mean_keys() const {
+  const double seq = static_cast<double>(dims[0]), w = static_cast<double>(window);
+  return window == 0 || window >= dims[0] ? seq / 2 : w - w * w / (2 * seq);
+}
+
 double WorkItem::flops(double bound_rows) const {
   const double m = rows.at(bound_rows);
   const auto d = [&](std::size_t i) { return static_cast<double>(dims[i]); };
@@ -68,7 +73,7 @@ double WorkItem::flops(double bound_rows) const {
     case Kernel::grouped_gemm:
       return passes * 2.0 * m * d(0) * d(1);
     case Kernel::attention:  // two products, half of them masked away; backward recomputes one and does four
-      return (pass == Pass::forward ? 1.0 : 2.5) * 2.0 * m * d(0) * d(0) * d(1) * d(3);
+      return (pass == Pass::forward ? 1.0 : 2.5) * 2.0 * m * d(0) * 2.0 * mean_keys() * d(1) * d(3);
     case Kernel::cross_entropy:
       return passes * 4.0 * m * d(0);
     case Kernel::router:
@@ -123,6 +128,7 @@ std::map<std::string, std::int64_t> WorkItem::shape(double bound_rows) const {
   std::map<std::string, std::int64_t> out{{"rows", std::llround(rows.at(bound_rows))}};
   const auto& names = dim_names(kernel);
   for (std::size_t i = 0; i < names.size(); ++i) out[names[i]] = dims[i];
+  if (window > 0) out["window"] = window;
   return out;
 }
 

@@ -23,7 +23,7 @@ struct Amount {
 enum class Kernel {
   gemm,           ///< rows x k times k x n
   grouped_gemm,   ///< rows over `groups` experts, each times its k x n
-  attention,      ///< rows sequences of `seq`, causal; heads query heads, kv_heads, head_dim
+  attention,      ///< rows sequences of `seq`, causal, `window` keys at most; heads query heads, kv_heads, head_dim
   rmsnorm,        ///< rows x width
   rope,           ///< rows x width (width = head_dim * rotated heads)
   router,         ///< rows tokens over `experts`: fp32 softmax, top_k, counts, sort order
@@ -52,12 +52,15 @@ struct WorkItem {
   Precision precision = Precision::fp32;
   Amount rows;
   std::array<std::int64_t, 4> dims{};  ///< meaning by dim_names(kernel)
+  std::int64_t window = 0;             ///< of attention: the keys that a query sees at most, 0 = all before it
 
+  /// Keys that a query of attention meets, in the mean and counted as an area: half of seq, or less in a window.
+  double mean_keys() const;
   /// FLOPs at a binding; a backward gemm is both products (gradient of input and of weight).
   double flops(double bound_rows) const;
   /// Bytes read and written once, at a binding.
   double bytes(double bound_rows) const;
-  /// The shape of a Measurement: {"rows": rows at the binding, dim names...}.
+  /// The shape of a Measurement: {"rows": rows at the binding, dim names..., "window" where there is one}.
   std::map<std::string, std::int64_t> shape(double bound_rows) const;
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };

@@ -20,7 +20,8 @@ class Binder {
         mesh_(layout_),
         health_(health),
         crowding_(cluster_.shared_cores() ? cost_.crowding(layout_.world()) : 1),
-        traffic_(cluster_, layout_, ranks, health) {
+        traffic_(cluster_, layout_, ranks, health),
+        one_a_stage_(ranks.one_a_stage) {
     bound_ = std::make_unique<BoundStep>();
     const Program& any = set_.programs.at(0);
     bound_->routing = std::make_unique<RoutingTable>(step.routing, layout_, any.layers, any.microbatches, step.number,
@@ -44,6 +45,8 @@ class Binder {
     bound_->evidence.resize(bound_->ranks.size());
     for (std::size_t r = 0; r < bound_->ranks.size(); ++r) bind_rank(static_cast<int>(r));
     for (std::size_t c = 0; c < tasks.collectives.size(); ++c) price_collective(static_cast<int>(c));
+    if (!cost_.synchronous_host())
+      for (RankTasks& rank : tasks.ranks) add_launches(rank);
     return std::move(bound_);
   }
 
@@ -56,7 +59,7 @@ class Binder {
 
   std::vector<std::int64_t> expert_groups(const Representatives& ranks) const {
     std::set<std::int64_t> groups;  // those of several tensor ranks and stages route the same tokens
-    for (std::int64_t rank : ranks.ranks) groups.insert(layout_.data_rank(rank) / layout_.expert);
+    for (std::int64_t rank : ranks.ranks) groups.insert(layout_.row_rank(rank) / layout_.expert);
     return {groups.begin(), groups.end()};
   }
 
@@ -193,6 +196,10 @@ class Binder {
       ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
       bytes.push_back(ops.back()->collective.bytes.at(bound_->rows[rank][at]));
     }
+    if (one_a_stage_ && op.kind == OpKind::all_to_all) {  // its twins send as much
+      bytes.resize(static_cast<std::size_t>(group.size), bytes.front());
+      ops.resize(bytes.size(), ops.front());
+    }
     const OpKind kind = between_two(op) ? OpKind::send : op.kind;
     if (cluster_.shared_cores()) {
       const CollectivePrice& price =
@@ -237,6 +244,7 @@ class Binder {
       else
         task.load = by_kind(task.load, over_slowest);
     }
+    if (exchanges_rows(op)) task.scale *= cost_.row_exchange(layout_.dispatcher);
     set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
@@ -271,6 +279,46 @@ class Binder {
     return it->second;
   }
 
+  static bool exchanges_rows(const Op& op) { return op.action == Action::dispatch || op.action == Action::collect; }
+
+  /// Lengthens segments where the host issues a layer's ops more slowly than the GPU does them. It runs ahead over all
+  /// ops of a layer in one direction: what counts is their sum, with the collectives that the compute lane waits for.
+  void add_launches(RankTasks& rank) {
+    struct Sum {
+      double gpu_s = 0, launch_s = 0, segments_s = 0;  ///< segments_s: of launch_s
+      std::vector<std::pair<std::size_t, double>> segments;
+    };
+    std::map<std::tuple<int, int, bool>, Sum> layers;  // microbatch, layer, forward
+    const RankProgram& program = *rank.program;
+    for (int i = 0; i < program.size(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(i);
+      const OpInstance& instance = program.ops[at];
+      const Op& op = *instance.op;
+      if (instance.layer < 0) continue;
+      const bool segment = op.kind == OpKind::segment, awaited = op.lane == Lane::compute || exchanges_rows(op);
+      if (!segment && !(op.collective_kind() && awaited)) continue;
+      Sum& sum = layers[{instance.microbatch, instance.layer, op.direction == Direction::forward}];
+      const auto [launch, fresh] = launches_.try_emplace(&op, 0.0);
+      if (fresh) launch->second = cost_.launch_s(op, layout_);
+      sum.launch_s += launch->second;
+      sum.gpu_s += segment ? rank.seconds[at] : alone_s(rank.collective[at]);
+      if (segment && launch->second > 0)
+        sum.segments.emplace_back(at, launch->second), sum.segments_s += launch->second;
+    }
+    for (const auto& [key, sum] : layers) {
+      const double more = cost_.issued_s(sum.gpu_s, sum.launch_s) - sum.gpu_s;
+      for (const auto& [at, launch_s] : sum.segments) rank.seconds[at] += more * launch_s / sum.segments_s;
+    }
+  }
+
+  double alone_s(int collective) const {
+    if (collective < 0) return 0;
+    const CollectiveTask& task = bound_->tasks.collectives[static_cast<std::size_t>(collective)];
+    return task.latency_s +
+           (task.load < 0 ? 0
+                          : task.scale * traffic_.alone_s(bound_->tasks.loads[static_cast<std::size_t>(task.load)]));
+  }
+
   PoolLoad exchange_load(const Pending& pending, const std::vector<const Op*>& ops,
                          const std::vector<double>& bytes) const {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
@@ -280,7 +328,7 @@ class Binder {
     const bool bound = group.axis == Axis::expert && pending.layer >= 0;
     static const std::vector<double> kEven;
     const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;
-    return traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes));
+    return traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes), pending.op->collective.rows_of_token);
   }
 
   void set_evidence(const CollectiveTask& task, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
@@ -311,6 +359,7 @@ class Binder {
   const std::vector<NodeHealth>& health_;
   const double crowding_;
   Traffic traffic_;
+  const bool one_a_stage_;
   std::unique_ptr<BoundStep> bound_;
   std::map<std::pair<Axis, std::int64_t>, int> group_index_;
   std::map<std::tuple<std::int64_t, std::int64_t, Direction>, int> channel_index_;  ///< sender, receiver, way
@@ -322,6 +371,7 @@ class Binder {
   std::vector<std::vector<int>> instances_;                          ///< group -> call number -> collective
   std::vector<Pending> pending_;                                     ///< by collective
   std::map<std::pair<const WorkItem*, std::size_t>, double> items_;  ///< on a kind of node
+  std::map<const Op*, double> launches_;                             ///< seconds of the host
   std::vector<double> bytes_;  ///< of the members of the collective being priced, and their ops
   std::vector<const Op*> ops_;
 };

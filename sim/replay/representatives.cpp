@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/program/mesh.hpp"
+#include "sim/replay/traffic.hpp"
 
 namespace wt {
 namespace {
@@ -42,6 +43,29 @@ bool blocks_are_twins(const ProgramSet& programs, const Layout& layout, const Ro
   return true;
 }
 
+/// All ranks of a stage run one program, get as many rows, and lie alike on healthy nodes of one kind.
+bool stages_are_twins(const ProgramSet& programs, const Layout& layout, const ClusterSpec& cluster,
+                      const RoutingSource& routing, std::int64_t step, const std::vector<NodeHealth>& health) {
+  if (cluster.shared_cores() || cluster.uplinks_matter() || !cluster.others.empty() || !health.empty()) return false;
+  for (std::size_t a = 0; a < kAxes; ++a)
+    if (!group_shape(cluster, layout, static_cast<Axis>(a))) return false;
+  const std::int64_t stage = layout.stage_ranks();
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
+    if (programs.class_of_rank[static_cast<std::size_t>(rank)] !=
+        programs.class_of_rank[static_cast<std::size_t>(rank / stage * stage)])
+      return false;
+  if (!routing.same_in_every_microbatch()) return routing.counts(step, 0, 0, 0).empty();
+  const auto uniform = [](const std::vector<double>& counts) {
+    return std::ranges::all_of(counts, [&](double count) { return count == counts.front(); });
+  };
+  const Program& program = programs.programs[0];
+  const auto first = routing.counts(step, 0, 0, 0);
+  for (int layer = 0; layer < program.layers; ++layer)
+    for (std::int64_t source = 0; source < stage / layout.tensor; ++source)
+      if (const auto counts = routing.counts(step, 0, layer, source); !uniform(counts) || counts != first) return false;
+  return true;
+}
+
 /// What tells a node from others: its kind, its compute, NIC and NVSwitch health, and itself behind slow uplinks (else
 /// -1), which take the traffic of each node apart.
 using Colour = std::tuple<std::size_t, double, double, double, std::int64_t>;
@@ -70,7 +94,13 @@ Representatives representatives(const ProgramSet& programs, const Layout& layout
                                 const RoutingSource& routing, std::int64_t step,
                                 const std::vector<NodeHealth>& health) {
   const std::int64_t node = cluster.gpus_per_node, world = layout.world(), stage = layout.stage_ranks();
-  const std::int64_t closed = layout.expert * layout.tensor;
+  if (stage > 1 && stages_are_twins(programs, layout, cluster, routing, step, health)) {
+    Representatives one{.folded = true, .uplink_shares = false, .one_a_stage = true, .ranks = {}};
+    for (std::int64_t first = 0; first < world; first += stage) one.ranks.push_back(first);
+    return one;
+  }
+  const std::int64_t closed =
+      layout.whole_experts ? std::lcm(layout.expert, layout.tensor) : layout.expert * layout.tensor;
   std::int64_t block = std::max(node, closed);
   const bool whole_nodes = node % closed == 0 || closed % node == 0;
   const bool foldable =

@@ -3,6 +3,9 @@
 // expert axis are twins. The representative set is one such block: max(1, expert x tensor / gpus_per_node) nodes,
 // of every pipeline stage the same.
 //
+// Where every expert gets as many rows and no node or uplink differs, all ranks of a stage are twins, and one of each
+// stage is simulated.
+//
 // A node of another kind than the others, slower, or behind slow uplinks is no twin of theirs. Then of the shard groups
 // with the same sequence of nodes one is simulated, in full: groups of healthy nodes run ahead of one with a slow node,
 // and their traffic meets it where replicas exchange gradients.
@@ -22,7 +25,9 @@ inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep
 struct Representatives {
   bool folded = false;
   bool uplink_shares = false;
-  std::vector<std::int64_t> ranks;  ///< world ranks, ascending; closed under the expert, tensor and pipeline axes
+  bool one_a_stage = false;  ///< all ranks of a stage do the same
+  std::vector<std::int64_t>
+      ranks;  ///< world ranks, ascending; unless one a stage, closed under the expert, tensor and pipeline axes
 };
 
 Representatives every_rank(const Layout& layout);

@@ -16,8 +16,12 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
       for (std::int64_t group : groups_) {
         std::vector<double> sends(n * n), received;
         for (std::int64_t source = 0; source < expert_; ++source) {
-          const auto slots =
-              rows_per_slot(layout, layer, routing.counts(step, microbatch, layer, group * expert_ + source));
+          const std::int64_t row_rank = group * expert_ + source;
+          auto slots = rows_per_slot(
+              layout, layer,
+              routing.counts(step, microbatch, layer, layout.whole_experts ? row_rank / layout.tensor : row_rank));
+          if (layout.whole_experts)  // each of the data rank's tensor ranks has its share of the tokens
+            for (double& rows : slots) rows /= static_cast<double>(layout.tensor);
           received.resize(slots.size());
           for (std::size_t slot = 0; slot < slots.size(); ++slot) {
             sends[static_cast<std::size_t>(source) * n + slot / (slots.size() / n)] += slots[slot];
@@ -31,7 +35,7 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
 
 std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const {
   const auto group =
-      std::lower_bound(groups_.begin(), groups_.end(), layout_.data_rank(rank) / expert_) - groups_.begin();
+      std::lower_bound(groups_.begin(), groups_.end(), layout_.row_rank(rank) / expert_) - groups_.begin();
   return static_cast<std::size_t>((microbatch * layers_ + layer)) * groups_.size() + static_cast<std::size_t>(group);
 }
 
@@ -45,7 +49,7 @@ std::span<const double> RoutingTable::by_expert(int microbatch, int layer, std::
   if (microbatch < 0 || layer < 0) return {};
   const std::vector<double>& slots = slots_[at(microbatch, layer, rank)];
   const std::size_t each = slots.size() / static_cast<std::size_t>(expert_);
-  return std::span(slots).subspan(static_cast<std::size_t>(layout_.data_rank(rank) % expert_) * each, each);
+  return std::span(slots).subspan(static_cast<std::size_t>(layout_.row_rank(rank) % expert_) * each, each);
 }
 
 const std::vector<double>& RoutingTable::sends(int microbatch, int layer, std::int64_t rank) const {

@@ -11,7 +11,7 @@ namespace wt {
 
 class RoutingTable {
  public:
-  /// `groups`: indices of expert groups of data ranks (Layout::data_rank(rank) / expert), ascending.
+  /// `groups`: indices of expert groups of data ranks (Layout::row_rank(rank) / expert), ascending.
   RoutingTable(const RoutingSource& routing, const Layout& layout, int layers, int microbatches, std::int64_t step,
                std::vector<std::int64_t> groups);
 

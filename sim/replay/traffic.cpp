@@ -201,22 +201,40 @@ void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports, std::vect
   });
 }
 
-PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& bytes) const {
+PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& bytes,
+                             std::int64_t rows_of_token) const {
   std::vector<double> amounts(capacity_.size(), 0.0);
   const std::size_t n = g.members.size();
+  std::vector<std::size_t> node_of(n);  // index into g.on_nodes
+  for (std::size_t node = 0, member = 0; node < g.on_nodes.size(); ++node)
+    for (std::int64_t k = 0; k < g.on_nodes[node].count; ++k) node_of[member++] = node;
   const auto add = [&](int pool, double amount) { amounts[static_cast<std::size_t>(pool)] += amount; };
-  for (std::size_t i = 0; i < n; ++i)
+  const auto simulated = [&](std::size_t member) { return local_[static_cast<std::size_t>(g.members[member])] >= 0; };
+  std::vector<double> to_node(g.on_nodes.size());
+  for (std::size_t i = 0; i < n; ++i) {
+    double all = 0;
+    std::fill(to_node.begin(), to_node.end(), 0.0);
+    for (std::size_t j = 0; j < n; ++j) all += bytes[i * n + j], to_node[node_of[j]] += bytes[i * n + j];
+    const auto sent = [&](double there) { return rows_of_token > 0 ? share_sent_once(there / all, rows_of_token) : 1; };
     for (std::size_t j = 0; j < n; ++j) {
-      const double amount = bytes[i * n + j];
-      if (i == j || amount <= 0) continue;  // a rank's own rows move in its memory
+      if (i == j || bytes[i * n + j] <= 0) continue;  // a rank's own rows move in its memory
       const std::int64_t from = g.members[i], to = g.members[j];
       const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
-      add(port(from, a == b ? nvlink_out : nic_out), amount);
+      const double amount = bytes[i * n + j] * sent(a == b ? bytes[i * n + j] : to_node[node_of[j]]);
+      if (simulated(i)) add(port(from, a == b ? nvlink_out : nic_out), amount);
+      if (!simulated(j)) continue;
       add(port(to, a == b ? nvlink_in : nic_in), amount);
-      if (!uplinks_ || cluster_.leaf_of(a) == cluster_.leaf_of(b)) continue;
+      if (rows_of_token > 0 && a != b) {  // from the member that received it; all of the node's do it alike
+        const double passed =
+            bytes[i * n + j] * sent(bytes[i * n + j]) * (1 - 1 / as_double(g.on_nodes[node_of[j]].count));
+        add(port(to, nvlink_out), passed);
+        add(port(to, nvlink_in), passed);
+      }
+      if (!uplinks_ || !simulated(i) || cluster_.leaf_of(a) == cluster_.leaf_of(b)) continue;
       add(uplink(from, true), amount);
       add(uplink(to, false), amount);
     }
+  }
   return gather(amounts);
 }
 

@@ -18,6 +18,7 @@
 #include "sim/cluster/engine.hpp"
 #include "sim/cost/collectives/collective_algorithm.hpp"
 #include "sim/program/program.hpp"
+#include "sim/program/routing/routing.hpp"
 #include "sim/replay/representatives.hpp"
 
 namespace wt {
@@ -62,8 +63,11 @@ class Traffic {
   GroupInstance channel(std::int64_t from, std::int64_t to) const;
   /// Bytes on the pools of simulated members for each byte of an all-reduce's buffer.
   PoolLoad all_reduce(const GroupInstance& group, AllReduce algorithm) const;
-  /// bytes[i * n + j]: from the group's member i to member j; all members must be simulated.
-  PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes) const;
+  /// bytes[i * n + j]: from the group's member i to member j, on the pools of those that are simulated. `rows_of_token`
+  /// as in Collective: bytes of rows of which a token has so many, drawn by the members' shares, cross to a node once
+  /// and pass on to each of its members once.
+  PoolLoad all_to_all(const GroupInstance& group, const std::vector<double>& bytes,
+                      std::int64_t rows_of_token = 0) const;
   /// The load with the amounts on each kind of node times a factor of its own, on uplinks, which all share, the least.
   PoolLoad by_kind(PoolLoad load, const std::vector<double>& factors) const;
   /// Seconds of a load that has the pools to itself; with a kind, on uplinks and that kind's nodes alone.

@@ -25,9 +25,9 @@ std::string name_of(const CollectiveRow& row) {
 std::string regime_of(const CollectiveRow& row) {
   if (!row.unusable.empty()) return "unusable rows";
   if (!row.kind) return row.collective;
-  if (row.nodes > 1 && row.shared_with_other_jobs) return "fabric shared with other jobs";
+  if (row.domains() > 1 && row.shared_with_other_jobs) return "fabric shared with other jobs";
   return fmt::format("{}, {}, {} 64 MiB", *row.kind == OpKind::send ? "sendrecv" : to_string(form_of(*row.kind)),
-                     row.nodes > 1 ? "many nodes" : "one node", row.bytes < kSmallMessage ? "<" : ">=");
+                     row.domains() > 1 ? "many nodes" : "one node", row.bytes < kSmallMessage ? "<" : ">=");
 }
 
 /// Estimators without a group, and the typical shares of the nominal rate that the naive prediction takes.

@@ -38,9 +38,11 @@ class PlacedRun {
   PlacedRun(RunRow run, const StackFit& fit, const BenchmarkTimes& times, const std::vector<StackSpec>& stacks)
       : run_(std::move(run)), files_(run_files(run_, stack_of(run_.framework, stacks))) {
     const StepTraits traits = traits_of(files_.stack, run_.gpu);
-    const StepsWithout fitted = steps_without(fit, run_, traits, StepsLeftOut::group);
+    const StepsWithout fitted = steps_without(fit, run_, traits, StepsLeftOut::source);
     if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
-    cost_ = std::make_unique<StackCost>(files_.cluster, files_.stack, *fitted.steps, times, files_.run.fp8);
+    cost_ = std::make_unique<StackCost>(
+        files_.cluster, files_.stack, *fitted.steps, times,
+        PublishedTimes::get().off_by(step_family(run_.model, files_.run.layout), run_.origin), files_.run.fp8);
     remembered_ = std::make_unique<RememberedCost>(*cost_);
     evidence_ = !fitted.typical && fitted.known_chip ? Evidence::published : Evidence::derived;
   }

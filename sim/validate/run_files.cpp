@@ -26,14 +26,6 @@ bool site_measured(const ClusterSpec& cluster) {
   }
 }
 
-std::vector<std::string> unsaid_of(const RunRow& row) {
-  std::vector<std::string> out;
-  if (row.rows_sent_once) out.emplace_back("a dispatcher that sends a token once to each place");
-  if (row.exchange_overlapped) out.emplace_back("rows that travel beside another microbatch's computation");
-  if (row.whole_experts && row.tp > 1 && row.ep > 1) out.emplace_back("tensor ranks with experts of their own");
-  return out;
-}
-
 }  // namespace
 
 ClusterSpec cluster_of(const RunRow& row) {
@@ -62,6 +54,8 @@ ClusterSpec cluster_of(const RunRow& row) {
 
 RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   if (!row.unusable.empty()) throw_error(Code::usage, "{}", row.unusable);
+  if (row.exchange_overlapped)
+    throw_error(Code::usage, "rows that travel beside another microbatch's computation: not simulated");
   if (row.gpus > kMostGpus) throw_error(Code::usage, "more than {} GPUs: not simulated", kMostGpus);
   RunFiles out;
   out.stack = stack;
@@ -72,6 +66,10 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   run.model = row.model;
   run.layout = layout_of(row);
   run.layout.pipeline = row.pp, run.layout.virtual_stages = row.vp;
+  if (row.pp * row.vp > row.model.layers) {
+    run.layout.virtual_stages = std::max<std::int64_t>(1, row.model.layers / row.pp);
+    out.unsaid.emplace_back("chunks with the embedding or the output projection alone");
+  }
   run.precision = Precision::bf16;
   run.fp8 = product_rate(row, *data_sheet(row.gpu)) > 1;
   run.pure_reduction = row.gradient_bytes < 4;
@@ -81,8 +79,7 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   run.save = false;
   check_run(run, "run file");
   const ExpertLoads loads = expert_loads(row);
-  out.routing = {loads.histogram.empty() ? "balanced" : loads.histogram};
-  out.unsaid = unsaid_of(row);
+  out.routing = {loads.routing.empty() ? "balanced" : loads.routing};
   return out;
 }
 

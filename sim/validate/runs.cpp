@@ -75,14 +75,12 @@ class Judge {
     const StepTraits traits = traits_of(files.stack, row.gpu);
     const StepsWithout fitted = steps_without(fit_, row, traits, asked_.left_out);
     if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
-    const StackCost cost(files.cluster, files.stack, *fitted.steps, times_, files.run.fp8);
+    const StackCost cost(files.cluster, files.stack, *fitted.steps, times_,
+                         PublishedTimes::get().off_by(step_family(row.model, files.run.layout),
+                                                      asked_.left_out == StepsLeftOut::nothing ? "" : row.origin),
+                         files.run.fp8);
     const RunForecast step = forecast(files, cost);
-    const bool group = asked_.left_out == StepsLeftOut::group;
     const bool known = !fitted.typical && asked_.left_out != StepsLeftOut::stack;
-    if (group && fitted.typical)
-      j.regime = fmt::format("{}, stack never measured, {}", row.model.experts > 0 ? "MoE" : "dense", files.stack.name);
-    else if (group && !fitted.known_chip)
-      j.regime = fmt::format("{}, GPU never measured", row.model.experts > 0 ? "MoE" : "dense");
     j.choice = choice_of(row);
     j.assumed = row.assumed;
     for (const std::string& what : files.unsaid) j.assumed.push_back("no " + what);
@@ -120,8 +118,7 @@ class Judge {
 
 StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) {
   const bool typical = !fit.knows_stack(row, traits);
-  return {fit.without(row, traits, typical && left_out == StepsLeftOut::group ? StepsLeftOut::stack : left_out),
-          typical, fit.knows_chip(row, traits)};
+  return {fit.without(row, traits, left_out), typical, fit.knows_chip(row, traits)};
 }
 
 ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingSource& routing, std::int64_t step) {
@@ -136,7 +133,8 @@ ReplayResult simulated(const RunFiles& files, const OpCost& cost, const RoutingS
 
 RunForecast forecast(const RunFiles& files, const OpCost& cost) {
   const RememberedCost remembered(cost);
-  const NamedRouting routing = read_routing(files.routing, files.run.model, files.run.tokens());
+  const NamedRouting routing =
+      read_routing(files.routing, files.run.model, files.run.tokens(), files.run.layout.expert);
   const ReplayResult step = simulated(files, remembered, *routing.source);
   return {step.step_s, step.low_s, step.high_s};
 }

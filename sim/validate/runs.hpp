@@ -31,7 +31,7 @@ StepsWithout steps_without(const StackFit& fit, const RunRow& row, const StepTra
 
 struct RunsAsked {
   std::string stack = {};  ///< name of the stack of all rows; empty = by their framework
-  StepsLeftOut left_out = StepsLeftOut::group;
+  StepsLeftOut left_out = StepsLeftOut::source;
   std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 

@@ -91,6 +91,24 @@ TEST_CASE("a placement that leaves an expert out") {
              Contains("layer 0") && Contains("expert 7 has no slot"));
 }
 
+TEST_CASE("a model with what is only simulated") {
+  const auto with = [](auto change) {
+    RunSpec run = run_of_two();
+    change(run.model);
+    return refused(run_to_yaml(run));
+  };
+  CHECK_THAT(with([](ModelSpec& m) { m.attention.window = 16; }),
+             Contains("found attention in a sliding window of 16"));
+  CHECK_THAT(with([](ModelSpec& m) { m.attention.sinks = true; }), Contains("attention sinks"));
+  CHECK_THAT(with([](ModelSpec& m) { m.mtp_layers = 1; }), Contains("multi-token prediction (1 modules)"));
+  CHECK_THAT(with([](ModelSpec& m) {
+               m.moe_pattern = {{false, true}}, m.dense_ffn = 104;
+             }),
+             Contains("moe_layer_freq") && Contains("windtunnel simulate"));
+  CHECK_THAT(with([](ModelSpec& m) { m.ffn_bias = true; }), Contains("biases of FFNs and experts"));
+  CHECK_THAT(with([](ModelSpec& m) { m.simulated_only = {"clamped_swiglu"}; }), Contains("clamped_swiglu"));
+}
+
 TEST_CASE("no such run file, no data, no shard, a shard that is cut off") {
   const Ended ended = train_file("no-such.yaml", scratch("nowhere"));
   CHECK(ended.status == 2);

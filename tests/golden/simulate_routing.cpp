@@ -34,10 +34,14 @@ std::string routing_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("loads are recorded ones, named in the report; balance is a choice") {
+TEST_CASE("loads are those of models in training, named in the report; recordings and balance are choices") {
   const auto [status, usual] = simulate("");
   CHECK(status == 0);
-  CHECK(routing_in(usual) == "mean of 5 histograms of mixtral, assumed for 8 experts, top 2");
+  CHECK(routing_in(usual) == "trained: loads of other models in training, balanced by loss (assumed)");
+  CHECK(routing_in(simulate("--routing trained-bias").said) ==
+        "trained-bias: loads of other models in training, balanced by bias (assumed)");
+  CHECK(routing_in(simulate("--routing capacity-1.5").said).find("% of the rows dropped (assumed)") !=
+        std::string::npos);
   CHECK(routing_in(simulate("--routing balanced").said) == "balanced (assumed)");
   CHECK(routing_in(simulate("--routing mixtral-c4").said) == "histogram mixtral-c4 (published)");
   CHECK(routing_in(simulate("--routing mixtral-c4 --routing mixtral-arxiv").said) ==
@@ -48,7 +52,7 @@ TEST_CASE("loads are recorded ones, named in the report; balance is a choice") {
 TEST_CASE("a plan says which loads it rests on") {
   const auto [status, usual] = plan("");
   CHECK(status == 0);
-  CHECK(usual.find("Routing: the mean of olmoe-arxiv, olmoe-book") != std::string::npos);
+  CHECK(usual.find("Routing: trained (memory at p99 over layers and microbatches)") != std::string::npos);
   CHECK(plan("--routing olmoe-c4").said.find("Routing: the mean of olmoe-c4 (") != std::string::npos);
   CHECK(plan("--routing balanced").said.find("Routing is balanced by assumption") != std::string::npos);
 }
@@ -58,5 +62,6 @@ TEST_CASE("loads that cannot be are usage errors") {
   CHECK(plan("--routing '[no-such'").status == 2);
   CHECK(simulate("--routing balanced --routing mixtral").status == 2);
   CHECK(simulate("--routing no-such").status == 2);
+  CHECK(simulate("--routing trained-luck").status == 2);
   CHECK(simulate("--routing olmoe").status == 2);  // 64 experts
 }

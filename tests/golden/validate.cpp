@@ -81,8 +81,8 @@ void check_document(const json& d, const std::string& subject, std::size_t rows,
 TEST_CASE("the document has a row a measurement and a summary beside a baseline's") {
   check_document(kernels(), "kernels", 5140);
   CHECK_FALSE(kernels().at("families").empty());
-  check_document(collectives(), "collectives", 536);
-  check_document(runs(), "runs", 600);
+  check_document(collectives(), "collectives", 556);
+  check_document(runs(), "runs", 851);
   check_document(vtrain(), "runs", 1484);
   check_document(routing(), "routing", 32);
   for (const json* d : {&kernels(), &collectives()}) {
@@ -117,45 +117,62 @@ TEST_CASE("all-reduces on clusters never seen") {
 
 namespace {
 
-/// What simulated steps reach. Their intervals are those that users get, not fitted to these rows' own errors: 75 to 90
-/// % of measurements inside is the aim, and not reached.
-void check_dense_fsdp(const json& families) {
-  const json& fsdp = part(families, "family", "dense, FSDP");
-  CHECK(fsdp.at("n") >= 200);
-  CHECK(fsdp.at("groups") >= 15);
-  CHECK(fsdp.at("median_ape") <= 0.06);
-  CHECK(std::abs(fsdp.at("bias").get<double>()) <= 0.03);
-  CHECK(fsdp.at("coverage80") >= 0.65);
-  CHECK(fsdp.at("median_ape") < 0.5 * fsdp.at("baseline").at("median_ape").get<double>());
+/// What simulated steps reach with everything left out that their source measured; the aims are lower
+/// (docs/accuracy.md).
+void check_family(const std::string& name, std::int64_t rows, double median, double p90) {
+  const json& family = part(runs().at("families"), "family", name);
+  INFO(name);
+  CHECK(family.at("n") >= rows);
+  CHECK(family.at("median_ape") <= median);
+  CHECK(family.at("p90_ape") <= p90);
+  CHECK(family.at("median_ape") < family.at("baseline").at("median_ape").get<double>());
 }
 
 }  // namespace
 
-TEST_CASE("dense FSDP runs of models never seen") { check_dense_fsdp(runs().at("families")); }
-
-TEST_CASE("dense runs with tensor and pipeline groups of models never seen") {
-  const json& groups = part(runs().at("families"), "family", "dense, tensor and pipeline");
-  CHECK(groups.at("n") >= 40);
-  CHECK(groups.at("mape") < 0.5 * groups.at("baseline").at("mape").get<double>());
+TEST_CASE("steps of runs whose sources had no part in the fit") {
+  check_family("dense, FSDP", 240, 0.09, 0.25);
+  check_family("dense, tensor and pipeline", 350, 0.18, 0.75);
+  check_family("dense, data parallel", 45, 0.16, 0.25);
+  check_family("MoE, data parallel", 24, 0.17, 0.35);
+  check_family("MoE, tensor and pipeline", 65, 0.22, 0.50);
   for (const json& row : runs().at("rows"))
     if (row.at("predicted_s").is_null()) CHECK_FALSE(row.at("abstained").get<std::string>().empty());
 }
 
-/// Whole widths are left out: the rows have two widths, and each is predicted by constants that saw the other alone. As
-/// long as a model's own depths were in the fit, the mean error was below 8 %. The aim of 75 to 90 % inside is missed.
-TEST_CASE("tensor and pipeline groups on one node, widths never seen") {
-  const Errors e = errors(vtrain(), {"dense"});
-  CHECK(e.n >= 1440);
-  CHECK(e.mean <= 0.12);
-  CHECK(e.inside >= 0.65 * e.n);
-  CHECK(e.inside <= 0.90 * e.n);
+TEST_CASE("intervals come from errors of other sources, and hold") {
+  CHECK(runs().at("summary").at("coverage80") >= 0.75);
+  CHECK(runs().at("summary").at("coverage80") <= 0.90);
 }
 
-TEST_CASE("a stack never seen: which layout is fastest is known better than how fast it is") {
-  const json& unknown = part(runs().at("regimes"), "regime", "dense, stack never measured, nanotron");
-  CHECK(unknown.at("spearman") >= 0.9);
-  CHECK(unknown.at("regret") <= 0.25);  // of nanotron's sweep alone; 0.13 with other stacks' choices among it
-  CHECK(unknown.at("baseline").at("spearman") < 0.5);
+TEST_CASE("what intervals rest on is how far off the command is") {
+  std::ifstream committed("configs/measurements/left_out_steps.csv");
+  std::vector<double> ratios;
+  for (std::string line; std::getline(committed, line);)
+    if (line.starts_with("\"")) ratios.push_back(std::stod(line.substr(line.rfind(',') + 1)));
+  std::size_t i = 0;
+  for (const json& row : runs().at("rows")) {
+    if (row.at("predicted_s").is_null()) continue;
+    INFO(row.at("name"));
+    REQUIRE(i < ratios.size());
+    CHECK(row.at("measured_s").get<double>() / row.at("predicted_s").get<double>() ==
+          Approx(ratios[i++]).epsilon(0.03));
+  }
+  CHECK(i == ratios.size());
+}
+
+/// Small models whose steps the host limits: how fast it is nothing else says.
+TEST_CASE("tensor and pipeline groups on one node, the whole source left out") {
+  const Errors e = errors(vtrain(), {"dense"});
+  CHECK(e.n >= 1440);
+  CHECK(e.mean <= 0.6);
+}
+
+TEST_CASE("which of many layouts is fastest is known better than how fast it is") {
+  const json& sweep = part(runs().at("regimes"), "regime", "dense, tensor and pipeline");
+  CHECK(sweep.at("spearman") >= 0.85);
+  CHECK(sweep.at("regret") <= 0.25);
+  CHECK(sweep.at("baseline").at("spearman") < 0.5);
 }
 
 TEST_CASE("memory allocated by models never fitted is within 1.5 % or 0.1 GiB, and what is reserved is told apart") {

@@ -169,7 +169,7 @@ TEST_CASE("weights are gathered one block ahead, never over ones that are read, 
       REQUIRE(walk.fault() == "");
       if (!c.layout.reshard_after_forward) continue;  // all blocks' weights stay until backward
       const std::size_t two =
-          c.model.layers > 1 ? 2 : 1;  // so many, and no fewer: the next are there when they are needed
+          c.model.blocks() > 1 ? 2 : 1;  // so many, and no fewer: the next are there when they are needed
       CHECK(walk.most_forward() ==
             (c.model.tied ? two + 1 : 2));  // an embedding that is the head stays, one that is not goes
       CHECK(walk.most_backward() == (two == 2 ? 2 : 0));

@@ -194,6 +194,39 @@ TEST_CASE("an exchange delivers to every rank what the others sent it, there and
   CHECK(exchange_bytes({&back, &back}, sends, {700, 900}) == std::vector<double>{600, 100, 200, 700});
 }
 
+TEST_CASE("a dispatcher that sends a token once crosses to a node once, and passes it on over NVLink") {
+  const Layout layout = layout_of(1, 8, 8);
+  const ClusterSpec cluster = small_cluster(2);
+  const Traffic traffic(cluster, layout, every_rank(layout), {});
+  const GroupInstance group = traffic.group(Axis::expert, 0);
+  const std::vector<double> bytes(64, 1e8);  // of each rank to each, itself included
+  CHECK(traffic.alone_s(traffic.all_to_all(group, bytes)) == Approx(4e8 / 50e9));
+  // Of a token's four rows half go to the other node: there is one with a probability of 15/16.
+  CHECK(share_sent_once(0.5, 4) == Approx(15.0 / 32));
+  CHECK(traffic.alone_s(traffic.all_to_all(group, bytes, 4)) == Approx(4e8 * 15 / 32 / 50e9));
+  CHECK(share_sent_once(0.5, 1) == 1);
+  CHECK(traffic.alone_s(traffic.all_to_all(group, bytes, 1)) == Approx(4e8 / 50e9));  // one row: nothing to spare
+}
+
+TEST_CASE("where all experts get as many rows one rank of a stage stands for all of it") {
+  Layout whole = tensor_layout(4, layout_of(1, 4, 8));
+  whole.whole_experts = true;
+  Layout staged = stage_layout(2, tensor_layout(2, layout_of(1, 4, 4)));
+  for (Layout layout : {layout_of(1, 8, 4), layout_of(2, 8, 8), tensor_layout(2, layout_of(1, 8, 4)), whole, staged})
+    for (const Dispatcher dispatcher : {Dispatcher::alltoall, Dispatcher::deepep}) {
+      layout.dispatcher = dispatcher;
+      const Run run(layout, false);
+      const ClusterSpec cluster = small_cluster(layout.world() / 4);
+      INFO(layout.name());
+      const ReplayResult all = run.replay(cluster, FakeCost{}, {0, false, true, {}}),
+                         one = run.replay(cluster, FakeCost{}, {0, true, true, {}});
+      CHECK(one.folded);
+      CHECK(one.simulated_ranks == layout.pipeline);
+      CHECK(one.step_s == Approx(all.step_s).epsilon(1e-6));
+      CHECK(one.exposed_s == Approx(all.exposed_s).epsilon(1e-6));
+    }
+}
+
 TEST_CASE("the same step gives the same times bit by bit") {
   const Run run(layout_of(2, 8, 4));
   const auto a = run.replay(small_cluster(4), FakeCost{}), b = run.replay(small_cluster(4), FakeCost{});

@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "sim/measurements": ["configs/spec", "sim/program"],
     "sim/cost": ["configs/spec", "sim/program/*"],  # what a price is; the factory of prices is a row of its own
     "sim/cost/fit": ["configs/spec/support"],
-    "sim/cost/host": ["sim/cost/*", "sim/program/*"],
+    "sim/cost/host": ["configs/spec", "sim/cost/*", "sim/program/*"],
     "sim/cost/collectives": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit"],
     "sim/cost/kernels": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/collectives"],
     "sim/cost/calibrate": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/fit", "sim/cost/collectives",
@@ -33,7 +33,8 @@ MAY_INCLUDE = {
     "sim/cost/memory": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/fit"],
     "sim/cost/stacks": ["configs/spec", "sim/program", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/host",
                         "sim/cost/collectives", "sim/cost/kernels"],
-    "sim/cost/prices": ["configs/spec", "sim/measurements", "sim/cost/*", "sim/cost/calibrate", "sim/cost/stacks"],
+    "sim/cost/prices": ["configs/spec", "sim/measurements", "sim/cost/*", "sim/cost/fit", "sim/cost/calibrate",
+                        "sim/cost/stacks"],
     "sim/cluster": ["configs/spec"],
     "sim/replay": ["configs/spec", "sim/program", "sim/cost/*", "sim/cost/collectives", "sim/cost/memory", "sim/cluster"],
     "sim/estimate": ["configs/spec", "sim/program", "sim/cost/*", "sim/replay"],

@@ -81,6 +81,12 @@ inline ModelSpec random_model(Draw& draw) {
   if (draw.once_in(3)) m.norm = Norm::layernorm, m.activation = Activation::gelu;
   if (m.experts > 0 && draw.once_in(3)) m.shared_ffn = 256 * draw.between(1, 4);
   if (m.experts > 0 && m.layers > 1 && draw.once_in(3)) m.dense_layers = 1, m.dense_ffn = 512 * draw.between(1, 4);
+  if (m.experts > 0 && m.layers > 1 && draw.once_in(4))
+    m.moe_pattern = {draw.of<std::vector<bool>>({{false, true}, {true, false}, {false, true, true}})},
+    m.dense_ffn = 512 * draw.between(1, 4);
+  if (draw.once_in(4)) m.attention.window = 16 * draw.between(1, 8), m.attention.local = {{true, false}};
+  if (draw.once_in(4)) m.mtp_layers = draw.between(1, 2);
+  m.ffn_bias = draw.once_in(4), m.attention.sinks = draw.once_in(4);
   return m;
 }
 
@@ -98,7 +104,7 @@ inline Layout random_layout(Draw& draw, const ModelSpec& model, std::int64_t ran
                                                   "attention+experts", "attention:last-1+experts:first-1"}));
   if (model.experts > 0 && draw.once_in(4)) {  // moved experts, and up to two more slots a rank for copies
     const std::int64_t slots = model.experts + l.expert * draw.below(3);
-    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    for (std::int64_t layer = 0; layer < model.blocks(); ++layer) {
       auto& row = l.placement.emplace_back();
       for (std::int64_t slot = 0; slot < slots; ++slot)
         row.push_back(slot < model.experts ? slot : draw.below(model.experts));
@@ -122,6 +128,8 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
   l.tensor = tensor, l.sequence_parallel = tensor > 1 && (model.experts > 0 || draw.once_in(2));
   if (stages > 1 || (tensor > 1 && draw.once_in(2))) l.reshard_after_forward = l.reduce_every_microbatch = false;
   l.context_ring = l.context > 1 && !draw.once_in(3);
+  if (l.context_ring) model.attention.window = 0, model.attention.local = {}, model.attention.sinks = false;
+  if (stages > 1 && model.mtp_layers > 0) model.tied = false;
   if (draw.once_in(4))
     l.recompute = recompute_from_string(draw.of<std::string>({"core", "core+experts", "norm", "core:first-1"}));
   if (l.context == 1 && l.expert == 1 && draw.once_in(3))  // ZeRO-1

@@ -22,7 +22,7 @@ inline json json_in(const std::string& text) {
 
 inline const json& document(const std::string& subject, const std::string& file, const std::string& flags = "") {
   static std::map<std::string, json> known;
-  const std::string arguments = subject + " configs/measurements/" + file + " --json" + flags;
+  const std::string arguments = subject + (file.empty() ? "" : " configs/measurements/" + file) + " --json" + flags;
   if (!known.count(arguments)) {
     const auto [status, text] = run(arguments);
     INFO(text.substr(0, 500));
@@ -34,7 +34,7 @@ inline const json& document(const std::string& subject, const std::string& file,
 
 inline const json& kernels() { return document("kernels", "kernel_times.csv"); }
 inline const json& collectives() { return document("collectives", "collectives.csv"); }
-inline const json& runs() { return document("runs", "training_runs.csv"); }
+inline const json& runs() { return document("runs", ""); }  // all tables of training runs
 inline const json& vtrain() { return document("runs", "simulator_tables.csv"); }
 
 /// Of a list of parts (regimes, families) the one of that name.

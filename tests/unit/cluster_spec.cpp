@@ -53,8 +53,15 @@ TEST_CASE("every preset reads, under its own name, with a source for every secti
   const auto node_Gbps = [](const std::string& name) { return read_cluster(name).nic_per_gpu_Bps() * 8 * 8 / 1e9; };
   for (const std::string name : {"aws-p4d", "aws-p4de", "a100-4x100g", "falcon-4096-a100"})
     CHECK(node_Gbps(name) == Approx(400));
-  for (const std::string name : {"hgx-b200", "aws-p5", "aws-p5en", "gcp-a4", "dbrx-3072-h100"})
+  for (const std::string name :
+       {"hgx-b200", "hgx-b200-750w", "hgx-h800", "mi300x-8x", "mi355x-8x", "aws-p5", "aws-p5en", "aws-p6-b200",
+        "azure-nd-h100-v5", "azure-nd-h200-v5", "gcp-a3-ultra", "gcp-a4", "dbrx-3072-h100", "gb200-nvl72",
+        "azure-nd-gb200-v6", "aws-p6e-gb200", "gcp-a4x"})
     CHECK(node_Gbps(name) == Approx(3200));
+  for (const std::string name : {"aws-p6-b300", "hgx-b300", "gb300-nvl72"}) CHECK(node_Gbps(name) == Approx(6400));
+  for (const std::string name : {"gb200-nvl72", "gb300-nvl72", "azure-nd-gb200-v6", "aws-p6e-gb200", "gcp-a4x"})
+    CHECK(read_cluster(name).gpus_per_node == 72);
+  CHECK(read_cluster("gh200-alps").transport == "Slingshot");
   CHECK(node_Gbps("gcp-a3-high") == Approx(800));
   CHECK(node_Gbps("gcp-a3-mega") == Approx(1600));
 }

@@ -9,22 +9,42 @@ using namespace wt;
 
 namespace {
 
-constexpr HostConstants kHost = {60e-6, 80e-6, 3};
+constexpr HostConstants kHost = {60e-6, 80e-6, 2e-3, 0.4, 3};
 
 double issued(double gpu_s, double launch_s) { return issued_time_s(gpu_s, launch_s, kHost); }
 
 }  // namespace
 
-TEST_CASE("launching takes a constant a kernel and another a blocking collective") {
-  CHECK(launch_time_s(1000, 0, kHost) == Approx(60e-3));
-  CHECK(launch_time_s(1000, 250, kHost) == Approx(60e-3 + 20e-3));
-  CHECK(launch_time_s(0, 0, kHost) == 0);
+double launching(const Launches& launches, Dispatcher dispatcher = Dispatcher::alltoall,
+                 CudaGraphs graphs = CudaGraphs::none) {
+  return launch_time_s(launches, dispatcher, graphs, kHost);
 }
 
-TEST_CASE("a backward pass is launched as two kernels") {
-  const auto product = [](Pass pass) { return make_item(Kernel::gemm, pass, Precision::bf16, {64, 0}, {64, 64}); };
-  CHECK(host_launches(product(Pass::forward)) == 1);
-  CHECK(host_launches(product(Pass::backward)) == 2);
+TEST_CASE("launching takes a constant a kernel, a routing of rows and a blocking collective") {
+  CHECK(launching({1000, 0, 0}) == Approx(60e-3));
+  CHECK(launching({1000, 0, 250}) == Approx(60e-3 + 20e-3));
+  CHECK(launching({1000, 3, 250}) == Approx(60e-3 + 6e-3 + 20e-3));
+  CHECK(launching({}) == 0);
+}
+
+TEST_CASE("HybridEP routes rows with less of the host, and CUDA graphs with none") {
+  const Launches moe{100, 1, 10};
+  CHECK(launching(moe, Dispatcher::deepep) == launching(moe));
+  CHECK(launching(moe) - launching(moe, Dispatcher::hybridep) == Approx(0.6 * 2e-3));
+  CHECK(launching(moe, Dispatcher::alltoall, CudaGraphs::partial) == launching({100, 0, 10}));
+  CHECK(launching(moe, Dispatcher::alltoall, CudaGraphs::full) == 0);
+}
+
+TEST_CASE("a backward pass is launched as two kernels, and a router counts as a routing") {
+  const auto work = [](Kernel kernel, Pass pass) {
+    Launches launches;
+    launches.add({make_item(kernel, pass, Precision::bf16, {64, 0}, {64, 64})}, 3);
+    return launches;
+  };
+  CHECK(work(Kernel::gemm, Pass::forward).kernels == 3);
+  CHECK(work(Kernel::gemm, Pass::backward).kernels == 6);
+  CHECK(work(Kernel::gemm, Pass::forward).routings == 0);
+  CHECK(work(Kernel::router, Pass::backward).routings == 3);
 }
 
 TEST_CASE("of a host far slower its time counts, of one far faster the GPU's") {
@@ -38,8 +58,8 @@ TEST_CASE("of a host far slower its time counts, of one far faster the GPU's") {
 TEST_CASE("between the two it is the root of the sum of their powers, at most their sum") {
   CHECK(issued(2, 2) == Approx(2 * std::cbrt(2)));
   CHECK(issued(1, 2) == Approx(std::cbrt(9)));
-  CHECK(issued_time_s(1, 2, {0, 0, 1}) == Approx(3));    // nothing overlaps
-  CHECK(issued_time_s(1, 2, {0, 0, 200}) == Approx(2));  // the shorter is hidden
+  CHECK(issued_time_s(1, 2, {.power = 1}) == Approx(3));    // nothing overlaps
+  CHECK(issued_time_s(1, 2, {.power = 200}) == Approx(2));  // the shorter is hidden
 }
 
 TEST_CASE("more work of the GPU or more launches never take less") {
@@ -47,11 +67,11 @@ TEST_CASE("more work of the GPU or more launches never take less") {
     for (double one = 1e-4; one < 1e4; one *= 1.7) {
       double before = 0;
       for (double other = 1e-4; other < 1e4; other *= 1.7) {
-        const double seconds = issued_time_s(one, other, {0, 0, power});
+        const double seconds = issued_time_s(one, other, {.power = power});
         CHECK(seconds >= std::max(one, other));
         CHECK(seconds <= (one + other) * (1 + 1e-12));
         // The same either way round: growing with one, it grows with both.
-        CHECK(seconds == issued_time_s(other, one, {0, 0, power}));
+        CHECK(seconds == issued_time_s(other, one, {.power = power}));
         CHECK(seconds >= before);
         before = seconds;
       }

@@ -1,7 +1,9 @@
 // Pipeline stages: their schedules against the closed forms of Narayanan et al. 2021 and Qi et al. 2023, memory in
 // flight, messages, and what is refused.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <numeric>
 #include <random>
 
 #include "configs/spec/run.hpp"
@@ -283,7 +285,7 @@ TEST_CASE("pipelines that do not fit are refused by name") {
   const auto refused = [](const ModelSpec& model, const Layout& layout, const std::string& why) {
     CHECK_THROWS_WITH(programs(model, layout, 6), Catch::Contains(why));
   };
-  refused(dense_model(4), stages(3), "pipeline 3 x virtual stages 1 does not divide the model's 4 layers");
+  refused(dense_model(4), stages(5), "found pipeline 5 x virtual stages 1 for the model's 4 layers");
   refused(dense_model(4), stages(0), "pipeline 0");
   refused(dense_model(4), stages(1, 2), "without a pipeline");
   refused(dense_model(8), stages(4, 2), "found 6 microbatches for 4 interleaved stages");
@@ -295,4 +297,23 @@ TEST_CASE("pipelines that do not fit are refused by name") {
       (build_program_set(dense_model(4), stages(2, 1, Schedule::one_f_one_b, Layout{1, 1, 1, 2, Recompute::none, {}}),
                          {kSeq, 2, Precision::bf16, false, 1})),
       Catch::Contains("last microbatch of 1"));
+}
+
+TEST_CASE("layers that do not divide leave room for the embedding and the output projection at the ends") {
+  const auto dealt = [](std::int64_t layers, std::int64_t stages, std::int64_t chunks = 1) {
+    Layout layout;
+    layout.pipeline = stages, layout.virtual_stages = chunks;
+    return layout.layers_of_chunks(layers);
+  };
+  using Layers = std::vector<std::int64_t>;
+  CHECK(dealt(8, 4) == Layers{2, 2, 2, 2});
+  CHECK(dealt(6, 4) == Layers{1, 2, 2, 1});  // two stand for layers
+  CHECK(dealt(61, 8) == Layers{7, 8, 8, 8, 8, 8, 7, 7});
+  CHECK(dealt(14, 2, 4) == Layers{1, 2, 2, 2, 2, 2, 2, 1});
+  for (std::int64_t layers = 2; layers < 40; ++layers)
+    for (std::int64_t stages = 2; stages <= layers; ++stages) {
+      const Layers all = dealt(layers, stages);
+      CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}) == layers);
+      CHECK(*std::min_element(all.begin(), all.end()) >= 1);
+    }
 }

@@ -88,7 +88,7 @@ TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of th
     p.cluster = p.cluster.all_of(kind);
     return p;
   };
-  CHECK(fastest_s(problem) > 1.5 * fastest_s(all_of(0)));
+  CHECK(fastest_s(problem) > 1.15 * fastest_s(all_of(0)));
   CHECK(fastest_s(problem) < 1.01 * fastest_s(all_of(1)));
   CHECK_THROWS_WITH(on((folder / "mixed.yaml").string(), "profiles: [tests/data/h100-profile.json]\n"),
                     Catch::Contains("a profile or machine model is of one GPU"));
@@ -185,7 +185,7 @@ TEST_CASE("the step with a slow node is simulated where its file gives how fast 
   };
   CHECK(factor_at(1) == Approx(1).margin(1e-9));
   const double half = factor_at(0.5);
-  CHECK(half > 1.3);  // of a step that mostly computes
+  CHECK(half > 1.15);  // of a step whose host is as slow as before
   CHECK(half <= 2 + 1e-9);
 }
 
@@ -200,6 +200,18 @@ TEST_CASE("placed experts reach the run file where the expert degree is fixed") 
   CHECK(plan.memory.live.peak() < plan.memory.allocated.bytes);
   CHECK(plan.memory.allocated.bytes < plan.memory.reserved.bytes);
   CHECK(plan.memory.reserved.bytes < plan.memory.process.bytes);
+}
+
+TEST_CASE("nobody places experts by loads that were not recorded, and imbalance is still scaled") {
+  const std::string text =
+      set_study_key(set_study_key(kStudy, "routing", "trained", "s"), "search.expert_degrees", "[8]", "s");
+  const Plan plan = make_plan(inputs_of(text)),
+             even = make_plan(inputs_of(set_study_key(text, "scale.imbalance", "0", "s")));
+  CHECK(plan.placements.empty());
+  CHECK(plan.layout.placement.empty());
+  CHECK(plan.placement_note.find("Without recorded loads") != std::string::npos);
+  CHECK(plan.imbalance > even.imbalance);
+  CHECK(plan.imbalance_p99 > plan.imbalance);
 }
 
 TEST_CASE("a study's microbatch may leave a smaller last one") {
@@ -361,7 +373,7 @@ TEST_CASE("what-if plans each combination of values") {
               {parse_assignment("scale.compute_rate=0.5,1", true), parse_assignment("scale.mtbf=1,2", true)}, false);
   REQUIRE(r.rows.size() == 4);
   CHECK(r.rows[1].values == std::vector<std::string>{"0.5", "2"});
-  CHECK(r.rows[0].plan->step.step_s > 1.5 * r.rows[2].plan->step.step_s);
+  CHECK(r.rows[0].plan->step.step_s > 1.1 * r.rows[2].plan->step.step_s);
   CHECK(r.rows[0].plan->step.step_s == r.rows[1].plan->step.step_s);
   CHECK(r.rows[0].plan->schedule.cadence.goodput.value < r.rows[1].plan->schedule.cadence.goodput.value);
   const Table table = what_if_table(r);

@@ -29,7 +29,7 @@ RunSpec dbrx_run(std::int64_t replicate = 16, std::int64_t shard = 192, std::int
 }
 
 std::unique_ptr<RoutingSource> proxy_routing(const RunSpec& run) {
-  return read_routing({"dbrx-proxy"}, run.model, run.tokens()).source;
+  return read_routing({"dbrx-proxy"}, run.model, run.tokens(), run.layout.expert).source;
 }
 
 std::set<std::string> op_names(const Program& program) {

@@ -39,7 +39,7 @@ RunRow run_of(std::int64_t gpus, std::int64_t accumulation) {
 StepConstants plain() {
   StepConstants k;
   k.values.fill(1);
-  for (StepConstant c : {StepConstant::item_s, StepConstant::call_s, StepConstant::step_s})
+  for (StepConstant c : {StepConstant::item_s, StepConstant::call_s, StepConstant::routing_s, StepConstant::step_s})
     k.values[static_cast<std::size_t>(c)] = 0;
   return k;
 }
@@ -140,14 +140,21 @@ TEST_CASE("products in fp8 take less time, attention that keeps its scores more"
   CHECK(seconds(run) < 0.9 * usual);
 }
 
-TEST_CASE("what files cannot say of a run is named") {
+TEST_CASE("what files cannot say of a run is named, or the run has no prediction") {
   RunRow run = run_of(16, 2);
   run.model = read_model("qwen3-30b-a3b");
   run.model.layers = 2;
   run.ep = 16;
-  CHECK(run_files(run, stack_with()).unsaid.empty());
-  run.rows_sent_once = run.exchange_overlapped = true;
-  CHECK(run_files(run, stack_with()).unsaid.size() == 2);
+  run.dispatcher = Dispatcher::deepep;
+  const RunFiles files = run_files(run, stack_with());
+  CHECK(files.unsaid.empty());
+  CHECK(files.run.layout.dispatcher == Dispatcher::deepep);
+  RunRow staged = run_of(8, 1);
+  staged.pp = 8, staged.dp = staged.shard_group = 1, staged.zero_stage = 1, staged.vp = 4, staged.accumulation = 8;
+  staged.model.layers = 30;  // the first and the last of 32 chunks would have the embedding or the head alone
+  CHECK(run_files(staged, stack_with()).unsaid.size() == 1);
+  run.exchange_overlapped = true;
+  CHECK_THROWS_WITH(run_files(run, stack_with()), Contains("beside another microbatch's computation"));
 }
 
 TEST_CASE("the cluster is the run's GPUs and the adapters that its source names") {
@@ -198,9 +205,10 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
     static const std::regex named("--stack ([^ \n]+)");
     std::smatch by;
     REQUIRE(std::regex_search(command, by, named));
-    const Prices prices =
-        make_prices({.profiles = {}, .machine = {}, .stack = by[1], .fp8 = run.fp8}, cluster, run.layout.world());
-    const NamedRouting routing = read_routing(files.routing, run.model, run.tokens());
+    const Prices prices = make_prices(
+        {.profiles = {}, .machine = {}, .stack = by[1], .fp8 = run.fp8, .family = step_family(run.model, run.layout)},
+        cluster, run.layout.world());
+    const NamedRouting routing = read_routing(files.routing, run.model, run.tokens(), run.layout.expert);
     ProgramOptions options = program_options(run);
     options.transport_scratch = cluster.shared_cores();
     take_stack(prices.stack, run.model, run.layout, options);

@@ -219,6 +219,23 @@ TEST_CASE("memory is sized for the p99 load, step times for the mean of the scen
   CHECK(step_memory(s.problem, layout).needed() < skewed);
 }
 
+TEST_CASE("trained loads: memory for the p99 over microbatches, and more tokens together are more even") {
+  Small s;
+  s.problem.scenarios = {trained_scenario("trained", trained_loads(Balancing::loss), Balancing::loss, s.model)};
+  Layout layout;
+  layout.shard = 16, layout.expert = 8, layout.microbatch = 1;
+  Layout larger = layout;
+  larger.microbatch = 2;
+  const double mean = mean_imbalance(s.problem, layout), p99 = p99_imbalance(s.problem, layout);
+  CHECK(mean > 1.1);
+  CHECK(p99 > mean);
+  CHECK(p99 == fullest_rank(*s.problem.scenarios[0].trained, s.model, 8, 8 * 512, 0.99));
+  CHECK(mean_imbalance(s.problem, larger) < mean);
+  CHECK(p99_imbalance(s.problem, larger) < p99);
+  s.problem.scenarios[0].trained->capacity = 1.2;
+  CHECK(p99_imbalance(s.problem, layout) == 1.2);
+}
+
 TEST_CASE("a placement given for an expert degree is used by its layouts") {
   Small s;
   Placement reversed(4);

@@ -263,6 +263,19 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
                                                                   {"GB300", "GB300"},
                                                                   {"HGX B300", "B300"},
                                                                   {"GB200 NVL72", "GB200"},
+                                                                  {"NVIDIA GB300", "GB300"},
+                                                                  {"NVIDIA B300 SXM6 AC", "B300"},
+                                                                  {"B200-SXM-180GB", "B200"},
+                                                                  {"B200 750 W", "B200-750W"},
+                                                                  {"B200-SXM-180GB-750W", "B200-750W"},
+                                                                  {"B200 700W", "B200-700W"},
+                                                                  {"H800 SXM5", "H800-SXM"},
+                                                                  {"A800-80GB", "A800-SXM"},
+                                                                  {"GH200-144GB", "GH200-144G"},
+                                                                  {"GH200-96GB", "GH200"},
+                                                                  {"AMD Instinct MI300X", "MI300X"},
+                                                                  {"MI325X", "MI325X"},
+                                                                  {"MI355X-288GB", "MI355X"},
                                                                   {"NVIDIA L40S", "L40S"},
                                                                   {"NVIDIA A10G", "A10G"},
                                                                   {"A10", "A10"},
@@ -280,12 +293,52 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
     REQUIRE(data_sheet(said));
     CHECK(data_sheet(said)->name == part);
   }
-  for (const char* other : {"MI300X", "TPU v5p", "A1000", "RTX A4000", "H2000", ""}) CHECK_FALSE(data_sheet(other));
+  for (const char* other : {"MI250X", "TPU v5p", "A1000", "RTX A4000", "H2000", ""}) CHECK_FALSE(data_sheet(other));
   CHECK(relative_rate(*data_sheet("L40S"), "fp8") == 2.);
   CHECK_FALSE(relative_rate(*data_sheet("A100"), "fp8"));
   CHECK(data_sheet("A100")->nvlink());
   CHECK_FALSE(data_sheet("A100 PCIe")->nvlink());
   CHECK_FALSE(data_sheet("H200 NVL")->nvlink());  // bridges of four cards at most: no switch that reduces
+  CHECK(relative_rate(*data_sheet("MI300X"), "fp8") == 2.);
+  CHECK(relative_rate(*data_sheet("MI300X"), "tf32") == 0.5);
+  CHECK_FALSE(relative_rate(*data_sheet("MI355X"), "tf32"));
+}
+
+TEST_CASE("GPUs without a switch reach of their links those to the group's others") {
+  const auto transfer_s = [](const std::string& gpu, std::int64_t domain, OpKind kind, std::int64_t ranks) {
+    const CollectiveMachine machine = machine_of(gpu, read_interconnect("", domain));
+    return link_load({kind, 1e9, {ranks, 1}, machine}).transfer_s;
+  };
+  CHECK(transfer_s("MI300X", 8, OpKind::all_gather, 8) == Approx(7.0 / 8 * 1e9 / 448e9));
+  CHECK(transfer_s("MI300X", 8, OpKind::all_gather, 2) == Approx(1.0 / 2 * 1e9 / 64e9));
+  CHECK(transfer_s("MI300X", 8, OpKind::all_to_all, 8) == Approx(7.0 / 8 * 1e9 / 448e9));
+  CHECK(transfer_s("MI300X", 8, OpKind::send, 2) == Approx(1e9 / 64e9));
+  CHECK(transfer_s("GH200", 4, OpKind::all_gather, 4) == Approx(3.0 / 4 * 1e9 / 450e9));
+  CHECK(transfer_s("GH200", 4, OpKind::all_gather, 2) == Approx(1.0 / 2 * 1e9 / 150e9));
+  CHECK(transfer_s("GH200", 32, OpKind::all_gather, 2) == Approx(1.0 / 2 * 1e9 / 450e9));  // NVL32 has a switch
+  CHECK(transfer_s("H100", 8, OpKind::all_gather, 2) == Approx(1.0 / 2 * 1e9 / 450e9));
+}
+
+TEST_CASE("inside a rack everything goes over NVLink, and between racks trees come to use few adapters") {
+  const CollectiveMachine rack = machine_of(read_cluster("gb200-nvl72"));
+  const auto load = [&](OpKind kind, std::int64_t ranks, std::int64_t stride) {
+    return link_load({kind, 1e9, RankGroup::strided(ranks, stride, rack.nvlink_domain), rack});
+  };
+  for (const OpKind kind : {OpKind::all_to_all, OpKind::all_gather, OpKind::all_reduce})
+    for (const std::int64_t ranks : {8, 64, 72}) {
+      INFO(to_string(kind) << " among " << ranks);
+      CHECK(load(kind, ranks, 1).link.starts_with("NVLink5"));
+      CHECK(load(kind, ranks, 1).transfer_s <= 1e9 / 900e9 * 1.0001);
+    }
+  CHECK(load(OpKind::all_reduce, 8, 1).steps == 1);
+  CHECK(load(OpKind::all_reduce, 72, 1).steps == 9);
+  CHECK(load(OpKind::all_reduce, 1440, 1).steps == Approx(9 * std::log2(20.0)));
+  CHECK(load(OpKind::all_reduce, 20, 72).steps == Approx(std::log2(20.0)));  // one GPU of each rack
+  CHECK(load(OpKind::all_to_all, 72, 1).steps == 1);
+  CHECK(load(OpKind::all_to_all, 144, 1).link == "IB");
+  CHECK(load(OpKind::all_to_all, 144, 1).transfer_s == Approx(0.5 * 1e9 / 50e9));
+  CHECK(load(OpKind::all_reduce, 1440, 1).transfer_s == Approx(2.0 * 1439 / 1440 * 1e9 / (9 * 50e9)));
+  CHECK(load(OpKind::all_gather, 1440, 1).transfer_s == Approx(1439.0 / 1440 * 1e9 / 900e9));
 }
 
 TEST_CASE("cards without NVLink are a kind of link of their own") {

@@ -102,7 +102,7 @@ const std::string kSteps =
 
 }  // namespace
 
-TEST_CASE("even loads take what a simulation of the same run file takes, its interval included") {
+TEST_CASE("even loads take what a simulation of the same run file takes") {
   RunRow run = setup("small").run;
   run.name = "small", run.group = run_group(run), run.routing = RunRow::Routing::balanced;
   const RunFiles files = run_files(run, read_stack("laer"));
@@ -110,8 +110,8 @@ TEST_CASE("even loads take what a simulation of the same run file takes, its int
   const Judged even = judged_under({{kEven}});
   for (const Forecast& each : {even.forecast, even.baseline}) {
     CHECK(*each.value == Approx(step.step_s).epsilon(1e-9));
-    CHECK(each.low == Approx(step.low_s).epsilon(1e-9));
-    CHECK(each.high == Approx(step.high_s).epsilon(1e-9));
+    CHECK(each.low < 0.9 * step.step_s);  // by other sources' errors
+    CHECK(each.high > 1.1 * step.step_s);
   }
   CHECK(even.forecast.low < 0.95 * step.step_s);
   CHECK(even.forecast.high > 1.05 * step.step_s);

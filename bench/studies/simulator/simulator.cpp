@@ -35,7 +35,7 @@ struct Step {
     layout.shard = std::min(kShard, gpus), layout.replicate = gpus / layout.shard,
     layout.expert = std::min(kExpert, gpus);
     layout.recompute = recompute_from_string("attention+experts");
-    routing = read_routing({"dbrx-proxy-c4"}, model, {microbatches, kSeq, kSeq}).source;
+    routing = read_routing({"dbrx-proxy-c4"}, model, {microbatches, kSeq, kSeq}, 1).source;
   }
   ProgramSet programs() const {
     return build_program_set(model, layout, {kSeq, microbatches, Precision::bf16, false, 0});

@@ -96,7 +96,7 @@ CollectivePoint point_of(const CollectiveRow& row) {
   if (row.evidence != Evidence::published) p.root = Evidence::published;
   p.bytes = row.bytes;
   p.seconds = row.seconds;
-  p.group = {row.gpus, row.nodes, row.fewest_on_node};
+  p.group = {row.gpus, row.domains(), row.fewest_on_node};
   p.python = row.timed_from_python;
   p.unusable = row.unusable;
   const auto say = [&](std::string reason) {
@@ -115,7 +115,7 @@ CollectivePoint point_of(const CollectiveRow& row) {
   }
   if (row.seconds <= 0) say("neither time nor bandwidth measured");
   if (row.reduced_in_network) say("reduction in the network's switches is not modelled");
-  if (row.nodes > 1 && row.interconnect.node_Bps <= 0)
+  if (row.domains() > 1 && row.interconnect.node_Bps <= 0)
     say(fmt::format("'{}' does not say how many adapters a node has and how fast they are (8x400G)",
                     row.interconnect.fabric));
   return p;

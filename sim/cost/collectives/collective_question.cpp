@@ -15,6 +15,10 @@ namespace {
 // ring.
 constexpr double kNvlsShare = 0.6, kRingShare = 0.8;
 
+// Adapters of an NVLink domain that an all-reduce's trees come to use: 9 of a rack's 72. Twenty racks of GB200 add
+// 8 GiB more in 40 ms, 217 GB/s, and a tree sends the buffer twice (coreweave/nccl-tests README, NCCL 2.26.2).
+constexpr double kTreeAdapters = 9;
+
 /// Whether the NVLink switch adds.
 bool switch_reduces(const CollectiveQuestion& q) {
   const CollectiveMachine& m = q.machine;
@@ -23,15 +27,30 @@ bool switch_reduces(const CollectiveQuestion& q) {
          q.group.fewest() >= as_double(m.nvls_ranks);
 }
 
-/// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.
-double in_node_s(const CollectiveQuestion& q) {
-  return q.bytes * (switch_reduces(q) ? 1 : bus_share(q.kind, as_double(q.group.ranks))) / q.machine.nvlink_Bps;
+/// What a GPU reaches of its links: all of it behind a switch, else its own links to the group's others on its node.
+double nvlink_Bps(const CollectiveQuestion& q) {
+  const CollectiveMachine& m = q.machine;
+  if (m.direct_peers == 0) return m.nvlink_Bps;
+  const double peers = q.kind == OpKind::send ? 1 : q.group.fewest() - 1;
+  return m.nvlink_Bps * std::clamp(peers / as_double(m.direct_peers), 1 / as_double(m.direct_peers), 1.0);
 }
 
+/// In a ring each GPU passes its share on; with SHARP it sends the buffer once, whatever the number of GPUs.
+double in_node_s(const CollectiveQuestion& q) {
+  return q.bytes * (switch_reduces(q) ? 1 : bus_share(q.kind, as_double(q.group.ranks))) / nvlink_Bps(q);
+}
+
+/// GPUs of a domain that pass data on one after another, over a node's eight. A GPU hands on its own part of the buffer
+/// chunk by chunk, so that 72 begin later than 8, in a ring and with SHARP: of GB200 racks, 512 MiB take half a
+/// millisecond longer than their bandwidth explains.
+double domain_steps(const CollectiveQuestion& q) { return std::max(1.0, q.group.fewest() / 8); }
+
 /// What a ring of so few GPUs waits for, over one of eight, by NCCL's constants of its low-latency protocol (6.6 us and
-/// 0.6 us a hop, src/graph/tuning.cc 2.30.7). The switch and an exchange wait as long for few as for many.
+/// 0.6 us a hop, src/graph/tuning.cc 2.30.7). The switch waits as long for few as for a node's eight, an exchange for
+/// any number.
 double ring_steps(const CollectiveQuestion& q) {
-  if (switch_reduces(q) || q.kind == OpKind::all_to_all) return 1;
+  if (q.kind == OpKind::all_to_all) return 1;
+  if (switch_reduces(q)) return domain_steps(q);
   const double rounds = q.kind == OpKind::all_reduce ? 2 : 1;
   const auto waits_s = [&](double ranks) { return 6.6e-6 + rounds * (ranks - 1) * 0.6e-6; };
   return waits_s(as_double(q.group.ranks)) / waits_s(8);
@@ -43,12 +62,14 @@ double ring_steps(const CollectiveQuestion& q) {
 double over_nodes_s(const CollectiveQuestion& q) {
   const double n = as_double(q.group.ranks), fewest = q.group.fewest();
   const double adapters_Bps = q.machine.nic_Bps * std::min(fewest, as_double(q.machine.nvlink_domain));
+  const double trees_Bps = std::min(adapters_Bps, q.machine.nic_Bps * kTreeAdapters);
   if (q.kind == OpKind::send) return std::max(q.bytes / std::min(q.machine.nic_Bps, adapters_Bps), in_node_s(q));
   if (q.kind == OpKind::all_to_all) return q.bytes * (n - fewest) / n * fewest / adapters_Bps;
   // Two nodes reduce inside first and exchange their sums; more pass a ring or trees through every adapter.
   if (q.kind == OpKind::all_reduce && q.group.nodes == 2)
-    return std::max(q.bytes / adapters_Bps, in_node_s(q) / (switch_reduces(q) ? kNvlsShare : kRingShare));
-  return std::max(q.bytes * bus_share(q.kind, n) / adapters_Bps, in_node_s(q));
+    return std::max(q.bytes / trees_Bps, in_node_s(q) / (switch_reduces(q) ? kNvlsShare : kRingShare));
+  return std::max(q.bytes * bus_share(q.kind, n) / (q.kind == OpKind::all_reduce ? trees_Bps : adapters_Bps),
+                  in_node_s(q));
 }
 
 CollectiveMachine of_sheet(const DataSheet& sheet) {
@@ -57,7 +78,15 @@ CollectiveMachine of_sheet(const DataSheet& sheet) {
   out.nvls_ranks = sheet.nvlink() ? nvls_least_ranks(sheet.generation) : 0;
   out.generation = sheet.generation;
   out.nvlink = sheet.nvlink();
+  out.xgmi = sheet.amd;
   return out;
+}
+
+/// Links of its own to each other GPU of the node, where there are enough of them; else a switch joins the GPUs.
+void join(CollectiveMachine& machine, const DataSheet& sheet, std::int64_t domain) {
+  machine.nvlink_domain = domain;
+  machine.direct_peers = domain <= sheet.direct_peers + 1 ? sheet.direct_peers : 0;
+  if (machine.direct_peers > 0) machine.nvls_ranks = 0;
 }
 
 }  // namespace
@@ -79,6 +108,7 @@ CollectiveMachine machine_of(const ClusterSpec& cluster, std::size_t kind) {
   out.nvlink_Bps = node.nvswitch_Bps;
   out.nic_Bps = cluster.nic_per_gpu_Bps(node);
   out.nvlink_domain = cluster.gpus_per_node;
+  if (sheet) join(out, *sheet, cluster.gpus_per_node);
   out.transport = cluster.transport;
   out.fabric = cluster.fabric;
   out.hop_s = cluster.nic_latency_s;
@@ -90,7 +120,7 @@ CollectiveMachine machine_of(const std::string& gpu, const Interconnect& interco
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", gpu);
   CollectiveMachine out = of_sheet(*sheet);
   out.nic_Bps = interconnect.node_Bps / as_double(interconnect.gpus_per_node);
-  out.nvlink_domain = interconnect.nvlink_domain;
+  join(out, *sheet, interconnect.nvlink_domain);
   out.transport = interconnect.transport;
   out.fabric = interconnect.fabric;
   return out;
@@ -127,7 +157,8 @@ std::string to_string(CollectiveForm form) {
 LinkLoad link_load(const CollectiveQuestion& q) {
   LinkLoad out;
   if (!q.many()) {
-    out.link = !q.machine.nvlink
+    out.link = q.machine.xgmi ? "XGMI"
+               : !q.machine.nvlink
                    ? "PCIe"
                    : "NVLink" + std::to_string(q.machine.generation - 5) + (switch_reduces(q) ? " SHARP" : " ring");
     out.steps = ring_steps(q);
@@ -139,6 +170,7 @@ LinkLoad link_load(const CollectiveQuestion& q) {
   out.steps = q.kind == OpKind::all_reduce ? std::log2(nodes) : q.kind == OpKind::send ? 1 : nodes - 1;
   // A tree passes every level twice, a ring every node; an exchange sends to all at once.
   out.hops = q.kind == OpKind::all_reduce ? 2 * out.steps : q.kind == OpKind::all_to_all ? 1 : out.steps;
+  if (q.kind != OpKind::all_to_all && q.kind != OpKind::send) out.steps *= domain_steps(q);
   out.transfer_s = over_nodes_s(q);
   return out;
 }

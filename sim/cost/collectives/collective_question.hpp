@@ -14,7 +14,9 @@ namespace wt {
 /// What of a machine its collectives depend on. Rates are nominal, of one GPU and one direction.
 struct CollectiveMachine : AllReduceMachine {
   int generation = 7;              ///< of the GPU, as DataSheet's: of NVLink, too
-  bool nvlink = true;              ///< false: PCIe
+  bool nvlink = true;              ///< false: PCIe or XGMI
+  bool xgmi = false;               ///< AMD's Infinity Fabric
+  std::int64_t direct_peers = 0;   ///< as DataSheet's, of the GPUs of a node; 0 = a switch joins them
   std::int64_t nvlink_domain = 8;  ///< GPUs behind one NVLink switch
   std::string transport = "IB";    ///< as Interconnect::transport
   std::string fabric = {};         ///< of a site whose collectives were measured, by its name in the table
@@ -59,9 +61,9 @@ std::string to_string(CollectiveForm form);  ///< "all-reduce", "gather", "excha
 
 /// What a question puts on its links, before any constant.
 struct LinkLoad {
-  std::string link;  ///< "NVLink4 ring", "NVLink4 SHARP", "PCIe"; over nodes the transport's family
+  std::string link;  ///< "NVLink4 ring", "NVLink4 SHARP", "PCIe", "XGMI"; over nodes the transport's family
   double steps = 1;  ///< that latency grows with: log2 of the nodes for an all-reduce (tree), nodes - 1 else (ring;
-                     ///< 1 of a send)
+                     ///< 1 of a send); more where a node is a rack
   double hops = 0;   ///< through the network, one after another
   double transfer_s = 0;  ///< at the nominal rate of the narrowest resource
 };

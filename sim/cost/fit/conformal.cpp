@@ -57,6 +57,13 @@ std::pair<double, double> LeftOutErrors::bounds(const std::string& regime, const
   };
   const auto own = by_regime_.find(regime);
   std::vector<LogError> errors = own == by_regime_.end() ? std::vector<LogError>{} : others(own->second);
+  if (errors.size() < kFewestErrors) {
+    errors.clear();
+    const std::string kind = regime.substr(0, regime.find(", "));
+    for (const auto& [name, members] : by_regime_)
+      if (name.substr(0, name.find(", ")) == kind)
+        for (const LogError& each : others(members)) errors.push_back(each);
+  }
   if (errors.size() < kFewestErrors) errors = others(all_);
   const auto [low, high] = log_interval(errors);
   return known_[key] = {std::exp(low), std::exp(high)};

@@ -32,7 +32,8 @@ class LeftOutErrors {
  public:
   void add(const std::string& regime, const std::string& group, double log_ratio);
   /// What an answer of this regime is multiplied by for the ends of its 80 % interval: log_interval of the errors of
-  /// the regime's other groups than `without`; of all regimes' where these are fewer than kFewestErrors.
+  /// the regime's other groups than `without`; where these are fewer than kFewestErrors, of the regimes whose names
+  /// begin alike up to a comma, and else of all.
   std::pair<double, double> bounds(const std::string& regime, const std::string& without = "") const;
 
  private:

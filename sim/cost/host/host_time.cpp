@@ -4,10 +4,18 @@
 
 namespace wt {
 
-double host_launches(const WorkItem& item) { return item.pass == Pass::forward ? 1 : 2; }
+void Launches::add(const std::vector<WorkItem>& work, double times) {
+  for (const WorkItem& item : work) {
+    kernels += item.pass == Pass::forward ? times : 2 * times;
+    if (item.kernel == Kernel::router) routings += times;
+  }
+}
 
-double launch_time_s(double launches, double calls, const HostConstants& host) {
-  return launches * host.item_s + calls * host.call_s;
+double launch_time_s(const Launches& launches, Dispatcher dispatcher, CudaGraphs graphs, const HostConstants& host) {
+  if (graphs == CudaGraphs::full) return 0;
+  const double routing_s = graphs == CudaGraphs::partial ? 0 : host.routing_s;
+  return launches.kernels * host.item_s + launches.calls * host.call_s +
+         launches.routings * routing_s * (dispatcher == Dispatcher::hybridep ? host.hybridep_host : 1);
 }
 
 double issued_time_s(double gpu_s, double launch_s, const HostConstants& host) {

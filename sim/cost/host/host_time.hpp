@@ -3,22 +3,33 @@
 // host's time; between the two, a queue that runs empty now and then makes both longer than either. What a kernel takes
 // on the GPU from its launch on is in the kernel's own time (launch_s in sim/cost/kernels).
 #pragma once
+#include <vector>
+
+#include "configs/spec/layout.hpp"
 #include "sim/program/work_item.hpp"
 
 namespace wt {
 
 /// Of a stack's host. Fitted on published steps (sim/cost/stacks/step_model.hpp).
 struct HostConstants {
-  double item_s = 0;  ///< to issue one kernel of a work item
-  double call_s = 0;  ///< to issue one blocking collective
-  double power = 1;   ///< of overlapped_s, >= 1
+  double item_s = 0;         ///< to issue one kernel of a work item
+  double call_s = 0;         ///< to issue one blocking collective
+  double routing_s = 0;      ///< to route a layer's rows: many small kernels, and the wait for how many rows come
+  double hybridep_host = 1;  ///< of routing_s under HybridEP, whose kernels know the numbers without the host
+  double power = 1;          ///< of overlapped_s, >= 1
 };
 
-/// Kernels that an item is issued as: a backward pass is two, the gradients of rows and of weight.
-double host_launches(const WorkItem& item);
+/// What a host issues.
+struct Launches {
+  double kernels = 0;   ///< a backward pass of an item is two, the gradients of rows and of weight
+  double routings = 0;  ///< of a layer's rows, in one direction
+  double calls = 0;     ///< blocking collectives
+  void add(const std::vector<WorkItem>& work, double times = 1);
+};
 
-/// Seconds in which the host issues this many kernels and blocking collectives.
-double launch_time_s(double launches, double calls, const HostConstants& host);
+/// Seconds in which the host issues these: nothing but a launch where everything is in CUDA graphs, all but the routing
+/// where its part is.
+double launch_time_s(const Launches& launches, Dispatcher dispatcher, CudaGraphs graphs, const HostConstants& host);
 
 /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.
 double issued_time_s(double gpu_s, double launch_s, const HostConstants& host);

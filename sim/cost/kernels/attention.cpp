@@ -16,10 +16,17 @@ constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
 constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
 constexpr double kRowsTile = 128;      // queries of a thread block, in all of these libraries
 
+/// Tiles that the mask empties are skipped, at the diagonal and behind the window.
+double keys_met(const KernelShape& attention) {
+  if (!attention.causal) return attention.k;
+  const double all = attention.k - attention.m / 2 + kMaskedKeys, w = attention.window;
+  return w > 0 && w < attention.k ? std::min(all, w - w * w / (2 * attention.k) + 2 * kMaskedKeys) : all;
+}
+
 }  // namespace
 
 double attention_time_s(const KernelShape& attention, double relative_rate, const DataSheet& gpu) {
-  const double keys = (attention.causal ? attention.k - attention.m / 2 + kMaskedKeys : attention.k) + kStartupKeys;
+  const double keys = keys_met(attention) + kStartupKeys;
   const double blocks = attention.groups * std::ceil(attention.m / kRowsTile) / static_cast<double>(gpu.processors);
   const double idle = std::max(1.0, 1 / blocks);  // fewer tiles of rows than processors
   return 4 * attention.groups * attention.m * keys * (attention.n + kSoftmaxWidth) / (relative_rate * gpu.flops) *
@@ -33,12 +40,15 @@ double attention_time_s(const WorkItem& attention, const DataSheet& gpu) {
   row.n = static_cast<double>(attention.dims[3]);
   row.groups = attention.rows.at(0) * static_cast<double>(attention.dims[1]);
   row.causal = true;
+  row.window = static_cast<double>(attention.window);
   return attention_time_s(row, 1, gpu);
 }
 
 UnfusedAttention unfused_attention(const WorkItem& attention, const DataSheet& gpu) {
   const double passes = attention.pass == Pass::forward ? 1 : 2;
-  const double forward_flops = attention.flops(0) / (attention.pass == Pass::forward ? 1 : 2.5);
+  WorkItem whole = attention;  // a window masks scores that are computed all the same
+  whole.window = 0;
+  const double forward_flops = whole.flops(0) / (attention.pass == Pass::forward ? 1 : 2.5);
   const double scores =
       attention.rows.at(0) * static_cast<double>(attention.dims[0] * attention.dims[0] * attention.dims[1]);
   return {2 * forward_flops * passes / (kLibraryShare * gpu.flops), scores * kScoreBytes * passes / gpu.memory_Bps};

@@ -7,7 +7,8 @@
 namespace wt {
 
 /// Attention at the tensor cores' full rate: for each query the keys that its tile of rows meets (with a causal mask
-/// half of them and half a tile of masked ones), kStartupKeys more for the tile's start and end, and the softmax of a
+/// half of them and half a tile of masked ones; in a window fewer, and half a tile of masked ones at either end),
+/// kStartupKeys more for the tile's start and end, and the softmax of a
 /// score as kSoftmaxWidth more of the head's width.
 double attention_time_s(const KernelShape& attention, double relative_rate, const DataSheet& gpu);
 /// Of a step program's item, in a 16-bit type.

@@ -28,13 +28,17 @@ std::string product_regime(const KernelTask& t) {
 
 RowKernel row_kernel(const KernelTask& t) { return {t.shape.m, t.shape.n, t.bytes()}; }
 
-/// How unlike a GPU another one is: generations apart, then processors.
+constexpr int kAmd = 100;  // generations that AMD's are away from NVIDIA's, for kernels
+
+int kernel_generation(const DataSheet& gpu) { return gpu.generation + (gpu.amd ? kAmd : 0); }
+
+/// How unlike a GPU another one is: generations apart (any of the same vendor is nearer), then processors.
 std::pair<int, std::int64_t> distance_of(const DataSheet& a, const DataSheet& b) {
-  return {std::abs(a.generation - b.generation), std::abs(a.processors - b.processors)};
+  return {std::abs(a.generation - b.generation) + (a.amd != b.amd ? kAmd : 0), std::abs(a.processors - b.processors)};
 }
 
 bool as_many_processors(const DataSheet& a, const DataSheet& b) {
-  return a.generation == b.generation && a.processors == b.processors;
+  return kernel_generation(a) == kernel_generation(b) && a.processors == b.processors;
 }
 
 KernelTimes::Answer abstained(std::string regime, std::string reason) {
@@ -133,7 +137,7 @@ LibraryRow KernelTimes::library_row(const KernelTask& task) const {
   return {.kind = task.shape.op,
           .library = task.shape.implementation,
           .gpu = task.gpu.name,
-          .generation = task.gpu.generation,
+          .generation = kernel_generation(task.gpu),
           .processor_flops = task.gpu.flops / static_cast<double>(task.gpu.processors),
           .group = "",
           .source = "",

@@ -160,6 +160,7 @@ std::optional<Price> MachineModel::fitted(const WorkItem& item, double rows) con
 }
 
 std::optional<Price> MachineModel::measured(const WorkItem& item, double rows, std::string* source) const {
+  if (item.window > 0) return std::nullopt;  // measured is attention without a window; the fit knows FLOPs and bytes
   const auto entry = data_.table.find({item.kernel, item.pass, item.precision, item.dims});
   if (entry == data_.table.end()) return std::nullopt;
   const std::vector<TimePoint>& points = entry->second;

@@ -41,7 +41,10 @@ std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layo
 
 void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options) {
   options.memory = stack.memory;
-  if (layout.chunk_layers.empty()) layout.chunk_layers = deal_layers(model, layout, stack.balanced_stages);
+  // Megatron's, whose weights stay, deal as the layout does: the ends stand for layers.
+  const bool as_layout = stack.memory.resident_weights && !stack.balanced_stages;
+  if (layout.chunk_layers.empty() && !as_layout)
+    layout.chunk_layers = deal_layers(model, layout, stack.balanced_stages);
 }
 
 RunProgram run_program(const RunRow& run, const StackSpec& stack) {

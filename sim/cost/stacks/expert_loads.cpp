@@ -6,26 +6,17 @@
 #include <numeric>
 
 #include "configs/spec/layout.hpp"
-#include "configs/spec/support/text.hpp"
+#include "configs/spec/study.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
 namespace wt {
 namespace {
 
-constexpr std::int64_t kMostLayers = 64;  // recorded layers are fewer, and repeat
+constexpr std::int64_t kMostLayers = 64;  // more say nothing new
 
-/// Recorded models have their own; the proxy stands for DBRX (configs/routing/README.md).
-std::string histogram_of(const ModelSpec& model) {
-  const auto named = [&](const char* word) { return lower(model.name).find(word) != std::string::npos; };
-  if (model.experts == 8 && named("mixtral")) return "mixtral";
-  if (model.experts == 64 && named("olmoe")) return "olmoe";
-  if (model.experts == 16 && named("dbrx")) return "dbrx-proxy";
-  return "stretched-olmoe";
-}
-
-double fullest_share(const RunRow& run, const std::string& histogram) {
-  constexpr std::int64_t kTokens = 1 << 20;  // any number: shares count
-  const NamedRouting routing = read_routing({histogram}, run.model, {1, kTokens, kTokens});
+double fullest_share(const RunRow& run, const std::string& routing_name) {
+  const std::int64_t tokens = std::max<std::int64_t>(1, run.microbatch * run.seq / run.cp);
+  const NamedRouting routing = read_routing({routing_name}, run.model, {1, tokens, tokens}, run.ep);
   Layout layout;
   layout.shard = layout.expert = run.ep;
   double sum = 0;
@@ -43,8 +34,13 @@ double fullest_share(const RunRow& run, const std::string& histogram) {
 ExpertLoads expert_loads(const RunRow& run) {
   if (run.model.experts == 0 || run.routing == RunRow::Routing::balanced) return {};
   if (run.model.experts % run.ep != 0) return {};  // a layout refused elsewhere
-  const std::string histogram = histogram_of(run.model);
-  return {histogram, fullest_share(run, histogram), fmt::format("routing as in the histograms {}", histogram)};
+  const std::string routing =
+      run.capacity_factor > 1 ? fmt::format("capacity-{}", run.capacity_factor) : routing_for_model(run.model).front();
+  const Balancing balancing = balancing_of(run.model.router);
+  return {routing, fullest_share(run, routing),
+          balancing == Balancing::none
+              ? "routing as other models train that nothing balances"
+              : fmt::format("routing as other models train, balanced by {}", to_string(balancing))};
 }
 
 }  // namespace wt

@@ -1,5 +1,5 @@
-// How uneven the rows of expert ranks were in a published run: what its row says, and where that says nothing, a
-// recorded histogram; never even by default.
+// How uneven the rows of expert ranks were in a published run: what its row says, and where that says nothing, as
+// models train; never even by default.
 #pragma once
 #include <string>
 
@@ -8,13 +8,13 @@
 namespace wt {
 
 struct ExpertLoads {
-  std::string histogram;  ///< as read_routing() names it; empty = even
-  double fullest = 1;     ///< rows of the fullest rank over the mean one's, mean over layers
-  std::string assumed;    ///< what the source does not say, in words; empty = nothing
+  std::string routing;  ///< as read_routing() names it; empty = even
+  double fullest = 1;   ///< rows of the fullest rank over the mean one's, mean over layers
+  std::string assumed;  ///< what the source does not say, in words; empty = nothing
 };
 
-/// Even where the row says so; otherwise the model's own
-/// histogram (configs/routing), or OLMoE's stretched over its experts, with ranks that hold neighbouring experts.
+/// Even where the row says so; otherwise as models train that are balanced as the row's (routing_for_model), with ranks
+/// that hold neighbouring experts.
 ExpertLoads expert_loads(const RunRow& run);
 
 }  // namespace wt

@@ -48,9 +48,9 @@ C factor_of(Kernel kernel) {
 
 }  // namespace
 
-StackUse stack_use(const StepModel& steps, const StepTraits& traits) {
+StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by) {
   const bool chip = steps.knows_chip(traits.chip);
-  return {traits, steps.constants(traits), steps.ratios(traits), chip,
+  return {traits, steps.constants(traits), off_by, chip,
           chip && steps.knows_stack(traits.stack) ? Evidence::published : Evidence::derived};
 }
 
@@ -78,11 +78,12 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
 }
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
-                     const BenchmarkTimes& times, bool fp8)
-    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name)), times, fp8) {
+                     const BenchmarkTimes& times, const std::pair<double, double>& off_by, bool fp8)
+    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name), off_by), times, fp8) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name)), times, fp8));
+    others_.push_back(
+        std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name), off_by), times, fp8));
   }
 }
 
@@ -99,6 +100,31 @@ Price StackCost::price(double seconds, Evidence root) const {
 
 CommunicationSlowdown StackCost::communication_slowdown() const {
   return times_.measured ? times_.measured->communication_slowdown() : published_slowdown();
+}
+
+double StackCost::row_exchange(Dispatcher dispatcher) const {
+  if (dispatcher == Dispatcher::deepep && transport_family(machine_.transport) == "EFA")
+    throw_error(Code::usage,
+                "dispatcher deepep over {}: found messages of a token each, which the host sends one by one there: not "
+                "modelled; needs alltoall, or InfiniBand",
+                machine_.transport);
+  return use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
+}
+
+double StackCost::launch_s(const Op& op, const Layout& layout) const {
+  const HostConstants host = use_.constants.host();
+  Launches launches;
+  if (op.kind == OpKind::segment) {
+    if (times_.measured && times_.measured->traced(op)) return 0;
+    launches.add(op.work);
+  } else if (op.lane == Lane::compute) {
+    launches.calls = 1;
+  }
+  return launch_time_s(launches, layout.dispatcher, layout.cuda_graphs, host);
+}
+
+double StackCost::issued_s(double gpu_s, double launch_s) const {
+  return issued_time_s(gpu_s, launch_s, use_.constants.host());
 }
 
 Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
@@ -147,24 +173,17 @@ Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const
                                                   [&](const WorkItem& each) { return in_8_bits(each); });
   if (times_.measured && !narrow && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
   Price sum{0, 0, 0, Lookup::fitted, Evidence::derived};
-  double launches = 0;
   for (const WorkItem& each : op.work) {
     Price price = item_of(each, rows, at_ends(op));
     sum += price *= clock.factor(each, rows.sum);
-    launches += host_launches(each);
   }
-  if (sum.seconds <= 0) return {};
-  const HostConstants host = use_.constants.host();
-  sum *= issued_time_s(sum.seconds, launch_time_s(launches, 0, host), host) / sum.seconds;
-  return sum;
+  return sum.seconds > 0 ? sum : Price{};
 }
 
 CollectivePrice StackCost::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   if (ranks <= 1 || bytes <= 0) return {.evidence = Evidence::derived, .root = use_.evidence};
   const CollectiveQuestion question{kind, bytes, RankGroup::even(ranks, nodes), machine_};
-  // What a dispatcher makes of an exchange; nothing else runs on a rank meanwhile.
-  const double dispatcher = kind == OpKind::all_to_all ? use_.constants[C::exchange] : 1;
-  CollectivePrice out = slowed(times_.collectives->price(question), use_.constants[C::network] * dispatcher, question);
+  CollectivePrice out = slowed(times_.collectives->price(question), use_.constants[C::network], question);
   // What steps of this stack are off by has what its collectives are usually off by in it.
   out.relative_spread = std::max({out.relative_spread, 1 - use_.ratios.first, use_.ratios.second - 1});
   if (const Evidence root = out.root.value_or(out.evidence); root != Evidence::measured) {

@@ -33,26 +33,29 @@ struct StackUse {
   bool chip_known = false;                    ///< there are steps of this chip
   Evidence evidence = Evidence::derived;      ///< published: there are steps of this stack, and of this chip
 };
-StackUse stack_use(const StepModel& steps, const StepTraits& traits);
+/// `off_by`: its `ratios`.
+StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by);
 
 class StackCost : public OpCost {
  public:
   /// Every kind of the cluster's nodes; `fp8`: products of the layers are in 8 bits. Throws Error{usage} where a GPU
   /// has no data sheet or no such products, or the cluster names a fabric of which no time was published.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, const BenchmarkTimes& times,
-            bool fp8 = false);
+            const std::pair<double, double>& off_by, bool fp8 = false);
   /// Nodes of the cluster's own kind, with these constants.
   StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8 = false);
 
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
-  /// Its items, as the host issues them (issued_time_s). Where traces of this machine say what the
-  /// op takes, that.
+  /// Its items. Where traces of this machine say what the op takes, that.
   Price segment(const Op& op, const BoundRows& rows, Clock clock) const override;
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override;
   bool synchronous_host() const override { return false; }
   CommunicationSlowdown communication_slowdown() const override;
   bool separate_reduce_group() const override { return use_.traits.separate_reduce_group; }
+  double row_exchange(Dispatcher dispatcher) const override;
+  double launch_s(const Op& op, const Layout& layout) const override;
+  double issued_s(double gpu_s, double launch_s) const override;
   double tensor_traffic() const override { return use_.constants[StepConstant::tensor]; }
   Price once_a_step() const override { return price(use_.constants[StepConstant::step_s], use_.evidence); }
   std::vector<std::string> basis_of_collectives() const override { return times_.collectives->basis(); }

@@ -47,29 +47,27 @@ StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>
                    const CollectiveEstimator& collectives) {
   std::set<std::string> seen;
   for (const RunRow& row : runs) {
-    if (!row.unusable.empty() || !(row.step_s > 0) || !seen.insert(identity(row)).second) continue;
+    if (!row.unusable.empty() || !(row.step_s > 0) || row.deepep_over_efa || !seen.insert(identity(row)).second)
+      continue;
     const StackSpec stack = stack_of(row.framework, stacks);
     try {
-      steps_.push_back({&row, step_work(row, items, collectives, stack.attention), traits_of(stack, row.gpu)});
+      steps_.push_back({&row, step_work(row, items, collectives, stack), traits_of(stack, row.gpu)});
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;  // what has no work to fit on is left out
     }
   }
   for (const Step& s : steps_) {
-    const std::string& group = same_as(s.row->group);
-    const std::string& other = group_of_measurement_.emplace(measurement_key(*s.row), group).first->second;
-    if (other != group) join(group, other);
+    const std::string& source = same_as(s.row->origin);
+    const std::string& other = source_of_measurement_.emplace(measurement_key(*s.row), source).first->second;
+    if (other != source) join(source, other);
   }
-  std::set<std::pair<std::string, std::string>> groups;  // those of one stack go to different folds
-  for (const Step& s : steps_) groups.emplace(s.traits.stack, group_of(*s.row));
-  for (const auto& [stack, group] : groups) fold_.emplace(group, fold_.size() % kFolds);
 }
 
 template <typename Skip>
 std::unique_ptr<StepModel> StackFit::fitted(Skip skip) const {
   std::vector<TimedStep> timed;
   for (const Step& s : steps_)
-    if (!skip(s)) timed.push_back({&s.work, s.traits, group_of(*s.row), s.row->step_s});
+    if (!skip(s)) timed.push_back({&s.work, s.traits, s.row->group, s.row->step_s});
   return timed.empty() ? nullptr : std::make_unique<StepModel>(timed);
 }
 
@@ -81,46 +79,39 @@ const StepModel& StackFit::model() const {
 
 const StepModel* StackFit::without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const {
   if (left_out == StepsLeftOut::nothing) return &model();
-  const std::string& group = group_of(row);
-  if (left_out == StepsLeftOut::group) {
-    const auto fold = fold_.find(group);
-    if (fold == fold_.end()) return steps_.empty() ? nullptr : &model();
-    auto& model = folds_[fold->second];
-    if (!model) model = fitted([&](const Step& s) { return fold_.at(group_of(*s.row)) == fold->second; });
-    return model.get();
-  }
-  // Nearly always the stack has all of the group.
-  const bool elsewhere = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
-    return s.traits.stack != traits.stack && group_of(*s.row) == group;
-  });
-  auto& model = stackless_[{traits.stack, elsewhere ? group : ""}];
-  if (!model)
-    model = fitted([&](const Step& s) { return s.traits.stack == traits.stack || group_of(*s.row) == group; });
+  const std::string& source = source_of(row);
+  const bool whole_stack = left_out == StepsLeftOut::stack;
+  const auto skipped = [&](const Step& s) {
+    return source_of(*s.row) == source || (whole_stack && s.traits.stack == traits.stack);
+  };
+  if (std::none_of(steps_.begin(), steps_.end(), skipped)) return steps_.empty() ? nullptr : &model();
+  auto& model = without_[{source, whole_stack ? traits.stack : ""}];
+  if (!model) model = fitted(skipped);
   return model.get();
 }
 
 bool StackFit::knows(const RunRow& row, const StepTraits& traits, std::string StepTraits::*what) const {
   return std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
-    return s.traits.*what == traits.*what && group_of(*s.row) != group_of(row);
+    return s.traits.*what == traits.*what && source_of(*s.row) != source_of(row);
   });
 }
 
-const std::string& StackFit::group_of(const RunRow& row) const {
+const std::string& StackFit::source_of(const RunRow& row) const {
   // A run that is asked about may be known by another name.
-  const auto known = group_of_measurement_.find(measurement_key(row));
-  return same_as(known == group_of_measurement_.end() ? row.group : known->second);
+  const auto known = source_of_measurement_.find(measurement_key(row));
+  return same_as(known == source_of_measurement_.end() ? row.origin : known->second);
 }
 
 const std::string& StackFit::same_as(const std::string& name) const {
-  const std::string* group = &name;
-  for (auto found = same_.find(*group); found != same_.end(); found = same_.find(*group)) group = &found->second;
-  return *group;
+  const std::string* source = &name;
+  for (auto found = same_.find(*source); found != same_.end(); found = same_.find(*source)) source = &found->second;
+  return *source;
 }
 
-void StackFit::join(std::string group, const std::string& other) {
+void StackFit::join(std::string source, const std::string& other) {
   std::string root = other;
   for (auto found = same_.find(root); found != same_.end(); found = same_.find(root)) root = found->second;
-  if (root != group) same_[std::move(group)] = root;
+  if (root != source) same_[std::move(source)] = root;
 }
 
 }  // namespace wt

@@ -1,7 +1,6 @@
 // What published steps say of stacks: the constants of the step model (step_model.hpp), fitted on all of them, or
 // without some. Prices of a stack ask for the first; `windtunnel validate runs` asks without what a row belongs to.
 #pragma once
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,8 +20,8 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu);
 /// What must have no part in a fit.
 enum class StepsLeftOut {
   nothing,
-  group,  ///< rows of the same framework and width of the model
-  stack,  ///< all rows of the same stack, and the group
+  source,  ///< all rows of who measured the row (RunRow::origin)
+  stack,   ///< all rows of the same stack, too
 };
 
 class StackFit {
@@ -35,10 +34,9 @@ class StackFit {
 
   /// All steps (a second or two, once). Throws Error{usage} without any.
   const StepModel& model() const;
-  /// Without what `row`, run by a stack of these traits, belongs to. StepsLeftOut::group: rows of one of ten parts that
-  /// groups are dealt to, the row's own among them; null where nothing is left.
+  /// Without what `row`, run by a stack of these traits, belongs to; null where nothing is left.
   const StepModel* without(const RunRow& row, const StepTraits& traits, StepsLeftOut left_out) const;
-  /// Whether another group than the row's has the stack, or the GPU's chip.
+  /// Whether another source than the row's has the stack, or the GPU's chip.
   bool knows_stack(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::stack); }
   bool knows_chip(const RunRow& row, const StepTraits& traits) const { return knows(row, traits, &StepTraits::chip); }
 
@@ -48,23 +46,19 @@ class StackFit {
     StepWork work;
     StepTraits traits;
   };
-  static constexpr std::size_t kFolds = 10;
-
   bool knows(const RunRow& row, const StepTraits& traits, std::string StepTraits::*what) const;
-  /// Groups whose measurements are partly the same count as one, whatever tables call them.
-  const std::string& group_of(const RunRow& row) const;
-  const std::string& same_as(const std::string& group) const;
-  void join(std::string group, const std::string& other);
+  /// Sources whose measurements are partly the same count as one, whatever tables call them.
+  const std::string& source_of(const RunRow& row) const;
+  const std::string& same_as(const std::string& source) const;
+  void join(std::string source, const std::string& other);
   template <typename Skip>
   std::unique_ptr<StepModel> fitted(Skip skip) const;
 
   std::vector<Step> steps_;                  ///< every measurement once
-  std::map<std::string, std::size_t> fold_;  ///< of a group
-  std::map<std::string, std::string> same_;  ///< of a group the one that it counts as
-  std::map<std::string, std::string> group_of_measurement_;
+  std::map<std::string, std::string> same_;  ///< of a source the one that it counts as
+  std::map<std::string, std::string> source_of_measurement_;
   mutable std::unique_ptr<StepModel> all_;
-  mutable std::array<std::unique_ptr<StepModel>, kFolds> folds_;
-  mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<StepModel>> stackless_;  ///< by stack and group
+  mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<StepModel>> without_;  ///< by source and stack
 };
 
 }  // namespace wt

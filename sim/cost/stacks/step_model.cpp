@@ -20,20 +20,23 @@ struct Known {
   double spread;        ///< of the logarithm around it
   double stack_spread;  ///< of a stack's factor; 0 = the same for all
 };
-constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.08},
-                                                       {"attention", 0.85, 0.3, 0.3},
-                                                       {"memory", 0.85, 0.4, 0.3},
+constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.04},
+                                                       {"attention", 0.85, 0.3, 0.15},
+                                                       {"memory", 0.85, 0.4, 0.15},
                                                        {"fp8", 1.4, 0.3, 0},
-                                                       {"item_s", 60e-6, 0.7, 0.5},
-                                                       {"call_s", 60e-6, 0.7, 0.5},
+                                                       {"item_s", 60e-6, 0.7, 0.25},
+                                                       {"call_s", 60e-6, 0.7, 0.25},
                                                        {"host_power", 2.0, 0.7, 0},
                                                        {"gather_power", 2.0, 0.7, 0},
-                                                       {"network", 1.0, 0.3, 0.2},
-                                                       {"tensor", 1.0, 0.3, 0.3},
-                                                       {"exchange", 1.2, 0.4, 0.3},
-                                                       {"replicas", 0.5, 0.6, 0.4},
-                                                       {"optimizer", 1.1, 0.4, 0.3},
-                                                       {"step_s", 5e-3, 1.0, 0.7},
+                                                       {"network", 1.0, 0.3, 0.1},
+                                                       {"tensor", 1.0, 0.3, 0.15},
+                                                       {"exchange", 1.2, 0.4, 0.15},
+                                                       {"once_exchange", 1.2, 0.4, 0.15},
+                                                       {"routing_s", 2e-3, 0.7, 0.25},
+                                                       {"hybridep_host", 0.4, 0.5, 0},
+                                                       {"replicas", 0.5, 0.6, 0.2},
+                                                       {"optimizer", 1.1, 0.4, 0.15},
+                                                       {"step_s", 5e-3, 1.0, 0.35},
                                                        {"pipelined_tensor_s", 10e-6, 0.5, 2.5}}};
 constexpr double kChipSpread = 0.12;         // clocks and power limits: of products alone
 constexpr double kStepResidualScale = 0.07;  // relative error beyond which a row counts as an outlier
@@ -55,7 +58,8 @@ const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size
 
 HostConstants StepConstants::host() const {
   using C = StepConstant;
-  return {(*this)[C::item_s], (*this)[C::call_s], 1 + (*this)[C::host_power]};
+  return {(*this)[C::item_s], (*this)[C::call_s], (*this)[C::routing_s], (*this)[C::hybridep_host],
+          1 + (*this)[C::host_power]};
 }
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
@@ -68,9 +72,13 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
   };
   const auto layers = [&](const PhaseWork& p) {
     const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
-    const double blocking = (p.tensor_s * k[C::tensor] + p.exchange_s * k[C::exchange]) * k[C::network] + waiting;
-    const double issued =
-        issued_time_s(computation(p) + blocking, launch_time_s(p.launches, p.tensor_calls, host), host);
+    const double blocking =
+        (p.tensor_s * k[C::tensor] + p.exchange_s * k[C::exchange] + p.once_exchange_s * k[C::once_exchange]) *
+            k[C::network] +
+        waiting;
+    const double issued = issued_time_s(
+        computation(p) + blocking,
+        launch_time_s({p.launches, p.routings, p.tensor_calls}, work.dispatcher, work.graphs, host), host);
     return overlapped_s(issued, p.gather_s * k[C::network], 1 + k[C::gather_power]);
   };
   const double stage = layers(work.forward) + layers(work.backward);
@@ -146,24 +154,6 @@ StepModel::StepModel(const std::vector<TimedStep>& all) {
   for (const auto& [name, at] : stack_at)
     for (std::size_t i = 0; i < kStepConstants; ++i) stacks_[name][i] = own[i] >= 0 ? p[at + own[i]] : 0;
   for (const auto& [name, at] : chip_at) chips_[name] = p[at];
-  for (const TimedStep& s : steps) {
-    Left left{s.traits.stack, {}};
-    for (std::size_t hidden = 0; hidden < left.ratios.size(); ++hidden) {
-      StepTraits traits = s.traits;
-      if (hidden & 1) traits.stack.clear(), traits.factors.clear();
-      if (hidden & 2) traits.chip.clear();
-      left.ratios[hidden] = s.seconds / seconds(*s.work, traits);
-    }
-    left_.push_back(std::move(left));
-  }
-}
-
-std::pair<double, double> StepModel::ratios(const StepTraits& traits) const {
-  const std::size_t which = unknown(traits);
-  std::vector<double> all;
-  for (const Left& left : left_)
-    if (which != 0 || left.stack == traits.stack) all.push_back(left.ratios[which]);
-  return {quantile(all, 0.1), quantile(all, 0.9)};
 }
 
 std::map<std::string, double> StepModel::factors(const std::string& stack) const {

@@ -1,4 +1,4 @@
-// Step time of a training framework: what a StepWork takes when its stack runs it. Fifteen constants, each with a
+// Step time of a training framework: what a StepWork takes when its stack runs it. Eighteen constants, each with a
 // meaning, the same for every run; a stack differs from the typical one by factors on some of them, a chip by one on
 // its products. Fitted together, with priors that keep factors near 1, so that a stack or GPU never measured gets the
 // typical ones.
@@ -30,7 +30,10 @@ enum class StepConstant : std::size_t {
   gather_power,        ///< power - 1 with which gathers overlap
   network,             ///< collectives over what their benchmarks say
   tensor,              ///< exposed part of tensor groups' collectives
-  exchange,            ///< exposed part of exchanges of rows and of keys and values
+  exchange,            ///< exposed part of all-to-alls of rows, and of exchanges of keys and values
+  once_exchange,       ///< the same of exchanges that send a token once to each place (DeepEP, HybridEP)
+  routing_s,           ///< host, to route the rows of a layer once (HostConstants)
+  hybridep_host,       ///< of routing_s under HybridEP
   replicas,            ///< exposed part of what moves once a step
   optimizer,           ///< update over what its bytes take
   step_s,              ///< once a step: loss, logging, data
@@ -79,23 +82,12 @@ class StepModel {
   /// A stack's fitted factors on the typical one's constants, by name of kStackFactors; 1 of a stack never measured.
   std::map<std::string, double> factors(const std::string& stack) const;
   std::vector<std::string> stacks() const;  ///< that were measured
-  /// 10th and 90th percentile of measured over predicted. Of a stack and GPU that were measured: of the stack's steps.
-  /// Of others: of all steps, predicted as if their own stack, or GPU, had no factors.
-  std::pair<double, double> ratios(const StepTraits& traits) const;
 
  private:
   using Logs = std::array<double, kStepConstants>;
   Logs base_{};
   std::map<std::string, Logs> stacks_;   ///< logarithms of factors
   std::map<std::string, double> chips_;  ///< of the factor on products
-  struct Left {
-    std::string stack;
-    std::array<double, 4> ratios{};  ///< measured over predicted, by unknown()
-  };
-  std::size_t unknown(const StepTraits& traits) const {
-    return (knows_stack(traits.stack) ? 0 : 1) + (knows_chip(traits.chip) ? 0 : 2);
-  }
-  std::vector<Left> left_;
 };
 
 }  // namespace wt

@@ -1,6 +1,7 @@
 #include "sim/cost/stacks/step_work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "configs/spec/data_sheet.hpp"
@@ -8,6 +9,7 @@
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
+#include "sim/program/routing/routing.hpp"
 
 namespace wt {
 namespace {
@@ -16,16 +18,17 @@ namespace {
 class Sums {
  public:
   Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const ItemTimes& gpu,
-       const CollectiveEstimator& collectives, AttentionKernels attention)
+       const CollectiveEstimator& collectives, AttentionKernels attention, bool resident)
       : run_(run),
-        layout_(layout),
         sheet_(sheet),
         gpu_(gpu),
         collectives_(collectives),
         machine_(machine_of(run)),
-        mesh_(layout) {
+        mesh_(layout),
+        resident_(resident) {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
+    if (layout.whole_experts) rows_ /= static_cast<double>(run.tp);
     choice_ = {product_rate(run, sheet), attention};
   }
 
@@ -56,6 +59,11 @@ class Sums {
 
   void work(const Op& op, double times) {
     PhaseWork& p = phase(op);
+    if (op.action != Action::optimizer && op.action != Action::gradient_norm) {
+      Launches launches;
+      launches.add(op.work, times);
+      p.launches += launches.kernels, p.routings += launches.routings;
+    }
     KernelChoice choice = choice_;
     if (at_ends(op)) choice.relative_rate = 1;
     for (const WorkItem& item : op.work) {
@@ -67,12 +75,10 @@ class Sums {
       p.products_s += times * time.products_s;
       p.attention_s += times * time.attention_s;
       p.memory_s += times * time.memory_s;
-      p.launches += times * host_launches(item);
     }
   }
 
   void communicate(const Op& op, double times, bool in_microbatch) {
-    if (spread_over_tensor(run_) && exchange_of_all_ranks(op, times)) return;
     const Axis axis = op.collective.axis;
     const RankGroup group = RankGroup::strided(mesh_.size(axis), mesh_.stride(axis), machine_.nvlink_domain);
     double bytes = op.collective.bytes.at(rows_);
@@ -81,13 +87,15 @@ class Sums {
     if (rows) bytes *= share_sent(run_, group);
     const double seconds = times * collectives_.seconds({op.kind, bytes, group, machine_});
     PhaseWork& p = phase(op);
-    const bool once = layout_.resident_weights() || !in_microbatch || op.action == Action::reduce_replicas ||
-                      op.action == Action::refresh;
+    const bool once =
+        resident_ || !in_microbatch || op.action == Action::reduce_replicas || op.action == Action::refresh;
     if (axis == Axis::tensor) {
       p.tensor_s += seconds;
       p.tensor_calls += times;
     } else if (rows && run_.exchange_overlapped) {
       p.gather_s += seconds;
+    } else if (rows) {
+      (run_.dispatcher == Dispatcher::alltoall ? p.exchange_s : p.once_exchange_s) += seconds;
     } else if (axis == Axis::expert || axis == Axis::context) {
       p.exchange_s += seconds;
     } else if (once) {
@@ -97,33 +105,25 @@ class Sums {
     }
   }
 
-  /// Where tensor ranks have experts of their own, each sends its own rows to all expert ranks, and nothing is gathered
-  /// inside the tensor group.
-  bool exchange_of_all_ranks(const Op& op, double times) {
-    const bool exchange = op.action == Action::dispatch || op.action == Action::collect;
-    const bool inside = op.name.starts_with("rows.");  // gathered and scattered around experts that are cut
-    if (!exchange && !(inside && layout_.expert == 1)) return inside;
-    const RankGroup group = RankGroup::strided(run_.ep, 1, machine_.nvlink_domain);
-    double bytes = op.collective.bytes.at(rows_) / (exchange ? 1 : static_cast<double>(run_.tp));
-    bytes *= share_sent(run_, group);
-    PhaseWork& p = phase(op);
-    (run_.exchange_overlapped ? p.gather_s : p.exchange_s) +=
-        times * collectives_.seconds({OpKind::all_to_all, bytes, group, machine_});
-    return true;
-  }
-
   const RunRow& run_;
-  const Layout& layout_;
   const DataSheet& sheet_;
   const ItemTimes& gpu_;
   const CollectiveEstimator& collectives_;
   CollectiveMachine machine_;
   Mesh mesh_;
+  bool resident_;  ///< weights are gathered, and gradients summed, once a step
   double rows_ = 0;
   KernelChoice choice_;  ///< in the layers
 };
 
 }  // namespace
+
+namespace {
+constexpr std::array kSums = {&PhaseWork::products_s,   &PhaseWork::attention_s, &PhaseWork::memory_s,
+                              &PhaseWork::launches,     &PhaseWork::routings,    &PhaseWork::tensor_s,
+                              &PhaseWork::tensor_calls, &PhaseWork::exchange_s,  &PhaseWork::once_exchange_s,
+                              &PhaseWork::gather_s};
+}
 
 bool at_ends(const Op& op) {
   return op.group == Group::embedding || op.group == Group::head || op.action == Action::embed ||
@@ -131,10 +131,8 @@ bool at_ends(const Op& op) {
 }
 
 double share_sent(const RunRow& run, const RankGroup& group) {
-  if (!run.rows_sent_once) return 1;
-  const auto places = static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks),
-             top_k = static_cast<double>(run.model.top_k);
-  return places * (1 - std::pow(1 - 1 / places, top_k)) / top_k;
+  if (run.dispatcher == Dispatcher::alltoall) return 1;
+  return share_sent_once(1 / static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks), run.model.top_k);
 }
 
 double product_rate(const RunRow& run, const DataSheet& sheet) {
@@ -144,31 +142,45 @@ double product_rate(const RunRow& run, const DataSheet& sheet) {
 }
 
 StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
-                   AttentionKernels attention) {
+                   const StackSpec& stack) {
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
   // Stages of a pipeline have equally many layers, or one more: the fullest one.
-  ModelSpec stage = run.model;
-  stage.layers = (run.model.layers + run.pp - 1) / run.pp;
+  ModelSpec part = run.model;
+  part.layers = (run.model.layers + run.pp - 1) / run.pp;
   const Layout layout = layout_of(run);
   ProgramOptions options;
   options.seq = run.seq;
-  options.microbatches = run.accumulation;
   options.precision = Precision::bf16;
-  const ProgramSet set = build_program_set(stage, layout, options);
-  Sums sums(run, layout, *sheet, gpu, collectives, attention);
-  sums.add(set.programs.front().nodes, 1, false);
-
-  StepWork out = sums.out;
+  options.memory.resident_weights = stack.memory.resident_weights || run.pp > 1;
+  const bool resident = layout.resident_weights() || (options.memory.resident_weights && run.zero_stage < 3);
+  const auto of_microbatches = [&](std::int64_t count) {
+    options.microbatches = count;
+    const ProgramSet set = build_program_set(part, layout, options);
+    Sums sums(run, layout, *sheet, gpu, collectives, stack.attention, resident);
+    sums.add(set.programs.front().nodes, 1, false);
+    return sums.out;
+  };
+  StepWork out = of_microbatches(1);
+  if (run.accumulation > 1) {
+    StepWork two = of_microbatches(2);
+    const double more = static_cast<double>(run.accumulation - 1);
+    for (double PhaseWork::*sum : kSums)
+      for (PhaseWork StepWork::*phase : {&StepWork::forward, &StepWork::backward, &StepWork::ends})
+        out.*phase.*sum += more * (two.*phase.*sum - out.*phase.*sum);
+    out.replicas_s += more * (two.replicas_s - out.replicas_s);
+  }
   out.microbatches = static_cast<double>(run.accumulation);
   out.stages = static_cast<double>(run.pp);
   out.chunks = static_cast<double>(run.vp);
   out.layers = static_cast<double>(run.model.layers);
-  out.stage_layers = static_cast<double>(stage.layers);
+  out.stage_layers = static_cast<double>(part.layers);
   out.ends_as_layers = ends_count_as_layers(run);
   out.tensor_ranks = static_cast<double>(run.tp);
   out.stages_over_nodes = run.pp > 1 && run.gpus > run.interconnect.nvlink_domain;
+  out.dispatcher = run.dispatcher;
+  out.graphs = run.cuda_graphs;
   out.fp8 = run.precision == "fp8" ? 1 : 0;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
   const double sent =

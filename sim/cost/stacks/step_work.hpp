@@ -4,6 +4,7 @@
 #pragma once
 #include <string>
 
+#include "configs/spec/stack.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/cost/kernels/item_times.hpp"
 #include "sim/measurements/run_layout.hpp"
@@ -16,11 +17,13 @@ struct PhaseWork {
   double products_s = 0;   ///< matrix products, by the wave model
   double attention_s = 0;  ///< attention kernels by their shape, at the data sheet's FLOP/s
   double memory_s = 0;     ///< bytes of everything else over the data sheet's
-  double launches = 0;     ///< kernels that the host issues (host_launches)
+  double launches = 0;     ///< kernels that the host issues
+  double routings = 0;     ///< times that rows of a layer are routed to experts
   double tensor_s = 0;     ///< collectives of tensor groups
   double tensor_calls = 0;
-  double exchange_s = 0;  ///< rows to experts elsewhere and back; keys and values of context groups
-  double gather_s = 0;    ///< weights gathered and gradients scattered, that run beside computation
+  double exchange_s = 0;       ///< rows to experts elsewhere and back; keys and values of context groups
+  double once_exchange_s = 0;  ///< rows, where a token is sent once to each place
+  double gather_s = 0;         ///< weights gathered and gradients scattered, that run beside computation
 };
 
 struct StepWork {
@@ -35,6 +38,8 @@ struct StepWork {
   bool stages_over_nodes = false;       ///< a pipeline whose stages are on different nodes
   double tensor_ranks = 1;
   double fp8 = 0;  ///< 1 where products are in fp8
+  Dispatcher dispatcher = Dispatcher::alltoall;
+  CudaGraphs graphs = CudaGraphs::none;
 
   /// Seconds that a GPU would need at the data sheet's FLOP/s for the model's FLOPs: of the naive prediction.
   double model_flops_s = 0;
@@ -47,13 +52,13 @@ bool at_ends(const Op& op);
 double product_rate(const RunRow& run, const DataSheet& sheet);
 
 /// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each
-/// place that has some of them (RunRow::rows_sent_once), a place being a node where the group spans several, else a
-/// rank; the experts of a token are drawn evenly. 1 for other dispatchers.
+/// place that has some of them (Dispatcher), a place being a node where the group spans several, else a rank; the
+/// experts of a token are drawn evenly. 1 for other dispatchers.
 double share_sent(const RunRow& run, const RankGroup& group);
 
 /// Throws Error{usage} with the reason where the row cannot be predicted: no data sheet of the GPU, an unusable row, a
 /// layout that the step program refuses.
 StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
-                   AttentionKernels attention = AttentionKernels::flash2);
+                   const StackSpec& stack = {});
 
 }  // namespace wt

@@ -55,10 +55,44 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   return work;
 }
 
+void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& recompute) const {
+  if (!model_.mtp(layer_)) return;
+  const std::int64_t d = model_.d_model;
+  const Amount tokens = fixed(sizes_.own_tokens);
+  // The tensor ranks share the tokens of the projection, not its weight.
+  std::vector<WorkItem> work{item(Kernel::embedding, direction, tokens, {d}),
+                             item(norm_kernel(), direction, tokens, {d}), item(norm_kernel(), direction, tokens, {d}),
+                             item(Kernel::gemm, direction, tokens, {d, 2 * d})};
+  if (direction == Direction::backward) {
+    work.push_back(
+        item(Kernel::add, direction, tokens, {d}));  // the hidden state's gradient, with that of its own head
+    o.work.insert(o.work.end(), work.begin(), work.end());
+    o.frees.push_back({"module.input"});
+    o.frees.push_back({"module.saved"});
+    return;
+  }
+  o.work.insert(o.work.begin(), work.begin(), work.end());
+  const bool first = direction == Direction::forward;
+  if (first) {
+    o.waits.push_back({model_.tied ? "head.unshard.fwd" : "embedding.unshard.fwd"});
+    o.allocates.push_back({"module.input", fixed(sizes_.x)});  // the embedding
+  }
+  // Both normalised inputs, and the projection's output.
+  if (!first || !recompute.recomputes_attention()) o.allocates.push_back({"module.saved", fixed(3 * sizes_.x)});
+}
+
 WorkItem BlockOps::core_work(Direction direction) const {
   // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
   const Amount sequences = fixed(as_double(layout_.microbatch) / as_double(layout_.context));
-  return item(Kernel::attention, direction, sequences, {options_.seq, model_.heads, model_.kv_heads, model_.head_dim});
+  WorkItem core =
+      item(Kernel::attention, direction, sequences, {options_.seq, model_.heads, model_.kv_heads, model_.head_dim});
+  if (!model_.local_attention(layer_)) return core;
+  if (const std::int64_t chunk = model_.attention.chunk; chunk > 0 && chunk < options_.seq) {
+    core.rows.fixed *= as_double(options_.seq) / as_double(chunk);  // each chunk is a sequence of its own
+    core.dims[0] = chunk;
+  }
+  core.window = model_.attention.window < options_.seq ? model_.attention.window : 0;
+  return core;
 }
 
 std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
@@ -74,6 +108,7 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   if (!moe()) return work;
   work.push_back(make_item(Kernel::gemm, direction == Direction::backward ? Pass::backward : Pass::forward,
                            Precision::fp32, tokens, {m.experts, m.d_model}));
+  if (m.ffn_bias) add(Kernel::bias, tokens, {m.experts});
   add(Kernel::router, tokens, {m.experts, m.top_k});
   add(Kernel::permute, fixed(sizes_.own_tokens * as_double(m.top_k)), {m.d_model});
   return work;
@@ -107,14 +142,15 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
     o.frees = {{"attention.saved"},
                {"routing"},
                {"row.orders"},
-               {remote()     ? "routed.rows.gradient"
-                : sequence() ? "own.expert.input.gradient"
-                             : "expert.input.gradient"},
+               {remote()        ? "routed.rows.gradient"
+                : cut_experts() ? "own.expert.input.gradient"
+                                : "expert.input.gradient"},
                {"ffn.input.gradient"},
                {"ffn.input"},
                {"block.input.gradient", 1}};
     if (recompute.core) o.frees.push_back({"attention.core"});
     if (recompute.products) o.frees.push_back({"attention.kept"});
+    if (!tensor() && !context_parallel()) add_module(o, direction, recompute);
     if (context_parallel()) {
       o.allocates = {{"q.gradient", fixed(sizes_.q)},
                      {"gathered.kv.gradient", fixed(sizes_.kv_held)},
@@ -163,6 +199,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
     allocate(first ? "compressed.input" : "block.input", first ? sizes_.compressed : sizes_.x);
     o.frees.push_back(first ? Ref{"block.output", -1} : Ref{"compressed.input"});
   }
+  if (!tensor() && !context_parallel()) add_module(o, direction, recompute);
   // Moments: the split into q, k and v; the attention kernel; the router's product; the rows, while the normalised ones
   // that they are taken from are still there (which fp32 products save themselves).
   const bool norms_kept = kept && !recompute.norm;
@@ -191,6 +228,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
                {"kv.gradient"},
                {"residual.gradient"},
                compressed ? Ref{"block.input"} : Ref{"block.output", -1}};
+    if (!tensor()) add_module(o, direction, recompute);
     return o;
   }
   const bool first = direction == Direction::forward, kept = !first || !recompute.recomputes_attention();
@@ -205,6 +243,7 @@ Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const
   o.allocates.push_back({"kv", fixed(sizes_.kv)});
   // Before the split into q, k and v the product is there; after it keys and values twice, to lie side by side.
   o.transient = {fixed(sizes_.projected + (kept ? 0 : saved)), fixed(sizes_.kv)};
+  if (!tensor()) add_module(o, direction, recompute);
   return o;
 }
 
@@ -249,6 +288,9 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}),
             item(m.activation == Activation::gelu ? Kernel::gelu : Kernel::swiglu, direction, tokens, {width}),
             item(Kernel::gemm, direction, tokens, {m.d_model, width})};
+  if (m.ffn_bias)
+    for (const std::int64_t biases : {m.ffn_rows(width), m.d_model})
+      o.work.push_back(item(Kernel::bias, direction, tokens, {biases}));
   const double saved = sizes_.ffn_saved;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
@@ -284,7 +326,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   const auto& m = model_;
   const std::int64_t local_experts = layout_.slots_per_rank(m);
   const Amount rows = sizes_.rows;
-  const bool local = layout_.expert == 1 && !sequence(), backward = direction == Direction::backward,
+  const bool local = layout_.expert == 1 && !cut_experts(), backward = direction == Direction::backward,
              first = direction == Direction::forward;
   const bool output = first || recompute.block;  // alone, backward needs no output again: combine keeps its own
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
@@ -292,6 +334,9 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
             item(Kernel::swiglu, direction, rows, {m.ffn})};
   if (backward || output)
     o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
+  if (m.ffn_bias)
+    for (const std::int64_t biases : {2 * m.ffn, m.d_model})
+      o.work.push_back(item(Kernel::bias, direction, rows, {biases}));
   if (!local && (backward || output))
     for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
   o.waits = {{unshard_name(Group::expert, direction)}};
@@ -363,7 +408,7 @@ Op BlockOps::embed_forward() const {
   o.work = {item(Kernel::embedding, Direction::forward, fixed(sizes_.tokens), {model_.d_model})};
   o.waits = {{model_.tied ? "head.unshard.fwd" : "embedding.unshard.fwd"}, {"data"}};
   o.allocates = {{"block.output", fixed(sizes_.x)}};
-  if (!model_.tied) o.frees = {{"embedding.weights"}};
+  if (!model_.tied && model_.mtp_layers == 0) o.frees = {{"embedding.weights"}};
   return o;
 }
 
@@ -371,7 +416,7 @@ Op BlockOps::embed_backward() const {
   Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
   o.waits = {{layer_end(), 0, 0}};
-  if (layout_.reduce_every_microbatch && !model_.tied)
+  if (layout_.reduce_every_microbatch && !model_.tied && model_.mtp_layers == 0)
     o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
   o.frees = {{"block.input.gradient", 0, 0}};
   return o;
@@ -381,21 +426,27 @@ Op BlockOps::head() const {
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
   Op o = op("head", Action::head_loss, Direction::forward, Group::head);
-  for (Direction direction : {Direction::forward, Direction::backward}) {
-    if (!tensor()) o.work.push_back(item(norm_kernel(), direction, tokens, {m.d_model}));
-    o.work.push_back(item(Kernel::gemm, direction, tokens, {m.vocab, m.d_model}));
-    o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
-  }
+  for (Direction direction : {Direction::forward, Direction::backward})
+    for (std::int64_t loss = 0; loss <= m.mtp_layers; ++loss) {
+      if (!tensor()) o.work.push_back(item(norm_kernel(), direction, tokens, {m.d_model}));
+      o.work.push_back(item(Kernel::gemm, direction, tokens, {m.vocab, m.d_model}));
+      o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
+    }
   o.waits = {{"head.unshard.fwd"}, {"data"}};
   o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
   // buffer of logits for all of it.
   const double weight_gradient = layout_.reduce_every_microbatch ? padded(Group::head) * 4 : 0;
-  o.transient = {
-      fixed(sizes_.logits + sizes_.x - weight_gradient),
-      fixed(sizes_.logit_gradient + sizes_.x + std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight))};
-  o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.layers) - 1}};
+  const double others = (losses() - 1) * sizes_.logits;  // of the other losses, kept from forward to backward
+  o.transient = {fixed(sizes_.logits + sizes_.x - weight_gradient + others),
+                 fixed(sizes_.logit_gradient + sizes_.x +
+                       std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
+  o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};
+  if (m.mtp_layers == 0 || m.tied) return o;
+  o.frees.push_back({"embedding.weights"});  // the modules have read them, and give the embedding a gradient
+  if (layout_.reduce_every_microbatch)
+    o.allocates.push_back({"embedding.gradient", fixed(padded(Group::embedding) * 4)});
   return o;
 }
 

@@ -36,7 +36,7 @@ class BlockOps : public OpFactory {
   Amount sent_rows() const;
   /// The op after which they are there.
   std::string rows_ready(Direction direction) const {
-    return (sequence() ? "rows.scatter" : "experts") + suffix(direction);
+    return (cut_experts() ? "rows.scatter" : "experts") + suffix(direction);
   }
   Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
   Op combine(Direction direction, const LayerRecompute& recompute) const;
@@ -52,6 +52,10 @@ class BlockOps : public OpFactory {
   void add_ring_backward(Nodes& out, const std::vector<Ref>& waits) const;
   /// The compute lane waits for the ring's last message.
   Op ring_end(Direction direction) const;
+  /// In the op that reads the block's input: what a module of multi-token prediction computes before its block.
+  void add_module(Op& o, Direction direction, const LayerRecompute& recompute) const;
+  /// How often a microbatch goes through the output projection and the loss.
+  double losses() const { return 1 + as_double(model_.mtp_layers); }
   /// The attention kernel alone.
   WorkItem core_work(Direction direction) const;
   Op recomputed_core() const;

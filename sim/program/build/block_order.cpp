@@ -7,6 +7,8 @@ Op BlockOps::all_to_all(const std::string& name, Action action, Direction direct
                         std::vector<Ref> waits) const {
   Op o = op(name + suffix(direction), action, direction);
   collective(o, OpKind::all_to_all, Axis::expert, sent);
+  if (action != Action::exchange_counts && layout_.dispatcher != Dispatcher::alltoall)
+    o.collective.rows_of_token = model_.top_k;
   o.waits = std::move(waits);
   return o;
 }
@@ -38,7 +40,7 @@ void BlockOps::add_block(Nodes& out, Direction direction, const LayerRecompute& 
   if (!local) {
     Op collect = all_to_all("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
     collect.allocates = {{"collected.rows", fixed(sizes_.routed)}};
-    collect.frees = {{sequence() ? "own.expert.output" : "expert.output"}};
+    collect.frees = {{cut_experts() ? "own.expert.output" : "expert.output"}};
     out.push_back(collect);
   }
   if (direction == Direction::forward) out.push_back(combine(direction, recompute));
@@ -63,7 +65,7 @@ void BlockOps::add_dispatch_backward(Nodes& out) const {
   Op dispatch =
       all_to_all("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
   dispatch.allocates = {{"routed.rows.gradient", fixed(sizes_.routed)}};
-  dispatch.frees = {{sequence() ? "own.expert.input.gradient" : "expert.input.gradient"}};
+  dispatch.frees = {{cut_experts() ? "own.expert.input.gradient" : "expert.input.gradient"}};
   out.push_back(dispatch);
 }
 

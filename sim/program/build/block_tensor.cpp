@@ -48,6 +48,7 @@ Op BlockOps::before_products(Direction direction, const LayerRecompute& recomput
   if (direction == Direction::backward && recompute.norm)
     o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {model_.d_model}));
   o.waits = {{unshard_name(Group::dense, direction)}};
+  add_module(o, direction, recompute);
   return o;
 }
 
@@ -82,12 +83,12 @@ void BlockOps::add_ffn(Nodes& out, Direction direction, const LayerRecompute& re
 }
 
 Amount BlockOps::sent_rows() const {
-  const double ranks = sequence() ? as_double(layout_.tensor) : 1;
+  const double ranks = cut_experts() ? as_double(layout_.tensor) : 1;
   return {sizes_.row_block.fixed / ranks, sizes_.row_block.per_row / ranks};
 }
 
 void BlockOps::add_experts(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
-  if (!sequence() || (direction == Direction::recompute && !recompute.block)) {  // alone, from rows that were kept
+  if (!cut_experts() || (direction == Direction::recompute && !recompute.block)) {  // alone, from rows that were kept
     out.push_back(experts(direction, recompute));
     return;
   }
@@ -135,22 +136,23 @@ void BlockOps::add_head(Nodes& out) const {
   }
   const auto norm = [&](Direction direction) {
     Op o = op("head.norm" + suffix(direction), Action::head_loss, Direction::forward, Group::head);
-    o.work = {item(norm_kernel(), direction, fixed(sizes_.own_tokens), {model_.d_model})};
+    o.work = {item(norm_kernel(), direction, fixed(losses() * sizes_.own_tokens), {model_.d_model})};
     o.waits = {{"head.unshard.fwd"}, {"data"}};
     return o;
   };
   out.push_back(norm(Direction::forward));
   if (sequence()) {
-    Op gather = share("head.gather", Direction::forward, OpKind::all_gather, fixed(sizes_.whole_x));
-    gather.allocates = {{"head.gathered", fixed(sizes_.whole_x)}};
+    Op gather = share("head.gather", Direction::forward, OpKind::all_gather, fixed(losses() * sizes_.whole_x));
+    gather.allocates = {{"head.gathered", gather.collective.bytes}};
     out.push_back(gather);
   }
   // Of every token the largest logit, the sum of exponentials and the target's logit, all fp32.
-  out.push_back(share("head.loss", Direction::forward, OpKind::all_reduce, fixed(3 * 4 * sizes_.tokens)));
+  out.push_back(share("head.loss", Direction::forward, OpKind::all_reduce, fixed(losses() * 3 * 4 * sizes_.tokens)));
   Op product = head();
   add_whole(product, "head");
   out.push_back(product);
   add_sum(out, "head", Direction::forward);
+  std::get<Op>(out.back()).collective.bytes.fixed *= losses();
   out.push_back(norm(Direction::backward));
 }
 

@@ -189,11 +189,11 @@ ProgramOptions program_options(const RunSpec& run) {
 }
 
 std::int64_t weight_slots(const ModelSpec& model, const Layout& layout) {
-  return layout.reshard_after_forward ? std::min<std::int64_t>(2, model.layers) : model.layers;
+  return layout.reshard_after_forward ? std::min<std::int64_t>(2, model.blocks()) : model.blocks();
 }
 
 std::int64_t gradient_slots(const ModelSpec& model, const Layout& layout) {
-  return layout.reduce_every_microbatch ? std::min<std::int64_t>(2, model.layers) : model.layers;
+  return layout.reduce_every_microbatch ? std::min<std::int64_t>(2, model.blocks()) : model.blocks();
 }
 
 Axis state_copies_axis(const Layout& layout) {
@@ -232,7 +232,7 @@ std::int64_t state_elements(const ModelSpec& model, const Layout& layout, Group 
 std::int64_t slot_elements(const ModelSpec& model, const Layout& layout, Group group, std::int64_t slot,
                            std::int64_t slots) {
   std::int64_t most = 0;
-  for (std::int64_t layer = slot; layer < model.layers; layer += slots)
+  for (std::int64_t layer = slot; layer < model.blocks(); layer += slots)
     most = std::max(most, shard_elements(model, layout, group, layer) * Mesh(layout).size(shard_axis(group)));
   return most;
 }
@@ -287,7 +287,7 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
   const bool resident = resident_weights(layout, options);
   if (resident) check_resident(layout, options);
   ProgramSet set;
-  const ModelSpec slice = tensor_slice(model, layout.tensor);
+  const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
   // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage
   // are one class.
   const std::int64_t classes = has_copies(model, layout) ? layout.expert : 1;

@@ -126,7 +126,7 @@ void GroupOps::add_refresh(Nodes& out, Group group, int layer_delta) const {
 
 void GroupOps::add_first_refresh(Nodes& out) const {
   add_refresh(out, Group::embedding, 0);
-  for (int layer = 0; layer < std::min<int>(2, static_cast<int>(model_.layers)); ++layer) {
+  for (int layer = 0; layer < std::min<int>(2, static_cast<int>(model_.blocks())); ++layer) {
     Nodes body;
     for (Group group : {Group::dense, Group::expert})
       GroupOps(model_, layout_, options_, layer).add_refresh(body, group, 0);

@@ -51,6 +51,8 @@ class OpFactory {
   /// Products are shared by a tensor group; norms and residuals too.
   bool tensor() const { return layout_.tensor > 1; }
   bool sequence() const { return layout_.sequence_parallel; }
+  /// Experts are cut over the tensor group, which gathers their rows.
+  bool cut_experts() const { return sequence() && !layout_.whole_experts; }
   /// The last op of a layer's backward pass on the compute lane.
   std::string layer_end() const { return tensor() ? "pre.bwd" : context_parallel() ? "project.bwd" : "attn.bwd"; }
   bool copies() const { return has_copies(model_, layout_); }

@@ -15,11 +15,12 @@ struct Chunk {
 
 /// The stage's chunks, in the model's order.
 std::vector<Chunk> stage_chunks(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
-  const std::int64_t chunks = layout.pipeline * layout.virtual_stages;
   std::vector<Chunk> out;
-  for (std::int64_t chunk = 0, layer = 0; chunk < chunks; ++chunk) {
-    const std::int64_t count =
-        layout.chunk_layers.empty() ? model.layers / chunks : layout.chunk_layers[static_cast<std::size_t>(chunk)];
+  std::vector<std::int64_t> layers = layout.layers_of_chunks(model.layers);
+  layers.back() += model.mtp_layers;  // behind the last chunk
+  std::int64_t chunk = -1, layer = 0;
+  for (const std::int64_t count : layers) {
+    ++chunk;
     if (chunk % layout.pipeline == stage) out.push_back({static_cast<int>(layer), static_cast<int>(layer + count) - 1});
     layer += count;
   }
@@ -35,7 +36,8 @@ std::vector<int> layers_of(const std::vector<Chunk>& chunks) {
 
 class StageBuilder : private StepBuilder {
  public:
-  /// `copied`: the first stage's embedding and the last one's head are one matrix.
+  /// `copied`: the first stage's embedding and the last one's head are one matrix, or modules of multi-token prediction
+  /// have a copy of the embedding.
   StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                std::int64_t expert_rank, bool copied)
       : StepBuilder(model, layout, options, expert_rank, layers_of(stage_chunks(model, layout, stage))),
@@ -228,6 +230,8 @@ class StageBuilder : private StepBuilder {
       add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : split() ? weights : "experts.bwd");
     }
     add_reduced(out, ops, Group::dense, split() ? weights : layer_end());
+    if (layer == model_.layers && layers_.front() > 0 && has_embedding())
+      add_reduced(out, ops, Group::embedding, split() ? weights : layer_end());
   }
 
   /// A group's gradients over shards and replicas. They lie in one buffer of the step and are summed in place.
@@ -256,7 +260,7 @@ class StageBuilder : private StepBuilder {
       Op o = message(kind, Direction::recompute);  // a channel of its own
       o.name = kind == OpKind::send ? "tied.send" : "tied.receive";
       o.group = group;
-      o.collective = {Axis::pipeline, {4 * matrix.fixed, 0}, {}, has_embedding() ? -1 : 1};
+      o.collective = {Axis::pipeline, {4 * matrix.fixed, 0}, {}, layers_.front() == 0 ? -1 : 1};
       if (kind == OpKind::send)
         o.waits = {{groups().last_gradient(group)}};
       else
@@ -286,7 +290,7 @@ Program stage_program(const ModelSpec& model, const Layout& layout, const Progra
   if (layout.pipeline == 1) return StageBuilder(model, layout, options, stage, expert_rank, false).build();
   ModelSpec own = model;  // a tied embedding has a copy on the first stage
   own.tied = false;
-  return StageBuilder(own, layout, options, stage, expert_rank, model.tied).build();
+  return StageBuilder(own, layout, options, stage, expert_rank, model.tied || model.mtp_layers > 0).build();
 }
 
 }  // namespace wt

@@ -137,7 +137,8 @@ void Sizes::norm_sizes(const Block& b) {
 
 void Sizes::expert_sizes(const Block& b) {
   const double ffn = as_double(b.model.ffn);
-  rows = b.layout.expert == 1 ? Amount{tokens * b.top_k, 0} : Amount{0, b.moe ? 1.0 : 0.0};
+  rows = b.layout.expert == 1 ? Amount{(b.layout.whole_experts ? own_tokens : tokens) * b.top_k, 0}
+                              : Amount{0, b.moe ? 1.0 : 0.0};
   const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
   if (b.layout.expert > 1 && b.moe) row_orders = {0, 16};
   row_block = per_row(b.d * word);

@@ -8,12 +8,12 @@ namespace wt {
 StepBuilder::StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                          std::int64_t expert_rank, std::vector<int> layers)
     : OpFactory(model, layout, options, 0, expert_rank), layers_(std::move(layers)) {
-  program_.layers = static_cast<int>(model_.layers);
+  program_.layers = static_cast<int>(model_.blocks());
   program_.microbatches = static_cast<int>(options_.microbatches);
 }
 
 std::vector<int> StepBuilder::every_layer(const ModelSpec& model) {
-  std::vector<int> layers(static_cast<std::size_t>(model.layers));
+  std::vector<int> layers(static_cast<std::size_t>(model.blocks()));
   std::iota(layers.begin(), layers.end(), 0);
   return layers;
 }
@@ -29,10 +29,15 @@ bool StepBuilder::same_copies(int a, int b) const {
 }
 
 std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int last) const {
-  const auto kind = [this](int layer) { return model_.moe(std::clamp(layer, 0, program_.layers - 1)); };
+  // Experts, and whether it is a layer of the model, the first module of multi-token prediction or a later one.
+  const auto kind = [this](int layer) {
+    const int at = std::clamp(layer, 0, program_.layers - 1);
+    return std::pair(model_.moe(at), std::clamp<std::int64_t>(at - model_.layers, -1, 1));
+  };
   const auto same = [&](int a, int b) {
     for (int delta = -1; delta <= 2; ++delta)
       if (kind(a + delta) != kind(b + delta)) return false;
+    if (model_.local_attention(a) != model_.local_attention(b)) return false;
     return recompute_of(a) == recompute_of(b) && same_copies(a, b);
   };
   std::vector<LayerRange> out;
@@ -74,7 +79,7 @@ void StepBuilder::add_framework_buffers() {
     const double ahead = std::min(
         1.0, as_double(std::max(options_.microbatches, options_.step_microbatches)) / MemoryFacts::kMicrobatchesAhead);
     program_.resident.push_back(
-        {"late gathers", fixed(kGathersOfLayer * sizes_.whole_x * as_double(model_.layers) * ahead), true});
+        {"late gathers", fixed(kGathersOfLayer * sizes_.whole_x * as_double(model_.blocks()) * ahead), true});
   }
 }
 

@@ -1,6 +1,8 @@
 // What builders of a step's program share: which layers the rank has, the sizes of what it holds all the time, and the
 // end of the step.
 #pragma once
+#include <algorithm>
+
 #include "sim/program/build/block_ops.hpp"
 #include "sim/program/build/group_ops.hpp"
 
@@ -20,10 +22,13 @@ class StepBuilder : protected OpFactory {
   BlockOps blocks(int layer) const { return {model_, layout_, options_, layer, expert_rank_}; }
   /// Those of the block's groups that this layer has.
   std::vector<Group> block_groups(int layer) const;
-  bool has_embedding() const { return layers_.front() == 0 && !model_.tied; }
+  /// The first stage's; modules of multi-token prediction need it on the last one.
+  bool has_embedding() const { return (layers_.front() == 0 || (has_head() && model_.mtp_layers > 0)) && !model_.tied; }
   bool has_head() const { return layers_.back() == program_.layers - 1; }
 
-  LayerRecompute recompute_of(int layer) const { return layout_.recompute.of(layer, model_.layers); }
+  LayerRecompute recompute_of(int layer) const {
+    return layout_.recompute.of(std::min<std::int64_t>(layer, model_.layers - 1), model_.layers);
+  }
   /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its
   /// body gathers for a neighbour.
   struct LayerRange {

@@ -4,9 +4,10 @@
 
 namespace wt {
 
-ModelSpec tensor_slice(const ModelSpec& model, std::int64_t tensor) {
+ModelSpec tensor_slice(const ModelSpec& model, std::int64_t tensor, bool whole_experts) {
   ModelSpec slice = model;
-  for (std::int64_t* width : {&slice.heads, &slice.ffn, &slice.dense_ffn, &slice.shared_ffn}) *width /= tensor;
+  for (std::int64_t* width : {&slice.heads, &slice.dense_ffn, &slice.shared_ffn}) *width /= tensor;
+  if (!whole_experts) slice.ffn /= tensor;
   slice.kv_heads = std::max<std::int64_t>(1, model.kv_heads / tensor);
   slice.vocab = (model.vocab + tensor - 1) / tensor;
   return slice;

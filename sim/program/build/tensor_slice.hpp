@@ -10,6 +10,7 @@ namespace wt {
 
 /// `tensor` divides heads and FFN widths (Layout::check). A vocabulary that it does not divide is filled up; of keys
 /// and values every rank has a head at least, ranks that share one hold it twice.
-ModelSpec tensor_slice(const ModelSpec& model, std::int64_t tensor);
+/// Whole experts keep their width.
+ModelSpec tensor_slice(const ModelSpec& model, std::int64_t tensor, bool whole_experts = false);
 
 }  // namespace wt

@@ -9,6 +9,7 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
+#include "sim/program/routing/shares.hpp"
 
 namespace wt {
 namespace {
@@ -63,17 +64,35 @@ LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model) {
       const std::size_t below = static_cast<std::size_t>(inside), above = std::min(below + 1, sorted.size() - 1);
       loads[e] = std::lerp(sorted[below], sorted[above], inside - static_cast<double>(below));
     }
-    // What an expert cannot take goes to those below it, where they have loads at all; the largest are the last.
-    double left = 1, rest = std::accumulate(loads.begin(), loads.end(), 0.0);
-    for (std::size_t e = experts; e-- > 0;) {
-      const double of_rest = loads[e] > 0 ? loads[e] / std::max(rest, loads[e]) : 1.0 / static_cast<double>(e + 1);
-      const double share = std::min(most, of_rest * left);
-      rest -= loads[e], left -= share, loads[e] = share;
-    }
+    loads = capped_shares(std::move(loads), most);
     std::vector<double>& dealt = out.counts.emplace_back(experts);
     for (std::size_t e = 0; e < experts; ++e) dealt[(e * stride + layer) % experts] = loads[e];
   }
   return out;
+}
+
+LoadScenario trained_scenario(const std::string& name, const TrainedLoads& loads, Balancing balancing,
+                              const ModelSpec& model) {
+  constexpr double kEndless = 1e18;
+  return {name,
+          trained_shares(loads, model, kEndless),
+          {Evidence::assumed,
+           fmt::format("loads of other models in training, {} (configs/routing/README.md)",
+                       balancing == Balancing::none ? "not balanced" : "balanced by " + to_string(balancing))},
+          loads};
+}
+
+std::vector<std::vector<double>> shares_at(const LoadScenario& scenario, const ModelSpec& model, std::int64_t tokens,
+                                           std::int64_t expert_ranks) {
+  if (scenario.trained) {
+    // Rows are dropped by source rank: how uneven its own tokens are decides.
+    const std::int64_t sources = scenario.trained->capacity > 0 ? 1 : expert_ranks;
+    return trained_shares(*scenario.trained, model, static_cast<double>(tokens * sources));
+  }
+  std::vector<std::vector<double>> shares;
+  for (std::size_t layer = 0; layer < scenario.counts.size(); ++layer)
+    shares.push_back(shares_of(scenario, static_cast<std::int64_t>(layer)));
+  return shares;
 }
 
 std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer) {

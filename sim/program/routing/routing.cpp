@@ -23,11 +23,13 @@ std::vector<double> scaled(std::vector<double> shares, double total) {
 
 class Histogram : public RoutingSource {
  public:
-  Histogram(const std::vector<std::vector<double>>& shares, const Microbatches& rows, std::string description)
+  Histogram(const std::vector<std::vector<double>>& shares, const Microbatches& rows, std::string description,
+            const std::vector<double>& kept = {})
       : microbatches_(rows), description_(std::move(description)) {
-    for (const auto& one : shares) {
-      each_.push_back(scaled(one, static_cast<double>(rows.each)));
-      last_.push_back(scaled(one, static_cast<double>(rows.last)));
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const double all = i < kept.size() ? kept[i] : 1;
+      each_.push_back(scaled(shares[i], all * static_cast<double>(rows.each)));
+      last_.push_back(scaled(shares[i], all * static_cast<double>(rows.last)));
     }
   }
   std::vector<double> counts(std::int64_t, std::int64_t microbatch, std::int64_t layer, std::int64_t) const override {
@@ -110,13 +112,13 @@ std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Mi
 
 std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
                                                  const std::vector<std::vector<double>>& shares,
-                                                 std::string description) {
+                                                 std::string description, const std::vector<double>& kept) {
   for (const auto& row : shares)
     if (static_cast<std::int64_t>(row.size()) != model.experts)
       throw_error(Code::usage,
                   "routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
                   row.size(), model.experts);
-  return std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description));
+  return std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description), kept);
 }
 
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts) {
@@ -203,6 +205,11 @@ std::vector<double> rows_received(const std::vector<std::vector<double>>& counts
     for (std::size_t slot = 0; slot < slots.size(); ++slot) rows[slot / per_rank] += slots[slot];
   }
   return rows;
+}
+
+double share_sent_once(double place, std::int64_t rows_of_token) {
+  const double rows = static_cast<double>(rows_of_token);
+  return place <= 0 ? 1 : (1 - std::pow(1 - std::min(1.0, place), rows)) / (rows * place);
 }
 
 }  // namespace wt

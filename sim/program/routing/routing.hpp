@@ -17,7 +17,7 @@ class RoutingSource {
  public:
   virtual ~RoutingSource() = default;
   /// Rows that a source rank sends to each logical expert in this step, microbatch and layer; sums to tokens * top_k of
-  /// that microbatch (in the mean over ranks where only totals are known: rank_totals.hpp).
+  /// that microbatch, less what a capacity drops (in the mean over ranks where only totals are known: rank_totals.hpp).
   virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
                                      std::int64_t source_rank) const = 0;
   /// Whether microbatches of a step that have as many tokens are routed alike.
@@ -30,10 +30,11 @@ class RoutingSource {
 std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Microbatches& tokens);
 
 /// A histogram of expert shares per layer (rows of any positive scale), the same for every rank and step; a model with
-/// more layers reuses the rows in order, one with another number of experts is refused with Error{usage}.
+/// more layers reuses the rows in order, one with another number of experts is refused with Error{usage}. `kept`: the
+/// share of tokens * top_k that is not dropped, by row of `shares`; none = all.
 std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
                                                  const std::vector<std::vector<double>>& shares,
-                                                 std::string description);
+                                                 std::string description, const std::vector<double>& kept = {});
 /// Reads columns layer, expert, count (others ignored, '#' comments) as shares per layer. `experts` 0 = as many as the
 /// file names.
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts);
@@ -55,5 +56,9 @@ std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int
 /// counts: [sources][experts]; returns [expert ranks].
 std::vector<double> rows_received(const std::vector<std::vector<double>>& counts, const Layout& layout,
                                   std::int64_t layer);
+
+/// Of rows that go to a place, the share that is sent where a token goes there once: of its `rows_of_token` rows each
+/// goes there with a probability of `place`.
+double share_sent_once(double place, std::int64_t rows_of_token);
 
 }  // namespace wt

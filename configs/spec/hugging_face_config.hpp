@@ -1,0 +1,67 @@
+// Keys of a Hugging Face config.json, and what several families say in the same words.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "configs/spec/model.hpp"
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+
+/// Keys of one object, missing and null ones alike falling back.
+struct HuggingFaceConfig {
+  const nlohmann::json& object;
+  const std::string& file;
+  std::string in = {};  ///< the map that the keys are in, "rope_scaling/"; "" = the document
+
+  bool has(const char* key) const { return object.contains(key) && !object[key].is_null(); }
+  std::int64_t integer(const char* key) const {
+    if (!has(key) || !object[key].is_number_integer())
+      throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
+                  object.contains(key) ? object[key].dump() : "nothing");
+    return object[key].get<std::int64_t>();
+  }
+  std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
+  double number(const char* key) const {
+    if (!has(key) || !object[key].is_number())
+      throw_error(Code::usage, "{}: {}{}: found {}, needs a number", file, in, key,
+                  has(key) ? object[key].dump() : "nothing");
+    return object[key].get<double>();
+  }
+  double number_or(const char* key, double fallback) const {
+    return has(key) && object[key].is_number() ? object[key].get<double>() : fallback;
+  }
+  bool flag(const char* key, bool fallback) const {
+    return has(key) && object[key].is_boolean() ? object[key].get<bool>() : fallback;
+  }
+  std::string text(const char* key, const std::string& fallback) const {
+    return has(key) && object[key].is_string() ? object[key].get<std::string>() : fallback;
+  }
+  HuggingFaceConfig map(const char* key) const {
+    static const nlohmann::json kEmpty = nlohmann::json::object();
+    return {has(key) ? object[key] : kEmpty, file, in + key + "/"};
+  }
+  void must_be(const char* key, bool good, const char* reads) const {
+    must_be(key, good, reads, has(key) ? object[key].dump() : "nothing");
+  }
+  void must_be(const char* key, bool good, const char* reads, const std::string& found) const {
+    if (!good)
+      throw_error(Code::usage, "{}: {}{}: found {}, reads {}; such a model is not supported", file, in, key, found,
+                  reads);
+  }
+};
+
+/// transformers 5 keeps both in "rope_parameters", older ones in "rope_theta" and "rope_scaling".
+void read_rope(const HuggingFaceConfig& config, ModelSpec& m);
+/// attention_bias of Llama and of families that took it over.
+void read_attention_bias(const HuggingFaceConfig& config, AttentionSpec& a);
+/// "layer_types", where a file has them: which layers attend to a window, by the word `local`.
+void read_layer_types(const HuggingFaceConfig& config, const std::string& local, ModelSpec& m);
+/// Layers with experts: the last one of every `step` (Qwen, Llama-4), without those that a list names.
+void read_sparse_step(const HuggingFaceConfig& config, const char* step_key, const char* dense_key, ModelSpec& m);
+/// Keys that Llama and its descendants share.
+void read_llama_like(const HuggingFaceConfig& config, ModelSpec& m);
+/// "use_sliding_window" of Qwen: every layer, or by layer_types, or those from max_window_layers on (Qwen2).
+void read_qwen_window(const HuggingFaceConfig& config, bool from_layer, ModelSpec& m);
+
+}  // namespace wt
