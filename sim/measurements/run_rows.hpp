@@ -52,8 +52,6 @@ struct RunRow {
   std::string precision;       ///< bf16, fp16 or fp8
   double gradient_bytes = 4;   ///< of an element that is reduced
   Dispatcher dispatcher = Dispatcher::alltoall;
-  /// DeepEP's messages of a token each, which EFA's proxies on the host send one by one: not modelled.
-  bool deepep_over_efa = false;
   CudaGraphs cuda_graphs = CudaGraphs::none;
   bool exchange_overlapped = false;  ///< rows travel while another microbatch's are computed
   enum class Routing { unsaid, balanced, natural } routing = Routing::unsaid;  ///< of MoE models; balanced by force
@@ -85,7 +83,7 @@ std::vector<RunRow> read_run_rows(const std::filesystem::path& file);
 
 /// Of the tables of training runs in a folder as configs/measurements.
 std::vector<RunRow> published_training_runs(const std::filesystem::path& measurements);
-/// Of the tables that models of memory are fitted on.
+/// Of the tables that models of memory are fitted on; the others judge them.
 std::vector<RunRow> published_memory_runs(const std::filesystem::path& measurements);
 /// Training runs and the simulator tables: what models of step time are fitted on.
 std::vector<RunRow> published_runs(const std::filesystem::path& measurements);

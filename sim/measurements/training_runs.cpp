@@ -268,8 +268,6 @@ void fill_recipe_routing(const Line& line, RunRow& row) {
 void fill_experts(const Line& line, RunRow& row) {
   const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "deepep-uccl", "hybridep"});
   if (dispatcher.starts_with("deepep")) row.dispatcher = Dispatcher::deepep;
-  row.deepep_over_efa =
-      row.dispatcher == Dispatcher::deepep && row.interconnect.fabric.find("EFA") != std::string::npos;
   if (dispatcher == "hybridep") row.dispatcher = Dispatcher::hybridep;
   const std::string graphs = line.one_of("cuda_graphs", {"", "none", "partial", "full"});
   if (graphs == "partial") row.cuda_graphs = CudaGraphs::partial;
