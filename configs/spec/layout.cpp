@@ -26,7 +26,7 @@ bool Layout::trainable() const {
     return rule.module == Module::core || rule.module == Module::products;
   });
   return tensor == 1 && pipeline == 1 && !context_ring && !core && dispatcher == Dispatcher::alltoall &&
-         cuda_graphs == CudaGraphs::none;
+         cuda_graphs == CudaGraphs::none && !exchange_overlap;
 }
 
 std::vector<std::int64_t> Layout::layers_of_chunks(std::int64_t layers) const {
@@ -58,6 +58,7 @@ std::string Layout::name() const {
   if (whole_experts) out += " whole experts";
   if (dispatcher != Dispatcher::alltoall) out += " " + to_string(dispatcher);
   if (cuda_graphs != CudaGraphs::none) out += " " + to_string(cuda_graphs) + " graphs";
+  if (exchange_overlap) out += " exchanges overlapped";
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";
   return out;
@@ -142,6 +143,11 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (dispatcher != Dispatcher::alltoall && expert == 1)
     throw_error(Code::usage, "{}: found dispatcher {} with expert parallelism 1, whose rows stay; needs alltoall",
                 where, to_string(dispatcher));
+  if (exchange_overlap && (expert == 1 || schedule != Schedule::one_f_one_b || reshard_after_forward))
+    throw_error(Code::usage,
+                "{}: found overlap_expert_exchange with expert parallelism {}, schedule {}, reshard_after_forward {}; "
+                "needs experts on several ranks, 1f1b and weights that stay, as in Megatron-Core",
+                where, expert, to_string(schedule), reshard_after_forward);
   if (shard % context != 0)
     throw_error(Code::usage, "{}: context parallelism {} does not divide shard = {}; choose a divisor", where, context,
                 shard);

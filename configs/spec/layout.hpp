@@ -72,6 +72,9 @@ struct Layout {
   bool whole_experts = false;
   Dispatcher dispatcher = Dispatcher::alltoall;
   CudaGraphs cuda_graphs = CudaGraphs::none;
+  /// Rows of one microbatch's forward pass travel while another's backward pass computes, and the other way round
+  /// (Megatron-Core's overlap_moe_expert_parallel_comm). Simulated alone.
+  bool exchange_overlap = false;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.

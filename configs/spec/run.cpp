@@ -91,6 +91,7 @@ void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
   layout.cuda_graphs = graphs == "full"      ? CudaGraphs::full
                        : graphs == "partial" ? CudaGraphs::partial
                                              : CudaGraphs::none;
+  layout.exchange_overlap = m.boolean("overlap_expert_exchange", false);
   layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
@@ -235,6 +236,7 @@ std::string run_to_yaml(const RunSpec& run) {
         << (run.layout.whole_experts ? 1 : run.layout.tensor);
     out << YAML::Key << "token_dispatcher" << YAML::Value << to_string(run.layout.dispatcher);
     out << YAML::Key << "cuda_graphs" << YAML::Value << to_string(run.layout.cuda_graphs);
+    out << YAML::Key << "overlap_expert_exchange" << YAML::Value << run.layout.exchange_overlap;
   }
   if (!run.layout.placement.empty()) {
     out << YAML::Key << "expert_placement" << YAML::Value << YAML::BeginSeq;

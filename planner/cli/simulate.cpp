@@ -66,8 +66,14 @@ void simulate(const Options& o) {
   if (!step.cluster.shared_cores())
     step.memory = stack_memory(prices.stack, step.run.layout.world(), PublishedTimes::get().tables(),
                                PublishedTimes::get().stacks());
-  static_cast<SimulatedStep&>(step) =
-      simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, *routing);
+  const auto simulated = [&](const RoutingSource& loads_of) {
+    return simulated_step(step.run.model, step.run.layout, options, step.cluster, *prices.cost, loads_of);
+  };
+  static_cast<SimulatedStep&>(step) = simulated(*routing);
+  if (o.routing.empty() && step.run.model.experts > 0) {
+    const NamedRouting even = read_routing({"balanced"}, step.run.model, step.run.tokens(), step.run.layout.expert);
+    step.balanced_s = simulated(*even.source).replay.step_s;
+  }
 
   Report report = simulate_report(step);
   report.provenance =

@@ -30,7 +30,7 @@ namespace {
 
 struct Options {
   std::string file, stack, write_runs, write_errors;
-  bool json = false, fit_on_file = false;
+  bool json = false, fit_on_file = false, rows = false;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
@@ -135,7 +135,9 @@ Validation validate_runs(const Options& o) {
                .rows = judged(StepsLeftOut::source),
                .unit = kSeconds,
                .whole_sources = judged(StepsLeftOut::stack),
-               .whole = "stack"};
+               .whole = "stack",
+               .files = true,
+               .every_row = o.rows};
   v.steps = fit.model();
   if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows), o.write_errors);
   return v;
@@ -233,6 +235,7 @@ void add_validate(CLI::App& app) {
                                    validate_runs);
   add_stack(runs);
   add_fit_on_file(runs);
+  runs.command.flag("--rows", runs.options->rows, "Print every row, and how faithfully it could be said");
   runs.command.option(
       "--write-errors", runs.options->write_errors,
       "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals "

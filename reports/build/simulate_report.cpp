@@ -156,6 +156,24 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
   return fullest;
 }
 
+namespace {
+
+constexpr double kLargeRatio = 1.5;  ///< between predictions, from which the first line says so
+
+/// What the prediction rests on that could change it by so much, as a sentence; empty = nothing.
+std::string large_assumption(const SimulatedRun& step) {
+  const ReplayResult& r = step.replay;
+  if (step.balanced_s > 0 && r.step_s > kLargeRatio * step.balanced_s)
+    return fmt::format(" It rests on assumed loads of experts: balanced ones take {}.",
+                       format_seconds(step.balanced_s));
+  if (r.high_s > kLargeRatio * r.step_s || r.step_s > kLargeRatio * r.low_s)
+    return fmt::format(" It may be off by {:.1f} times: runs like it are not measured well.",
+                       std::max(r.high_s / r.step_s, r.step_s / r.low_s));
+  return "";
+}
+
+}  // namespace
+
 Report simulate_report(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   const MemoryUse fullest = fullest_memory(step);
@@ -167,7 +185,8 @@ Report simulate_report(const SimulatedRun& step) {
                   step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
                   fits ? ""
                        : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.process.high),
-                                     format_bytes(fullest.usable_bytes)));
+                                     format_bytes(fullest.usable_bytes))) +
+      large_assumption(step);
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;
 

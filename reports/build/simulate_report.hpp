@@ -17,6 +17,7 @@ struct SimulatedRun : SimulatedStep {
   std::optional<StackMemory> memory;  ///< what processes take; none on a host whose ranks share cores
   std::string routing;                ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
+  double balanced_s = 0;  ///< the step with balanced loads, where nobody said which experts tokens go to; else 0
   std::vector<std::string> collectives;  ///< collective_basis() of prices that rest on profiles of GPUs
 };
 

@@ -1,6 +1,7 @@
 #include "reports/build/validate_report.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -37,12 +38,14 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
   return out;
 }
 
+/// How a measurement could be written as files of ours.
+const char* said(const Judged& row) { return !row.forecast.value ? "not" : row.assumed.empty() ? "exactly" : "nearly"; }
+
 nlohmann::json row_json(const Judged& row, const std::string& unit) {
-  nlohmann::json out = {{"line", row.line},
-                        {"name", row.name},
-                        {"group", row.group},
-                        {"regime", row.regime},
-                        {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
+  nlohmann::json out = {
+      {"line", row.line},   {"name", row.name},
+      {"group", row.group}, {"regime", row.regime},
+      {"said", said(row)},  {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
   const Forecast& f = row.forecast;
   if (!f.value) {
     out["predicted_" + unit] = nullptr;
@@ -229,33 +232,82 @@ Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
   return table;
 }
 
-/// Rows of regimes that are too thin for figures.
-Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const ValueUnit& unit) {
-  Table table{.title = "Rows of regimes with fewer than 10 rows or 3 groups",
-              .columns = {{"line", "", Align::right},
+/// What was said, and what was not.
+std::string faithfulness(const Judged& row) {
+  if (!row.forecast.value) return "not at all: " + row.forecast.reason;
+  if (row.assumed.empty()) return "exactly";
+  return fmt::format("nearly; assumed: {}", fmt::join(row.assumed, ", "));
+}
+
+Table row_table(const std::vector<const Judged*>& rows, const ValueUnit& unit) {
+  Table table{.columns = {{"line", "", Align::right},
                           {"measurement"},
                           {"measured", unit.shown, Align::right},
                           {"predicted", unit.shown, Align::right},
                           {"80 % interval", unit.shown, Align::right},
-                          {"error", "%", Align::right}}};
-  std::size_t left_out = 0;
+                          {"error", "%", Align::right},
+                          {"said"}}};
+  for (const Judged* row : rows) {
+    const Forecast& f = row->forecast;
+    const bool told = f.value.has_value();
+    table.rows.push_back(
+        {count(row->line), row->name, row->measured > 0 ? Cell(row->measured * unit.scale) : Cell("-"),
+         told ? Cell(*f.value * unit.scale) : Cell("-"),
+         told ? fmt::format("{} to {}", format_number(f.low * unit.scale), format_number(f.high * unit.scale)) : "-",
+         told ? percent(*f.value / row->measured - 1) : Cell("-"), faithfulness(*row)});
+  }
+  return table;
+}
+
+Table every_row(const std::vector<Judged>& rows, const ValueUnit& unit) {
+  std::vector<const Judged*> all;
+  for (const Judged& row : rows) all.push_back(&row);
+  return row_table(all, unit);
+}
+
+/// Predicted rows of regimes that are too thin for figures.
+Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const ValueUnit& unit) {
+  std::vector<const Judged*> thin;
   for (const auto& [name, rows] : regimes) {
     const Accuracy a = accuracy(rows, &Judged::forecast);
     if (a.n >= kFewestRows && a.groups >= kFewestGroups) continue;
-    for (const Judged& row : rows) {
-      if (!row.forecast.value) continue;
-      if (table.rows.size() == kMostRowsShown) {
-        ++left_out;
-        continue;
-      }
-      const Forecast& f = row.forecast;
-      table.rows.push_back(
-          {count(row.line), row.name, Cell(row.measured * unit.scale), Cell(*f.value * unit.scale),
-           fmt::format("{} to {}", format_number(f.low * unit.scale), format_number(f.high * unit.scale)),
-           percent(*f.value / row.measured - 1)});
-    }
+    for (const Judged& row : rows)
+      if (row.forecast.value) thin.push_back(&row);
   }
-  if (left_out > 0) table.note = fmt::format("{} more; --json has all", left_out);
+  const std::size_t all = thin.size();
+  thin.resize(std::min(all, kMostRowsShown));
+  Table table = row_table(thin, unit);
+  table.title = "Rows of regimes with fewer than 10 rows or 3 groups";
+  if (all > thin.size()) table.note = fmt::format("{} more; --json has all", all - thin.size());
+  return table;
+}
+
+/// How many rows of each family could be said exactly, nearly or not at all.
+Table faithfulness_table(const std::vector<Judged>& rows) {
+  Table table{
+      .columns = {
+          {"family"}, {"exactly", "", Align::right}, {"nearly", "", Align::right}, {"not at all", "", Align::right}}};
+  const auto add = [&](const std::string& name, const std::vector<Judged>& members) {
+    std::map<std::string, std::int64_t> counts;
+    for (const Judged& row : members) ++counts[said(row)];
+    table.rows.push_back({name, count(counts["exactly"]), count(counts["nearly"]), count(counts["not"])});
+  };
+  for (const auto& [name, members] : by_family(rows)) add(name, members);
+  add("all", rows);
+  return table;
+}
+
+/// Of choices with three alternatives or more.
+Table choice_table(const std::vector<Judged>& rows) {
+  Table table{.columns = {{"choice"},
+                          {"alternatives", "", Align::right},
+                          {"rank correlation", "", Align::right},
+                          {"regret", "%", Align::right}},
+              .note = "Regret: what the alternative took that was predicted fastest, over the fastest one."};
+  for (const ChoiceAccuracy& choice : accuracy_of_choices(rows, &Judged::forecast))
+    if (choice.spearman)
+      table.rows.push_back({choice.choice, count(choice.n),
+                            Cell(*choice.spearman, fmt::format("{:.2f}", *choice.spearman)), percent(choice.regret)});
   return table;
 }
 
@@ -305,11 +357,21 @@ Report validation_report(const Validation& v) {
   if (!v.ratios.empty())
     report.sections.push_back(
         {"ratios", "How much longer one alternative takes than another", {}, {ratio_table(v.ratios, v.baseline)}});
+  if (Table choices = choice_table(v.rows); !choices.rows.empty())
+    report.sections.push_back({"choices", "Which alternative is fastest", {}, {choices}});
+  if (v.files)
+    report.sections.push_back({"said",
+                               "How faithfully runs could be said",
+                               {"A run is written as the files of a user. Nearly: something that counts was not said "
+                                "of it, and is assumed. --rows prints what, row by row."},
+                               {faithfulness_table(v.rows)}});
   if (Table assumed = assumptions(v.rows); !assumed.rows.empty())
     report.sections.push_back({"assumed", "What it assumes", {}, {assumed}});
   if (Table why = reasons(v.rows); !why.rows.empty())
     report.sections.push_back({"abstained", "What it does not predict", {}, {why}});
-  if (Table thin = thin_rows(by_regime(v.rows), v.unit); !thin.rows.empty())
+  if (v.every_row)
+    report.sections.push_back({"rows", "Row by row", {}, {every_row(v.rows, v.unit)}});
+  else if (Table thin = thin_rows(by_regime(v.rows), v.unit); !thin.rows.empty())
     report.sections.push_back({"rows", "Row by row", {}, {thin}});
   report.provenance = provenance({{"file", v.file}});
   report.payload = validation_json(v);

@@ -32,13 +32,16 @@ struct Validation {
   std::string whole = "source";         ///< what is left out there
   std::optional<StepModel> steps = {};  ///< of runs: fitted to those of configs/measurements
   std::vector<Ratio> ratios = {};       ///< between alternatives, where those are what the rows are about
+  bool files = false;                   ///< rows are written as files of a user
+  bool every_row = false;               ///< all rows are printed, not those of thin regimes alone
 };
 
 /// {schema, subject, file, method, rows: [...], summary: {..., baseline: {...}}, regimes: [{regime, ...}],
 /// families: [{family, ...}], whole_sources_left_out: {summary and families, or null}, stacks: {typical: {constant:
 /// value}, NAME: {constant: factor}} or null, ratios: {n, mape, largest, baseline: {mape, largest}, pairs: [{choice,
 /// slower, faster, measured, predicted, balanced}]} or null}. Times in seconds or memory in bytes, errors as fractions;
-/// `assumed` of a predicted row, what nobody said of it, in words, null where a figure is not defined.
+/// `said` of a row: exactly, nearly or not (at all); `assumed` of a predicted row: what nobody said of it, in words;
+/// null where a figure is not defined.
 nlohmann::json validation_json(const Validation& validation);
 
 Report validation_report(const Validation& validation);

@@ -20,6 +20,7 @@ Layout layout_of(const RunRow& run) {
   layout.reshard_after_forward = layout.reduce_every_microbatch = !resident;
   layout.whole_experts = run.whole_experts && run.tp > 1;
   layout.cuda_graphs = run.cuda_graphs;
+  layout.exchange_overlap = run.exchange_overlapped && run.ep > 1;
   layout.dispatcher = run.ep > 1 ? run.dispatcher : Dispatcher::alltoall;
   // Experts and sequences are shared inside the group that holds one copy of the model.
   const std::int64_t tensor = layout.whole_experts ? run.tp : 1;

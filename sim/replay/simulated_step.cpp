@@ -31,8 +31,10 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
     out.replay = replay(out.programs, layout, model, cluster, cost, routing, how.replay);
     return out;
   };
-  // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these.
-  const std::int64_t full = layout.pipeline > 1 ? layout.pipeline : kSteady, period = layout.pipeline > 1 ? full : 1;
+  // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these. Passes stand beside
+  // each other once the first forward ones are through: those of less than twice as many.
+  const std::int64_t stages = layout.pipeline, period = stages > 1 ? stages : 1,
+                     full = stages == 1 ? kSteady : stages * (layout.exchange_overlap ? 2 : 1);
   const bool uneven = options.last_microbatch != 0 && options.last_microbatch != layout.microbatch;
   SimulatedStep out;
   if (how.every_microbatch || uneven || !routing.same_in_every_microbatch() || all <= full + period) {

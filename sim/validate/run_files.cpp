@@ -54,8 +54,6 @@ ClusterSpec cluster_of(const RunRow& row) {
 
 RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   if (!row.unusable.empty()) throw_error(Code::usage, "{}", row.unusable);
-  if (row.exchange_overlapped)
-    throw_error(Code::usage, "rows that travel beside another microbatch's computation: not simulated");
   if (row.gpus > kMostGpus) throw_error(Code::usage, "more than {} GPUs: not simulated", kMostGpus);
   RunFiles out;
   out.stack = stack;

@@ -32,7 +32,8 @@ std::string regime_of(const RunRow& r) {
 
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch, r.precision);
+  return fmt::format("{} on {} x {}, {} x {} tokens, {} ({})", r.model.name, r.gpus, r.gpu, r.global_batch, r.seq,
+                     r.precision, r.source);
 }
 
 /// Of the data sheet's FLOP/s, those of the model that a measured step reaches.

@@ -37,18 +37,13 @@ Choices choices_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
   return choices;
 }
 
-std::optional<double> regret_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
-  std::vector<double> regrets;
-  for (const auto& [name, alternatives] : choices_of(rows, which)) {
-    const auto chosen =
-        std::min_element(alternatives.begin(), alternatives.end(),
-                         [&](const Judged* a, const Judged* b) { return *(a->*which).value < *(b->*which).value; });
-    const auto best = std::min_element(alternatives.begin(), alternatives.end(),
-                                       [](const Judged* a, const Judged* b) { return a->measured < b->measured; });
-    regrets.push_back((*chosen)->measured / (*best)->measured - 1);
-  }
-  if (regrets.empty()) return std::nullopt;
-  return mean(regrets);
+double regret_among(const std::vector<const Judged*>& alternatives, Forecast Judged::*which) {
+  const auto chosen = std::min_element(alternatives.begin(), alternatives.end(), [&](const Judged* a, const Judged* b) {
+    return *(a->*which).value < *(b->*which).value;
+  });
+  const auto best = std::min_element(alternatives.begin(), alternatives.end(),
+                                     [](const Judged* a, const Judged* b) { return a->measured < b->measured; });
+  return (*chosen)->measured / (*best)->measured - 1;
 }
 
 }  // namespace
@@ -75,14 +70,14 @@ std::optional<double> spearman_among(const std::vector<const Judged*>& rows, For
   return spearman(predicted, measured);
 }
 
-constexpr std::size_t kManyAlternatives = 10;  // the rank correlation of fewer is mostly chance
+constexpr std::int64_t kManyAlternatives = 10;  // the rank correlation of fewer is mostly chance
 
 /// Within choices, a mean over those of many alternatives, or else over all; over all rows where nothing is a choice.
-std::optional<double> spearman_of(const std::vector<Judged>& rows, Forecast Judged::*which) {
+std::optional<double> spearman_of(const std::vector<Judged>& rows, const std::vector<ChoiceAccuracy>& choices,
+                                  Forecast Judged::*which) {
   std::vector<double> many, few;
-  for (const auto& [name, alternatives] : choices_of(rows, which))
-    if (const auto rho = spearman_among(alternatives, which))
-      (alternatives.size() >= kManyAlternatives ? many : few).push_back(*rho);
+  for (const ChoiceAccuracy& choice : choices)
+    if (choice.spearman) (choice.n >= kManyAlternatives ? many : few).push_back(*choice.spearman);
   if (!many.empty()) return mean(many);
   if (!few.empty()) return mean(few);
   std::vector<const Judged*> all;
@@ -91,7 +86,22 @@ std::optional<double> spearman_of(const std::vector<Judged>& rows, Forecast Judg
   return spearman_among(all, which);
 }
 
+std::optional<double> regret_of(const std::vector<ChoiceAccuracy>& choices) {
+  std::vector<double> regrets;
+  for (const ChoiceAccuracy& choice : choices) regrets.push_back(choice.regret);
+  if (regrets.empty()) return std::nullopt;
+  return mean(regrets);
+}
+
 }  // namespace
+
+std::vector<ChoiceAccuracy> accuracy_of_choices(const std::vector<Judged>& rows, Forecast Judged::*which) {
+  std::vector<ChoiceAccuracy> out;
+  for (const auto& [name, alternatives] : choices_of(rows, which))
+    out.push_back({name, static_cast<std::int64_t>(alternatives.size()), spearman_among(alternatives, which),
+                   regret_among(alternatives, which)});
+  return out;
+}
 
 Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   Accuracy out;
@@ -116,8 +126,9 @@ Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which) {
   out.median_ape = quantile(sizes, 0.5);
   out.p90_ape = quantile(sizes, 0.9);
   out.bias = quantile(errors, 0.5);
-  out.spearman = spearman_of(rows, which);
-  out.regret = regret_of(rows, which);
+  const std::vector<ChoiceAccuracy> choices = accuracy_of_choices(rows, which);
+  out.spearman = spearman_of(rows, choices, which);
+  out.regret = regret_of(choices);
   out.coverage80 = static_cast<double>(covered) / static_cast<double>(out.n);
   return out;
 }

@@ -44,6 +44,15 @@ struct Accuracy {
   std::optional<double> coverage80;  ///< share of measurements inside their interval
 };
 
+/// Of the predicted alternatives of one choice, two at least.
+struct ChoiceAccuracy {
+  std::string choice;
+  std::int64_t n = 0;
+  std::optional<double> spearman;  ///< empty below three alternatives or without variation
+  double regret = 0;               ///< what was measured of the one predicted best over the best one, - 1
+};
+std::vector<ChoiceAccuracy> accuracy_of_choices(const std::vector<Judged>& rows, Forecast Judged::*which);
+
 /// `which` = &Judged::forecast or &Judged::baseline.
 Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which);
 

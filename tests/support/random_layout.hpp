@@ -127,6 +127,7 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
   if (stages > 1 && draw.once_in(3)) l.schedule = Schedule::zero_bubble;
   l.tensor = tensor, l.sequence_parallel = tensor > 1 && (model.experts > 0 || draw.once_in(2));
   if (stages > 1 || (tensor > 1 && draw.once_in(2))) l.reshard_after_forward = l.reduce_every_microbatch = false;
+  l.exchange_overlap = l.resident_weights() && l.expert > 1 && l.schedule == Schedule::one_f_one_b && draw.once_in(2);
   l.context_ring = l.context > 1 && !draw.once_in(3);
   if (l.context_ring) model.attention.window = 0, model.attention.local = {}, model.attention.sinks = false;
   if (stages > 1 && model.mtp_layers > 0) model.tied = false;

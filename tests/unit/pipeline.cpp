@@ -52,6 +52,20 @@ struct LayerCost : FakeCost {
   }
 };
 
+/// Attention and experts take a second each way, an exchange of rows half of one; everything else is free.
+struct ExchangeCost : FakeCost {
+  ExchangeCost() { latency_s = 0; }
+  Price segment(const Op& op, const BoundRows&, Clock) const override {
+    const double s = op.action == Action::attention || op.action == Action::experts ? 1 : 0;
+    return {s, s, s, Lookup::exact, Evidence::measured};
+  }
+  CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
+    CollectivePrice price = FakeCost::collective(kind, bytes, ranks, nodes);
+    if (kind == OpKind::all_to_all && bytes > 1e4) price.latency_s = 0.5;  // counts are smaller
+    return price;
+  }
+};
+
 ClusterSpec free_network(std::int64_t world) {
   ClusterSpec c = small_cluster((world + 3) / 4);
   c.gpus_per_node = std::min<std::int64_t>(4, world), c.nvswitch_Bps = c.nic_Bps = 1e30;
@@ -110,6 +124,36 @@ TEST_CASE("every stage passes every microbatch through every chunk once, forward
       }
 }
 
+TEST_CASE("rows of one microbatch travel while another is computed: only the first and last exchanges are waited for") {
+  constexpr double kExchange = 0.5;
+  for (const std::int64_t n : {1, 3})
+    for (const std::int64_t m : {1, 2, 5}) {
+      Layout layout = stages(1);
+      layout.tensor = 2, layout.sequence_parallel = true, layout.shard = layout.expert = 2;
+      const double L = static_cast<double>(n), M = static_cast<double>(m);
+      const auto takes = [&] { return step_of(small_model(n), layout, m, ExchangeCost{}, free_network(4)); };
+      CHECK(takes() == Approx(M * (4 * L + 4 * L * kExchange)).epsilon(1e-9));
+      layout.exchange_overlap = true;
+      // The first forward and the last backward pass are alone; a pair begins and ends with an exchange.
+      CHECK(takes() == Approx(M * 4 * L + 4 * L * kExchange + (M - 1) * 2 * kExchange).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("overlapped exchanges are refused where nothing is exchanged, weights are gathered anew, or ZB-H1 is asked") {
+  Layout layout = stages(2);
+  layout.exchange_overlap = true;
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("needs experts on several ranks"));
+  layout.shard = layout.expert = 2;
+  CHECK_NOTHROW(programs(small_model(4), layout, 4));
+  layout.schedule = Schedule::zero_bubble;
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("1f1b"));
+  layout = Layout{};
+  layout.shard = layout.expert = 2, layout.exchange_overlap = true;
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("weights that stay"));
+  layout.reshard_after_forward = layout.reduce_every_microbatch = false;
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("resident_weights"));
+}
+
 TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatches, replicas") {
   std::mt19937 random(7);
   const auto draw = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)) + 1; };
@@ -120,6 +164,7 @@ TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatche
     layout.sequence_parallel = layout.tensor > 1;
     const bool moe = i % 4 < 2;
     if (moe) layout.expert = layout.shard;
+    layout.exchange_overlap = layout.expert > 1 && layout.schedule == Schedule::one_f_one_b && i % 8 < 4;
     if (i % 5 == 0) layout.optimizer_shard = layout.replicate;
     ModelSpec model = moe ? small_model(p * v * draw(2)) : dense_model(p * v * draw(2));
     model.tied = i % 7 == 0;

@@ -72,14 +72,14 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
   };
   const auto layers = [&](const PhaseWork& p) {
     const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
+    const double exchange = (p.exchange_s * k[C::exchange] + p.once_exchange_s * k[C::once_exchange]) * k[C::network];
     const double blocking =
-        (p.tensor_s * k[C::tensor] + p.exchange_s * k[C::exchange] + p.once_exchange_s * k[C::once_exchange]) *
-            k[C::network] +
-        waiting;
+        p.tensor_s * k[C::tensor] * k[C::network] + (work.exchange_overlap ? 0 : exchange) + waiting;
     const double issued = issued_time_s(
         computation(p) + blocking,
         launch_time_s({p.launches, p.routings, p.tensor_calls}, work.dispatcher, work.graphs, host), host);
-    return overlapped_s(issued, p.gather_s * k[C::network], 1 + k[C::gather_power]);
+    const double beside = p.gather_s * k[C::network] + (work.exchange_overlap ? exchange : 0);
+    return overlapped_s(issued, beside, 1 + k[C::gather_power]);
   };
   const double stage = layers(work.forward) + layers(work.backward);
   const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] +

@@ -92,8 +92,6 @@ class Sums {
     if (axis == Axis::tensor) {
       p.tensor_s += seconds;
       p.tensor_calls += times;
-    } else if (rows && run_.exchange_overlapped) {
-      p.gather_s += seconds;
     } else if (rows) {
       (run_.dispatcher == Dispatcher::alltoall ? p.exchange_s : p.once_exchange_s) += seconds;
     } else if (axis == Axis::expert || axis == Axis::context) {
@@ -180,6 +178,7 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   out.tensor_ranks = static_cast<double>(run.tp);
   out.stages_over_nodes = run.pp > 1 && run.gpus > run.interconnect.nvlink_domain;
   out.dispatcher = run.dispatcher;
+  out.exchange_overlap = run.exchange_overlapped;
   out.graphs = run.cuda_graphs;
   out.fp8 = run.precision == "fp8" ? 1 : 0;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);

@@ -39,6 +39,7 @@ struct StepWork {
   double tensor_ranks = 1;
   double fp8 = 0;  ///< 1 where products are in fp8
   Dispatcher dispatcher = Dispatcher::alltoall;
+  bool exchange_overlap = false;  ///< rows travel while another microbatch's are computed
   CudaGraphs graphs = CudaGraphs::none;
 
   /// Seconds that a GPU would need at the data sheet's FLOP/s for the model's FLOPs: of the naive prediction.

@@ -286,6 +286,12 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
         layout.name(), options.last_microbatch, layout.microbatch);
   const bool resident = resident_weights(layout, options);
   if (resident) check_resident(layout, options);
+  if (layout.exchange_overlap && !resident)
+    throw_error(
+        Code::usage,
+        "layout {}: overlap_expert_exchange where the stack gathers weights anew; needs a stack that keeps them "
+        "(resident_weights), as Megatron-Core does",
+        layout.name());
   ProgramSet set;
   const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
   // Stages differ. Copies of experts make expert ranks differ in what they exchange; without them all ranks of a stage

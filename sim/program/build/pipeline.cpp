@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "sim/program/build/overlapped_passes.hpp"
 #include "sim/program/build/schedule.hpp"
 #include "sim/program/build/split_backward.hpp"
 #include "sim/program/build/step_builder.hpp"
@@ -48,21 +49,14 @@ class StageBuilder : private StepBuilder {
   Program build() {
     add_resident();
     add_weights();
-    for (const StageWork& work : stage_schedule(layout_, stage_, options_.microbatches)) {
-      Nodes body;
-      const auto [first, last] = chunks_[static_cast<std::size_t>(work.chunk)];
-      switch (work.pass) {
-        case StageWork::Pass::forward:
-          add_forward(body, work.microbatch, first, last);
-          break;
-        case StageWork::Pass::backward:
-          add_backward(body, work.microbatch, first, last);
-          break;
-        case StageWork::Pass::weights:
-          add_weight_gradients(body, work.microbatch, first, last);
-          break;
+    const std::vector<StageWork> schedule = stage_schedule(layout_, stage_, options_.microbatches);
+    for (std::size_t i = 0; i < schedule.size(); ++i) {
+      Loop pass = pass_of(schedule[i]);
+      if (layout_.exchange_overlap && i + 1 < schedule.size() && beside(schedule[i], schedule[i + 1])) {
+        for (Node& piece : overlapped(pass, pass_of(schedule[++i]))) program_.nodes.push_back(std::move(piece));
+      } else {
+        program_.nodes.emplace_back(std::move(pass));
       }
-      program_.nodes.push_back(loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body)));
     }
     add_sent();
     if (copied_ && (has_embedding() || has_head())) add_copy_sum();
@@ -73,6 +67,28 @@ class StageBuilder : private StepBuilder {
  private:
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
   bool split() const { return layout_.schedule == Schedule::zero_bubble; }
+  /// A forward pass and the backward pass behind it, which do not need each other.
+  static bool beside(const StageWork& one, const StageWork& next) {
+    return one.pass == StageWork::Pass::forward && next.pass == StageWork::Pass::backward &&
+           !(one.microbatch == next.microbatch && one.chunk == next.chunk);
+  }
+
+  Loop pass_of(const StageWork& work) {
+    Nodes body;
+    const auto [first, last] = chunks_[static_cast<std::size_t>(work.chunk)];
+    switch (work.pass) {
+      case StageWork::Pass::forward:
+        add_forward(body, work.microbatch, first, last);
+        break;
+      case StageWork::Pass::backward:
+        add_backward(body, work.microbatch, first, last);
+        break;
+      case StageWork::Pass::weights:
+        add_weight_gradients(body, work.microbatch, first, last);
+        break;
+    }
+    return loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body));
+  }
 
   /// Ops of one layer.
   void at(Nodes& out, int layer, Nodes body) const {

@@ -9,7 +9,7 @@ std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, 
             s = static_cast<int>(stage);
   const int passes = static_cast<int>(microbatches) * v;
   const bool split = layout.schedule == Schedule::zero_bubble;
-  const int warm_up = std::min(passes, (p - s - 1) * (v > 1 ? 2 : 1) + (v - 1) * p);
+  const int warm_up = std::min(passes, (p - s - 1) * (v > 1 ? 2 : 1) + (v - 1) * p + (layout.exchange_overlap ? 1 : 0));
   using Pass = StageWork::Pass;
   std::vector<StageWork> out;
   const auto add = [&](Pass pass,

@@ -24,7 +24,8 @@ struct StageWork {
 /// - s - 1) + (v - 1) p, as Megatron-LM does. ZB-H1 (Qi et al. 2023, arXiv 2401.10241): 1F1B with the gradients of
 /// weights s microbatches behind those of inputs on stage s, which fills the bubbles and keeps p microbatches on every
 /// stage. Their idle time for stages alike, free communication and a chunk's times f, b, w: (p - 1) (f + b + w) for
-/// 1F1B, as much over v microbatches' chunks, and for ZB-H1 with at least p microbatches (p - 1) (f + b - w).
+/// 1F1B, as much over v microbatches' chunks, and for ZB-H1 with at least p microbatches (p - 1) (f + b - w). Where
+/// exchanges overlap another microbatch's computation, a stage is one forward pass further ahead, as in Megatron-Core.
 std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, std::int64_t microbatches);
 
 }  // namespace wt
