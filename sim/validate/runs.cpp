@@ -26,13 +26,16 @@ std::string regime_of(const RunRow& r) {
             : meshed                       ? "tensor and pipeline"
                                            : "data parallel";
   if (r.gpus <= r.gpus_per_node) regime += ", one node";
-  if (r.precision == "fp8") regime += ", fp8";
+  const Precisions& formats = r.precision.precisions;
+  if (share_of_compute(formats.forward) < 1) regime += ", " + to_string(formats.forward);
+  if (r.precision.compute == Precision::fp32) regime += ", " + r.precision.word;
   return regime;
 }
 
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch, r.precision);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", r.source, r.model.name, r.gpu, r.gpus, r.seq, r.global_batch,
+                     r.precision.word);
 }
 
 /// Of the data sheet's FLOP/s, those of the model that a measured step reaches.
@@ -78,7 +81,7 @@ class Judge {
     const StackCost cost(files.cluster, files.stack, *fitted.steps, times_,
                          PublishedTimes::get().off_by(step_family(row.model, files.run.layout),
                                                       asked_.left_out == StepsLeftOut::nothing ? "" : row.origin),
-                         files.run.fp8);
+                         files.run.precisions);
     const RunForecast step = forecast(files, cost);
     const bool known = !fitted.typical && asked_.left_out != StepsLeftOut::stack;
     j.choice = choice_of(row);

@@ -6,6 +6,7 @@
 #include "configs/spec/memory_facts.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/precisions.hpp"
 #include "configs/spec/run.hpp"
 #include "sim/program/program.hpp"
 
@@ -15,6 +16,7 @@ struct ProgramOptions {
   std::int64_t seq = 0;
   std::int64_t microbatches = 1;
   Precision precision = Precision::fp32;
+  Precisions precisions = {};
   bool transport_scratch = false;    ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
   double gradient_bytes = 4;         ///< of an element that is reduced over ranks
