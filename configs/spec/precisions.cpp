@@ -79,7 +79,7 @@ double bytes_of(NumberFormat format) {
   return 0;
 }
 
-bool plain(Precision compute, const Precisions& precisions) {
+bool plain_precisions(Precision compute, const Precisions& precisions) {
   Precisions usual;
   usual.fp32_products = compute == Precision::fp32 ? Format::fp32 : precisions.fp32_products;
   return precisions == usual;

@@ -35,7 +35,7 @@ struct Precisions {
 };
 
 /// Whether all is in the compute type, and the optimizer's state in fp32: what runs on CPUs, too.
-bool plain(Precision compute, const Precisions& precisions);
+bool plain_precisions(Precision compute, const Precisions& precisions);
 /// Bytes of what is sent or held in a format over those of the compute type.
 double share_of_compute(NumberFormat format);
 

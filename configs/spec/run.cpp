@@ -136,7 +136,7 @@ void check_run(const RunSpec& run, const std::string& where) {
 }
 
 bool trainable(const RunSpec& run) {
-  return run.layout.trainable() && plain(run.precision, run.precisions) && !run.pure_reduction;
+  return run.layout.trainable() && plain_precisions(run.precision, run.precisions) && !run.pure_reduction;
 }
 
 RunSpec read_run(const std::filesystem::path& file) {

@@ -29,7 +29,7 @@ struct RunSpec {
   ModelSpec model;
   Layout layout;
   Precision precision = Precision::fp32;
-  Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< what is not plain() is simulated alone
+  Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< what is not plain_precisions() is simulated alone
   bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); simulated alone
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;

@@ -74,7 +74,7 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
           "prices: found neither a profile nor a machine model of {}, needs one: windtunnel bench or a training "
           "run writes a profile",
           cluster.gpu_name);
-    if (!plain(sources.compute, sources.precisions))
+    if (!plain_precisions(sources.compute, sources.precisions))
       throw_error(
           Code::usage,
           "prices: found number formats of GPUs on {}, whose ranks share cores; needs precision fp32 or amp_bf16",

@@ -312,13 +312,13 @@ std::string precision_word(const Line& line, RunRow& row) {
     return line.has("gpu", "V100") ? "amp_fp16" : "amp_bf16";
   }
   constexpr std::array<std::pair<const char*, const char*>, 8> kWords{{{"mxfp8", "amp_mxfp8"},
-                                                                      {"nvfp4", "amp_nvfp4"},
-                                                                      {"blockwise", "amp_fp8_blockwise"},
-                                                                      {"fp8", "amp_fp8"},
-                                                                      {"fp16", "amp_fp16"},
-                                                                      {"bf16", "amp_bf16"},
-                                                                      {"tf32", "tf32"},
-                                                                      {"fp32", "fp32"}}};
+                                                                       {"nvfp4", "amp_nvfp4"},
+                                                                       {"blockwise", "amp_fp8_blockwise"},
+                                                                       {"fp8", "amp_fp8"},
+                                                                       {"fp16", "amp_fp16"},
+                                                                       {"bf16", "amp_bf16"},
+                                                                       {"tf32", "tf32"},
+                                                                       {"fp32", "fp32"}}};
   for (const auto& [name, word] : kWords)
     if (said.find(name) != std::string::npos) return word;
   return said;

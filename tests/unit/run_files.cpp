@@ -180,7 +180,7 @@ TEST_CASE("what no run file says is refused") {
     change(run);
     CHECK_THROWS_WITH(seconds(run), Contains(why));
   };
-  refused([](RunRow& r) { r.precision = "int4"; }, "int4");
+  refused([](RunRow& r) { r.precision = precision_recipe("amp_nvfp4", "test"); }, "no nvfp4 products on H100-SXM");
   refused([](RunRow& r) { r.gpus = r.dp = r.shard_group = 100000; }, "more than 16384 GPUs");
   refused([](RunRow& r) { r.unusable = "no steps"; }, "no steps");
 }

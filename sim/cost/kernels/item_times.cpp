@@ -55,20 +55,23 @@ ProductTime ItemTimes::products(const WorkItem& item, const BoundRows& rows, con
   const double n = static_cast<double>(item.dims[0]), k = static_cast<double>(item.dims[1]);
   const double groups = item.kernel == Kernel::grouped_gemm ? static_cast<double>(item.dims[2]) : 1;
   const double m = std::max(1.0, std::round(item.rows.at(rows.sum) / groups));
-  const bool wide = item.precision == Precision::fp32;
-  const auto add = [&](ProductTime& to, double group, double times) {
-    const auto& [forward, dgrad, wgrad] =
-        wide ? std::tie(choice.fp32, choice.fp32, choice.fp32)
-             : std::tie(choice.forward, choice.input_gradients, choice.weight_gradients);
-    if (item.pass == Pass::forward) return to.add(times * product_s(group, n, k, forward, gpu), forward);
-    to.add(times * product_s(group, k, n, dgrad, gpu), dgrad);
-    to.add(times * product_s(n, k, group, wgrad, gpu), wgrad);
+  const auto of = [&](double many, double width, double depth, const ProductFormat& format) {
+    const ProductFormat& used = item.precision == Precision::fp32 ? choice.fp32 : format;
+    const double seconds = product_s(many, width, depth, used, gpu);
+    return ProductTime{used.halvings == 0 ? seconds : 0, used.halvings == 1 ? seconds : 0,
+                       used.halvings == 2 ? seconds : 0};
+  };
+  const auto one = [&](double group) {
+    if (item.pass == Pass::forward) return of(group, n, k, choice.forward);
+    ProductTime both = of(group, k, n, choice.input_gradients);
+    both.add(of(n, k, group, choice.weight_gradients));
+    return both;
   };
   ProductTime equal, each;
-  add(equal, m, groups);
+  equal.add(one(m), groups);
   if (!rows.spread_over(item)) return equal;
   for (const double group : rows.by_expert)
-    if (std::round(group) >= 1) add(each, std::round(group), 1);
+    if (std::round(group) >= 1) each.add(one(std::round(group)));
   return each.sum_s() > equal.sum_s() ? each : equal;
 }
 

@@ -45,8 +45,8 @@ struct KernelChoice {
 /// Seconds of products by the bits of their format.
 struct ProductTime {
   double wide_s = 0, fp8_s = 0, fp4_s = 0;  ///< 16 bits or more, 8, 4
-  void add(double seconds, const ProductFormat& format) {
-    (format.halvings == 0 ? wide_s : format.halvings == 1 ? fp8_s : fp4_s) += seconds;
+  void add(const ProductTime& more, double times = 1) {
+    wide_s += times * more.wide_s, fp8_s += times * more.fp8_s, fp4_s += times * more.fp4_s;
   }
   double sum_s() const { return wide_s + fp8_s + fp4_s; }
 };

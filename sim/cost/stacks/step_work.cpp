@@ -15,7 +15,6 @@ namespace wt {
 namespace {
 
 constexpr std::array kPhases = {&StepWork::forward, &StepWork::backward, &StepWork::ends};
-constexpr std::array kProductSums = {&ProductTime::wide_s, &ProductTime::fp8_s, &ProductTime::fp4_s};
 
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
@@ -74,7 +73,7 @@ class Sums {
         out.optimizer_s += times * time.sum_s();
         continue;
       }
-      for (double ProductTime::*part : kProductSums) p.products.*part += times * time.products.*part;
+      p.products.add(time.products, times);
       p.attention_s += times * time.attention_s;
       p.memory_s += times * time.memory_s;
     }
@@ -164,9 +163,11 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
     const double more = static_cast<double>(run.accumulation - 1);
     for (double PhaseWork::*sum : kSums)
       for (PhaseWork StepWork::*phase : kPhases) out.*phase.*sum += more * (two.*phase.*sum - out.*phase.*sum);
-    for (double ProductTime::*bits : kProductSums)
-      for (PhaseWork StepWork::*phase : kPhases)
-        (out.*phase).products.*bits += more * ((two.*phase).products.*bits - (out.*phase).products.*bits);
+    for (PhaseWork StepWork::*phase : kPhases) {
+      const ProductTime one = (out.*phase).products;
+      (out.*phase).products.add((two.*phase).products, more);
+      (out.*phase).products.add(one, -more);
+    }
     out.replicas_s += more * (two.replicas_s - out.replicas_s);
   }
   out.microbatches = static_cast<double>(run.accumulation);

@@ -16,7 +16,6 @@ struct ProgramOptions {
   std::int64_t seq = 0;
   std::int64_t microbatches = 1;
   Precision precision = Precision::fp32;
-  Precisions precisions = {};
   bool transport_scratch = false;    ///< all-gather and reduce-scatter each hold a full-size copy in flight (c10d/Gloo)
   std::int64_t last_microbatch = 0;  ///< sequences of the step's last microbatch, 0 = Layout::microbatch as all others
   double gradient_bytes = 4;         ///< of an element that is reduced over ranks
@@ -24,6 +23,7 @@ struct ProgramOptions {
   MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
   std::int64_t step_microbatches = 0;  ///< of the step where the program has only the first of them; 0 = as many
+  Precisions precisions = {};          ///< of what is sent and kept; prices have those of products
 };
 
 /// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.
