@@ -67,6 +67,11 @@ void check_model(const RunSpec& run, const std::string& where) {
         "{}: model {}: found {}, which the trainer has not; allowed is a model without; windtunnel simulate and "
         "plan take this one",
         where, m.name, fmt::format("{}", fmt::join(lacks, ", ")));
+  if (!plain_precisions(run.precision, run.precisions))
+    throw_error(Code::usage,
+                "{}: precision: found number formats that are simulated alone, allowed in training are fp32 and "
+                "amp_bf16 without precisions; windtunnel simulate takes this file",
+                where);
   if (!trainable(run))
     throw_error(Code::usage,
                 "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and "

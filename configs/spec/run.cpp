@@ -136,7 +136,9 @@ void check_run(const RunSpec& run, const std::string& where) {
         where);
 }
 
-bool trainable(const RunSpec& run) { return run.layout.trainable() && !run.fp8 && !run.pure_reduction; }
+bool trainable(const RunSpec& run) {
+  return run.layout.trainable() && plain_precisions(run.precision, run.precisions) && !run.pure_reduction;
+}
 
 RunSpec read_run(const std::filesystem::path& file) {
   YamlMap map = YamlMap::from_file(file);
@@ -155,9 +157,9 @@ RunSpec read_run(const std::filesystem::path& file) {
   run.global_batch = map.integer("global_train_batch_size", 1);
   run.seq = map.integer("max_seq_len", 1);
   run.steps = steps_of(map, "max_duration");
-  const std::string precision = map.choice("precision", {"fp32", "amp_bf16", "amp_fp8"}, "fp32");
-  run.precision = precision == "fp32" ? Precision::fp32 : Precision::bf16;
-  run.fp8 = precision == "amp_fp8";
+  const PrecisionRecipe recipe = read_precisions(map);
+  run.precision = recipe.compute;
+  run.precisions = recipe.precisions;
   run.device = device_from_yaml(map);
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
   if (map.has("train_loader")) {
@@ -203,10 +205,7 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
   out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
   out << YAML::Key << "device_train_microbatch_size" << YAML::Value << run.layout.microbatch;
-  out << YAML::Key << "precision" << YAML::Value
-      << (run.precision == Precision::fp32 ? "fp32"
-          : run.fp8                        ? "amp_fp8"
-                                           : "amp_bf16");
+  write_precisions(out, run.precision, run.precisions);
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;

@@ -9,6 +9,7 @@
 #include "configs/spec/layout.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/precisions.hpp"
 #include "configs/spec/rehearsal.hpp"
 
 namespace wt {
@@ -28,7 +29,7 @@ struct RunSpec {
   ModelSpec model;
   Layout layout;
   Precision precision = Precision::fp32;
-  bool fp8 = false;             ///< products of the layers in 8 bits, the rest as in bf16 (amp_fp8); simulated alone
+  Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< what is not plain_precisions() is simulated alone
   bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); simulated alone
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;

@@ -42,10 +42,6 @@ void simulate(const Options& o) {
   SimulatedRun step;
   step.run = read_run(find_config("runs", o.run));
   step.cluster = read_cluster(o.cluster);
-  if (!step.cluster.shared_cores() && step.run.precision != Precision::bf16)
-    throw_error(Code::usage,
-                "simulate: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16 or amp_fp8",
-                step.cluster.gpu_name);
   if (!o.output.empty()) make_folder(o.output);
   const std::vector<std::string> loads = o.routing.empty() ? routing_for_model(step.run.model) : o.routing;
   auto [routing, evidence] = read_routing(loads, step.run.model, step.run.tokens(), step.run.layout.expert);
@@ -55,7 +51,8 @@ void simulate(const Options& o) {
                                      .machine = o.machine,
                                      .stack = o.stack,
                                      .allow_assumed = o.allow_assumed,
-                                     .fp8 = step.run.fp8,
+                                     .compute = step.run.precision,
+                                     .precisions = step.run.precisions,
                                      .family = step_family(step.run.model, step.run.layout)},
                                     step.cluster, step.run.layout.world());
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))

@@ -81,7 +81,6 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
                                .machine = {},
                                .stack = study.stack,
                                .allow_assumed = allow_assumed,
-                               .fp8 = false,
                                .family = step_family(study.model, Layout{})},
                               study.cluster, study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);

@@ -74,10 +74,11 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
           "prices: found neither a profile nor a machine model of {}, needs one: windtunnel bench or a training "
           "run writes a profile",
           cluster.gpu_name);
-    if (sources.fp8)
-      throw_error(Code::usage,
-                  "prices: found products in 8 bits on {}, whose ranks share cores; needs fp32 or amp_bf16",
-                  cluster.name);
+    if (!plain_precisions(sources.compute, sources.precisions))
+      throw_error(
+          Code::usage,
+          "prices: found number formats of GPUs on {}, whose ranks share cores; needs precision fp32 or amp_bf16",
+          cluster.name);
     if (!sources.stack.empty())
       throw_error(Code::usage,
                   "prices: found stack {} for {}, whose ranks share cores; needs no stack: published runs "
@@ -99,7 +100,7 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
           std::make_shared<CollectiveEstimator>(times.collectives->with_own(machine->data().collectives.points));
   }
   out.cost = std::make_shared<StackCost>(cluster, out.stack, published.stack_fit().model(), times,
-                                         published.off_by(sources.family), sources.fp8);
+                                         published.off_by(sources.family), sources.precisions);
   out.basis += (out.basis.empty() ? "" : ", then ") + out.stack.name + ", published runs";
   return out;
 }

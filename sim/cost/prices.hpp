@@ -22,8 +22,9 @@ struct PriceSources {
   std::filesystem::path machine;      ///< a machine model made of some, instead
   std::string stack;                  ///< of configs/stacks; empty = kDefaultStack
   bool allow_assumed = false;         ///< price what nobody measured on shared cores by a roofline
-  bool fp8 = false;                   ///< products of the layers in 8 bits
-  std::string family = {};            ///< step_family of the runs that are priced: how wide intervals are; empty = any
+  Precision compute = Precision::bf16;
+  Precisions precisions = {};
+  std::string family = {};  ///< step_family of the runs that are priced: how wide intervals are; empty = any
 };
 
 struct Prices {

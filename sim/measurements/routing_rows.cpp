@@ -75,7 +75,7 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   run.line = row.line;
   run.source = text("source");
   run.framework = text("framework");
-  run.precision = "bf16";
+  run.precision = precision_recipe("amp_bf16", "precision");
   run.routing = RunRow::Routing::natural;
   run.gpu = text("gpu");
   run.gpus = run.dp = run.shard_group = count("gpus");

@@ -12,6 +12,7 @@
 
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/precisions.hpp"
 #include "configs/spec/recompute.hpp"
 #include "sim/measurements/interconnect.hpp"
 
@@ -49,7 +50,7 @@ struct RunRow {
   std::int64_t global_batch = 0;  ///< sequences a step
   Recompute recompute;
   std::string recompute_text;  ///< as published; empty = not said
-  std::string precision;       ///< bf16, fp16 or fp8
+  PrecisionRecipe precision;   ///< by its word in a run file
   double gradient_bytes = 4;   ///< of an element that is reduced
   Dispatcher dispatcher = Dispatcher::alltoall;
   CudaGraphs cuda_graphs = CudaGraphs::none;

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <optional>
 #include <regex>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/text.hpp"
 #include "sim/measurements/run_tables.hpp"
 
 namespace wt {
@@ -300,15 +303,25 @@ void fill_microbatch(const Line& line, RunRow& row) {
   }
 }
 
-/// Of the matrix products: "amp_bf16/DEFAULT", "FP8", "bf16 (fp32 grad accum)".
-std::string precision_of(const Line& line, RunRow& row) {
-  if (line.text("precision").empty()) {
+/// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)": the first of these words that it has. What says
+/// no more than fp32 has products without tensor cores, as PyTorch by default.
+std::string precision_word(const Line& line, RunRow& row) {
+  const std::string said = lower(line.text("precision"));
+  if (said.empty()) {
     row.assumed.emplace_back("16-bit products");
-    return line.has("gpu", "V100") ? "fp16" : "bf16";
+    return line.has("gpu", "V100") ? "amp_fp16" : "amp_bf16";
   }
-  for (const char* name : {"fp8", "FP8", "fp16", "bf16", "BF16"})
-    if (line.has("precision", name)) return name[0] == 'F' ? "fp8" : name[0] == 'B' ? "bf16" : name;
-  return line.text("precision");
+  constexpr std::array<std::pair<const char*, const char*>, 8> kWords{{{"mxfp8", "amp_mxfp8"},
+                                                                       {"nvfp4", "amp_nvfp4"},
+                                                                       {"blockwise", "amp_fp8_blockwise"},
+                                                                       {"fp8", "amp_fp8"},
+                                                                       {"fp16", "amp_fp16"},
+                                                                       {"bf16", "amp_bf16"},
+                                                                       {"tf32", "tf32"},
+                                                                       {"fp32", "fp32"}}};
+  for (const auto& [name, word] : kWords)
+    if (said.find(name) != std::string::npos) return word;
+  return said;
 }
 
 void fill_memory(const Line& line, RunRow& row) {
@@ -345,7 +358,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.interconnect.fabric = line.text("interconnect");
     row.model.name = line.text("model");
     row.model.source = line.text("arch_evidence");
-    row.precision = precision_of(line, row);
+    row.precision = precision_recipe(precision_word(line, row), "precision");
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer's: reduced in the compute type
     fill_memory(line, row);
     row.seq = line.needed("seq_len", 1e8);

@@ -42,7 +42,7 @@ class PlacedRun {
     if (!fitted.steps) throw_error(Code::usage, "no measurement of another source or model to fit on");
     cost_ = std::make_unique<StackCost>(
         files_.cluster, files_.stack, *fitted.steps, times,
-        PublishedTimes::get().off_by(step_family(run_.model, files_.run.layout), run_.origin), files_.run.fp8);
+        PublishedTimes::get().off_by(step_family(run_.model, files_.run.layout), run_.origin), files_.run.precisions);
     remembered_ = std::make_unique<RememberedCost>(*cost_);
     evidence_ = !fitted.typical && fitted.known_chip ? Evidence::published : Evidence::derived;
   }

@@ -10,7 +10,6 @@
 #include "configs/spec/support/error.hpp"
 #include "sim/cost/prices.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
-#include "sim/cost/stacks/step_work.hpp"
 
 namespace wt {
 namespace {
@@ -68,8 +67,8 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
     run.layout.virtual_stages = std::max<std::int64_t>(1, row.model.layers / row.pp);
     out.unsaid.emplace_back("chunks with the embedding or the output projection alone");
   }
-  run.precision = Precision::bf16;
-  run.fp8 = product_rate(row, *data_sheet(row.gpu)) > 1;
+  run.precision = row.precision.compute;
+  run.precisions = row.precision.precisions;
   run.pure_reduction = row.gradient_bytes < 4;
   run.seq = row.seq;
   run.global_batch = row.global_batch;

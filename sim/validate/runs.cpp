@@ -26,14 +26,16 @@ std::string regime_of(const RunRow& r) {
             : meshed                       ? "tensor and pipeline"
                                            : "data parallel";
   if (r.gpus <= r.gpus_per_node) regime += ", one node";
-  if (r.precision == "fp8") regime += ", fp8";
+  const Precisions& formats = r.precision.precisions;
+  if (share_of_compute(formats.forward) < 1) regime += ", " + to_string(formats.forward);
+  if (r.precision.compute == Precision::fp32) regime += ", " + r.precision.word;
   return regime;
 }
 
 /// The same training, arranged in another way.
 std::string choice_of(const RunRow& r) {
   return fmt::format("{} on {} x {}, {} x {} tokens, {} ({})", r.model.name, r.gpus, r.gpu, r.global_batch, r.seq,
-                     r.precision, r.source);
+                     r.precision.word, r.source);
 }
 
 /// Of the data sheet's FLOP/s, those of the model that a measured step reaches.
@@ -79,7 +81,7 @@ class Judge {
     const StackCost cost(files.cluster, files.stack, *fitted.steps, times_,
                          PublishedTimes::get().off_by(step_family(row.model, files.run.layout),
                                                       asked_.left_out == StepsLeftOut::nothing ? "" : row.origin),
-                         files.run.fp8);
+                         files.run.precisions);
     const RunForecast step = forecast(files, cost);
     const bool known = !fitted.typical && asked_.left_out != StepsLeftOut::stack;
     j.choice = choice_of(row);

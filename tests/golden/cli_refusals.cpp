@@ -29,13 +29,13 @@ TEST_CASE("a folder that cannot be made is refused before the prices are read") 
   std::string run = read_bytes("configs/runs/tiny-moe.yaml");
   const std::size_t at = run.find("precision: fp32");
   REQUIRE(at != std::string::npos);
-  write_bytes(folder / "fp32.yaml", run);
+  write_bytes(folder / "narrow.yaml", run + "precisions: {dispatch: fp8}\n");
   write_bytes(folder / "tiny.yaml", run.replace(at, 15, "precision: amp_bf16"));
   const auto simulate = [&](const char* name) {
     return "simulate " + (folder / name).string() + " --cluster hgx-h100 --stack no-such";
   };
   refused(simulate("tiny.yaml") + in_the_way, 4, "cannot be created");
-  refused(simulate("fp32.yaml"), 2, "found precision fp32");
+  refused(simulate("narrow.yaml"), 2, "found fp8 beside precision fp32");
 }
 
 TEST_CASE("demo and drill write into no folder that holds what they did not write, and leave it as it is") {

@@ -138,7 +138,8 @@ TEST_CASE("every key of a run stands in docs/files.md, and no other") {
   const std::string run =
       "{model: llama3-8b, max_duration: 1ba, max_seq_len: 64, global_train_batch_size: 4, "
       "device_train_microbatch_size: "
-      "1, fsdp_config: {activation_checkpointing: true}, optimizer: {name: adamw}, scheduler: {t_warmup: 1ba}, "
+      "1, fsdp_config: {activation_checkpointing: true}, precision: amp_fp8, precisions: {dispatch: fp8}, optimizer: "
+      "{name: adamw}, scheduler: {t_warmup: 1ba}, "
       "algorithms: {gradient_clipping: {clipping_threshold: 1}}, train_loader: {dataset: {local: x}}, callbacks: "
       "{hf_checkpointer: {save_folder: x}}, rehearsal: {rank: 0}}";
   CHECK(accepted({run}, from_file([](const auto& file) { read_run(file); })) == documented("Run"));

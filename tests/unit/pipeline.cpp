@@ -142,16 +142,16 @@ TEST_CASE("rows of one microbatch travel while another is computed: only the fir
 TEST_CASE("overlapped exchanges are refused where nothing is exchanged, weights are gathered anew, or ZB-H1 is asked") {
   Layout layout = stages(2);
   layout.exchange_overlap = true;
-  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("needs experts on several ranks"));
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("needs experts on several ranks"));
   layout.shard = layout.expert = 2;
   CHECK_NOTHROW(programs(small_model(4), layout, 4));
   layout.schedule = Schedule::zero_bubble;
-  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("1f1b"));
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("1f1b"));
   layout = Layout{};
   layout.shard = layout.expert = 2, layout.exchange_overlap = true;
-  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("weights that stay"));
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("weights that stay"));
   layout.reshard_after_forward = layout.reduce_every_microbatch = false;
-  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Contains("resident_weights"));
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("resident_weights"));
 }
 
 TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatches, replicas") {

@@ -31,7 +31,7 @@ RunRow run_of(std::int64_t gpus, std::int64_t accumulation) {
   run.accumulation = accumulation;
   run.global_batch = gpus * accumulation;
   run.zero_stage = 3;
-  run.precision = "bf16";
+  run.precision = precision_recipe("amp_bf16", "test");
   return run;
 }
 
@@ -55,7 +55,7 @@ StackSpec stack_with(AttentionKernels attention = AttentionKernels::flash2, bool
 double seconds(const RunRow& run, const StackSpec& stack = stack_with()) {
   const RunFiles files = run_files(run, stack);
   const StackUse use{traits_of(stack, run.gpu), plain()};
-  return forecast(files, StackCost(files.cluster, use, test::published().benchmarks(), files.run.fp8)).step_s;
+  return forecast(files, StackCost(files.cluster, use, test::published().benchmarks(), files.run.precisions)).step_s;
 }
 
 double sum_of(const RunRow& run) {
@@ -136,7 +136,7 @@ TEST_CASE("products in fp8 take less time, attention that keeps its scores more"
   RunRow run = run_of(8, 1);
   const double usual = seconds(run);
   CHECK(seconds(run, stack_with(AttentionKernels::unfused)) > 1.1 * usual);
-  run.precision = "fp8";
+  run.precision = precision_recipe("amp_fp8", "test");
   CHECK(seconds(run) < 0.9 * usual);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("what no run file says is refused") {
     change(run);
     CHECK_THROWS_WITH(seconds(run), Contains(why));
   };
-  refused([](RunRow& r) { r.precision = "int4"; }, "int4");
+  refused([](RunRow& r) { r.precision = precision_recipe("amp_nvfp4", "test"); }, "no nvfp4 products on H100-SXM");
   refused([](RunRow& r) { r.gpus = r.dp = r.shard_group = 100000; }, "more than 16384 GPUs");
   refused([](RunRow& r) { r.unusable = "no steps"; }, "no steps");
 }
@@ -206,9 +206,12 @@ TEST_CASE("simulate says of a published run's files what validate says of the ru
     static const std::regex named("--stack ([^ \n]+)");
     std::smatch by;
     REQUIRE(std::regex_search(command, by, named));
-    const Prices prices = make_prices(
-        {.profiles = {}, .machine = {}, .stack = by[1], .fp8 = run.fp8, .family = step_family(run.model, run.layout)},
-        cluster, run.layout.world());
+    const Prices prices = make_prices({.profiles = {},
+                                       .machine = {},
+                                       .stack = by[1],
+                                       .precisions = run.precisions,
+                                       .family = step_family(run.model, run.layout)},
+                                      cluster, run.layout.world());
     const NamedRouting routing = read_routing(files.routing, run.model, run.tokens(), run.layout.expert);
     ProgramOptions options = program_options(run);
     options.transport_scratch = cluster.shared_cores();

@@ -75,10 +75,10 @@ TEST_CASE("a GPU, a precision and a layout that nothing is known of are reasons,
   RunRow other = row;
   other.gpu = "MI250X";
   CHECK(reason(other) == "no data sheet of 'MI250X'");
-  other = row, other.precision = "fp32";
-  CHECK(reason(other).find("no model of fp32 products") != std::string::npos);
-  other = row, other.precision = "fp8";  // A100 has no such rate
-  CHECK(reason(other).find("no model of fp8 products") != std::string::npos);
+  for (const char* format : {"fp8", "fp8_blockwise", "mxfp8", "nvfp4"}) {  // A100 has no such rates
+    other = row, other.precision = precision_recipe(std::string("amp_") + format, "test");
+    CHECK(reason(other) == std::string("no ") + format + " products on A100-80G-SXM");
+  }
   other = row, other.ep = 3;
   CHECK(reason(other).find("experts over 3 ranks") != std::string::npos);
   other = row, other.step_s = 0;

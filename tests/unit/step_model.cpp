@@ -37,8 +37,8 @@ StepConstants with(StepConstants k, C constant, double value) {
 
 StepWork computing(double forward_s, double backward_s) {
   StepWork w;
-  w.forward.products_s = forward_s;
-  w.backward.products_s = backward_s;
+  w.forward.products.wide_s = forward_s;
+  w.backward.products.wide_s = backward_s;
   return w;
 }
 
@@ -47,10 +47,10 @@ StepWork random_work(std::mt19937& draw) {
   std::lognormal_distribution<double> size(0, 0.7);
   StepWork w;
   for (PhaseWork* p : {&w.forward, &w.backward}) {
-    p->products_s = size(draw), p->attention_s = 0.1 * size(draw), p->memory_s = 0.2 * size(draw);
+    p->products.wide_s = size(draw), p->attention_s = 0.1 * size(draw), p->memory_s = 0.2 * size(draw);
     p->launches = 3000 * size(draw), p->gather_s = 0.3 * size(draw);
   }
-  w.ends.products_s = 0.1 * size(draw);
+  w.ends.products.wide_s = 0.1 * size(draw);
   w.optimizer_s = 0.02 * size(draw);
   w.replicas_s = 0.05 * size(draw);
   return w;
@@ -72,7 +72,7 @@ TEST_CASE("without overlap a step is the sum of its parts") {
   StepWork w = computing(2, 4);
   w.forward.gather_s = 0.5;
   w.backward.tensor_s = 0.25;
-  w.ends.products_s = 1;
+  w.ends.products.wide_s = 1;
   w.optimizer_s = 0.125;
   w.replicas_s = 0.0625;
   CHECK(step_seconds(w, {}, plain()) == Approx(2 + 4 + 0.5 + 0.25 + 1 + 0.125 + 0.0625));
@@ -106,11 +106,11 @@ TEST_CASE("equal stages fill a pipeline in (p - 1) / (v m) of a stage's time") {
 
 TEST_CASE("an output projection larger than a stage is the stage that the others wait for") {
   StepWork w = computing(0.5, 0.5);  // of 2 layers: 0.5 s each
-  w.ends.products_s = 3;
+  w.ends.products.wide_s = 3;
   w.stages = 8, w.layers = 16, w.stage_layers = 2, w.microbatches = 1e9;
   CHECK(step_seconds(w, balanced(), plain()) == Approx(3));        // alone on the last stage
   CHECK(step_seconds(w, StepTraits{}, plain()) == Approx(1 + 3));  // beside its layers
-  w.ends.products_s = 1;                                           // 9 s in all; of 0.5 s each, the fullest of 8 has 3
+  w.ends.products.wide_s = 1;                                      // 9 s in all; of 0.5 s each, the fullest of 8 has 3
   CHECK(step_seconds(w, balanced(), plain()) == Approx(1.5));
 }
 
@@ -118,11 +118,11 @@ TEST_CASE("layers that do not go evenly over stages leave room for embedding and
   StepWork w = computing(2, 2);  // of 4 layers: 1 s each
   w.stages = 4, w.layers = 13, w.stage_layers = 4, w.microbatches = 1e9;
   w.ends_as_layers = true;
-  w.ends.products_s = 2;
+  w.ends.products.wide_s = 2;
   CHECK(step_seconds(w, {}, plain()) == Approx(4));  // 15 s over 4 stages: the last has 1 layer and the ends
-  w.ends.products_s = 7;
+  w.ends.products.wide_s = 7;
   CHECK(step_seconds(w, {}, plain()) == Approx(7));  // alone on its stage
-  w.ends.products_s = 5;
+  w.ends.products.wide_s = 5;
   CHECK(step_seconds(w, {}, plain()) == Approx(5));
   w.ends_as_layers = false;
   CHECK(step_seconds(w, {}, plain()) == Approx(9));
@@ -165,4 +165,11 @@ TEST_CASE("a fit finds the constants that times were made of, stacks and GPUs ap
   const StepModel again(steps);
   CHECK(again.seconds(fresh, {.stack = "another", .chip = "A"}) == Approx(guess).epsilon(1e-3));
   CHECK_THROWS_AS(StepModel({}), Error);
+}
+
+TEST_CASE("products lose as much at each halving of their bits") {
+  const StepConstants k = with(with(plain(), C::products, 1.1), C::fp8, 1.4);
+  CHECK(k.seconds({1, 0, 0}) == Approx(1.1));
+  CHECK(k.seconds({0, 1, 0}) == Approx(1.1 * 1.4));
+  CHECK(k.seconds({1, 2, 3}) == Approx(1.1 * (1 + 1.4 * 2 + 1.4 * 1.4 * 3)));
 }

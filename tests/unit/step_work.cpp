@@ -29,13 +29,15 @@ RunRow run() {
   row.microbatch = 2;
   row.accumulation = 4;
   row.global_batch = 128;
-  row.precision = "bf16";
+  row.precision = precision_recipe("amp_bf16", "test");
   return row;
 }
 
 StepWork work(const RunRow& row) { return step_work(row, gpu(), collectives()); }
 
-double products_s(const StepWork& w) { return w.forward.products_s + w.backward.products_s + w.ends.products_s; }
+double products_s(const StepWork& w) {
+  return w.forward.products.sum_s() + w.backward.products.sum_s() + w.ends.products.sum_s();
+}
 
 }  // namespace
 
@@ -43,7 +45,7 @@ TEST_CASE("products take longer than the model's FLOPs at the data sheet's rate,
   const StepWork w = work(run());
   CHECK(products_s(w) + w.forward.attention_s + w.backward.attention_s > w.model_flops_s);
   CHECK(products_s(w) < 2 * w.model_flops_s);
-  CHECK(w.backward.products_s == Approx(2 * w.forward.products_s).epsilon(0.05));
+  CHECK(w.backward.products.sum_s() == Approx(2 * w.forward.products.sum_s()).epsilon(0.05));
   CHECK(w.backward.attention_s > 2.5 * w.forward.attention_s);  // no library is as good in its backward pass
   CHECK(w.backward.attention_s < 3 * w.forward.attention_s);
 }
@@ -53,7 +55,7 @@ TEST_CASE("as many times the microbatches are as many times the work, gathers in
   more.accumulation *= 3;
   more.global_batch *= 3;
   const StepWork one = work(run()), three = work(more);
-  CHECK(three.forward.products_s == Approx(3 * one.forward.products_s));
+  CHECK(three.forward.products.sum_s() == Approx(3 * one.forward.products.sum_s()));
   CHECK(three.backward.gather_s == Approx(3 * one.backward.gather_s));
   CHECK(three.optimizer_s == Approx(one.optimizer_s));
 }
@@ -61,9 +63,9 @@ TEST_CASE("as many times the microbatches are as many times the work, gathers in
 TEST_CASE("recompute adds the forward pass to the backward one") {
   RunRow again = run();
   again.recompute = Recompute::block;
-  CHECK(work(again).backward.products_s ==
-        Approx(work(run()).backward.products_s + work(run()).forward.products_s).epsilon(0.01));
-  CHECK(work(again).forward.products_s == Approx(work(run()).forward.products_s));
+  CHECK(work(again).backward.products.sum_s() ==
+        Approx(work(run()).backward.products.sum_s() + work(run()).forward.products.sum_s()).epsilon(0.01));
+  CHECK(work(again).forward.products.sum_s() == Approx(work(run()).forward.products.sum_s()));
 }
 
 TEST_CASE("a tensor group shares the products and waits for its collectives") {
@@ -85,8 +87,8 @@ TEST_CASE("a stage has its share of the layers, and sends activations") {
   cut.pp = 4, cut.dp = cut.shard_group = 4, cut.zero_stage = 0;
   cut.accumulation = 16;
   const StepWork whole = work(run()), stage = work(cut);
-  CHECK(stage.forward.products_s ==
-        Approx(whole.forward.products_s));  // a quarter of the layers, four times the microbatches
+  CHECK(stage.forward.products.sum_s() ==
+        Approx(whole.forward.products.sum_s()));  // a quarter of the layers, four times the microbatches
   CHECK(stage.send_s > 0);
   CHECK(stage.stages_over_nodes);
   CHECK(whole.send_s == 0);
@@ -101,12 +103,12 @@ TEST_CASE("ranks wait for the fullest one, unless routing was forced: experts, t
   const double fullest = expert_loads(moe).fullest;
   moe.routing = RunRow::Routing::balanced;
   const StepWork even = work(moe);
-  CHECK(uneven.forward.products_s > even.forward.products_s);
-  CHECK(uneven.forward.products_s < fullest * even.forward.products_s);
+  CHECK(uneven.forward.products.sum_s() > even.forward.products.sum_s());
+  CHECK(uneven.forward.products.sum_s() < fullest * even.forward.products.sum_s());
   CHECK(uneven.forward.exchange_s > even.forward.exchange_s);
   CHECK(uneven.forward.attention_s == even.forward.attention_s);
   CHECK(uneven.forward.gather_s == even.forward.gather_s);
-  CHECK(uneven.ends.products_s == even.ends.products_s);
+  CHECK(uneven.ends.products.sum_s() == even.ends.products.sum_s());
 }
 
 TEST_CASE("loads of expert ranks are recorded ones unless the row says even") {
@@ -176,8 +178,8 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
   own.whole_experts = true;
   own.ep = 16;  // one of its experts to each rank that had a quarter of four
   const StepWork a = work(cut), b = work(own);
-  CHECK(b.forward.products_s < a.forward.products_s);  // of whole experts, not of a quarter of their width
-  CHECK(b.forward.products_s > 0.5 * a.forward.products_s);
+  CHECK(b.forward.products.sum_s() < a.forward.products.sum_s());  // of whole experts, not of a quarter of their width
+  CHECK(b.forward.products.sum_s() > 0.5 * a.forward.products.sum_s());
   CHECK(b.forward.tensor_s < 0.5 * a.forward.tensor_s);  // rows are not gathered inside the tensor group
   CHECK(b.forward.exchange_s == Approx(a.forward.exchange_s).epsilon(0.02));  // all of a node's rows, half to another
   own.ep = 4;                                                                 // the tensor group's own ranks
@@ -243,4 +245,39 @@ TEST_CASE("frameworks find their stack by the longest word, and unknown ones are
   CHECK(stack_of("LLM Foundry/Composer + PyTorch FSDP1", stacks).name == "llm-foundry");
   CHECK(stack_of("Homegrown 2", stacks).name == "Homegrown 2");
   CHECK_THROWS_WITH(read_stack("nanotrom"), Contains("nanotron"));
+}
+
+TEST_CASE("each product has the time of its format, embedding and output projection those of 16 bits") {
+  RunRow narrow = run();
+  narrow.gpu = "GB200", narrow.interconnect = read_interconnect("8x400 Gb/s", 8);
+  const StepWork wide = work(narrow);
+  CHECK(wide.forward.products.fp8_s == 0);
+  narrow.precision = precision_recipe("amp_mxfp8", "test");
+  const StepWork eight = work(narrow);
+  CHECK(eight.forward.products.wide_s == 0);
+  CHECK(eight.forward.products.fp8_s < 0.7 * wide.forward.products.wide_s);
+  CHECK(eight.ends.products.wide_s == Approx(wide.ends.products.wide_s));
+  CHECK(eight.ends.products.fp8_s == 0);
+  narrow.precision = precision_recipe("amp_nvfp4", "test");
+  const StepWork four = work(narrow);
+  CHECK(four.forward.products.fp4_s < 0.7 * eight.forward.products.fp8_s);
+  narrow.precision.precisions.weight_gradients = NumberFormat::bf16;
+  const StepWork mixed = work(narrow);
+  CHECK(mixed.forward.products.sum_s() == Approx(four.forward.products.fp4_s));
+  CHECK(mixed.backward.products.wide_s == Approx(wide.backward.products.wide_s / 2).epsilon(0.1));
+  CHECK(mixed.backward.products.fp4_s == Approx(four.backward.products.fp4_s / 2).epsilon(0.1));
+}
+
+TEST_CASE("fp32 on CUDA cores takes longer than TF32, and passes twice the bytes of 16 bits") {
+  RunRow wide = run();
+  const StepWork usual = work(wide);
+  wide.precision = precision_recipe("tf32", "test");
+  const StepWork tf32 = work(wide);
+  CHECK(tf32.forward.products.wide_s > 1.8 * usual.forward.products.wide_s);
+  CHECK(tf32.forward.memory_s > 1.8 * usual.forward.memory_s);
+  CHECK(tf32.forward.attention_s == Approx(2 * usual.forward.attention_s));
+  wide.precision = precision_recipe("fp32", "test");
+  const double cores = 19.5 / 156;  // A100's data sheet, of its TF32 tensor cores
+  CHECK(work(wide).forward.attention_s == Approx(tf32.forward.attention_s / cores));
+  CHECK(work(wide).forward.products.wide_s > 4 * tf32.forward.products.wide_s);
 }

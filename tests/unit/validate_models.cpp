@@ -136,7 +136,7 @@ TEST_CASE("so is a product's") {
     const Judged judged = judge_kernels({row}, *times, usable_points(rows)).front();
     const WorkItem item = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {as_double(m), 0}, {n, k});
     REQUIRE(judged.forecast.value);
-    CHECK(*judged.forecast.value == Approx(items.item(item, 0, {}, h100()).products_s).epsilon(1e-9));
+    CHECK(*judged.forecast.value == Approx(items.item(item, 0, {}, h100()).products.wide_s).epsilon(1e-9));
   }
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("a kernel with another data sheet or type is abstained from, one of an
   for (std::size_t i = 0; i < seen; ++i) CHECK(*judged[i].forecast.value == Approx(judged[i].measured).epsilon(0.1));
   CHECK(judged[seen].forecast.evidence == only(Evidence::derived));
   CHECK(judged[seen + 1].forecast.reason.find("no data sheet") != std::string::npos);
-  CHECK(judged[seen + 2].forecast.reason.find("no tensor-core rate") != std::string::npos);
+  CHECK(judged[seen + 2].forecast.reason.find("no rate of A100") != std::string::npos);
   CHECK(judged[seen + 3].forecast.reason.find("fewer than 5 measurements of kernels that pass") != std::string::npos);
 }
 
@@ -293,13 +293,21 @@ TEST_CASE("a GPU's part is told by its name, and a card is not a module") {
     REQUIRE(data_sheet(said));
     CHECK(data_sheet(said)->name == part);
   }
-  for (const char* other : {"MI250X", "TPU v5p", "A1000", "RTX A4000", "H2000", ""}) CHECK_FALSE(data_sheet(other));
+  for (const char* other : {"MI250X", "TPU v5p", "A1000", "RTX A4000", "H2000", "", "2 RTX-3090+2 Titan-RTX"})
+    CHECK_FALSE(data_sheet(other));
   CHECK(relative_rate(*data_sheet("L40S"), "fp8") == 2.);
   CHECK_FALSE(relative_rate(*data_sheet("A100"), "fp8"));
   CHECK(data_sheet("A100")->nvlink());
   CHECK_FALSE(data_sheet("A100 PCIe")->nvlink());
   CHECK_FALSE(data_sheet("H200 NVL")->nvlink());  // bridges of four cards at most: no switch that reduces
   CHECK(relative_rate(*data_sheet("MI300X"), "fp8") == 2.);
+  CHECK(relative_rate(*data_sheet("GB200"), "nvfp4") == 4.);
+  CHECK(relative_rate(*data_sheet("GB300"), "nvfp4") == 6.);
+  CHECK(relative_rate(*data_sheet("B200"), "mxfp8") == 2.);
+  CHECK(relative_rate(*data_sheet("RTX 3090 Ti"), "fp32") == 0.5);
+  CHECK(relative_rate(*data_sheet("H100"), "fp8_blockwise") == 2.);
+  for (const char* format : {"mxfp8", "nvfp4"}) CHECK_FALSE(relative_rate(*data_sheet("H100"), format));
+  for (const char* format : {"fp8_blockwise", "nvfp4"}) CHECK_FALSE(relative_rate(*data_sheet("MI355X"), format));
   CHECK(relative_rate(*data_sheet("MI300X"), "tf32") == 0.5);
   CHECK_FALSE(relative_rate(*data_sheet("MI355X"), "tf32"));
 }

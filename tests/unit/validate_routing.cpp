@@ -33,7 +33,7 @@ RoutedSetup setup(const std::string& name, std::int64_t experts = 8) {
   model.head_dim = 128;
   model.vocab = 32000;
   s.run.framework = "LAER-MoE";
-  s.run.precision = "bf16";
+  s.run.precision = precision_recipe("amp_bf16", "test");
   s.run.gpu = "A100-80G-SXM";
   s.run.gpus = s.run.dp = s.run.shard_group = 8;
   s.run.ep = 4;

@@ -105,7 +105,7 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK(row_of({{"framework", "nanotron"}}).memory_of == MemoryOf::peak_reserved);
   CHECK(row.recompute == recompute_from_string("products"));
   CHECK(row_of({{"act_ckpt", "selective (attention core)"}}).recompute == recompute_from_string("core"));
-  CHECK(row.precision == "bf16");
+  CHECK(row.precision.word == "amp_bf16");
   CHECK((row.sequence_parallel && row.flash_attention));
   CHECK((row.model.kv_heads == 8 && row.model.head_dim == 128 && row.model.ffn == 14336));
   CHECK_FALSE(row.model.tied);  // 8.03 B parameters are those of two vocabulary matrices
@@ -175,7 +175,7 @@ TEST_CASE("degrees that are not said follow from the others, or are not there") 
   REQUIRE(bare.unusable.empty());
   CHECK((bare.tp == 1 && bare.pp == 1 && bare.dp == 32 && bare.shard_group == 32));
   CHECK(std::count(bare.assumed.begin(), bare.assumed.end(), "no tensor parallelism") == 1);
-  CHECK(row_of({{"precision", ""}}).precision == "bf16");
+  CHECK(row_of({{"precision", ""}}).precision.word == "amp_bf16");
 }
 
 TEST_CASE("a table needs few columns, and its others are what it does not say") {
@@ -192,7 +192,7 @@ TEST_CASE("a table needs few columns, and its others are what it does not say") 
                     "4096,4096,32,M,8,H20,9,16,32,32000\n4096,4096,32,M,8,H20,9,17,32,32000\n");
   const auto more = read_run_rows(folder / "more.csv");
   CHECK(more[0].unusable.empty());
-  CHECK((more[0].dp == 8 && more[0].accumulation == 2 && more[0].precision == "bf16"));
+  CHECK((more[0].dp == 8 && more[0].accumulation == 2 && more[0].precision.word == "amp_bf16"));
   CHECK(more[1].unusable.find("a global batch of 17 sequences for 8 ranks") != std::string::npos);
   test::write_bytes(folder / "other.csv", "gpu,nodes,gpus,collective\nH100,1,8,all_reduce\n");
   CHECK(test::usage_error([&] { read_run_rows(folder / "other.csv"); }).find("column 'n_gpus' missing") !=
@@ -264,7 +264,17 @@ TEST_CASE("a batch follows from accumulation, and accumulation from a batch") {
   REQUIRE(row.unusable.empty());
   CHECK(row.global_batch == 8 * 2 * 3);
   CHECK(row.step_s == Approx(48.0 * 4096 / (4096 * 32)));
-  CHECK(row_of({{"precision", "FP8"}}).precision == "fp8");
+  for (const auto& [said, word] : {std::pair{"FP8", "amp_fp8"},
+                                   {"fp8 (Float8 linear)", "amp_fp8"},
+                                   {"fp8 (MXFP8)", "amp_mxfp8"},
+                                   {"fp8 (blockwise)", "amp_fp8_blockwise"},
+                                   {"NVFP4", "amp_nvfp4"},
+                                   {"bf16 (fp32 grad accum)", "amp_bf16"},
+                                   {"fp32 (TF32 products)", "tf32"},
+                                   {"fp32", "fp32"}})
+    CHECK(row_of({{"precision", said}}).precision.word == word);
+  CHECK(row_of({{"precision", "int4"}}).unusable.find("found int4, allowed are fp32, tf32, amp_bf16") !=
+        std::string::npos);
 }
 
 TEST_CASE("of a pipeline whose batch and microbatches disagree the microbatches count") {

@@ -10,11 +10,15 @@ namespace {
 // training_runs.csv together: two thirds or four thirds of each change the mean errors by less than a point, none of
 // the three adds 7 points to that of the rates.
 constexpr double kSoftmaxWidth = 16, kStartupKeys = 192, kMaskedKeys = 64;
-// Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes of 2 bytes, in and
-// out), dropped (in, mask, out), and read by the second product.
-constexpr double kScoreBytes = 2 * (2 + 2) + (2 + 1 + 2) + 2;
 constexpr double kLibraryShare = 0.6;  // batched products of attention, small beside the scores' traffic
 constexpr double kRowsTile = 128;      // queries of a thread block, in all of these libraries
+
+/// Bytes of a score where attention is not fused, forward: scaled, masked and normalised (two passes, in and out),
+/// dropped (in, mask, out), and read by the second product.
+double score_bytes(Precision precision) {
+  const double word = precision == Precision::fp32 ? 4 : 2;
+  return 2 * (word + word) + (word + 1 + word) + word;
+}
 
 /// Tiles that the mask empties are skipped, at the diagonal and behind the window.
 double keys_met(const KernelShape& attention) {
@@ -51,7 +55,8 @@ UnfusedAttention unfused_attention(const WorkItem& attention, const DataSheet& g
   const double forward_flops = whole.flops(0) / (attention.pass == Pass::forward ? 1 : 2.5);
   const double scores =
       attention.rows.at(0) * static_cast<double>(attention.dims[0] * attention.dims[0] * attention.dims[1]);
-  return {2 * forward_flops * passes / (kLibraryShare * gpu.flops), scores * kScoreBytes * passes / gpu.memory_Bps};
+  return {2 * forward_flops * passes / (kLibraryShare * gpu.flops),
+          scores * score_bytes(attention.precision) * passes / gpu.memory_Bps};
 }
 
 }  // namespace wt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "configs/spec/support/error.hpp"
 #include "sim/cost/kernels/attention.hpp"
 
 namespace wt {
@@ -13,43 +14,75 @@ std::string op_of(Kernel kernel) { return kernel == Kernel::add ? "residual_add"
 
 }  // namespace
 
-double ItemTimes::product_s(double m, double n, double k, double relative_rate, const DataSheet& gpu) const {
-  const auto key = std::make_tuple(gpu.name, m, n, k, relative_rate);
+ProductFormat product_format(NumberFormat format, const DataSheet& gpu) {
+  const auto rate = relative_rate(gpu, to_string(format));
+  if (!rate) throw_error(Code::usage, "no {} products on {}", to_string(format), gpu.name);
+  const double bytes = bytes_of(format);
+  return {*rate, bytes, bytes >= 2 ? 0 : bytes >= 1 ? 1 : 2};
+}
+
+KernelChoice::KernelChoice(const Precisions& precisions, AttentionKernels kernels, const DataSheet& gpu)
+    : forward(product_format(precisions.forward, gpu)),
+      input_gradients(product_format(precisions.input_gradients, gpu)),
+      weight_gradients(product_format(precisions.weight_gradients, gpu)),
+      fp32(product_format(relative_rate(gpu, "tf32") ? precisions.fp32_products : NumberFormat::fp32, gpu)),
+      attention(kernels),
+      attention_rate(product_format(precisions.attention, gpu).relative_rate) {}
+
+KernelChoice KernelChoice::in_16_bits() const {
+  KernelChoice out = *this;
+  out.forward = out.input_gradients = out.weight_gradients = {};
+  return out;
+}
+
+bool KernelChoice::narrow(Pass pass) const {
+  return (pass == Pass::forward ? forward.halvings : std::max(input_gradients.halvings, weight_gradients.halvings)) > 0;
+}
+
+double ItemTimes::product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const {
+  const auto key = std::make_tuple(gpu.name, m, n, k, format.relative_rate);
   if (const auto found = products_.find(key); found != products_.end()) return found->second;
   KernelTask task;
   task.shape = {.op = "gemm", .m = m, .n = n, .k = k};
   task.gpu = gpu;
-  task.relative_rate = relative_rate;
-  task.element_bytes = relative_rate > 1 ? 1 : relative_rate < 1 ? 4 : 2;
+  task.relative_rate = format.relative_rate;
+  task.element_bytes = format.element_bytes;
   return products_[key] = *kernels_->time(task).seconds;
 }
 
-double ItemTimes::products_s(const WorkItem& item, const BoundRows& rows, double relative_rate,
-                             const DataSheet& gpu) const {
+ProductTime ItemTimes::products(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
+                                const DataSheet& gpu) const {
   const double n = static_cast<double>(item.dims[0]), k = static_cast<double>(item.dims[1]);
   const double groups = item.kernel == Kernel::grouped_gemm ? static_cast<double>(item.dims[2]) : 1;
   const double m = std::max(1.0, std::round(item.rows.at(rows.sum) / groups));
-  if (item.precision == Precision::fp32) relative_rate = 0.5;  // TF32 products of fp32 tensors
-  const auto one_s = [&](double group) {
-    return item.pass == Pass::forward
-               ? product_s(group, n, k, relative_rate, gpu)
-               : product_s(group, k, n, relative_rate, gpu) + product_s(n, k, group, relative_rate, gpu);
+  const auto of = [&](double many, double width, double depth, const ProductFormat& format) {
+    const ProductFormat& used = item.precision == Precision::fp32 ? choice.fp32 : format;
+    const double seconds = product_s(many, width, depth, used, gpu);
+    return ProductTime{used.halvings == 0 ? seconds : 0, used.halvings == 1 ? seconds : 0,
+                       used.halvings == 2 ? seconds : 0};
   };
-  const double equal_s = groups * one_s(m);
-  if (!rows.spread_over(item)) return equal_s;
-  double each_s = 0;
+  const auto one = [&](double group) {
+    if (item.pass == Pass::forward) return of(group, n, k, choice.forward);
+    ProductTime both = of(group, k, n, choice.input_gradients);
+    both.add(of(n, k, group, choice.weight_gradients));
+    return both;
+  };
+  ProductTime equal, each;
+  equal.add(one(m), groups);
+  if (!rows.spread_over(item)) return equal;
   for (const double group : rows.by_expert)
-    if (std::round(group) >= 1) each_s += one_s(std::round(group));
-  return std::max(equal_s, each_s);
+    if (std::round(group) >= 1) each.add(one(std::round(group)));
+  return each.sum_s() > equal.sum_s() ? each : equal;
 }
 
 ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
                          const DataSheet& gpu) const {
   if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
-    return {.products_s = products_s(item, rows, choice.relative_rate, gpu)};
+    return {.products = products(item, rows, choice, gpu)};
+  const double attention_rate = item.precision == Precision::fp32 ? choice.fp32.relative_rate : choice.attention_rate;
   if (item.kernel == Kernel::attention && choice.attention == AttentionKernels::unfused) {
     const UnfusedAttention kept = unfused_attention(item, gpu);
-    return {.products_s = kept.products_s, .memory_s = kept.memory_s};
+    return {.products = {.wide_s = kept.products_s / attention_rate}, .memory_s = kept.memory_s};
   }
   if (item.kernel == Kernel::attention) {
     const auto [found, is_new] = attention_factors_.try_emplace({gpu.name, choice.attention, item.pass}, 1);
@@ -57,7 +90,7 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
       found->second =
           kernels_->library_factor(item.pass == Pass::forward ? "attention_forward" : "attention_backward",
                                    choice.attention == AttentionKernels::flash2 ? "FlashAttention-2" : "cuDNN", gpu);
-    return {.attention_s = attention_time_s(item, gpu) * found->second};
+    return {.attention_s = attention_time_s(item, gpu) / attention_rate * found->second};
   }
   const double bytes = item.bytes(rows.sum), count = item.rows.at(rows.sum);
   if (!(bytes > 0)) return {};

@@ -10,22 +10,52 @@
 #include <utility>
 
 #include "configs/spec/data_sheet.hpp"
+#include "configs/spec/precisions.hpp"
 #include "configs/spec/stack.hpp"
 #include "sim/cost/kernels/kernel_times.hpp"
 #include "sim/cost/op_cost.hpp"
 
 namespace wt {
 
-/// Which kernels a run takes.
+/// A product's number format on a GPU.
+struct ProductFormat {
+  double relative_rate = 1;  ///< data_sheet.hpp
+  double element_bytes = 2;
+  int halvings = 0;  ///< of 16 bits: 1 = 8 bits, 2 = 4 bits
+};
+/// Throws Error{usage} where the GPU has no such products.
+ProductFormat product_format(NumberFormat format, const DataSheet& gpu);
+
+/// Which kernels a run takes. The defaults are those of 16 bits.
 struct KernelChoice {
-  double relative_rate = 1;  ///< of products: 2 = fp8
+  KernelChoice() = default;
+  /// Throws Error{usage} where the GPU lacks a format, but for TF32: its products of fp32 tensors are then in fp32.
+  KernelChoice(const Precisions& precisions, AttentionKernels attention, const DataSheet& gpu);
+  /// The same without narrow products, as embedding and output projection have.
+  KernelChoice in_16_bits() const;
+  /// Whether products of a pass are narrower than 16 bits, some or all.
+  bool narrow(Pass pass) const;
+
+  ProductFormat forward, input_gradients, weight_gradients;
+  ProductFormat fp32 = {0.5, 4};  ///< of fp32 tensors, whatever the pass
   AttentionKernels attention = AttentionKernels::flash2;
+  double attention_rate = 1;
+};
+
+/// Seconds of products by the bits of their format.
+struct ProductTime {
+  double wide_s = 0, fp8_s = 0, fp4_s = 0;  ///< 16 bits or more, 8, 4
+  void add(const ProductTime& more, double times = 1) {
+    wide_s += times * more.wide_s, fp8_s += times * more.fp8_s, fp4_s += times * more.fp4_s;
+  }
+  double sum_s() const { return wide_s + fp8_s + fp4_s; }
 };
 
 /// Seconds of one item. Of attention that is not fused, two parts.
 struct ItemTime {
-  double products_s = 0, attention_s = 0, memory_s = 0;
-  double sum_s() const { return products_s + attention_s + memory_s; }
+  ProductTime products = {};
+  double attention_s = 0, memory_s = 0;
+  double sum_s() const { return products.sum_s() + attention_s + memory_s; }
 };
 
 /// Which kinds of kernels were measured on processors like a GPU's: of its generation, as many. The others are scaled
@@ -49,8 +79,9 @@ class ItemTimes {
   }
 
  private:
-  double products_s(const WorkItem& item, const BoundRows& rows, double relative_rate, const DataSheet& gpu) const;
-  double product_s(double m, double n, double k, double relative_rate, const DataSheet& gpu) const;
+  ProductTime products(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
+                       const DataSheet& gpu) const;
+  double product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const;
 
   std::shared_ptr<const KernelTimes> kernels_;
   mutable std::map<std::tuple<std::string, double, double, double, double>, double> products_;  ///< asked for before

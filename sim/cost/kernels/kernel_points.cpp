@@ -54,7 +54,7 @@ KernelPoint kernel_point(const KernelRow& row) {
   } else if (!element) {
     p.reason = fmt::format("size of the data type '{}' not known", row.dtype);
   } else if (products && !relative_rate(*sheet, row.dtype)) {
-    p.reason = fmt::format("no tensor-core rate of {} for '{}' on the data sheet", sheet->name, row.dtype);
+    p.reason = fmt::format("no rate of {} for products in '{}' on the data sheet", sheet->name, row.dtype);
   }
   if (!p.reason.empty()) return p;
   p.gpu = *sheet;

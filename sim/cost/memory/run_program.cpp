@@ -53,7 +53,8 @@ RunProgram run_program(const RunRow& run, const StackSpec& stack) {
   out.layout.pipeline = run.pp, out.layout.virtual_stages = run.vp;
   take_stack(stack, run.model, out.layout, out.options);
   out.options.seq = run.seq;
-  out.options.precision = Precision::bf16;
+  out.options.precision = run.precision.compute;
+  out.options.precisions = run.precision.precisions;
   out.options.materialised_scores = !run.flash_attention;
   out.options.step_microbatches = run.accumulation;
   out.options.microbatches = std::min(run.accumulation, microbatches_to_peak(out.layout));

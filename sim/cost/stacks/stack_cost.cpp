@@ -25,12 +25,6 @@ DataSheet sheet_of(const ClusterSpec& cluster) {
   return *sheet;
 }
 
-double rate_of_products(const DataSheet& sheet, bool fp8) {
-  const auto rate = relative_rate(sheet, fp8 ? "fp8" : "bf16");
-  if (!rate) throw_error(Code::usage, "no {} products on {}", fp8 ? "fp8" : "bf16", sheet.name);
-  return *rate;
-}
-
 /// The constant by which benchmarks of a kernel are off in steps.
 C factor_of(Kernel kernel) {
   switch (kernel) {
@@ -54,12 +48,12 @@ StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::
           chip && steps.knows_stack(traits.stack) ? Evidence::published : Evidence::derived};
 }
 
-StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8)
+StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, const Precisions& precisions)
     : use_(std::move(use)),
       times_(std::move(times)),
       machine_(machine_of(cluster)),
       sheet_(sheet_of(cluster)),
-      choice_{rate_of_products(sheet_, fp8), use_.traits.attention} {
+      choice_(precisions, use_.traits.attention, sheet_) {
   times_.collectives->check_fabric(machine_);
   measured_ = times_.items->measured_on(sheet_);
   // Of a chip that no steps were measured on, steps have what products are off by when carried over.
@@ -69,21 +63,19 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
     use_.ratios = {1 / both(std::min(1.0, use_.ratios.first), low), both(std::max(1.0, use_.ratios.second), high)};
   }
   if (!times_.measured) return;
-  KernelChoice sixteen_bits = choice_;
-  sixteen_bits.relative_rate = 1;
-  own_ = OwnRatios(times_.measured->data(), *times_.items, sixteen_bits, sheet_);
+  own_ = OwnRatios(times_.measured->data(), *times_.items, choice_.in_16_bits(), sheet_);
   const CollectiveMachine& measured = times_.measured->data().collectives.machine;
   if (measured.only) machine_.only = measured.only;
   if (measured.nvls_ranks > 0) machine_.nvls_ranks = measured.nvls_ranks;
 }
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
-                     const BenchmarkTimes& times, const std::pair<double, double>& off_by, bool fp8)
-    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name), off_by), times, fp8) {
+                     const BenchmarkTimes& times, const std::pair<double, double>& off_by, const Precisions& precisions)
+    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name), off_by), times, precisions) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(
-        std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name), off_by), times, fp8));
+    others_.push_back(std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name), off_by),
+                                                  times, precisions));
   }
 }
 
@@ -129,13 +121,13 @@ double StackCost::issued_s(double gpu_s, double launch_s) const {
 
 Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
 
-bool StackCost::in_8_bits(const WorkItem& item) const {
-  return choice_.relative_rate > 1 && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
+bool StackCost::narrow(const WorkItem& item) const {
+  return choice_.narrow(item.pass) && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
 }
 
 Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
-  const bool narrow = in_8_bits(item) && !ends;
-  if (times_.measured && !narrow)
+  const bool narrowed = narrow(item) && !ends;
+  if (times_.measured && !narrowed)
     if (auto found = times_.measured->find(item, rows)) {
       const double factor = use_.constants[factor_of(item.kernel)];
       *found *= factor;
@@ -143,15 +135,12 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
       found->high_s *= std::max(1.0, use_.ratios.second);
       return *found;
     }
-  KernelChoice choice = choice_;
-  if (!narrow) choice.relative_rate = 1;
-  const ItemTime time = times_.items->item(item, rows, choice, sheet_);
-  const double products = use_.constants[C::products] * (narrow ? use_.constants[C::fp8] : 1);
+  const ItemTime time = times_.items->item(item, rows, ends ? choice_.in_16_bits() : choice_, sheet_);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
-  Price sum = price(time.products_s * products, root_of(measured_.products));
+  Price sum = price(use_.constants.seconds(time.products), root_of(measured_.products));
   sum += price(time.attention_s * use_.constants[C::attention], root_of(measured_.attention));
   sum += price(time.memory_s * use_.constants[memory], root_of(measured_.memory));
-  if (const auto own = narrow ? std::nullopt : own_.of(item)) {
+  if (const auto own = narrowed ? std::nullopt : own_.of(item)) {
     sum *= own->median;
     sum.low_s *= own->low;
     sum.high_s *= own->high;
@@ -160,18 +149,18 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
 }
 
 PriceBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const {
-  if (times_.measured && !in_8_bits(item) && times_.measured->find(item, rows))
+  if (times_.measured && !narrow(item) && times_.measured->find(item, rows))
     return times_.measured->explain(item, rows);
   PriceBasis out = times_.items->explain(item, sheet_);
-  if (!in_8_bits(item) && own_.of(item)) out.source += ", times what this GPU's own points take over them";
+  if (!narrow(item) && own_.of(item)) out.source += ", times what this GPU's own points take over them";
   out.source += fmt::format(", as {} uses them", use_.traits.stack);
   return out;
 }
 
 Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
-  const bool narrow = !at_ends(op) && std::any_of(op.work.begin(), op.work.end(),
-                                                  [&](const WorkItem& each) { return in_8_bits(each); });
-  if (times_.measured && !narrow && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
+  const bool narrowed =
+      !at_ends(op) && std::any_of(op.work.begin(), op.work.end(), [&](const WorkItem& each) { return narrow(each); });
+  if (times_.measured && !narrowed && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
   Price sum{0, 0, 0, Lookup::fitted, Evidence::derived};
   for (const WorkItem& each : op.work) {
     Price price = item_of(each, rows, at_ends(op));

@@ -38,12 +38,12 @@ StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::
 
 class StackCost : public OpCost {
  public:
-  /// Every kind of the cluster's nodes; `fp8`: products of the layers are in 8 bits. Throws Error{usage} where a GPU
-  /// has no data sheet or no such products, or the cluster names a fabric of which no time was published.
+  /// Every kind of the cluster's nodes. Throws Error{usage} where a GPU has no data sheet or no products in one of the
+  /// formats, or the cluster names a fabric of which no time was published.
   StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps, const BenchmarkTimes& times,
-            const std::pair<double, double>& off_by, bool fp8 = false);
+            const std::pair<double, double>& off_by, const Precisions& precisions = {});
   /// Nodes of the cluster's own kind, with these constants.
-  StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, bool fp8 = false);
+  StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes times, const Precisions& precisions = {});
 
   using OpCost::segment;
   Price item(const WorkItem& item, const BoundRows& rows) const override;
@@ -70,7 +70,7 @@ class StackCost : public OpCost {
   Evidence root_of(bool measured) const {
     return measured ? use_.evidence : std::max(use_.evidence, Evidence::derived);
   }
-  bool in_8_bits(const WorkItem& item) const;  ///< where it stands in a layer
+  bool narrow(const WorkItem& item) const;  ///< a product of fewer than 16 bits, where it stands in a layer
   Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
 
   StackUse use_;

@@ -22,7 +22,7 @@ std::string chip_of(const std::string& gpu) {
 std::string identity(const RunRow& r) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source, r.framework, r.model.name,
                      r.model.layers, r.gpu, r.gpus, r.dp, r.tp, r.pp, r.cp, r.ep, r.seq, r.microbatch, r.accumulation,
-                     r.zero_stage, r.recompute_text, r.precision, r.step_s);
+                     r.zero_stage, r.recompute_text, r.precision.word, r.step_s);
 }
 
 /// Its messages of a token each, which the host sends one by one there, are not modelled (StackCost::row_exchange).

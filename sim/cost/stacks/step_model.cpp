@@ -64,11 +64,9 @@ HostConstants StepConstants::host() const {
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& k) {
   using C = StepConstant;
-  const double product_factor = k[C::products] * (work.fp8 > 0 ? k[C::fp8] : 1);
-  const double attention_factor = k[C::attention];
   const HostConstants host = k.host();
   const auto computation = [&](const PhaseWork& p) {
-    return p.products_s * product_factor + p.attention_s * attention_factor + p.memory_s * k[C::memory];
+    return k.seconds(p.products) + p.attention_s * k[C::attention] + p.memory_s * k[C::memory];
   };
   const auto layers = [&](const PhaseWork& p) {
     const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
@@ -82,7 +80,7 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
     return overlapped_s(issued, beside, 1 + k[C::gather_power]);
   };
   const double stage = layers(work.forward) + layers(work.backward);
-  const double ends = work.ends.products_s * k[C::products] + work.ends.memory_s * k[C::memory] +
+  const double ends = k.seconds(work.ends.products) + work.ends.memory_s * k[C::memory] +
                       work.ends.tensor_s * k[C::network] * k[C::tensor];
   // The first and last stage have embedding and output projection beside their layers, or in place of some.
   const double layer = stage / work.stage_layers, all = layer * work.layers + ends;

@@ -23,7 +23,7 @@ enum class StepConstant : std::size_t {
   products,            ///< matrix products over what the wave model says
   attention,           ///< attention kernels over what benchmarks of the library say
   memory,              ///< other kernels over what benchmarks of such kernels say
-  fp8,                 ///< fp8 products over the wave model at the doubled rate
+  fp8,                 ///< products over the wave model at their rate, for each halving of 16 bits
   item_s,              ///< host, to launch one work item
   call_s,              ///< host, to launch one collective of a tensor group
   host_power,          ///< HostConstants::power - 1
@@ -48,6 +48,11 @@ struct StepConstants {
   std::array<double, kStepConstants> values{};
   double operator[](StepConstant c) const { return values[static_cast<std::size_t>(c)]; }
   HostConstants host() const;
+  /// Of products, whose time is that of the wave model.
+  double seconds(const ProductTime& products) const {
+    const double halved = (*this)[StepConstant::fp8];
+    return (*this)[StepConstant::products] * (products.wide_s + halved * (products.fp8_s + halved * products.fp4_s));
+  }
 };
 
 /// Who ran it.

@@ -14,6 +14,8 @@
 namespace wt {
 namespace {
 
+constexpr std::array kPhases = {&StepWork::forward, &StepWork::backward, &StepWork::ends};
+
 /// Adds up the work of a program, node by node with the repeat counts of its loops.
 class Sums {
  public:
@@ -29,7 +31,7 @@ class Sums {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all ranks wait for that one
     if (layout.whole_experts) rows_ /= static_cast<double>(run.tp);
-    choice_ = {product_rate(run, sheet), attention};
+    choice_ = KernelChoice(run.precision.precisions, attention, sheet);
   }
 
   void add(const std::vector<Node>& nodes, double times, bool in_microbatch) {
@@ -64,15 +66,14 @@ class Sums {
       launches.add(op.work, times);
       p.launches += launches.kernels, p.routings += launches.routings;
     }
-    KernelChoice choice = choice_;
-    if (at_ends(op)) choice.relative_rate = 1;
+    const KernelChoice choice = at_ends(op) ? choice_.in_16_bits() : choice_;
     for (const WorkItem& item : op.work) {
       const ItemTime time = gpu_.item(item, rows_, choice, sheet_);
       if (op.action == Action::optimizer || op.action == Action::gradient_norm) {
         out.optimizer_s += times * time.sum_s();
         continue;
       }
-      p.products_s += times * time.products_s;
+      p.products.add(time.products, times);
       p.attention_s += times * time.attention_s;
       p.memory_s += times * time.memory_s;
     }
@@ -82,7 +83,6 @@ class Sums {
     const Axis axis = op.collective.axis;
     const RankGroup group = RankGroup::strided(mesh_.size(axis), mesh_.stride(axis), machine_.nvlink_domain);
     double bytes = op.collective.bytes.at(rows_);
-    if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas) bytes *= run_.gradient_bytes / 4;
     const bool rows = op.action == Action::dispatch || op.action == Action::collect;
     if (rows) bytes *= share_sent(run_, group);
     const double seconds = times * collectives_.seconds({op.kind, bytes, group, machine_});
@@ -117,10 +117,9 @@ class Sums {
 }  // namespace
 
 namespace {
-constexpr std::array kSums = {&PhaseWork::products_s,   &PhaseWork::attention_s, &PhaseWork::memory_s,
-                              &PhaseWork::launches,     &PhaseWork::routings,    &PhaseWork::tensor_s,
-                              &PhaseWork::tensor_calls, &PhaseWork::exchange_s,  &PhaseWork::once_exchange_s,
-                              &PhaseWork::gather_s};
+constexpr std::array kSums = {&PhaseWork::attention_s, &PhaseWork::memory_s,        &PhaseWork::launches,
+                              &PhaseWork::routings,    &PhaseWork::tensor_s,        &PhaseWork::tensor_calls,
+                              &PhaseWork::exchange_s,  &PhaseWork::once_exchange_s, &PhaseWork::gather_s};
 }
 
 bool at_ends(const Op& op) {
@@ -131,12 +130,6 @@ bool at_ends(const Op& op) {
 double share_sent(const RunRow& run, const RankGroup& group) {
   if (run.dispatcher == Dispatcher::alltoall) return 1;
   return share_sent_once(1 / static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks), run.model.top_k);
-}
-
-double product_rate(const RunRow& run, const DataSheet& sheet) {
-  const auto rate = relative_rate(sheet, run.precision);
-  if (!rate || *rate < 1) throw_error(Code::usage, "no model of {} products on {}", run.precision, sheet.name);
-  return *rate;
 }
 
 StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEstimator& collectives,
@@ -150,7 +143,9 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   const Layout layout = layout_of(run);
   ProgramOptions options;
   options.seq = run.seq;
-  options.precision = Precision::bf16;
+  options.precision = run.precision.compute;
+  options.precisions = run.precision.precisions;
+  options.gradient_bytes = run.gradient_bytes;
   options.memory.resident_weights = stack.memory.resident_weights || run.pp > 1;
   const bool resident = layout.resident_weights() || (options.memory.resident_weights && run.zero_stage < 3);
   const auto of_microbatches = [&](std::int64_t count) {
@@ -165,8 +160,12 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
     StepWork two = of_microbatches(2);
     const double more = static_cast<double>(run.accumulation - 1);
     for (double PhaseWork::*sum : kSums)
-      for (PhaseWork StepWork::*phase : {&StepWork::forward, &StepWork::backward, &StepWork::ends})
-        out.*phase.*sum += more * (two.*phase.*sum - out.*phase.*sum);
+      for (PhaseWork StepWork::*phase : kPhases) out.*phase.*sum += more * (two.*phase.*sum - out.*phase.*sum);
+    for (PhaseWork StepWork::*phase : kPhases) {
+      const ProductTime one = (out.*phase).products;
+      (out.*phase).products.add((two.*phase).products, more);
+      (out.*phase).products.add(one, -more);
+    }
     out.replicas_s += more * (two.replicas_s - out.replicas_s);
   }
   out.microbatches = static_cast<double>(run.accumulation);
@@ -180,10 +179,10 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   out.dispatcher = run.dispatcher;
   out.exchange_overlap = run.exchange_overlapped;
   out.graphs = run.cuda_graphs;
-  out.fp8 = run.precision == "fp8" ? 1 : 0;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
+  const double word = run.precision.compute == Precision::fp32 ? 4 : 2;
   const double sent =
-      tokens * static_cast<double>(run.model.d_model) * 2 / (run.sequence_parallel ? out.tensor_ranks : 1);
+      tokens * static_cast<double>(run.model.d_model) * word / (run.sequence_parallel ? out.tensor_ranks : 1);
   if (run.pp > 1)
     out.send_s = 2 * out.chunks * out.microbatches *
                  collectives.seconds({OpKind::send, sent, {2, out.stages_over_nodes ? 2 : 1}, machine_of(run)});

@@ -14,7 +14,7 @@ namespace wt {
 
 /// Sums over all microbatches of a step, in seconds of one GPU unless said otherwise.
 struct PhaseWork {
-  double products_s = 0;   ///< matrix products, by the wave model
+  ProductTime products;    ///< matrix products, by the wave model
   double attention_s = 0;  ///< attention kernels by their shape, at the data sheet's FLOP/s
   double memory_s = 0;     ///< bytes of everything else over the data sheet's
   double launches = 0;     ///< kernels that the host issues
@@ -37,7 +37,6 @@ struct StepWork {
   bool ends_as_layers = false;          ///< embedding and output projection stand in place of a layer each
   bool stages_over_nodes = false;       ///< a pipeline whose stages are on different nodes
   double tensor_ranks = 1;
-  double fp8 = 0;  ///< 1 where products are in fp8
   Dispatcher dispatcher = Dispatcher::alltoall;
   bool exchange_overlap = false;  ///< rows travel while another microbatch's are computed
   CudaGraphs graphs = CudaGraphs::none;
@@ -48,9 +47,6 @@ struct StepWork {
 
 /// Whether an op is of embedding or output projection, which frameworks keep in 16 bits.
 bool at_ends(const Op& op);
-
-/// Of the run's products, over those of 16 bits. Throws Error{usage} where the GPU has none.
-double product_rate(const RunRow& run, const DataSheet& sheet);
 
 /// Of the rows that a dispatcher sends to a token's experts, the share that leaves where it sends a token once to each
 /// place that has some of them (Dispatcher), a place being a node where the group spans several, else a rank; the

@@ -47,8 +47,10 @@ class Builder : private StepBuilder {
     add_states(states);
     program_.resident.push_back({"gradient shards", fixed(4 * shards)});
     if (state_sharded()) program_.resident.push_back({"weight shards", fixed(sizes_.word * shards)});
-    program_.resident.push_back(
-        {"gathered slots", fixed(slots(weight_slots(model_, layout_)) * sizes_.word), layout_.reshard_after_forward});
+    program_.resident.push_back({"gathered slots",
+                                 fixed(slots(weight_slots(model_, layout_)) * sizes_.word *
+                                       share_of_compute(options_.precisions.gathered_weights)),
+                                 layout_.reshard_after_forward});
     program_.resident.push_back(
         {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
     if (!layout_.reduce_every_microbatch)
@@ -184,6 +186,7 @@ ProgramOptions program_options(std::int64_t seq, const Microbatches& sequences, 
 
 ProgramOptions program_options(const RunSpec& run) {
   ProgramOptions options = program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
+  options.precisions = run.precisions;
   if (run.pure_reduction) options.gradient_bytes = 2;
   return options;
 }
@@ -267,7 +270,12 @@ void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options) {
       continue;
     }
     Op& op = std::get<Op>(node);
+    const Precisions& formats = options.precisions;
     double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
+    if (op.action == Action::dispatch && op.direction != Direction::backward)
+      share *= share_of_compute(formats.dispatch);
+    if ((op.action == Action::unshard || op.action == Action::refresh) && layered(op.group))
+      share *= share_of_compute(formats.gathered_weights);
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas)
       share *= options.gradient_bytes / 4;
     op.collective.bytes.fixed *= share;
@@ -301,7 +309,7 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
       set.programs.push_back(resident ? stage_program(slice, layout, options, stage, expert_rank)
                                       : Builder(slice, layout, options, expert_rank).build());
-  if (options.tensor_traffic != 1 || options.gradient_bytes != 4)
+  if (options.tensor_traffic != 1 || options.gradient_bytes != 4 || options.precisions != Precisions{})
     for (Program& program : set.programs) scale_traffic(program.nodes, options);
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
     set.class_of_rank.push_back(

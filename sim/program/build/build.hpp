@@ -6,6 +6,7 @@
 #include "configs/spec/memory_facts.hpp"
 #include "configs/spec/microbatches.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/precisions.hpp"
 #include "configs/spec/run.hpp"
 #include "sim/program/program.hpp"
 
@@ -22,6 +23,7 @@ struct ProgramOptions {
   MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
   std::int64_t step_microbatches = 0;  ///< of the step where the program has only the first of them; 0 = as many
+  Precisions precisions = {};          ///< of what is sent and kept; prices have those of products
 };
 
 /// `gloo`: collectives are Gloo's, which need scratch; NCCL reduces in place.

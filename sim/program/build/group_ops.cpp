@@ -18,9 +18,9 @@ std::string gradient_source(Group group, bool tied, const std::string& layer_end
   }
 }
 
-bool layered(Group group) { return group == Group::dense || group == Group::expert; }
-
 }  // namespace
+
+bool layered(Group group) { return group == Group::dense || group == Group::expert; }
 
 std::string unshard_name(Group group, Direction direction) {
   const bool backward = direction != Direction::forward;

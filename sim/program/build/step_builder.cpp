@@ -59,8 +59,9 @@ double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const
 }
 
 void StepBuilder::add_states(double master_elements) {
-  program_.resident.push_back({"masters", fixed(4 * master_elements)});
-  program_.resident.push_back({"moments", fixed((options_.memory.optimizer_bytes - 4) * master_elements)});
+  const double narrowed = bytes_of(options_.precisions.moments) / 4;
+  program_.resident.push_back({"masters", fixed(bytes_of(options_.precisions.master_weights) * master_elements)});
+  program_.resident.push_back({"moments", fixed((options_.memory.optimizer_bytes - 4) * narrowed * master_elements)});
 }
 
 void StepBuilder::add_framework_buffers() {
@@ -121,7 +122,10 @@ void StepBuilder::add_epilogue() {
   const std::string summed =
       add_norm_sum("norm.stages", Axis::pipeline, add_norm_sum("norm.reduce", Axis::state, "norm"));
   Op optimizer = op("optimizer", Action::optimizer);
-  optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(states))};
+  // As many fp32 parameters as pass through memory as many bytes: master and moments in and out, the gradient in.
+  const auto passed = [](const Precisions& p) { return 2 * bytes_of(p.master_weights) + 4 * bytes_of(p.moments) + 4; };
+  const double alike = states * passed(options_.precisions) / passed({});
+  optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(alike))};
   optimizer.waits = {{summed}};
   program_.nodes.push_back(optimizer);
   if (biased()) add_bias_update();
