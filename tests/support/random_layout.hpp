@@ -87,6 +87,15 @@ inline ModelSpec random_model(Draw& draw) {
   if (draw.once_in(4)) m.attention.window = 16 * draw.between(1, 8), m.attention.local = {{true, false}};
   if (draw.once_in(4)) m.mtp_layers = draw.between(1, 2);
   m.ffn_bias = draw.once_in(4), m.attention.sinks = draw.once_in(4);
+  if (draw.once_in(4)) {
+    const std::int64_t rotary = m.head_dim / 2;
+    m.kv_heads = m.heads;
+    m.attention.mla = {.kv_lora_rank = 64,
+                       .q_lora_rank = draw.once_in(2) ? 0 : 128,
+                       .qk_nope_head_dim = m.head_dim - rotary,
+                       .qk_rope_head_dim = rotary,
+                       .v_head_dim = m.head_dim};
+  }
   return m;
 }
 
@@ -130,8 +139,10 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
   l.context_ring = l.context > 1 && !draw.once_in(3);
   if (l.context_ring) model.attention.window = 0, model.attention.local = {}, model.attention.sinks = false;
   if (stages > 1 && model.mtp_layers > 0) model.tied = false;
-  if (draw.once_in(4))
-    l.recompute = recompute_from_string(draw.of<std::string>({"core", "core+experts", "norm", "core:first-1"}));
+  if (draw.once_in(3))
+    l.recompute = recompute_from_string(draw.of<std::string>(
+        {"core", "core+experts", "norm", "core:first-1", "moe", "moe+norm:first-1", "moe_act+core", "norm+moe_act",
+         "mlp+shared_experts", "mla_up_proj", "mla_up_proj+moe_act+norm", "attention+moe:last-1"}));
   if (l.context == 1 && l.expert == 1 && draw.once_in(3))  // ZeRO-1
     l.replicate *= l.shard, l.shard = 1, l.optimizer_shard = l.replicate;
   return l;

@@ -72,6 +72,7 @@ class StackCost : public OpCost {
   }
   bool in_8_bits(const WorkItem& item) const;  ///< where it stands in a layer
   Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
+  std::optional<Price> host_price(const WorkItem& item, const BoundRows& rows) const;
 
   StackUse use_;
   BenchmarkTimes times_;
