@@ -179,8 +179,9 @@ inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool sim
   const std::int64_t tokens = seq / s.layout.context;
   s.routing = std::make_unique<RandomRouting>(seed, std::max<std::int64_t>(1, s.model.experts), s.model.top_k,
                                               Microbatches{count, each * tokens, last * tokens}, draw.once_in(2));
-  s.set = build_program_set(s.model, s.layout,
-                            {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
+  ProgramOptions options{seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last};
+  if (simulated && !host && draw.once_in(4)) options.optimizer = OptimizerKind::muon;
+  s.set = build_program_set(s.model, s.layout, options);
   s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);
   if (host) s.cost.crowded = draw.scaled(1, 1.3);
