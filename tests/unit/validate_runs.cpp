@@ -370,7 +370,8 @@ TEST_CASE("the tables in the tree are read whole") {
   CHECK(
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
   CHECK(usable(read_run_rows("configs/measurements/torchtitan_runs.csv")) == 17);
-  CHECK(usable(read_run_rows("configs/measurements/later_runs.csv")) == 126);
+  CHECK(usable(read_run_rows("configs/measurements/later_runs.csv")) ==
+        124);  // two do not say how many blocks are recomputed
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
   CHECK(tables.size() == 1484);
   CHECK(usable(tables) == 1484);
