@@ -67,17 +67,12 @@ void check_model(const RunSpec& run, const std::string& where) {
         "{}: model {}: found {}, which the trainer has not; allowed is a model without; windtunnel simulate and "
         "plan take this one",
         where, m.name, fmt::format("{}", fmt::join(lacks, ", ")));
-  if (!plain_precisions(run.precision, run.precisions))
-    throw_error(Code::usage,
-                "{}: precision: found number formats that are simulated alone, allowed in training are fp32 and "
-                "amp_bf16 without precisions; windtunnel simulate takes this file",
-                where);
-  if (!trainable(run))
-    throw_error(Code::usage,
-                "{}: layout {}: found what is simulated alone, allowed in training are replicas, shards, expert and "
-                "context parallelism; "
-                "windtunnel simulate takes this file",
-                where, run.layout.name());
+  if (const auto lacks = untrainable(run); !lacks.empty())
+    throw_error(
+        Code::usage,
+        "{}: layout {}: found {}, simulated alone; allowed in training are replicas, shards, expert and context "
+        "parallelism with AdamW on the GPU; windtunnel simulate takes this file",
+        where, run.layout.name(), fmt::format("{}", fmt::join(lacks, ", ")));
   if (m.experts == 0) return;
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
   for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})

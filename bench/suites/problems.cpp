@@ -383,6 +383,9 @@ KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool&
       return gelu_rows(item, normal);
     case Kernel::bias:
       return bias(item, normal);
+    case Kernel::host_copy:
+    case Kernel::host_adamw:
+      break;
   }
   throw_error(Code::usage, "work item {}: no benchmark for it", to_string(item.kernel));
 }

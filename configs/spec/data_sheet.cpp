@@ -115,6 +115,15 @@ std::optional<DataSheet> data_sheet(const std::string& gpu) {
   return std::nullopt;
 }
 
+HostSheet host_sheet(const DataSheet& gpu) {
+  constexpr double kSocketBps = 200e9;
+  if (gpu.name.starts_with("GH")) return {400e9, kSocketBps};
+  if (gpu.name.starts_with("GB")) return {400e9, kSocketBps / 2};
+  // Cards of Ada Lovelace and Ampere have Gen4, those of Volta and Turing Gen3.
+  const double link_Bps = gpu.generation >= 9 ? 50e9 : gpu.generation == 8 ? 25e9 : 12.5e9;
+  return {link_Bps, kSocketBps / 4};
+}
+
 std::optional<double> relative_rate(const DataSheet& gpu, const std::string& dtype) {
   const std::string type = lower(dtype);
   if (type == "fp16" || (type == "bf16" && gpu.generation >= 8)) return 1;

@@ -24,6 +24,16 @@ struct DataSheet {
   bool nvlink() const { return !amd && link_Bps > 64e9; }  ///< 16 lanes of PCIe Gen5 have that
 };
 
+/// What a GPU's host does for it, for which a cluster file has no key.
+struct HostSheet {
+  double link_Bps = 0;    ///< between a GPU and its host's memory, one direction, as copies reach it
+  double memory_Bps = 0;  ///< of the host's memory, the GPU's share
+};
+/// PCIe by the GPU's generation: 16 lanes reach 12.5 GB/s of Gen3, 25 of Gen4, 50 of Gen5. NVLink-C2C of superchips:
+/// 400 of 450 GB/s. Memory is assumed: 200 GB/s a socket, for four GPUs; a Grace for one GPU of GH200, for two of
+/// GB200.
+HostSheet host_sheet(const DataSheet& gpu);
+
 /// By the words in a free-form name: "H100 80GB HBM3", "A100-80G-SXM", "B200 750 W". A part is the SXM one unless its
 /// name says PCIe or NVL, an H100 with 96 GB or HBM2e the 500 W one, and a B200 has 1,000 W unless its name says less.
 /// Empty where none is known, and where several are named with a + between.

@@ -20,13 +20,20 @@ std::string to_string(CudaGraphs graphs) {
   return graphs == CudaGraphs::none ? "none" : graphs == CudaGraphs::partial ? "partial" : "full";
 }
 
-bool Layout::trainable() const {
-  const auto& rules = recompute.rules();
-  const bool core = std::any_of(rules.begin(), rules.end(), [](const Recompute::Rule& rule) {
-    return rule.module == Module::core || rule.module == Module::products;
-  });
-  return tensor == 1 && pipeline == 1 && !context_ring && !core && dispatcher == Dispatcher::alltoall &&
-         cuda_graphs == CudaGraphs::none && !exchange_overlap;
+std::vector<std::string> Layout::untrainable() const {
+  std::vector<std::string> out;
+  const auto add = [&](bool there, std::string what) {
+    if (there) out.push_back(std::move(what));
+  };
+  add(tensor > 1, fmt::format("tensor_parallel_degree {}", tensor));
+  add(pipeline > 1, fmt::format("pipeline_parallel_degree {}", pipeline));
+  add(context_ring, "context_parallel_ring");
+  for (const Recompute::Rule& rule : recompute.rules())
+    add(rule.module >= Module::core, "recompute of " + to_string(rule.module));
+  add(dispatcher != Dispatcher::alltoall, "token_dispatcher " + to_string(dispatcher));
+  add(cuda_graphs != CudaGraphs::none, "cuda_graphs " + to_string(cuda_graphs));
+  add(exchange_overlap, "overlap_expert_exchange");
+  return out;
 }
 
 std::vector<std::int64_t> Layout::layers_of_chunks(std::int64_t layers) const {
@@ -124,6 +131,21 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
                 where, l.reshard_after_forward, l.reduce_every_microbatch ? "microbatch" : "step");
 }
 
+/// Modules of recompute that the model has, and latent attention's without context parallelism.
+void check_recompute(const Layout& l, const ModelSpec& model, const std::string& where) {
+  l.recompute.check(model.layers, where);
+  const auto needs = [&](Module module, bool there, const char* what) {
+    if (l.recompute.has(module) && !there)
+      throw_error(Code::usage, "{}: recompute of {} for model {}; needs {}", where, to_string(module), model.name,
+                  what);
+  };
+  for (const Module module : {Module::moe, Module::moe_act}) needs(module, model.moe_layers() > 0, "experts");
+  needs(Module::shared_experts, model.moe_layers() > 0 && model.shared_ffn > 0, "shared experts");
+  needs(Module::mlp, model.moe_layers() < model.blocks(), "layers without experts");
+  needs(Module::mla_up_proj, model.attention.mla.on(), "latent attention");
+  needs(Module::mla_up_proj, l.context == 1, "context 1: gathered keys and values are kept");
+}
+
 }  // namespace
 
 void Layout::check(const ModelSpec& model, const std::string& where) const {
@@ -174,15 +196,7 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
                 where, pipeline, model.name);
   check_tensor(*this, model, where);
   check_pipeline(*this, model, where);
-  recompute.check(model.layers, where);
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (recompute.of(layer, model.layers).norm &&
-        (model.norm != Norm::rmsnorm || model.attention.mla.on() || model.ffn_width(layer) > 0))
-      throw_error(Code::usage,
-                  "{}: recompute of norm in layer {} of model {}; allowed where RMSNorm feeds one product, which "
-                  "LayerNorm, latent attention, "
-                  "dense FFNs and shared experts rule out; choose block, attention or experts",
-                  where, layer, model.name);
+  check_recompute(*this, model, where);
   if (placement.empty()) return;
   if (static_cast<std::int64_t>(placement.size()) != model.blocks())
     throw_error(Code::usage, "{}: placement: found {} layers, needs {}", where, placement.size(), model.blocks());

@@ -4,8 +4,8 @@
 // shard FSDP, anything else HSDP; replicate x 1 with optimizer_shard = replicate is ZeRO-1 (Megatron's distributed
 // optimizer).
 //
-// The trainer runs replicate, shard, expert and context; tensor, pipeline, context_ring and recompute of attention
-// cores are simulated alone, so that runs of other stacks can be replayed.
+// The trainer runs replicate, shard, expert and context; tensor, pipeline, context_ring and recompute of modules from
+// Module::core on are simulated alone, so that runs of other stacks can be replayed.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -81,8 +81,9 @@ struct Layout {
   std::int64_t stage_ranks() const { return replicate * shard * tensor; }
   /// Which of the replicate x shard data ranks a rank is: those of one tensor group and of all stages are the same one.
   std::int64_t data_rank(std::int64_t rank) const { return rank % stage_ranks() / tensor; }
-  /// Nothing that is simulated alone.
-  bool trainable() const;
+  /// What of it is simulated alone, in the words of run files; empty = it trains.
+  std::vector<std::string> untrainable() const;
+  bool trainable() const { return untrainable().empty(); }
   /// Weights are gathered once a step and gradients summed once, each in one buffer of the compute or gradient type
   /// that holds them all: what Megatron does. shard is then ZeRO-1, too.
   bool resident_weights() const {

@@ -11,8 +11,27 @@
 namespace wt {
 namespace {
 
-constexpr std::array<Module, 6> kModules{Module::block, Module::attention, Module::experts,
-                                         Module::norm,  Module::core,      Module::products};
+struct ModuleWord {
+  Module module;
+  const char* word;
+  bool LayerRecompute::*flag;
+};
+constexpr std::array kModules{ModuleWord{Module::block, "block", &LayerRecompute::block},
+                              ModuleWord{Module::attention, "attention", &LayerRecompute::attention},
+                              ModuleWord{Module::experts, "experts", &LayerRecompute::experts},
+                              ModuleWord{Module::norm, "norm", &LayerRecompute::norm},
+                              ModuleWord{Module::core, "core", &LayerRecompute::core},
+                              ModuleWord{Module::products, "products", &LayerRecompute::products},
+                              ModuleWord{Module::moe, "moe", &LayerRecompute::moe},
+                              ModuleWord{Module::moe_act, "moe_act", &LayerRecompute::moe_act},
+                              ModuleWord{Module::mla_up_proj, "mla_up_proj", &LayerRecompute::mla_up_proj},
+                              ModuleWord{Module::mlp, "mlp", &LayerRecompute::mlp},
+                              ModuleWord{Module::shared_experts, "shared_experts", &LayerRecompute::shared_experts}};
+/// A module and one that it has in it.
+constexpr std::array kParts{
+    std::pair{Module::attention, Module::core},  std::pair{Module::attention, Module::mla_up_proj},
+    std::pair{Module::experts, Module::moe_act}, std::pair{Module::moe, Module::experts},
+    std::pair{Module::moe, Module::moe_act},     std::pair{Module::moe, Module::shared_experts}};
 constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
 const char* const kBlockWords = "allowed first-n, last-n, middle-n, range-i-j with i < j";
 
@@ -89,18 +108,22 @@ bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers
 }
 
 Module module_from_string(const std::string& word) {
-  // LLM Foundry's classes that stand for the same part of a block.
+  // LLM Foundry's classes and Megatron-Core's words that stand for the same part of a block.
   static const std::vector<std::pair<const char*, Module>> aliases{{"mptblock", Module::block},
                                                                    {"MPTBlock", Module::block},
                                                                    {"grouped_query_attention", Module::attention},
                                                                    {"multihead_attention", Module::attention},
                                                                    {"mb_dmoe", Module::experts},
-                                                                   {"mb_moe", Module::experts}};
-  for (Module module : kModules)
-    if (to_string(module) == word) return module;
+                                                                   {"mb_moe", Module::experts},
+                                                                   {"layernorm", Module::norm},
+                                                                   {"core_attn", Module::core}};
+  for (const ModuleWord& known : kModules)
+    if (known.word == word) return known.module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  throw_error(Code::usage, "recompute: found '{}', allowed block, attention, experts, norm, core, products", word);
+  std::string allowed;
+  for (const ModuleWord& known : kModules) allowed += std::string(allowed.empty() ? "" : ", ") + known.word;
+  throw_error(Code::usage, "recompute: found '{}', allowed {}", word, allowed);
 }
 
 /// A number n = the first n; a word or words with commas; a list of numbers (each that block) and words; null = every
@@ -155,10 +178,7 @@ Recompute everywhere(Module module) {
 
 const Recompute Recompute::block = everywhere(Module::block);
 
-std::string to_string(Module module) {
-  static const char* names[] = {"block", "attention", "experts", "norm", "core", "products"};
-  return names[static_cast<int>(module)];
-}
+std::string to_string(Module module) { return kModules[static_cast<std::size_t>(module)].word; }
 
 std::string to_string(Compression compression) {
   static const char* names[] = {"none", "int8", "fp8"};
@@ -176,17 +196,14 @@ void Recompute::add(Rule rule) {
 
 LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers) const {
   LayerRecompute out;
-  for (const Rule& rule : rules_) {
-    bool& flag = rule.module == Module::block       ? out.block
-                 : rule.module == Module::attention ? out.attention
-                 : rule.module == Module::experts   ? out.experts
-                 : rule.module == Module::norm      ? out.norm
-                 : rule.module == Module::core      ? out.core
-                                                    : out.products;
-    flag = covers(rule, layer, layers);
-  }
+  for (const Rule& rule : rules_)
+    out.*kModules[static_cast<std::size_t>(rule.module)].flag = covers(rule, layer, layers);
   out.block = out.block || out.products;
   return out;
+}
+
+bool Recompute::has(Module module) const {
+  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.module == module; });
 }
 
 void Recompute::check(std::int64_t layers, const std::string& where) const {
@@ -198,12 +215,15 @@ void Recompute::check(std::int64_t layers, const std::string& where) const {
   bool inputs = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const LayerRecompute recompute = of(layer, layers);
-    if (recompute.attention && recompute.core)
-      throw_error(Code::usage,
-                  "{}: recompute: the attention of block {} is to be recomputed as a whole and its core; take it out "
-                  "of one of them",
-                  where, layer);
-    if (recompute.block && (recompute.attention || recompute.experts || recompute.norm || recompute.core))
+    for (const auto& [whole, part] : kParts)
+      if (recompute.*kModules[static_cast<std::size_t>(whole)].flag &&
+          recompute.*kModules[static_cast<std::size_t>(part)].flag)
+        throw_error(Code::usage,
+                    "{}: recompute: found {} and {} of block {}, allowed one of them: the first has the second in it",
+                    where, to_string(whole), to_string(part), layer);
+    LayerRecompute alone;
+    alone.block = recompute.block, alone.products = recompute.products;
+    if (recompute.block && recompute != alone)
       throw_error(Code::usage,
                   "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them",
                   where, layer);
@@ -226,14 +246,16 @@ std::string to_string(const Recompute& recompute) {
 }
 
 std::int64_t mask_of(const LayerRecompute& recompute) {
-  return (recompute.block ? 1 : 0) + (recompute.attention ? 2 : 0) + (recompute.experts ? 4 : 0) +
-         (recompute.norm ? 8 : 0) + (recompute.core ? 16 : 0) + (recompute.products ? 32 : 0);
+  std::int64_t mask = 0;
+  for (const ModuleWord& known : kModules)
+    if (recompute.*known.flag) mask |= std::int64_t{1} << static_cast<int>(known.module);
+  return mask;
 }
 
 Recompute recompute_of_mask(std::int64_t mask) {
   Recompute out;
-  for (Module module : kModules)
-    if (mask >> static_cast<int>(module) & 1) out.add({module, {}});
+  for (const ModuleWord& known : kModules)
+    if (mask >> static_cast<int>(known.module) & 1) out.add({known.module, {}});
   return out;
 }
 

@@ -14,24 +14,34 @@ namespace wt {
 
 class YamlMap;
 
+/// Part of a block that is computed again. Those from `core` on are simulated alone; their words are Megatron-Core's
+/// recompute_modules (transformer_config.py) but for `products`.
 enum class Module {
   block,      ///< everything, from the block's input; where experts live elsewhere their rows are exchanged again
   attention,  ///< norm to router, from the block's input; the choice of experts stays
   experts,    ///< gate and up products and SwiGLU, from the experts' input rows; nothing is exchanged again
-  norm,       ///< the normalised rows, from the norm's input and 1/rms
-  core,  ///< the attention kernel, from q, k and v: Megatron's selective recompute (Korthikanti et al. 2022); simulated
-         ///< alone
+  norm,       ///< the normalised rows, from the norm's input and 1/rms; Megatron-Core's layernorm
+  core,       ///< the attention kernel, from q, k and v (Korthikanti et al. 2022); Megatron-Core's core_attn
   products,  ///< `block`, but attention and the results of every second matrix product are kept: torchtitan's selective
-             ///< recompute by op; simulated alone
+             ///< recompute by op
+  moe,       ///< router, exchanges, shared and routed experts, from their normalised input; the choice of experts stays
+  moe_act,   ///< what stands between the experts' two products, from the first one's output
+  mla_up_proj,     ///< q, k and v of latent attention, from the latent vectors
+  mlp,             ///< the FFN of layers without experts, from its input
+  shared_experts,  ///< from their input
 };
 std::string to_string(Module module);
 
-/// What one layer computes again. `block` stands alone, or with `products`, which it then is without; the others
-/// combine.
+/// What one layer computes again, a flag for each Module. `block` stands alone, or with `products`, which it then is
+/// without; others combine unless one is part of the other.
 struct LayerRecompute {
-  bool block = false, attention = false, experts = false, norm = false, core = false, products = false;
+  bool block = false, attention = false, experts = false, norm = false, core = false, products = false, moe = false,
+       moe_act = false, mla_up_proj = false, mlp = false, shared_experts = false;
   bool recomputes_attention() const { return block || attention; }
-  bool recomputes_experts() const { return block || experts; }
+  bool recomputes_experts() const { return block || experts || moe; }
+  bool recomputes_ffn() const { return block || moe || mlp || shared_experts; }
+  /// Rows of tokens go to their experts again, and back.
+  bool exchanges_again() const { return block || moe; }
   friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;
 };
 
@@ -63,8 +73,9 @@ class Recompute {
   /// One rule a module; throws Error{usage} at a second one.
   void add(Rule rule);
   LayerRecompute of(std::int64_t layer, std::int64_t layers) const;
-  /// Throws Error{usage}: a rule without a block in this model, a block both whole and in parts, compression of inputs
-  /// that nothing is computed from again.
+  bool has(Module module) const;
+  /// Throws Error{usage}: a rule without a block in this model, a block or a module both whole and in parts,
+  /// compression of inputs that nothing is computed from again.
   void check(std::int64_t layers, const std::string& where) const;
   friend bool operator==(const Recompute&, const Recompute&) = default;
 
@@ -73,7 +84,8 @@ class Recompute {
 };
 inline const Recompute Recompute::none{};
 
-/// "none", "block", "attention+experts", "attention:first-2,last-2+experts:range-2-5", "block/int8".
+/// "none", "block", "attention+experts", "moe_act+mla_up_proj", "attention:first-2,last-2+experts:range-2-5",
+/// "block/int8".
 std::string to_string(const Recompute& recompute);
 /// Reads what to_string writes. Throws Error{usage}.
 Recompute recompute_from_string(const std::string& text);

@@ -1,5 +1,5 @@
-// What a layer computes again as a number, for shapes in profiles: 1 block, 2 attention, 4 experts, 8 norm, 16 core, 32
-// products.
+// What a layer computes again as a number, for shapes in profiles: bit i is the i-th Module; 1 block, 2 attention,
+// 4 experts, 8 norm.
 #pragma once
 #include "configs/spec/recompute.hpp"
 

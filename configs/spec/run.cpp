@@ -25,7 +25,11 @@ std::int64_t steps_of(YamlMap& map, const std::string& key, std::int64_t fallbac
 void read_optimizer(YamlMap& map, OptimizerSpec& o) {
   if (map.has("optimizer")) {
     YamlMap m = map.map("optimizer");
-    m.choice("name", {"adamw"}, "adamw");
+    o.kind = m.choice("name", {"adamw", "muon"}, "adamw") == "muon" ? OptimizerKind::muon : OptimizerKind::adamw;
+    o.offload_fraction = m.number_or("offload_fraction", 0.0, 0.0, 1.0);
+    if (o.kind == OptimizerKind::muon && o.offload_fraction > 0)
+      m.fail("offload_fraction",
+             fmt::format("found {} with muon, allowed is 0: its products need the GPU", o.offload_fraction));
     o.lr = m.number_or("lr", o.lr, 0.0);
     o.eps = m.number_or("eps", o.eps, 0.0);
     o.weight_decay = m.number_or("weight_decay", o.weight_decay, 0.0);
@@ -136,9 +140,27 @@ void check_run(const RunSpec& run, const std::string& where) {
         where);
 }
 
-bool trainable(const RunSpec& run) {
-  return run.layout.trainable() && plain_precisions(run.precision, run.precisions) && !run.pure_reduction;
+std::vector<std::string> untrainable(const RunSpec& run) {
+  std::vector<std::string> out = run.layout.untrainable();
+  // The trainer's norm saves its input for one product.
+  const ModelSpec& m = run.model;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer)
+    if (run.layout.recompute.of(layer, m.layers).norm &&
+        (m.norm != Norm::rmsnorm || m.attention.mla.on() || m.ffn_width(layer) > 0)) {
+      out.push_back(fmt::format(
+          "recompute of norm in layer {}, where LayerNorm, latent attention, a dense FFN or shared experts follow",
+          layer));
+      break;
+    }
+  if (!plain_precisions(run.precision, run.precisions)) out.emplace_back("precision other than fp32 and amp_bf16");
+  if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
+  if (run.optimizer.kind != OptimizerKind::adamw) out.push_back("optimizer " + to_string(run.optimizer.kind));
+  if (run.optimizer.offload_fraction > 0)
+    out.push_back(fmt::format("offload_fraction {} of the optimizer", run.optimizer.offload_fraction));
+  return out;
 }
+
+std::string to_string(OptimizerKind kind) { return kind == OptimizerKind::muon ? "muon" : "adamw"; }
 
 RunSpec read_run(const std::filesystem::path& file) {
   YamlMap map = YamlMap::from_file(file);
@@ -244,10 +266,12 @@ std::string run_to_yaml(const RunSpec& run) {
   }
   out << YAML::EndMap;
   const OptimizerSpec& o = run.optimizer;
-  out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << "adamw"
-      << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value << shortest(o.beta1)
-      << YAML::Key << "beta2" << YAML::Value << shortest(o.beta2) << YAML::Key << "eps" << YAML::Value
-      << shortest(o.eps) << YAML::Key << "weight_decay" << YAML::Value << shortest(o.weight_decay) << YAML::EndMap;
+  out << YAML::Key << "optimizer" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
+      << to_string(o.kind) << YAML::Key << "lr" << YAML::Value << shortest(o.lr) << YAML::Key << "beta1" << YAML::Value
+      << shortest(o.beta1) << YAML::Key << "beta2" << YAML::Value << shortest(o.beta2) << YAML::Key << "eps"
+      << YAML::Value << shortest(o.eps) << YAML::Key << "weight_decay" << YAML::Value << shortest(o.weight_decay);
+  if (o.offload_fraction > 0) out << YAML::Key << "offload_fraction" << YAML::Value << shortest(o.offload_fraction);
+  out << YAML::EndMap;
   out << YAML::Key << "scheduler" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value
       << "cosine_with_warmup" << YAML::Key << "t_warmup" << YAML::Value << fmt::format("{}ba", o.warmup_steps)
       << YAML::Key << "alpha_f" << YAML::Value << shortest(o.final_lr_fraction) << YAML::EndMap;

@@ -14,7 +14,16 @@
 
 namespace wt {
 
+/// muon: momentum, orthogonalised matrix by matrix (Jordan 2024; at scale Liu et al. 2025, arXiv 2502.16982);
+/// embedding, output projection, norms and biases stay on AdamW. Simulated alone.
+enum class OptimizerKind { adamw, muon };
+std::string to_string(OptimizerKind kind);
+
 struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::adamw;
+  /// Share of the optimizer's states that lies in the host's memory and is updated by its CPU (Ren et al. 2021,
+  /// ZeRO-Offload, arXiv 2101.06840; Megatron-Core's optimizer_offload_fraction). Simulated alone.
+  double offload_fraction = 0;
   double lr = 1e-3;
   double beta1 = 0.9, beta2 = 0.95;
   double eps = 1e-8;
@@ -63,8 +72,9 @@ struct RunSpec {
   std::int64_t tokens_per_step() const { return global_batch * seq; }
 };
 
-/// Whether the trainer can run it: nothing of it is simulated alone.
-bool trainable(const RunSpec& run);
+/// What of it the trainer has not and is simulated alone, in the words of run files; empty = it trains. Models say
+/// theirs themselves (ModelSpec::untrainable).
+std::vector<std::string> untrainable(const RunSpec& run);
 /// Throws Error{usage}: unknown keys, units, a batch that the ranks do not divide, impossible layouts.
 RunSpec read_run(const std::filesystem::path& file);
 /// The same checks on a run that was changed in memory.

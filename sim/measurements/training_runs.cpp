@@ -201,16 +201,38 @@ void fill_sharding(const Line& line, RunRow& row) {
     throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
 }
 
+/// Every second block: torchtitan's ac_freq, which is 2 unless a config says otherwise.
+Recompute every_second_block(std::int64_t layers) {
+  std::string text;
+  for (std::int64_t layer = 1; layer < layers; layer += 2)
+    text += fmt::format("{}range-{}-{}", text.empty() ? "block:" : ",", layer, layer + 1);
+  return recompute_from_string(text.empty() ? "none" : text);
+}
+
 void fill_recompute(const Line& line, RunRow& row) {
-  row.recompute_text = line.text("act_ckpt");
-  if (found(row.recompute_text, "^selective [(]per-op"))
+  const std::string& text = row.recompute_text = line.text("act_ckpt");
+  // "selective: layernorm+moe_act": Megatron-Core's recompute_modules.
+  static const std::regex kModules(R"(selective: *(.+))"), kSeparators(" *[,+] *");
+  std::smatch modules;
+  if (std::regex_match(text, modules, kModules)) {
+    row.recompute = recompute_from_string(std::regex_replace(modules[1].str(), kSeparators, "+"));
+  } else if (found(text, "^selective [(]per-op")) {
     row.recompute = recompute_from_string("products");
-  else if (found(row.recompute_text, "^selective"))
+  } else if (found(text, "^selective [(]every-n layer")) {
+    row.recompute = every_second_block(line.needed("layers", 1e4));
+    row.assumed.emplace_back("every second block recomputed, as torchtitan does");
+  } else if (found(text, "^selective [(]some blocks")) {
+    throw_error(Code::usage, "act_ckpt: found '{}', how many blocks is not said", text);
+  } else if (found(text, "^selective")) {
     row.recompute = recompute_from_string("core");
-  else if (found(row.recompute_text, "^(full|true|yes|1$)"))
+  } else if (found(text, "^(full|true|yes|1$)")) {
     row.recompute = Recompute::block;
-  else if (!found(row.recompute_text, "^(none|no|false|0|off|)$|^none"))
-    throw_error(Code::usage, "act_ckpt: found '{}', allowed none, selective, full", row.recompute_text);
+  } else if (!found(text, "^(none|no|false|0|off|)$|^none")) {
+    throw_error(Code::usage,
+                "act_ckpt: found '{}', allowed none, full, selective, selective: with modules of recompute between "
+                "commas",
+                text);
+  }
 }
 
 /// Of tensor groups, stages and replicas whatever is not said follows from the number of GPUs, or is not there.

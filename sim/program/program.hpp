@@ -65,6 +65,8 @@ enum class Action {
   gradient_norm,     ///< local sum of squares over all gradient shards
   reduce_norm,       ///< its sum over the ranks of one optimizer state
   optimizer,         ///< clip and AdamW on the shards
+  orthogonalize,     ///< Muon's momenta, matrix by matrix; as a collective: what of them other ranks have
+  offload,           ///< gradients to the host, AdamW on its CPU, weights back
   reduce_loss,       ///< loss terms over the world
   share_tensor,      ///< parts of a product's result, or of its input, between the ranks of a tensor group
   exchange_stages,   ///< activations or their gradients between pipeline stages

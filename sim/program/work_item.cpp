@@ -31,6 +31,8 @@ const std::vector<KernelInfo>& kernels() {
       {Kernel::layernorm, "layernorm", {"width"}},
       {Kernel::gelu, "gelu", {"width"}},
       {Kernel::bias, "bias", {"width"}},
+      {Kernel::host_copy, "host_copy", {}},
+      {Kernel::host_adamw, "host_adamw", {}},
   };
   return table;
 }
@@ -79,7 +81,10 @@ double WorkItem::flops(double bound_rows) const {
     case Kernel::router:
       return passes * 10.0 * m * d(0);
     case Kernel::adamw:
+    case Kernel::host_adamw:
       return 15.0 * m;
+    case Kernel::host_copy:
+      return 0;
     default:
       return passes * 4.0 * m * std::max(1.0, d(0));
   }
@@ -115,11 +120,14 @@ double WorkItem::bytes(double bound_rows) const {
     case Kernel::cross_entropy:
       return 4.0 * m * d(0) * (back ? 2.0 : 2.0);
     case Kernel::adamw:
+    case Kernel::host_adamw:
       return 28.0 * m;  // read p, m, v, g; write p, m, v; all fp32
     case Kernel::copy:
       return 2.0 * word * m;
     case Kernel::bias:
       return word * m * d(0) * (back ? 1.0 : 2.0);
+    case Kernel::host_copy:
+      return m;
   }
   return 0;
 }

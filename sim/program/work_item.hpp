@@ -37,6 +37,8 @@ enum class Kernel {
   layernorm,      ///< rows x width
   gelu,           ///< rows x width
   bias,           ///< rows x width: one vector added to every row, in place; backward sums the rows
+  host_copy,      ///< rows bytes between the GPU and its host's memory, one way
+  host_adamw,     ///< adamw by the host's CPU
 };
 enum class Pass { forward, backward };
 

@@ -351,3 +351,34 @@ TEST_CASE("a rank's rows are those of its experts' slots, copies among them") {
       CHECK(table.rows(0, layer, rank) == Approx(sum));
     }
 }
+
+TEST_CASE("the host's optimizer: two copies and an update one after the other, beside the GPU's; Muon's beside none") {
+  const ModelSpec model = small_model();
+  const Layout layout = layout_of(1, 8, 1);
+  const FakeCost cost;
+  const auto replayed = [&](OptimizerKind kind, double offload) {
+    ProgramOptions options{512, 1, Precision::bf16};
+    options.optimizer = kind, options.offload_fraction = offload;
+    return replay(build_program_set(model, layout, options), layout, model, small_cluster(2), cost,
+                  *histogram_routing(model, 512, std::vector<std::vector<double>>(3, std::vector<double>(16, 1)), ""));
+  };
+  const auto done_s = [](const ReplayResult& r, const std::string& id) {
+    for (const OpRecord& op : r.timelines[0].ops)
+      if (op.id == id) return op.done_s;
+    return -1.0;
+  };
+  const ReplayResult gpu = replayed(OptimizerKind::adamw, 0), host = replayed(OptimizerKind::adamw, 1),
+                     muon = replayed(OptimizerKind::muon, 0);
+  double states = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    for (const Group group : {Group::dense, Group::expert})
+      states += static_cast<double>(state_elements(model, layout, group, layer));
+  for (const Group group : {Group::embedding, Group::head})
+    states += static_cast<double>(state_elements(model, layout, group, 0));
+  const double chain_s = 3e-6 + 15 * states / cost.flops + (4 + 28 + 2) * states / cost.Bps;
+  CHECK(done_s(host, "offload.weights") - done_s(host, "norm.reduce") == Approx(chain_s));
+  CHECK(done_s(host, "optimizer") - done_s(host, "norm.reduce") == Approx(1e-6));
+  CHECK(host.step_s >= done_s(host, "offload.weights"));
+  CHECK(muon.step_s > gpu.step_s);
+  CHECK(done_s(muon, "optimizer") > done_s(muon, "muon.expert"));
+}

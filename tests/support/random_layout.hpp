@@ -87,6 +87,15 @@ inline ModelSpec random_model(Draw& draw) {
   if (draw.once_in(4)) m.attention.window = 16 * draw.between(1, 8), m.attention.local = {{true, false}};
   if (draw.once_in(4)) m.mtp_layers = draw.between(1, 2);
   m.ffn_bias = draw.once_in(4), m.attention.sinks = draw.once_in(4);
+  if (draw.once_in(4)) {
+    const std::int64_t rotary = m.head_dim / 2;
+    m.kv_heads = m.heads;
+    m.attention.mla = {.kv_lora_rank = 64,
+                       .q_lora_rank = draw.once_in(2) ? 0 : 128,
+                       .qk_nope_head_dim = m.head_dim - rotary,
+                       .qk_rope_head_dim = rotary,
+                       .v_head_dim = m.head_dim};
+  }
   return m;
 }
 
@@ -131,8 +140,10 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
   l.context_ring = l.context > 1 && !draw.once_in(3);
   if (l.context_ring) model.attention.window = 0, model.attention.local = {}, model.attention.sinks = false;
   if (stages > 1 && model.mtp_layers > 0) model.tied = false;
-  if (draw.once_in(4))
-    l.recompute = recompute_from_string(draw.of<std::string>({"core", "core+experts", "norm", "core:first-1"}));
+  if (draw.once_in(3))
+    l.recompute = recompute_from_string(draw.of<std::string>(
+        {"core", "core+experts", "norm", "core:first-1", "moe", "moe+norm:first-1", "moe_act+core", "norm+moe_act",
+         "mlp+shared_experts", "mla_up_proj", "mla_up_proj+moe_act+norm", "attention+moe:last-1"}));
   if (l.context == 1 && l.expert == 1 && draw.once_in(3))  // ZeRO-1
     l.replicate *= l.shard, l.shard = 1, l.optimizer_shard = l.replicate;
   return l;
@@ -169,8 +180,9 @@ inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool sim
   const std::int64_t tokens = seq / s.layout.context;
   s.routing = std::make_unique<RandomRouting>(seed, std::max<std::int64_t>(1, s.model.experts), s.model.top_k,
                                               Microbatches{count, each * tokens, last * tokens}, draw.once_in(2));
-  s.set = build_program_set(s.model, s.layout,
-                            {seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last});
+  ProgramOptions options{seq, count, draw.once_in(2) ? Precision::bf16 : Precision::fp32, false, last};
+  if (simulated && !host && draw.once_in(4)) options.optimizer = OptimizerKind::muon;
+  s.set = build_program_set(s.model, s.layout, options);
   s.cost.algorithm = kAllReduces[static_cast<std::size_t>(draw.below(kAllReduces.size()))];
   if (!host && draw.once_in(2)) s.cost.slowdown = draw.scaled(0.02, 0.5);
   if (host) s.cost.crowded = draw.scaled(1, 1.3);

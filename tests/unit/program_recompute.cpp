@@ -20,9 +20,23 @@ ModelSpec model() {
   return m;
 }
 
-Program program(const std::string& recompute, std::int64_t expert = 2, Precision precision = Precision::fp32) {
+Program program_of(const ModelSpec& m, const std::string& recompute, std::int64_t expert, Precision precision) {
   Layout layout{1, 2, expert, 1, recompute_from_string(recompute), {}};
-  return build_program_set(model(), layout, {16, 1, precision, false}).programs[0];
+  return build_program_set(m, layout, {16, 1, precision, false}).programs[0];
+}
+
+Program program(const std::string& recompute, std::int64_t expert = 2, Precision precision = Precision::fp32) {
+  return program_of(model(), recompute, expert, precision);
+}
+
+/// Latent attention, a dense layer before those with experts, shared experts: what Megatron-Core's modules name.
+ModelSpec deepseek() {
+  ModelSpec m = model();
+  m.dense_layers = 1, m.dense_ffn = 24, m.shared_ffn = 12, m.head_dim = 6, m.kv_heads = m.heads;
+  m.attention.mla = {
+      .kv_lora_rank = 5, .q_lora_rank = 6, .qk_nope_head_dim = 4, .qk_rope_head_dim = 2, .v_head_dim = 4};
+  m.check("deepseek");
+  return m;
 }
 
 /// Of the ops whose names end so, over the step.
@@ -132,4 +146,82 @@ TEST_CASE("ids stay what they are, whatever is computed again") {
     std::erase_if(found, [](const std::string& id) { return id.ends_with(".rec"); });
     CHECK(found == none);
   }
+}
+
+TEST_CASE("Megatron-Core's modules repeat their forward work, and exchanges where rows are lost") {
+  const ModelSpec m = deepseek();
+  for (const std::int64_t expert : {1, 2}) {
+    const auto of = [&](const char* policy) { return program_of(m, policy, expert, Precision::bf16); };
+    const Program none = of("none");
+    const double rows = 5 * (expert == 1 ? 32 : kRows), tokens = 16;
+    CHECK(flops(of("moe_act"), ".rec") == Approx(rows * 4 * 16));
+    // Products of q and of keys with values; heads put together.
+    CHECK(flops(of("mla_up_proj"), ".rec") == Approx(6 * tokens * (2 * 12 * 6 + 2 * 16 * 5 + 4 * 3 * 12)));
+    const double shared = 2 * tokens * 3 * 12 * 8 + 4 * tokens * 12, dense = 2 * tokens * 3 * 24 * 8 + 4 * tokens * 24;
+    CHECK(flops(of("shared_experts"), ".rec") == Approx(5 * shared));
+    CHECK(flops(of("mlp"), ".rec") == Approx(dense));
+    const double router = tokens * (2 * 4 * 8 + 10 * 4) + 2 * tokens * 4 * 8;
+    CHECK(flops(of("moe"), ".rec") == Approx(flops(none, "experts.fwd") + 5 * (shared + router)));
+    for (const char* policy : {"moe_act", "mla_up_proj", "shared_experts", "mlp", "moe"})
+      CHECK(flops(of(policy), ".bwd") == flops(none, ".bwd"));
+    std::size_t exchanges = 0;
+    for (const std::string& id : ids(of("moe")))
+      exchanges += id.ends_with("dispatch.rec") || id.ends_with("collect.rec");
+    CHECK(exchanges == (expert == 1 ? 0 : 10));
+  }
+}
+
+TEST_CASE("what forward keeps is less by what Megatron-Core's modules compute again") {
+  const ModelSpec m = deepseek();
+  for (const std::int64_t expert : {1, 2})
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      const double word = precision == Precision::fp32 ? 4 : 2, tokens = 16, rows = expert == 1 ? 32 : kRows;
+      const auto saved_of = [&](const ModelSpec& of, const char* policy) {
+        return held(program_of(of, "none", expert, precision)) - held(program_of(of, policy, expert, precision));
+      };
+      const auto saved = [&](const char* policy) { return saved_of(m, policy); };
+      const double activation = rows * 16 * word, experts = 2 * rows * 16 * word + activation;
+      const double x = tokens * 8 * word, shared = 3 * tokens * 12 * word, dense = 3 * tokens * 24 * word;
+      CHECK(saved("moe_act") == Approx(5 * activation));
+      CHECK(saved("mla_up_proj") == Approx(6 * tokens * (3 * 12 - 2) * word));  // the shared rotary part of keys stays
+      CHECK(saved("shared_experts") == Approx(5 * shared));
+      CHECK(saved("mlp") == Approx(dense));
+      CHECK(saved("mlp+moe_act+mla_up_proj:first-1") == Approx(dense + 5 * activation + tokens * (3 * 12 - 2) * word));
+      // Input rows and output of the experts, scores; the fp32 copies of the router's product. x is the shared
+      // experts'.
+      const double copies = precision == Precision::bf16 ? (tokens + 4) * 8 * 4.0 : 0;
+      const double moe = experts + rows * 8 * word + tokens * 2 * 8 * word + tokens * 4 * 4 + copies;
+      CHECK(saved("moe") == Approx(5 * (moe + shared)));
+      // Without shared experts x is kept for it, where fp32 keeps it anyhow.
+      ModelSpec routed = m;
+      routed.shared_ffn = 0;
+      CHECK(saved_of(routed, "moe") == Approx(5 * (moe - (precision == Precision::bf16 ? x : 0))));
+      CHECK(saved_of(routed, "moe+norm") == Approx(5 * (moe + x) + 5 * (precision == Precision::bf16 ? 0 : x) + 2 * x));
+      // Both norms of every layer; in bf16 the router's copies.
+      CHECK(saved("norm") == Approx(12 * x + 5 * copies));
+    }
+}
+
+TEST_CASE("modules combine in every layout, and all of their memory comes back") {
+  for (const ModelSpec& m : {model(), deepseek()})
+    for (const char* policy : {"moe", "moe+norm", "attention+moe", "attention+moe+norm", "norm+moe_act+core",
+                               "experts+norm", "mla_up_proj+moe_act+mlp+shared_experts+norm", "core+mla_up_proj"})
+      for (const std::int64_t tensor : {1, 2})
+        for (const bool split : {false, true})
+          for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+            const std::string words = policy;
+            if (m.shared_ffn == 0 && (words.find("mla") != std::string::npos || words.find("mlp") != std::string::npos))
+              continue;
+            Layout layout{1, 2, 2, 1, recompute_from_string(words), {}};
+            layout.tensor = tensor, layout.sequence_parallel = tensor > 1;
+            if (split) {
+              layout.pipeline = 2, layout.schedule = Schedule::zero_bubble;
+              layout.reshard_after_forward = layout.reduce_every_microbatch = false;
+            }
+            INFO(m.shared_ffn << " " << layout.name() << " " << words);
+            for (const Program& each : build_program_set(m, layout, {16, 3, precision, false}).programs) {
+              const MemoryReplay memory = replay_memory(each, [](int, int) { return kRows; });
+              CHECK(memory.live_bytes.back() == Approx(memory.resident_bytes));
+            }
+          }
 }

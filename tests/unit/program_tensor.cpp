@@ -181,9 +181,10 @@ TEST_CASE("recompute of attention's core: the kernel once more, without its outp
         again += item.flops(0);
       }
   CHECK(again == Approx(static_cast<double>(m.layers) * 2 * tokens * tokens * width));
-  for (const char* both : {"core+attention", "block+core"}) {
+  for (const auto& [both, why] : {std::pair{"core+attention", "found attention and core of block 0"},
+                                  {"block+core", "as a whole and in parts"}}) {
     layout.recompute = recompute_from_string(both);
-    CHECK_THROWS_WITH(layout.check(m, "here"), Catch::Contains("as a whole and"));
+    CHECK_THROWS_WITH(layout.check(m, "here"), Catch::Contains(why));
   }
 }
 

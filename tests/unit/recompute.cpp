@@ -70,6 +70,7 @@ TEST_CASE("run files take a module, a list of modules, a map to numbers, lists a
   CHECK(target("null") == "block");
   CHECK(target("experts") == "experts");
   CHECK(target("[norm, attention]") == "attention+norm");
+  CHECK(target("[layernorm, moe_act, core_attn]") == "norm+core+moe_act");  // Megatron-Core's words
   CHECK(target("{attention: 2}") == "attention:first-2");
   CHECK(target("{experts: [0, 3, last-1]}") == "experts:range-0-1,range-3-4,last-1");
   CHECK(target("{mptblock: 'first-1, last-1', grouped_query_attention: range-1-5}") ==
@@ -77,9 +78,9 @@ TEST_CASE("run files take a module, a list of modules, a map to numbers, lists a
 }
 
 TEST_CASE("text and run file read back to the same plan") {
-  for (const std::string text :
-       {"none", "block", "attention+experts", "attention:first-2,last-2+experts:range-2-5", "experts+norm",
-        "block:range-0-1+experts:range-1-6+norm:last-2", "block/int8", "attention:last-3/fp8"}) {
+  for (const std::string text : {"none", "block", "attention+experts", "attention:first-2,last-2+experts:range-2-5",
+                                 "experts+norm", "block:range-0-1+experts:range-1-6+norm:last-2", "moe:first-2",
+                                 "norm+core+moe_act", "block/int8", "attention:last-3/fp8"}) {
     const Recompute recompute = recompute_from_string(text);
     CHECK(to_string(recompute) == text);
     RunSpec run = read("{}");
@@ -94,7 +95,13 @@ TEST_CASE("what cannot be is refused with what is allowed") {
   const auto bad = [](const std::string& value) {
     return error_of("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}");
   };
-  CHECK_THAT(bad("mlp"), Catch::Contains("found 'mlp', allowed block, attention, experts, norm, core"));
+  CHECK_THAT(bad("mhc"), Catch::Contains("found 'mhc', allowed block, attention, experts, norm, core, products, moe, "
+                                         "moe_act, mla_up_proj, mlp, shared_experts"));
+  CHECK_THAT(bad("[moe, moe_act]"), Catch::Contains("found moe and moe_act of block 0"));
+  CHECK_THAT(bad("[experts, moe]"), Catch::Contains("found moe and experts of block 0"));
+  CHECK_THAT(bad("mla_up_proj"), Catch::Contains("mla_up_proj for model tiny; needs latent attention"));
+  CHECK_THAT(bad("mlp"), Catch::Contains("needs layers without experts"));
+  CHECK_THAT(bad("shared_experts"), Catch::Contains("needs shared experts"));
   CHECK_THAT(bad("{experts: most-3}"), Catch::Contains("found 'most-3', allowed first-n, last-n, middle-n, range-i-j"));
   CHECK_THAT(bad("{experts: range-3-3}"), Catch::Contains("found 'range-3-3'"));
   CHECK_THAT(bad("{experts: 0}"), Catch::Contains("found '0'"));
@@ -109,4 +116,21 @@ TEST_CASE("what cannot be is refused with what is allowed") {
   CHECK_THAT(error_of("{activation_checkpointing: true, activation_compression: int4}"), Catch::Contains("int4"));
   CHECK_THROWS_WITH(recompute_from_string("block/zip"), Catch::Contains("none, int8, fp8"));
   CHECK_THROWS_WITH(recompute_from_string("block+"), Catch::Contains("found ''"));
+}
+
+TEST_CASE("what the trainer has not is said by name") {
+  const auto lacks = [](const std::string& fsdp_config) { return untrainable(read(fsdp_config)); };
+  const auto with = [&](const std::string& value) {
+    return lacks("{activation_checkpointing: true, activation_checkpointing_target: " + value + "}");
+  };
+  CHECK(with("[attention, experts, norm]").empty());
+  CHECK(with("[moe_act, core]") == std::vector<std::string>{"recompute of core", "recompute of moe_act"});
+  CHECK(with("{moe: 1}") == std::vector<std::string>{"recompute of moe"});
+  CHECK(lacks("{cuda_graphs: full}") == std::vector<std::string>{"cuda_graphs full"});
+  RunSpec run = read("{activation_checkpointing: true, activation_checkpointing_target: norm}");
+  run.model.shared_ffn = 4;
+  REQUIRE(untrainable(run).size() == 1);
+  CHECK_THAT(untrainable(run).front(), Catch::Contains("recompute of norm in layer 0"));
+  run.optimizer.kind = OptimizerKind::muon;
+  CHECK(untrainable(run).back() == "optimizer muon");
 }

@@ -281,3 +281,19 @@ TEST_CASE("prices of a stack that nobody measured are derived") {
   CHECK(evidence(known, Evidence::published) == Approx(1));
   CHECK(evidence(unknown_stack, Evidence::derived) == Approx(1));
 }
+
+TEST_CASE("the host's copies and updates take their bytes over the rates of its link and memory") {
+  const auto seconds = [](const char* on, Kernel kernel, double rows) {
+    return cost(on, "torchtitan").item(make_item(kernel, Pass::forward, Precision::fp32, {rows, 0}), 0).seconds;
+  };
+  CHECK(seconds("hgx-h100", Kernel::host_copy, 50e9) == Approx(1));        // PCIe Gen5
+  CHECK(seconds("aws-p4d", Kernel::host_copy, 50e9) == Approx(2));         // Gen4
+  CHECK(seconds("hgx-h100", Kernel::host_adamw, 50e9 / 28) == Approx(1));  // a quarter of a socket's memory
+  const auto host = [](const char* gpu) { return host_sheet(*data_sheet(gpu)); };
+  CHECK((host("GH200").link_Bps == 400e9 && host("GB200").link_Bps == 400e9));
+  CHECK((host("GH200").memory_Bps == 200e9 && host("GB200").memory_Bps == 100e9));
+  CHECK(host("V100-SXM").link_Bps == 12.5e9);
+  const PriceBasis basis =
+      cost("hgx-h100", "torchtitan").explain(make_item(Kernel::host_copy, Pass::forward, Precision::fp32, {1, 0}), 0);
+  CHECK_THAT(basis.source, Contains("assumed"));
+}

@@ -105,6 +105,11 @@ TEST_CASE("a run's row says its layout, and what follows from it") {
   CHECK(row_of({{"framework", "nanotron"}}).memory_of == MemoryOf::peak_reserved);
   CHECK(row.recompute == recompute_from_string("products"));
   CHECK(row_of({{"act_ckpt", "selective (attention core)"}}).recompute == recompute_from_string("core"));
+  CHECK(row_of({{"act_ckpt", "selective: layernorm+moe_act"}}).recompute == recompute_from_string("norm+moe_act"));
+  CHECK(row_of({{"act_ckpt", "selective: mla_up_proj, mlp"}}).recompute == recompute_from_string("mla_up_proj+mlp"));
+  const RunRow every = row_of({{"act_ckpt", "selective (every-n layer)"}});
+  CHECK((every.recompute.of(1, 32).block && !every.recompute.of(2, 32).block && every.recompute.of(31, 32).block));
+  CHECK(every.assumed.size() == 1);
   CHECK(row.precision.word == "amp_bf16");
   CHECK((row.sequence_parallel && row.flash_attention));
   CHECK((row.model.kv_heads == 8 && row.model.head_dim == 128 && row.model.ffn == 14336));
@@ -307,6 +312,8 @@ TEST_CASE("one row that cannot be used does not take the others away") {
       {{{"arch_type", "hybrid_moe"}}, "layers of several kinds"},
       {{{"fsdp_shard_group", "3"}}, "shard groups of 3"},
       {{{"act_ckpt", "some"}}, "found 'some'"},
+      {{{"act_ckpt", "selective: mla_up_proj, mhc"}}, "found 'mhc'"},
+      {{{"act_ckpt", "selective (some blocks whole)"}}, "how many blocks is not said"},
       {{{"vp", "18"}}, "2 pipeline stages of 18 chunks for 32 layers"},
       {{{"heads", "33"}, {"kv_heads", "33"}}, "33 heads for tensor parallelism of 2"}};
   for (const auto& [cells, reason] : wrong) {
@@ -373,7 +380,8 @@ TEST_CASE("the tables in the tree are read whole") {
   CHECK(
       std::all_of(runs.begin(), runs.end(), [](const RunRow& row) { return !row.unusable.empty() || row.step_s > 0; }));
   CHECK(usable(read_run_rows("configs/measurements/torchtitan_runs.csv")) == 17);
-  CHECK(usable(read_run_rows("configs/measurements/later_runs.csv")) == 126);
+  CHECK(usable(read_run_rows("configs/measurements/later_runs.csv")) ==
+        124);  // two do not say how many blocks are recomputed
   const auto tables = read_run_rows("configs/measurements/simulator_tables.csv");
   CHECK(tables.size() == 1484);
   CHECK(usable(tables) == 1484);

@@ -263,8 +263,10 @@ void Executor::execute(const OpInstance& instance) {
     case Action::reduce_loss:
       issued_ = communicators_.all_reduce(Axis::world, losses_);
       return;
+    case Action::orthogonalize:
+    case Action::offload:
     case Action::share_tensor:
-    case Action::exchange_stages:  // of layouts that are simulated alone, which check_model refuses
+    case Action::exchange_stages:  // of runs that are simulated alone, which check_model refuses
     case Action::restore:
       return;  // of no step
   }

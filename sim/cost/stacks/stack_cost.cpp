@@ -125,7 +125,16 @@ bool StackCost::narrow(const WorkItem& item) const {
   return choice_.narrow(item.pass) && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
 }
 
+/// Of the host's work, whatever the stack: it is limited by bytes.
+std::optional<Price> StackCost::host_price(const WorkItem& item, const BoundRows& rows) const {
+  if (item.kernel != Kernel::host_copy && item.kernel != Kernel::host_adamw) return std::nullopt;
+  const HostSheet host = host_sheet(sheet_);
+  return price(item.bytes(rows.sum) / (item.kernel == Kernel::host_copy ? host.link_Bps : host.memory_Bps),
+               Evidence::assumed);
+}
+
 Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
+  if (const auto host = host_price(item, rows)) return *host;
   const bool narrowed = narrow(item) && !ends;
   if (times_.measured && !narrowed)
     if (auto found = times_.measured->find(item, rows)) {
@@ -149,6 +158,8 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
 }
 
 PriceBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const {
+  if (host_price(item, rows))
+    return {to_string(item.kernel), 0, "assumed: rates of the host's link and memory by the GPU's generation"};
   if (times_.measured && !narrow(item) && times_.measured->find(item, rows))
     return times_.measured->explain(item, rows);
   PriceBasis out = times_.items->explain(item, sheet_);

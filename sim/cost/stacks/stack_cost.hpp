@@ -72,6 +72,7 @@ class StackCost : public OpCost {
   }
   bool narrow(const WorkItem& item) const;  ///< a product of fewer than 16 bits, where it stands in a layer
   Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
+  std::optional<Price> host_price(const WorkItem& item, const BoundRows& rows) const;
 
   StackUse use_;
   BenchmarkTimes times_;

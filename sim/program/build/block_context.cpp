@@ -1,5 +1,5 @@
 // Context parallelism of a block: keys and values of whole sequences, gathered before attention or passed round a ring
-// while it works; and attention's core computed again.
+// while it works.
 #include "sim/program/build/block_ops.hpp"
 
 namespace wt {
@@ -41,13 +41,6 @@ Op BlockOps::ring_end(Direction direction) const {
   o.kind = OpKind::host;
   o.waits = {{"kv.gather" + suffix(direction)}};
   if (direction == Direction::backward) o.waits.push_back({"kv.reduce.bwd"});
-  return o;
-}
-
-Op BlockOps::recomputed_core() const {
-  Op o = op("core.rec", Action::attention, Direction::recompute, Group::dense);
-  o.work = {core_work(Direction::recompute)};
-  o.allocates = {{"attention.core", fixed(sizes_.core_made)}};
   return o;
 }
 

@@ -58,7 +58,6 @@ class BlockOps : public OpFactory {
   double losses() const { return 1 + as_double(model_.mtp_layers); }
   /// The attention kernel alone.
   WorkItem core_work(Direction direction) const;
-  Op recomputed_core() const;
   /// The block's own norms; those of q, k and latent vectors are RMSNorm always.
   Kernel norm_kernel() const { return model_.norm == Norm::layernorm ? Kernel::layernorm : Kernel::rmsnorm; }
   /// The load-balancing loss counts rows of whole sequences.
@@ -69,8 +68,26 @@ class BlockOps : public OpFactory {
   std::vector<WorkItem> attention_work(Direction direction) const;
   /// After the output projection: bias, residual, norm, router, permutation.
   std::vector<WorkItem> between_work(Direction direction) const;
+  /// Of latent attention: q, k and v from the latent vectors.
+  std::vector<WorkItem> up_projection_work(Direction direction) const;
+  std::vector<WorkItem> router_work(Direction direction) const;
   /// The op after which the FFN's or the experts' input is there.
-  std::string chosen(Direction direction) const;
+  std::string chosen(Direction direction, const LayerRecompute& recompute) const;
+  /// What add_block adds but for attention and combine.
+  void add_behind_attention(Nodes& out, Direction direction, const LayerRecompute& recompute) const;
+
+  // Modules computed again (block_recompute.cpp).
+  Op again(const std::string& name, Action action, Group group, std::vector<WorkItem> work) const;
+  Op core_again() const;
+  Op up_projections_again() const;
+  Op activation_again() const;
+  Op router_again(const LayerRecompute& recompute) const;
+  /// The FFN's input is dropped behind it and computed again before its backward.
+  bool norm_again(const LayerRecompute& r) const { return r.norm && !r.attention && has_ffn(); }
+  /// Recompute of `moe` starts from rows that neither an FFN nor attention keeps.
+  bool moe_input_apart(const LayerRecompute& r) const {
+    return !has_ffn() && !r.norm && (options_.precision == Precision::bf16 || r.attention);
+  }
 
   // Tensor parallelism (block_tensor.cpp).
   Op share(const std::string& name, Direction direction, OpKind kind, Amount bytes) const;

@@ -88,7 +88,8 @@ Amount BlockOps::sent_rows() const {
 }
 
 void BlockOps::add_experts(Nodes& out, Direction direction, const LayerRecompute& recompute) const {
-  if (!cut_experts() || (direction == Direction::recompute && !recompute.block)) {  // alone, from rows that were kept
+  if (!cut_experts() ||
+      (direction == Direction::recompute && !recompute.exchanges_again())) {  // alone, from rows that were kept
     out.push_back(experts(direction, recompute));
     return;
   }

@@ -46,7 +46,9 @@ class Builder : private StepBuilder {
     const double states = over_groups(state_elements), shards = over_groups(shard_elements);
     add_states(states);
     program_.resident.push_back({"gradient shards", fixed(4 * shards)});
-    if (state_sharded()) program_.resident.push_back({"weight shards", fixed(sizes_.word * shards)});
+    // Weights whose masters are elsewhere: on other replicas, or in the host's memory.
+    if (const double apart = state_sharded() ? 1 : options_.offload_fraction; apart > 0)
+      program_.resident.push_back({"weight shards", fixed(sizes_.word * shards * apart)});
     program_.resident.push_back({"gathered slots",
                                  fixed(slots(weight_slots(model_, layout_)) * sizes_.word *
                                        share_of_compute(options_.precisions.gathered_weights)),
@@ -188,6 +190,8 @@ ProgramOptions program_options(const RunSpec& run) {
   ProgramOptions options = program_options(run.seq, run.sequences(), run.precision, run.device == DeviceKind::cpu);
   options.precisions = run.precisions;
   if (run.pure_reduction) options.gradient_bytes = 2;
+  options.optimizer = run.optimizer.kind;
+  options.offload_fraction = run.optimizer.offload_fraction;
   return options;
 }
 

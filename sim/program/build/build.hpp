@@ -22,6 +22,8 @@ struct ProgramOptions {
   double tensor_traffic = 1;         ///< share of its collectives that a stack leaves beside a tensor group's products
   MemoryFacts memory = {};           ///< of the stack: what it keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  double offload_fraction = 0;         ///< of its states, which lie in the host's memory
   std::int64_t step_microbatches = 0;  ///< of the step where the program has only the first of them; 0 = as many
   Precisions precisions = {};          ///< of what is sent and kept; prices have those of products
 };

@@ -58,6 +58,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
   const ModelSpec& m = b.model;
   const AttentionSpec& a = m.attention;
   double variants = 0;
+  up_projected = 0;
   if (a.mla.on()) {
     const double lora = as_double(a.mla.kv_lora_rank), low = as_double(a.mla.q_lora_rank);
     projected =
@@ -66,6 +67,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
         word;
     qkv = 3 * tokens * b.q_width * word;  // values are filled up to the width of keys
     kv = 2 * tokens * b.q_width * word;
+    up_projected = qkv - tokens * as_double(a.mla.qk_rope_head_dim) * word;
     variants = tokens * (2 * (lora + low) * word + 4 * (low > 0 ? 2 : 1));
     largest_dense_weight =
         std::max({b.q_width * (low > 0 ? low : b.d), low * b.d,
@@ -128,10 +130,8 @@ void Sizes::norm_sizes(const Block& b) {
   // The router's product is in fp32: bf16 runs keep copies of its input and weight. The FFN's input counts by itself.
   normed_fp32 = b.moe && b.half ? own_tokens * b.d * 4 : 0;
   first_norm = b.one_norm ? 0 : x;
-  const double second_norm = !b.moe            ? 0
-                             : b.half          ? normed_fp32 + as_double(b.model.experts) * b.d * 4
-                             : b.ffn_width > 0 ? 0
-                                               : x;
+  router_input_copied = normed_fp32 > 0 ? normed_fp32 + as_double(b.model.experts) * b.d * 4 : 0;
+  const double second_norm = !b.moe ? 0 : b.half ? router_input_copied : b.ffn_width > 0 ? 0 : x;
   normed = first_norm + second_norm;
 }
 
@@ -145,8 +145,8 @@ void Sizes::expert_sizes(const Block& b) {
   gate_up = per_row(2 * ffn * word);
   activated = per_row(ffn * word);
   experts_kept = {gate_up.fixed / 2, gate_up.per_row / 2};
-  experts_saved = {gate_up.fixed + b.activations * activated.fixed,
-                   gate_up.per_row + b.activations * activated.per_row};
+  experts_activation = {b.activations * activated.fixed, b.activations * activated.per_row};
+  experts_saved = {gate_up.fixed + experts_activation.fixed, gate_up.per_row + experts_activation.per_row};
   const double local_experts = b.moe ? as_double(b.layout.slots_per_rank(b.model)) : 0;
   expert_gate_up_weight = local_experts * 2 * ffn * b.d * word;
   expert_down_weight = local_experts * ffn * b.d * word;

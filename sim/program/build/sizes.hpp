@@ -38,21 +38,25 @@ struct Sizes {
   double kv_held;        ///< of them what a rank has at a time: all, or its own where they go round in a ring
   double projection;     ///< the part of `attention` that is saved before q, k and v are there
   double first_norm;     ///< the part of `normed` that is saved there
-  double heads;          ///< output of the attention kernel
-  double core_made;      ///< by the attention kernel: its output, and logsumexp or scores
-  double core;           ///< the part of it that nothing but its backward needs: recompute of the core drops it
+  double up_projected;   ///< of latent attention the part of `attention` that follows from the latent vectors, less the
+                         ///< shared rotary part of keys that is kept instead
+  double router_input_copied;  ///< the part of `normed` that the router's product in fp32 copied
+  double heads;                ///< output of the attention kernel
+  double core_made;            ///< by the attention kernel: its output, and logsumexp or scores
+  double core;                 ///< the part of it that nothing but its backward needs: recompute of the core drops it
   // What recompute of `products` keeps, all of it saved but half of the outputs of the second products.
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;
-  double scores;          ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
-  Amount row_block;       ///< (rows, d_model)
-  Amount gate_up;         ///< (rows, 2 ffn)
-  Amount activated;       ///< (rows, ffn)
-  Amount experts_saved;   ///< inputs of the second product and of the activation
-  double logits;          ///< (tokens, vocab) with copies and gradients
-  double logit_gradient;  ///< the same in the compute type
-  double head_weight;     ///< gradient temporary of the output projection; these are 0 where products add in place
+  double scores;              ///< (heads, tokens, seq) in the compute type, where they are materialised, else 0
+  Amount row_block;           ///< (rows, d_model)
+  Amount gate_up;             ///< (rows, 2 ffn)
+  Amount activated;           ///< (rows, ffn)
+  Amount experts_saved;       ///< inputs of the second product and of the activation
+  Amount experts_activation;  ///< the part of it behind the first product
+  double logits;              ///< (tokens, vocab) with copies and gradients
+  double logit_gradient;      ///< the same in the compute type
+  double head_weight;         ///< gradient temporary of the output projection; these are 0 where products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights
   double expert_down_weight;
   double largest_dense_weight;  ///< likewise, of the projections around attention

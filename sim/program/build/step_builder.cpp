@@ -23,6 +23,16 @@ std::vector<Group> StepBuilder::block_groups(int layer) const {
   return {Group::dense};
 }
 
+LayerRecompute StepBuilder::recompute_of(int layer) const {
+  LayerRecompute out = layout_.recompute.of(std::min<std::int64_t>(layer, model_.layers - 1), model_.layers);
+  const bool moe = model_.moe(layer), shared = moe && model_.shared_ffn > 0;
+  out.mlp = out.mlp && !moe;
+  out.shared_experts = out.shared_experts && shared;
+  for (bool LayerRecompute::*flag : {&LayerRecompute::experts, &LayerRecompute::moe, &LayerRecompute::moe_act})
+    out.*flag = out.*flag && moe;
+  return out;
+}
+
 bool StepBuilder::same_copies(int a, int b) const {
   return !copies() || copy_exchange(model_, layout_, a, expert_rank_).rows() ==
                           copy_exchange(model_, layout_, b, expert_rank_).rows();
@@ -59,9 +69,12 @@ double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const
 }
 
 void StepBuilder::add_states(double master_elements) {
-  const double narrowed = bytes_of(options_.precisions.moments) / 4;
-  program_.resident.push_back({"masters", fixed(bytes_of(options_.precisions.master_weights) * master_elements)});
-  program_.resident.push_back({"moments", fixed((options_.memory.optimizer_bytes - 4) * narrowed * master_elements)});
+  const double here = 1 - options_.offload_fraction, moment = bytes_of(options_.precisions.moments) / 4,
+               two_moments = (options_.memory.optimizer_bytes - 4) * moment;
+  program_.resident.push_back(
+      {"masters", fixed(bytes_of(options_.precisions.master_weights) * master_elements * here)});
+  // Muon has one momentum instead of AdamW's two moments.
+  program_.resident.push_back({"moments", fixed(two_moments * (master_elements - muon_states() / 2) * here)});
 }
 
 void StepBuilder::add_framework_buffers() {
@@ -121,13 +134,7 @@ void StepBuilder::add_epilogue() {
   program_.nodes.push_back(norm);
   const std::string summed =
       add_norm_sum("norm.stages", Axis::pipeline, add_norm_sum("norm.reduce", Axis::state, "norm"));
-  Op optimizer = op("optimizer", Action::optimizer);
-  // As many fp32 parameters as pass through memory as many bytes: master and moments in and out, the gradient in.
-  const auto passed = [](const Precisions& p) { return 2 * bytes_of(p.master_weights) + 4 * bytes_of(p.moments) + 4; };
-  const double alike = states * passed(options_.precisions) / passed({});
-  optimizer.work = {make_item(Kernel::adamw, Pass::forward, Precision::fp32, fixed(alike))};
-  optimizer.waits = {{summed}};
-  program_.nodes.push_back(optimizer);
+  add_optimizer(summed);
   if (biased()) add_bias_update();
   if (layout_.world() > 1) {
     Op loss = op("loss.reduce", Action::reduce_loss);

@@ -26,9 +26,8 @@ class StepBuilder : protected OpFactory {
   bool has_embedding() const { return (layers_.front() == 0 || (has_head() && model_.mtp_layers > 0)) && !model_.tied; }
   bool has_head() const { return layers_.back() == program_.layers - 1; }
 
-  LayerRecompute recompute_of(int layer) const {
-    return layout_.recompute.of(std::min<std::int64_t>(layer, model_.layers - 1), model_.layers);
-  }
+  /// Without modules that this layer has not.
+  LayerRecompute recompute_of(int layer) const;
   /// Neighbouring layers whose bodies are the same: one loop. What comes before and after a layer counts, because its
   /// body gathers for a neighbour.
   struct LayerRange {
@@ -46,6 +45,9 @@ class StepBuilder : protected OpFactory {
   void add_tables();
   /// Norm of the gradients, optimizer, router biases, loss.
   void add_epilogue();
+  /// Optimizer behind the op `after`; what others wait for is called "optimizer". What is offloaded goes over the
+  /// host's link and through its CPU one after the other, beside the GPU's part (step_optimizer.cpp).
+  void add_optimizer(const std::string& after);
 
   Program program_;
   std::vector<int> layers_;
@@ -57,6 +59,12 @@ class StepBuilder : protected OpFactory {
   /// The next sum of the squares over an axis; returns the op that has it.
   std::string add_norm_sum(const std::string& name, Axis axis, const std::string& after);
   void add_bias_update();
+  /// Elements of Muon's matrices whose momenta this rank keeps, padding left out.
+  double muon_states() const;
+  /// The group's matrices of all layers of this rank, in bf16, over the ranks that share their momenta, then five
+  /// iterations on the owner's share of them.
+  void add_muon(Group group, const std::string& after, std::vector<std::string>& done);
+  void add_offload(double states, const std::string& after);
 };
 
 }  // namespace wt
