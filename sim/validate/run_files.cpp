@@ -25,6 +25,16 @@ bool site_measured(const ClusterSpec& cluster) {
   }
 }
 
+/// Chunks of a stage, fewer than the row's, such that all chunks have equally many layers, but for the first and last.
+/// Chunks of unequal length wait for one another.
+std::int64_t most_even_chunks(const RunRow& row) {
+  for (std::int64_t chunks = row.vp - 1; chunks > 1; --chunks)
+    if (const std::int64_t over = row.model.layers % (row.pp * chunks);
+        row.model.layers >= row.pp * chunks && (over == 0 || over + 2 >= row.pp * chunks))
+      return chunks;
+  return 1;
+}
+
 }  // namespace
 
 ClusterSpec cluster_of(const RunRow& row) {
@@ -64,9 +74,11 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   run.layout = layout_of(row);
   run.layout.pipeline = row.pp, run.layout.virtual_stages = row.vp;
   if (row.pp * row.vp > row.model.layers) {
-    run.layout.virtual_stages = std::max<std::int64_t>(1, row.model.layers / row.pp);
+    run.layout.virtual_stages = most_even_chunks(row);
     out.unsaid.emplace_back("chunks with the embedding or the output projection alone");
   }
+  if (row.zero_stage == 3 && run.layout.shard > std::max(row.shard_group, row.ep))
+    out.unsaid.emplace_back("copies of dense weights on the ranks of other experts");
   run.precision = row.precision.compute;
   run.precisions = row.precision.precisions;
   run.pure_reduction = row.gradient_bytes < 4;
