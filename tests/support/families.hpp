@@ -71,6 +71,16 @@ inline std::vector<RunSpec> family_runs() {
   ModelSpec& newer = dense(add("falcon-180b"));
   newer = out[out.size() - 2].model;
   newer.name = "falcon-180b", newer.kv_heads = 2, newer.attention.parallel = Parallel::two_norms;
+  ModelSpec& gpt_oss = add("gpt-oss");
+  gpt_oss.layers = 3, gpt_oss.attention.bias = AttentionSpec::Bias::all, gpt_oss.attention.sinks = true;
+  gpt_oss.attention.window = 9, gpt_oss.attention.local = {{true, false}};
+  gpt_oss.ffn_bias = true, gpt_oss.activation = Activation::clamped_swiglu;
+  ModelSpec& turns = add("turns");  // chunks, and experts in every other layer, as in Llama-4
+  turns.layers = 4, turns.moe_pattern = {{false, true}}, turns.dense_ffn = 120, turns.shared_ffn = 56;
+  turns.attention.chunk = 8, turns.attention.local = {{true, true, true, false}}, turns.ffn_bias = true;
+  turns.router.score = RouterSpec::Score::sigmoid, turns.router.bias_update_rate = 0.001;
+  ModelSpec& mistral = dense(add("mistral"));
+  mistral.ffn = 120, mistral.attention.window = 9;
   return out;
 }
 

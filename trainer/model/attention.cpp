@@ -158,6 +158,57 @@ std::vector<double> alibi_slopes(std::int64_t heads) {
   return slopes;
 }
 
+/// Positions::masks of the tokens at `own`, cut into pieces; first_key(query): the first that it sees.
+template <typename FirstKey>
+std::vector<Tensor> make_masks(const std::vector<std::int64_t>& own, std::int64_t pieces,
+                               const std::vector<double>& slopes, FirstKey&& first_key) {
+  std::vector<Tensor> out;
+  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()),
+                     length = static_cast<std::int64_t>(own.size()) / pieces;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t* query = own.data() + piece * length;
+    const std::int64_t keys = query[length - 1] + 1;
+    Tensor mask = at::full({1, heads, length, keys}, -std::numeric_limits<float>::infinity(), at::kFloat);
+    float* bias = mask.data_ptr<float>();
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t key = first_key(query[i]); key <= query[i]; ++key)
+          bias[(h * length + i) * keys + key] =
+              static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
+    out.push_back(std::move(mask));
+  }
+  return out;
+}
+
+/// By the CPU's flash attention. With s = sigmoid(logsumexp - sink), what a key has of the softmax is s times its share
+/// without the sink, so that the output is s * output; handed the logsumexp with the sink, the kernel's backward gives
+/// the gradients of exactly that.
+struct SinkAttention : torch::autograd::Function<SinkAttention> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& sinks,
+                        const std::optional<Tensor>& mask, double scale) {
+    auto [out, without] = at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, !mask, mask, scale);
+    const Tensor with = at::logaddexp(without, by_head(sinks));
+    out.mul_(without.sub_(with).exp_().unsqueeze(-1));
+    ctx->save_for_backward({q, k, v, sinks, out, with});
+    ctx->saved_data["mask"] = mask;
+    ctx->saved_data["scale"] = scale;
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[3], &out = saved[4], &with = saved[5];
+    const auto mask = ctx->saved_data["mask"].toOptional<Tensor>();
+    const double scale = ctx->saved_data["scale"].toDouble();
+    // d softmax: the sink's logit gets -(its share) * sum over keys of share * gradient of share.
+    const Tensor shared = at::linalg_vecdot(gradients[0], out, -1).to(at::kFloat);
+    const Tensor dsinks = (by_head(sinks) - with).exp_().mul_(shared).sum(at::IntArrayRef{0, 2}).neg_();
+    auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(gradients[0], q, k, v, out, with, 0.0,
+                                                                                 !mask, mask, scale);
+    return {dq, dk, dv, dsinks.to(sinks.scalar_type()), Tensor(), Tensor()};
+  }
+  static Tensor by_head(const Tensor& sinks) { return sinks.to(at::kFloat).view({1, -1, 1}); }
+};
+
 }  // namespace
 
 std::vector<std::int64_t> context_positions(std::int64_t seq, std::int64_t context, std::int64_t rank) {
@@ -184,28 +235,24 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
     const Tensor rows = at::tensor(own, at::kLong);
     if (context > 1) out.rope = {out.rope.cosine.index_select(0, rows), out.rope.sine.index_select(0, rows)};
   }
-  if (context == 1 && !m.attention.alibi) return out;
   const std::vector<double> slopes = m.attention.alibi ? alibi_slopes(m.heads) : std::vector<double>{0};
-  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()), pieces = context == 1 ? 1 : 2,
-                     length = tokens / pieces;
-  for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    const std::int64_t* query = own.data() + piece * length;
-    const std::int64_t keys = query[length - 1] + 1;
-    Tensor mask = at::full({1, heads, length, keys}, -std::numeric_limits<float>::infinity(), at::kFloat);
-    float* bias = mask.data_ptr<float>();
-    for (std::int64_t h = 0; h < heads; ++h)
-      for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t key = 0; key <= query[i]; ++key)
-          bias[(h * length + i) * keys + key] =
-              static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
-    out.masks.push_back(std::move(mask));
-  }
+  const std::int64_t pieces = context == 1 ? 1 : 2;
+  if (context > 1 || m.attention.alibi)
+    out.masks = make_masks(own, pieces, slopes, [](std::int64_t) { return std::int64_t{0}; });
+  const std::int64_t window = m.attention.window, chunk = m.attention.chunk;
+  if (m.attention.any_local() && std::max(window, chunk) < seq)
+    out.local_masks = make_masks(own, pieces, slopes, [&](std::int64_t query) {
+      return window > 0 ? std::max<std::int64_t>(0, query - window + 1) : query / chunk * chunk;
+    });
   return out;
 }
 
 Positions Positions::to(at::Device device, at::ScalarType type) const {
-  Positions out{rope.to(device), {}, context};
-  for (const Tensor& mask : masks) out.masks.push_back(mask.to(device, device.is_cpu() ? at::kFloat : type));
+  Positions out{rope.to(device), {}, {}, context};
+  const auto move = [&](const std::vector<Tensor>& from, std::vector<Tensor>& moved) {
+    for (const Tensor& mask : from) moved.push_back(mask.to(device, device.is_cpu() ? at::kFloat : type));
+  };
+  move(masks, out.masks), move(local_masks, out.local_masks);
   return out;
 }
 
@@ -303,22 +350,42 @@ std::string attention_backend(const ModelSpec& m, const Positions& positions, st
   return attention_backend(at::empty({sequences, m.heads, queries, m.head_dim}, options), k, k, mask);
 }
 
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec& m, const Positions& positions) {
-  const bool grouped = m.heads != m.kv_heads;
+Tensor sink_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& sinks,
+                      const std::optional<Tensor>& mask, double scale, bool fused) {
+  if (fused) return SinkAttention::apply(q, k, v, sinks, mask, scale);
+  const std::int64_t copies = q.size(1) / k.size(1);
+  Tensor scores = at::matmul(q, k.repeat_interleave(copies, 1).transpose(2, 3)) * scale;
+  if (mask)
+    scores = scores + *mask;
+  else
+    scores = scores.masked_fill(at::ones({q.size(2), k.size(2)}, q.options().dtype(at::kBool)).tril().logical_not_(),
+                                -std::numeric_limits<float>::infinity());
+  const Tensor sink = sinks.view({1, -1, 1, 1}).to(scores.scalar_type()).expand({q.size(0), q.size(1), q.size(2), 1});
+  const Tensor shares = at::softmax(at::cat({scores, sink}, -1), -1, at::kFloat).narrow(-1, 0, k.size(2));
+  return at::matmul(shares.to(v.scalar_type()), v.repeat_interleave(copies, 1));
+}
+
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Slot& dense, const ModelSpec& m,
+              const Positions& positions, std::int64_t layer) {
   const double scale = m.softmax_scale();
+  const Tensor sinks = dense.find("attention.sinks");
+  const auto core = [&](const Tensor& queries, const Tensor& keys, const Tensor& values,
+                        const std::optional<Tensor>& mask) {
+    if (sinks.defined()) return sink_attention(queries, keys, values, sinks, mask, scale, q.is_cpu());
+    return at::scaled_dot_product_attention(queries, keys, values, mask, 0.0, !mask, scale, m.heads != m.kv_heads);
+  };
+  const std::vector<Tensor>& masks =
+      m.local_attention(layer) && !positions.local_masks.empty() ? positions.local_masks : positions.masks;
   Tensor attended;
   if (positions.context == 1) {
-    std::optional<Tensor> mask;
-    if (!positions.masks.empty()) mask = positions.masks[0];
-    attended = at::scaled_dot_product_attention(q, k, v, mask, 0.0, !mask, scale, grouped);
+    attended = core(q, k, v, masks.empty() ? std::nullopt : std::optional(masks[0]));
   } else {
     const std::int64_t length = q.size(2) / 2;
     std::vector<Tensor> pieces;
     for (std::int64_t piece = 0; piece < 2; ++piece) {
-      const Tensor& mask = positions.masks[static_cast<std::size_t>(piece)];
+      const Tensor& mask = masks[static_cast<std::size_t>(piece)];
       const std::int64_t keys = mask.size(3);
-      pieces.push_back(at::scaled_dot_product_attention(q.narrow(2, piece * length, length), k.narrow(2, 0, keys),
-                                                        v.narrow(2, 0, keys), mask, 0.0, false, scale, grouped));
+      pieces.push_back(core(q.narrow(2, piece * length, length), k.narrow(2, 0, keys), v.narrow(2, 0, keys), mask));
     }
     attended = at::cat(pieces, 2);
   }

@@ -106,24 +106,44 @@ Tensor own_product(decltype(&wt_grouped_gemm_forward) form, const Tensor& rows, 
   return out;
 }
 
+/// visit(group, its rows) for every group that has any; the host reads the offsets.
+template <typename Visit>
+void for_groups(const Tensor& rows, const Tensor& offsets, Visit&& visit) {
+  const Tensor ends = offsets.cpu();
+  std::int64_t begin = 0;
+  for (std::int64_t group = 0; group < ends.size(0); ++group) {
+    const std::int64_t end = ends.data_ptr<std::int32_t>()[group];
+    if (end > begin) visit(group, rows.narrow(0, begin, end - begin));
+    begin = end;
+  }
+}
+
 struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
   static Tensor forward(AutogradContext* ctx, const Tensor& rows, const Tensor& weight, const Tensor& offsets,
-                        bool compute, std::optional<GroupedBy> by) {
+                        bool compute, std::optional<GroupedBy> by, const std::optional<Tensor>& bias) {
     ctx->save_for_backward({rows, weight});
     ctx->saved_data["offsets"] = offsets;
+    ctx->saved_data["biased"] = bias.has_value();
     ctx->saved_data["own"] = grouped_by("backward", rows, weight, by) == GroupedBy::own;
     const std::int64_t n = weight.size(1);
     if (!compute) return at::empty_strided({rows.size(0), n}, {0, 0}, rows.options());
-    if (grouped_by("forward", rows, weight, by) == GroupedBy::library)
-      return at::_grouped_mm(rows, weight.transpose(-2, -1), offsets);
-    return own_product(wt_grouped_gemm_forward, rows, weight, offsets, n, weight.size(2),
-                       at::empty({rows.size(0), n}, rows.options()));
+    Tensor out = grouped_by("forward", rows, weight, by) == GroupedBy::library
+                     ? at::_grouped_mm(rows, weight.transpose(-2, -1), offsets)
+                     : own_product(wt_grouped_gemm_forward, rows, weight, offsets, n, weight.size(2),
+                                   at::empty({rows.size(0), n}, rows.options()));
+    if (bias) for_groups(out, offsets, [&](std::int64_t group, Tensor own) { own.add_(bias->select(0, group)); });
+    return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor gradient = gradients[0].contiguous(), offsets = ctx->saved_data["offsets"].toTensor();
     const Tensor &rows = saved[0], &weight = saved[1];
-    Tensor drows, dweight;
+    Tensor drows, dweight, dbias;
+    if (ctx->saved_data["biased"].toBool()) {
+      dbias = at::zeros({weight.size(0), weight.size(1)}, weight.options());
+      for_groups(gradient, offsets,
+                 [&](std::int64_t group, const Tensor& own) { dbias.select(0, group).copy_(own.sum(0)); });
+    }
     if (ctx->saved_data["own"].toBool()) {
       const std::int64_t n = weight.size(1), k = weight.size(2);
       drows = own_product(wt_grouped_gemm_backward_rows, gradient, weight, offsets, n, k, at::empty_like(rows));
@@ -132,7 +152,7 @@ struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
       drows = at::_grouped_mm(gradient, weight, offsets);
       dweight = at::_grouped_mm(gradient.t(), rows, offsets);
     }
-    return {drows, dweight, Tensor(), Tensor(), Tensor()};
+    return {drows, dweight, Tensor(), Tensor(), Tensor(), dbias};
   }
 };
 
@@ -198,6 +218,54 @@ struct SwiGlu : torch::autograd::Function<SwiGlu> {
   }
 };
 
+/// GPT-OSS's gate in fp32, some rows at a time on the CPU, so that what lies between stays in its cache and takes no
+/// memory worth a word.
+struct ClampedSwiGlu : torch::autograd::Function<ClampedSwiGlu> {
+  static constexpr double kLimit = 7, kSlope = 1.702;
+
+  static Tensor forward(AutogradContext* ctx, const Tensor& gate_up) {
+    Tensor out = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
+    for_blocks(gate_up, [&](std::int64_t begin, std::int64_t rows) {
+      const Part part(gate_up.narrow(0, begin, rows));
+      out.narrow(0, begin, rows).copy_((part.up + 1).mul_(part.gate).mul_(part.sigmoid));
+    });
+    ctx->save_for_backward({gate_up});
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    const Tensor gate_up = ctx->get_saved_variables()[0];
+    Tensor out = at::empty_like(gate_up);
+    for_blocks(gate_up, [&](std::int64_t begin, std::int64_t rows) {
+      const Part part(gate_up.narrow(0, begin, rows));
+      const Tensor own = out.narrow(0, begin, rows), dact = gradients[0].narrow(0, begin, rows).to(at::kFloat);
+      const Tensor slope = (1 - part.sigmoid).mul_(part.gate).mul_(kSlope).add_(1).mul_(part.sigmoid);
+      const std::int64_t width = dact.size(1);
+      own.narrow(1, 0, width).copy_(slope.mul_(part.up + 1).mul_(dact).mul_(part.gate_inside));
+      own.narrow(1, width, width).copy_((part.gate * part.sigmoid).mul_(dact).mul_(part.up_inside));
+    });
+    return {out};
+  }
+
+ private:
+  struct Part {
+    explicit Part(const Tensor& gate_up) {
+      const std::int64_t width = gate_up.size(1) / 2;
+      gate = gate_up.narrow(1, 0, width).to(at::kFloat), up = gate_up.narrow(1, width, width).to(at::kFloat);
+      gate_inside = gate.le(kLimit), up_inside = up.abs().le_(kLimit);
+      gate = gate.clamp_max(kLimit), up = up.clamp(-kLimit, kLimit);
+      sigmoid = (gate * kSlope).sigmoid_();
+    }
+    Tensor gate, up, gate_inside, up_inside, sigmoid;
+  };
+  template <typename Visit>
+  static void for_blocks(const Tensor& gate_up, Visit&& visit) {
+    constexpr std::int64_t kElements = 1 << 14;  // five fp32 tensors of half of them are 160 KiB
+    const std::int64_t all = gate_up.size(0);
+    const std::int64_t block = gate_up.is_cpu() ? std::max<std::int64_t>(1, kElements / gate_up.size(1)) : all;
+    for (std::int64_t begin = 0; begin < all; begin += block) visit(begin, std::min(block, all - begin));
+  }
+};
+
 }  // namespace
 
 WtStream stream_of(const Tensor& tensor) {
@@ -240,8 +308,8 @@ NormProduct norm_product(const Tensor& x, const Tensor& gain, const Tensor& weig
 }
 
 Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute,
-                       std::optional<GroupedBy> by) {
-  return GroupedProduct::apply(rows, weight, offsets, compute, by);
+                       std::optional<GroupedBy> by, const Tensor& bias) {
+  return GroupedProduct::apply(rows, weight, offsets, compute, by, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 
 bool own_grouped_product(const Tensor& rows, const Tensor& weight) {
@@ -264,6 +332,18 @@ Tensor permute(const Tensor& x, const RouterChoice& choice, std::int64_t top_k) 
 }
 
 Tensor swiglu(const Tensor& gate_up) { return SwiGlu::apply(gate_up); }
+
+Tensor activate(const Tensor& first, Activation activation) {
+  switch (activation) {
+    case Activation::swiglu:
+      return swiglu(first);
+    case Activation::clamped_swiglu:
+      return ClampedSwiGlu::apply(first);
+    case Activation::gelu:
+      break;
+  }
+  return at::gelu(first);
+}
 
 Tensor combine(const Tensor& rows, const RouterChoice& choice, const Tensor& weights, const Tensor& residual) {
   Tensor out = at::empty_like(residual);
