@@ -64,7 +64,7 @@ at::Tensor in_rank_order(const at::Tensor& k, const at::Tensor& v, std::int64_t 
 /// LibTorch chooses. q (B, H, S, hd), k and v (B, KV, S', hd); causal without a mask.
 std::string attention_backend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               const std::optional<at::Tensor>& mask = {});
-/// What attend() would run for such a microbatch of `sequences`.
+/// What attend() would run in the first layer for such a microbatch of `sequences`.
 std::string attention_backend(const ModelSpec& model, const Positions& positions, std::int64_t sequences,
                               at::ScalarType type);
 
