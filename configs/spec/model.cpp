@@ -50,9 +50,9 @@ std::int64_t ModelSpec::ffn_parameters(std::int64_t width) const {
   const std::int64_t biases = ffn_bias && width > 0 ? ffn_rows(width) + d_model : 0;
   return d_model * (ffn_rows(width) + width) + biases;
 }
-std::int64_t ModelSpec::moe_layers() const {
+std::int64_t ModelSpec::moe_layers_before(std::int64_t end) const {
   std::int64_t count = 0;
-  for (std::int64_t layer = 0; layer < blocks(); ++layer) count += moe(layer) ? 1 : 0;
+  for (std::int64_t layer = 0; layer < end; ++layer) count += moe(layer) ? 1 : 0;
   return count;
 }
 std::int64_t ModelSpec::expert_parameters() const { return ffn_parameters(ffn); }
@@ -93,13 +93,7 @@ std::vector<std::string> ModelSpec::untrainable() const {
   const auto add = [&out](bool has, std::string what) {
     if (has) out.push_back(std::move(what));
   };
-  add(attention.window > 0, fmt::format("attention in a sliding window of {}", attention.window));
-  add(attention.chunk > 0, fmt::format("attention in chunks of {}", attention.chunk));
-  add(attention.sinks, "attention sinks");
-  add(std::any_of(moe_pattern.repeats.begin(), moe_pattern.repeats.end(), [](bool moe) { return !moe; }),
-      "layers without experts among those with (moe_layer_freq)");
   add(mtp_layers > 0, fmt::format("multi-token prediction ({} modules)", mtp_layers));
-  add(ffn_bias, "biases of FFNs and experts");
   for (const std::string& feature : simulated_only) add(true, feature);
   return out;
 }

@@ -25,7 +25,9 @@ namespace wt {
 class YamlMap;
 
 enum class Norm { rmsnorm, layernorm };
-enum class Activation { swiglu, gelu };  ///< of every FFN and expert: silu(gate) * up, or gelu(up)
+/// Of every FFN and expert: silu(gate) * up; (up + 1) * gate * sigmoid(1.702 * gate) with gate <= 7 and up in +-7
+/// (GPT-OSS); gelu(up).
+enum class Activation { swiglu, clamped_swiglu, gelu };
 
 /// Multi-head latent attention (DeepSeek-V2, section 2.1): keys and values are projected up from one low-rank vector a
 /// token; a rotary part of the key is shared by the heads. ModelSpec::head_dim is then qk_nope + qk_rope.
@@ -122,11 +124,13 @@ struct ModelSpec {
   bool local_attention(std::int64_t layer) const {
     return attention.any_local() && attention.local.at(std::min(layer, layers - 1));
   }
-  std::int64_t moe_layers() const;  ///< blocks with experts
+  std::int64_t moe_layers() const { return moe_layers_before(blocks()); }  ///< blocks with experts
+  std::int64_t moe_layers_before(std::int64_t layer) const;                ///< those of them before this one
+  bool gated() const { return activation != Activation::gelu; }            ///< FFNs and experts have a gate
   /// Hidden width of the FFN that every token of the layer takes: dense FFN or shared experts; 0 = none.
   std::int64_t ffn_width(std::int64_t layer) const { return moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn; }
   /// Rows of the first projection: gate and up, or up alone.
-  std::int64_t ffn_rows(std::int64_t width) const { return (activation == Activation::swiglu ? 2 : 1) * width; }
+  std::int64_t ffn_rows(std::int64_t width) const { return (gated() ? 2 : 1) * width; }
   std::int64_t v_head_dim() const { return attention.mla.on() ? attention.mla.v_head_dim : head_dim; }
   std::int64_t rope_dim() const { return attention.mla.on() ? attention.mla.qk_rope_head_dim : head_dim; }
   std::int64_t norm_parameters() const { return d_model * (norm_bias ? 2 : 1); }

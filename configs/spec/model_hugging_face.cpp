@@ -101,7 +101,8 @@ void read_gpt_oss(const Config& c, ModelSpec& m) {
   m.experts = c.integer("num_local_experts");
   m.top_k = c.integer("num_experts_per_tok");
   m.router.aux_loss_weight = c.number_or("router_aux_loss_coef", 0.9);
-  m.simulated_only.push_back("clamped_swiglu");
+  c.must_be("swiglu_limit", c.number_or("swiglu_limit", 7) == 7, "7");
+  m.activation = Activation::clamped_swiglu;
 }
 
 /// The text part; a file of the whole model has it in "text_config".

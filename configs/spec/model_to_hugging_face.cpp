@@ -38,9 +38,35 @@ json llama_keys(const ModelSpec& m) {
   return out;
 }
 
+json llama(const ModelSpec& m) {
+  json out = llama_keys(m);
+  out["mlp_bias"] = m.ffn_bias;
+  return out;
+}
+
+json window_or_null(const ModelSpec& m) { return m.attention.window > 0 ? json(m.attention.window) : json(); }
+
+/// "layer_types", a word for each layer.
+void add_layer_types(const ModelSpec& m, json& out) {
+  for (std::int64_t layer = 0; layer < m.layers; ++layer)
+    out["layer_types"].push_back(m.local_attention(layer) ? "sliding_attention" : "full_attention");
+}
+
+void add_qwen_window(const ModelSpec& m, json& out) {
+  if (m.attention.window > 0) out["use_sliding_window"] = true, out["sliding_window"] = m.attention.window;
+}
+
+json mistral(const ModelSpec& m) {
+  json out = llama_keys(m);
+  out.erase("attention_bias");
+  out["sliding_window"] = window_or_null(m);
+  return out;
+}
+
 json qwen2(const ModelSpec& m) {
   json out = llama_keys(m);
   out.erase("attention_bias");  // of q, k and v, always
+  add_qwen_window(m, out), add_layer_types(m, out);
   return out;
 }
 
@@ -54,6 +80,17 @@ json moe_keys(const ModelSpec& m) {
 json mixtral(const ModelSpec& m) {
   json out = moe_keys(m);
   out["num_local_experts"] = m.experts;
+  out["sliding_window"] = window_or_null(m);
+  return out;
+}
+
+json gpt_oss(const ModelSpec& m) {
+  json out = moe_keys(m);
+  out["num_local_experts"] = m.experts;
+  out["sliding_window"] = window_or_null(m);
+  out["swiglu_limit"] = 7.0;
+  if (!m.attention.rope_scaling.on()) out["rope_scaling"] = nullptr;  // else GptOssConfig has one of its own
+  add_layer_types(m, out);
   return out;
 }
 
@@ -72,6 +109,9 @@ json qwen3_moe(const ModelSpec& m) {
   out["norm_topk_prob"] = m.router.normalize;
   out["decoder_sparse_step"] = 1;
   out["mlp_only_layers"] = json::array();
+  for (std::int64_t layer = 0; layer < m.layers; ++layer)
+    if (!m.moe(layer)) out["mlp_only_layers"].push_back(layer), out["intermediate_size"] = m.dense_ffn;
+  add_qwen_window(m, out);
   return out;
 }
 
@@ -160,6 +200,14 @@ struct Family {
   json (*keys)(const ModelSpec&);
 };
 
+[[noreturn]] void refuse(const ModelSpec& m) {
+  throw_error(Code::usage,
+              "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, gpt_oss, "
+              "deepseek_v2, deepseek_v3, mpt, falcon, llama, mistral, qwen2); change the model or keep our own "
+              "checkpoints",
+              m.name);
+}
+
 Family family(const ModelSpec& m) {
   if (const auto lacks = m.untrainable(); !lacks.empty())
     throw_error(Code::usage, "model {}: no config.json is written for a model with {}, which is only simulated", m.name,
@@ -167,24 +215,34 @@ Family family(const ModelSpec& m) {
   const AttentionSpec& a = m.attention;
   const RouterSpec& r = m.router;
   const bool softmax = r.score == RouterSpec::Score::softmax && r.bias_update_rate == 0;
-  const bool only_routed =
-      m.experts > 0 && m.dense_layers == 0 && m.shared_ffn == 0 && softmax && r.scale == 1 && r.groups == 1;
-  const bool llama_like =
-      m.norm == Norm::rmsnorm && m.activation == Activation::swiglu && !a.alibi && a.parallel == Parallel::none;
+  const bool routed = m.experts > 0 && m.shared_ffn == 0 && softmax && r.scale == 1 && r.groups == 1,
+             only_routed = routed && m.moe_layers() == m.layers;
+  const bool pre_norm = m.norm == Norm::rmsnorm && !a.alibi && a.parallel == Parallel::none;
   const bool bare = !a.mla.on() && a.qk_norm == QkNorm::none && a.clip_qkv == 0;
-  if (llama_like && a.bias != Bias::qkv) {
-    if (m.experts == 0 && bare) return {"llama", "LlamaForCausalLM", llama_keys};
+  if (pre_norm && only_routed && bare && r.normalize && a.bias == Bias::all && a.sinks && m.ffn_bias && a.chunk == 0 &&
+      m.activation == Activation::clamped_swiglu)
+    return {"gpt_oss", "GptOssForCausalLM", gpt_oss};
+  if (a.sinks || a.chunk > 0 || m.activation == Activation::clamped_swiglu) refuse(m);
+  const bool llama_like = pre_norm && m.activation == Activation::swiglu;
+  if (llama_like && m.experts == 0 && bare && a.bias != Bias::qkv && !a.any_local())
+    return {"llama", "LlamaForCausalLM", llama};
+  if (m.ffn_bias) refuse(m);
+  if (llama_like && m.experts == 0 && bare && a.bias == Bias::qkv) return {"qwen2", "Qwen2ForCausalLM", qwen2};
+  const bool everywhere = !a.any_local() || a.local.repeats.empty();
+  if (llama_like && everywhere && a.bias != Bias::qkv) {
+    if (m.experts == 0 && bare && a.bias == Bias::none) return {"mistral", "MistralForCausalLM", mistral};
     if (only_routed && bare && r.normalize && a.bias == Bias::none) return {"mixtral", "MixtralForCausalLM", mixtral};
+    if (routed && a.qk_norm == QkNorm::head && a.clip_qkv == 0) return {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe};
+  }
+  if (a.any_local()) refuse(m);
+  if (llama_like && a.bias != Bias::qkv) {
     if (only_routed && a.qk_norm == QkNorm::full) return {"olmoe", "OlmoeForCausalLM", olmoe};
-    if (only_routed && a.qk_norm == QkNorm::head && a.clip_qkv == 0)
-      return {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe};
-    const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0;
+    const bool latent = a.mla.on() && m.experts > 0 && m.shared_ffn % m.ffn == 0 && m.moe_pattern.repeats.empty();
     const bool two_best = r.group_worth == GroupWorth::two_best;
     if (latent && softmax && (r.groups == 1 || !two_best)) return {"deepseek_v2", "DeepseekV2ForCausalLM", deepseek};
     if (latent && r.score == RouterSpec::Score::sigmoid && r.bias_update_rate > 0 && (r.groups == 1 || two_best))
       return {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek};
   }
-  if (llama_like && m.experts == 0 && bare && a.bias == Bias::qkv) return {"qwen2", "Qwen2ForCausalLM", qwen2};
   const bool unbiased = a.bias == Bias::none;
   if (unbiased && !a.rope_scaling.on() && m.norm == Norm::layernorm && a.qk_norm == QkNorm::none &&
       a.parallel == Parallel::none && !m.norm_bias) {
@@ -196,11 +254,7 @@ Family family(const ModelSpec& m) {
   if (unbiased && m.norm_bias && m.activation == Activation::gelu && a.parallel != Parallel::none && a.clip_qkv == 0 &&
       !a.alibi && a.qk_norm == QkNorm::none)
     return {"falcon", "FalconForCausalLM", falcon};
-  throw_error(Code::usage,
-              "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, "
-              "deepseek_v2, deepseek_v3, mpt, falcon, "
-              "llama, qwen2); change the model or keep our own checkpoints",
-              m.name);
+  refuse(m);
 }
 
 }  // namespace

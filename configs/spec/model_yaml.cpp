@@ -93,6 +93,8 @@ void read_ffn(YamlMap& map, ModelSpec& m) {
   const std::string kind =
       map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
   m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
+  if (m.gated() && map.choice("activation", {"swiglu", "clamped_swiglu"}, "swiglu") == "clamped_swiglu")
+    m.activation = Activation::clamped_swiglu;
   m.ffn = map.integer("ffn_hidden_size", 1);
   m.ffn_bias = map.boolean("ffn_bias", false);
   if (kind == "mb_dmoe") {
@@ -196,7 +198,8 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   out << YAML::EndMap;
 
   key("ffn_config") << YAML::BeginMap;
-  if (m.experts == 0) key("ffn_type") << (m.activation == Activation::gelu ? "mptmlp" : "mptglu");
+  if (m.experts == 0) key("ffn_type") << (m.gated() ? "mptglu" : "mptmlp");
+  if (m.activation == Activation::clamped_swiglu) key("activation") << "clamped_swiglu";
   key("ffn_hidden_size") << m.ffn;
   flag("ffn_bias", m.ffn_bias);
   if (m.experts > 0) {

@@ -21,10 +21,14 @@ std::vector<RunSpec> layouts_of(const RunSpec& run) {
     out.push_back(with_layout(run, 2, 2, expert));
     out.push_back(with_layout(run, 4, 1, 1));
   }
-  if (run.model.attention.rope_scaling
-          .on()) {  // shared sequences: each rank has rows of the table, and scores of its own
+  // Shared sequences: each rank has rows of the table and of the masks, and scores of its own.
+  if (run.model.attention.rope_scaling.on() || run.model.attention.any_local()) {
     out.push_back(with_layout(run, 1, 2, 1));
     out.back().layout.context = 2;
+  }
+  if (run.model.ffn_bias && expert > 1) {  // copies of two experts, whose biases are summed as their weights are
+    out.push_back(with_layout(run, 1, 2, 2));
+    out.back().layout.placement.assign(static_cast<std::size_t>(run.model.layers), {0, 1, 2, 3, 4, 5, 6, 7, 0, 1});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "tests/support/families.hpp"
 #include "tests/support/routing_rows.hpp"
 #include "tests/support/trainer_fixture.hpp"
 
@@ -80,6 +81,14 @@ TEST_CASE("it does not matter where an expert lives") {
 TEST_CASE("it does not matter how many copies an expert has") { check_all(replicated_experts(short_run())); }
 
 TEST_CASE("it does not matter how many ranks share a sequence") { check_all(context_runs(short_run())); }
+
+TEST_CASE("it does not matter for windows, sinks, biases and GPT-OSS's gate") {
+  RunSpec run = short_run();
+  as_gpt_oss(run.model);
+  const auto sharded = sharded_runs(run);
+  for (const RunSpec& other : {sharded[2], sharded[5], replicated_experts(run)[0], context_runs(run)[0]})
+    check_same(run, other);
+}
 
 TEST_CASE("microbatches only cut the batch, also where the last one is smaller") {
   check_all(uneven_runs(short_run()));

@@ -1,6 +1,7 @@
 // The memory replay of the step program against what the trainer's allocator counted, with the run's own routing.
 #include <catch2/catch.hpp>
 
+#include "tests/support/families.hpp"
 #include "tests/support/replayed_memory.hpp"
 
 using namespace wt;
@@ -42,6 +43,14 @@ TEST_CASE("so it is with recompute, which needs less") {
     // The median step: a thread of Gloo that gives its copy of a buffer back late lifts a step now and then.
     CHECK(median(step_peaks_of(trained(run))) < median(step_peaks_of(trained(without))));
   }
+}
+
+TEST_CASE("so it is with windows, sinks, biases and GPT-OSS's gate") {
+  RunSpec run = short_run();
+  as_gpt_oss(run.model);
+  RunSpec block = with_layout(run, 2, 2, 2, Recompute::block), half = with_layout(run, 1, 4, 4);
+  half.precision = Precision::bf16;
+  for (const RunSpec& each : {run, with_layout(run, 1, 4, 2), block, half}) check_peak(each);
 }
 
 TEST_CASE("so it is in bf16") {

@@ -1,5 +1,5 @@
 """Our models against Hugging Face transformers: small randomly initialised models of every family, saved by transformers and
-loaded by us, give the same logits; and what we save of them loads there again, bit for bit. Rotary frequencies are those of
+loaded by us, give the same logits and gradients; and what we save of them loads there again, bit for bit. Rotary frequencies are those of
 transformers and of the papers' formulas, worked out here."""
 
 import json
@@ -53,6 +53,17 @@ FAMILIES = {
                               attention_bias=True, rope_scaling=dict(YARN, mscale=0.707, mscale_all_dim=0.707)),
     "DeepseekV3-yarn": dict(LATENT, q_lora_rank=32, n_group=4, topk_group=2, norm_topk_prob=True, routed_scaling_factor=2.5, attention_bias=True,
                             rope_scaling=dict(YARN, mscale=1.0, mscale_all_dim=1.0)),
+    # Attention windows shorter than the 24 tokens, sinks, biases and GPT-OSS's gate; layers with and without experts in turns.
+    "GptOss": dict(LLAMA, num_hidden_layers=4, head_dim=16, num_local_experts=8, num_experts_per_tok=3, sliding_window=7, rope_scaling=None),
+    "GptOss-yarn": dict(LLAMA, num_hidden_layers=3, head_dim=16, num_local_experts=8, num_experts_per_tok=3, sliding_window=7,
+                        layer_types=["full_attention", "full_attention", "sliding_attention"], rope_scaling=dict(YARN, truncate=False)),
+    "Mistral": dict(LLAMA, sliding_window=7),
+    "Mixtral-window": dict(LLAMA, num_local_experts=8, num_experts_per_tok=3, sliding_window=7),
+    "Qwen2-window": dict(LLAMA, num_hidden_layers=3, use_sliding_window=True, sliding_window=7, max_window_layers=1),
+    "Qwen3Moe-window": dict(MOE, moe_intermediate_size=40, norm_topk_prob=True, head_dim=24, use_sliding_window=True, sliding_window=7),
+    "Qwen3Moe-sparse": dict(MOE, moe_intermediate_size=40, norm_topk_prob=True, head_dim=24, num_hidden_layers=4, decoder_sparse_step=2,
+                            mlp_only_layers=[3]),
+    "Llama-bias": dict(LLAMA, attention_bias=True, mlp_bias=True),
     "Falcon-linear": dict(FALCON, num_kv_heads=2, new_decoder_architecture=True, rope_scaling=dict(rope_type="linear", factor=3.0)),
 }
 # Positions as published, beside the small ones.
@@ -96,10 +107,10 @@ def make(name):
     model = as_deepseek_has_it(getattr(transformers, name.split("-")[0] + "ForCausalLM")(config).eval())
     with torch.no_grad():  # gains and biases that are not 1 and 0, so that mistaken ones show
         for key, value in model.named_parameters():
-            if value.dim() == 1:
+            if value.dim() == 1 or key.endswith("_bias"):
                 value.add_(0.1 * torch.randn(value.shape))
             else:
-                value.mul_(2)
+                value.mul_(20 if key.endswith("gate_up_proj") else 2)  # so much that GPT-OSS's limits are met
         for key, value in model.named_buffers():
             if "correction_bias" in key:
                 value.add_(0.05 * torch.randn(value.shape))
@@ -124,6 +135,8 @@ def check(name, folder):
     worst = (found - expected).abs().max().item()
     print(f"{name}: logits up to {expected.abs().max():.2f} differ by at most {worst:.1e}")
     assert worst <= TOLERANCE, name
+    windows_are_felt(name, folder, expected)
+    gradients_agree(name, folder, model)
     if model.config.to_dict().get("rope_scaling"):  # and would differ, were the scaling left out
         plain = json.loads((folder / "theirs" / "config.json").read_text())
         plain.pop("rope_scaling")
@@ -141,6 +154,35 @@ def check(name, folder):
     with torch.no_grad():
         torch.testing.assert_close(as_deepseek_has_it(again.eval())(TOKENS, use_cache=False).logits[0], expected, rtol=1e-5, atol=1e-5)
     return worst
+
+
+def windows_are_felt(name, folder, expected):
+    """Of a file with a window the logits would be others without."""
+    config = json.loads((folder / "theirs" / "config.json").read_text())
+    if not config.get("sliding_window"):
+        return
+    without = dict(config, sliding_window=64)
+    (folder / "all").mkdir()
+    (folder / "all" / "config.json").write_text(json.dumps(without))
+    (folder / "all" / "model.safetensors").symlink_to(folder / "theirs" / "model.safetensors")
+    said = tool("logits", folder / "all", *TOKENS[0].tolist())
+    found = torch.tensor([[float(word) for word in line.split()] for line in said.splitlines()])
+    assert (found - expected).abs().max().item() > 20 * TOLERANCE, name
+
+
+def gradients_agree(name, folder, model):
+    """Of the mean cross entropy of the next tokens, for every weight."""
+    tool("gradients", folder / "theirs", folder / "gradients", *TOKENS[0].tolist())
+    found = load_file(folder / "gradients" / "model.safetensors")
+    logits = model(TOKENS[:, :-1], use_cache=False).logits[0]
+    torch.nn.functional.cross_entropy(logits, TOKENS[0, 1:]).backward()
+    worst = 0.0
+    for key, value in model.named_parameters():
+        expected = torch.zeros_like(value) if value.grad is None else value.grad
+        off = (found[key] - expected).abs().max().item() / max(expected.abs().max().item(), 1e-6)
+        assert off <= TOLERANCE, (name, key, off)
+        worst = max(worst, off)
+    print(f"{name}: gradients differ by at most {worst:.1e} of each weight's largest")
 
 
 def by_paper(scaling, theta, dim):
@@ -240,9 +282,10 @@ if __name__ == "__main__":
     transformers.logging.set_verbosity_error()  # it warns of lengths that are this short
     with tempfile.TemporaryDirectory() as scratch:
         for name, keys in [*FAMILIES.items(), *PUBLISHED.items()]:
-            if "rope_scaling" in keys:
+            if keys.get("rope_scaling"):
                 positions(name, keys, Path(scratch) / "positions" / name)
         worst = max(check(name, Path(scratch) / name) for name in FAMILIES)
         print(f"{len(FAMILIES)} models: logits differ by at most {worst:.1e}")
         refused(Path(scratch) / "refused")
-        trained_from("Qwen3Moe-yarn", Path(scratch) / "trained")
+        for name in ("Qwen3Moe-yarn", "GptOss"):
+            trained_from(name, Path(scratch) / "trained" / name)

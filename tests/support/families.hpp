@@ -21,6 +21,13 @@ inline ModelSpec& dense(ModelSpec& m) {
   return m;
 }
 
+/// What GPT-OSS has beyond Mixtral.
+inline void as_gpt_oss(ModelSpec& m) {
+  m.attention.bias = AttentionSpec::Bias::all, m.attention.sinks = true;
+  m.attention.window = 9, m.attention.local = {{true, false}};
+  m.ffn_bias = true, m.activation = Activation::clamped_swiglu;
+}
+
 /// Mixtral's shape is small_run()'s.
 inline std::vector<RunSpec> family_runs() {
   using QkNorm = AttentionSpec::QkNorm;
@@ -71,6 +78,14 @@ inline std::vector<RunSpec> family_runs() {
   ModelSpec& newer = dense(add("falcon-180b"));
   newer = out[out.size() - 2].model;
   newer.name = "falcon-180b", newer.kv_heads = 2, newer.attention.parallel = Parallel::two_norms;
+  ModelSpec& gpt_oss = add("gpt-oss");
+  gpt_oss.layers = 3, as_gpt_oss(gpt_oss);
+  ModelSpec& turns = add("turns");  // chunks, and experts in every other layer, as in Llama-4
+  turns.layers = 4, turns.moe_pattern = {{false, true}}, turns.dense_ffn = 120, turns.shared_ffn = 56;
+  turns.attention.chunk = 8, turns.attention.local = {{true, true, true, false}}, turns.ffn_bias = true;
+  turns.router.score = RouterSpec::Score::sigmoid, turns.router.bias_update_rate = 0.001;
+  ModelSpec& mistral = dense(add("mistral"));
+  mistral.ffn = 120, mistral.attention.window = 9;
   return out;
 }
 

@@ -193,6 +193,7 @@ TEST_CASE("windows are read from each family's config.json") {
   CHECK(gpt_oss.attention.window == 16);
   CHECK(gpt_oss.attention.sinks);
   CHECK(gpt_oss.ffn_bias);
+  CHECK(gpt_oss.activation == Activation::clamped_swiglu);
   std::string types = R"("full_attention")";
   for (int layer = 1; layer < 8; ++layer) types += R"(, "sliding_attention")";
   const ModelSpec listed = hugging_face(oss + R"(, "layer_types": [)" + types + "]}");
@@ -390,13 +391,49 @@ TEST_CASE("what the trainer has not is named, and never exported") {
     CHECK_THAT(usage_error([&] { family_of(m); }), Contains(m.untrainable().front()));
     return fmt::format("{}", fmt::join(m.untrainable(), ", "));
   };
-  CHECK_THAT(names([](ModelSpec& m) { m.attention.window = 8; }), Contains("sliding window of 8"));
-  CHECK_THAT(names([](ModelSpec& m) { m.attention.chunk = 8; }), Contains("chunks of 8"));
-  CHECK_THAT(names([](ModelSpec& m) { m.attention.sinks = true; }), Contains("attention sinks"));
-  CHECK_THAT(names([](ModelSpec& m) { m.moe_pattern = {{false, true}}; }), Contains("layers without experts"));
   CHECK_THAT(names([](ModelSpec& m) { m.mtp_layers = 1; }), Contains("multi-token prediction"));
-  CHECK_THAT(names([](ModelSpec& m) { m.ffn_bias = true; }), Contains("biases of FFNs and experts"));
   CHECK_THAT(names([](ModelSpec& m) { m.simulated_only = {"shared_expert_gate"}; }), Contains("shared_expert_gate"));
+}
+
+TEST_CASE("windows, sinks, biases and layers in turns are said in config.json as they are read there") {
+  const std::string experts = R"("num_local_experts": 8, "num_experts": 8, "num_experts_per_tok": 2, )" + kWidths;
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"gpt_oss", R"({"model_type": "gpt_oss", "sliding_window": 16, )" + experts + "}"},
+      {"mistral", R"({"model_type": "mistral", "sliding_window": 32, )" + kWidths + "}"},
+      {"mixtral", R"({"model_type": "mixtral", "sliding_window": 32, )" + experts + "}"},
+      {"qwen2",
+       R"({"model_type": "qwen2", "use_sliding_window": true, "sliding_window": 32, "max_window_layers": 6, )" +
+           kWidths + "}"},
+      {"qwen3_moe", R"({"model_type": "qwen3_moe", "use_sliding_window": true, "sliding_window": 32,
+        "moe_intermediate_size": 16, "decoder_sparse_step": 2, )" +
+                        experts + "}"},
+      {"llama", R"({"model_type": "llama", "mlp_bias": true, )" + kWidths + "}"}};
+  for (const auto& [family, file] : files) {
+    INFO(family);
+    const ModelSpec m = hugging_face(file);
+    CHECK(m.untrainable().empty());
+    CHECK(family_of(m) == family);
+    CHECK(yaml_of(hugging_face(config_json(m).dump())) == yaml_of(m));
+  }
+  CHECK(family_of(read_model("gpt-oss-120b")) == "gpt_oss");
+}
+
+TEST_CASE("what no family's config.json can say is not written") {
+  const auto said = [](auto change) {
+    ModelSpec m = small();
+    m.shared_ffn = 0;
+    REQUIRE(family_of(m) == "mixtral");
+    change(m);
+    m.check("m");
+    CHECK(m.untrainable().empty());
+    CHECK_THAT(usage_error([&] { family_of(m); }), Contains("no family's config.json can say"));
+  };
+  said([](ModelSpec& m) { m.attention.sinks = true; });
+  said([](ModelSpec& m) { m.attention.chunk = 8; });
+  said([](ModelSpec& m) { m.attention.window = 8, m.attention.local = {{true, false}}; });
+  said([](ModelSpec& m) { m.ffn_bias = true; });
+  said([](ModelSpec& m) { m.activation = Activation::clamped_swiglu; });
+  said([](ModelSpec& m) { m.moe_pattern = {{false, true}}; });
 }
 
 TEST_CASE("impossible windows and layouts of windows are refused") {

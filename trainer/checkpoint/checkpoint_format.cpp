@@ -98,6 +98,13 @@ json model_json(const ModelSpec& m) {
   }
   if (m.attention.bias != AttentionSpec::Bias::none)
     out["attention_bias"] = m.attention.bias == AttentionSpec::Bias::all ? "all" : "qkv";
+  if (m.attention.any_local())
+    out["local_attention"] = {m.attention.window, m.attention.chunk, m.attention.local.repeats};
+  if (!m.moe_pattern.repeats.empty()) out["moe_layers"] = m.moe_pattern.repeats;
+  for (const auto& [key, on] : {std::pair{"attention_sinks", m.attention.sinks},
+                                {"ffn_bias", m.ffn_bias},
+                                {"clamped_swiglu", m.activation == Activation::clamped_swiglu}})
+    if (on) out[key] = true;
   return out;
 }
 

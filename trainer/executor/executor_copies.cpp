@@ -10,9 +10,11 @@ using at::Tensor;
 
 namespace {
 
-/// Gradient of one slot as two views: gate and up, down.
-std::array<Tensor, 2> slot_gradient(const GradientBuffer& gradient, std::int64_t slot) {
-  return {gradient.leaves[0].select(0, slot).flatten(), gradient.leaves[1].select(0, slot).flatten()};
+/// Gradient of one slot, a view for each of the experts' tensors.
+std::vector<Tensor> slot_gradient(const GradientBuffer& gradient, std::int64_t slot) {
+  std::vector<Tensor> out;
+  for (const Tensor& leaf : gradient.leaves) out.push_back(leaf.select(0, slot).flatten());
+  return out;
 }
 
 }  // namespace
@@ -72,9 +74,11 @@ void Executor::add_copies(const OpInstance& instance) {
       }
     }
     for (const std::int64_t slot : own_slots(instance.layer, expert)) {
-      const auto parts = slot_gradient(gradient_of(instance), slot);
-      parts[0].copy_(sum.narrow(0, 0, parts[0].numel()));
-      parts[1].copy_(sum.narrow(0, parts[0].numel(), parts[1].numel()));
+      std::int64_t at = 0;
+      for (const Tensor& part : slot_gradient(gradient_of(instance), slot)) {
+        part.copy_(sum.narrow(0, at, part.numel()));
+        at += part.numel();
+      }
     }
   }
   copies_received_.reset();

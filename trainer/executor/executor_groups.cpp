@@ -151,14 +151,14 @@ void Executor::optimizer_step() {
 
 Tensor Executor::router_bias(std::int64_t layer) const {
   if (!router_loads_.defined() || !run_.model.moe(layer)) return {};
-  return groups_.back().master.view_as(router_loads_)[layer - run_.model.dense_layers];
+  return groups_.back().master.view_as(router_loads_)[run_.model.moe_layers_before(layer)];
 }
 
 void Executor::count_rows(const OpInstance& instance, const LayerState& s) {
   const Tensor& rows = s.choice.expert_counts;
   if (!rows.defined()) return;
   counted_.emplace_back(&instance, rows);
-  if (router_loads_.defined()) router_loads_.select(0, instance.layer - run_.model.dense_layers).add_(rows);
+  if (router_loads_.defined()) router_loads_.select(0, run_.model.moe_layers_before(instance.layer)).add_(rows);
 }
 
 void Executor::read_counts() {

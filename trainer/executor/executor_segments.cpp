@@ -74,8 +74,8 @@ void Executor::ffn(const OpInstance& instance, LayerState& s) {
 }
 
 void Executor::experts(const OpInstance& instance, LayerState& s) {
-  if (!device_.is_cpu() && type_ == at::kFloat)
-    communicators_.before_host_read();  // LibTorch's fp32 grouped product reads its offsets
+  // LibTorch's fp32 grouped product reads its offsets, and so does what adds biases.
+  if (!device_.is_cpu() && (type_ == at::kFloat || run_.model.ffn_bias)) communicators_.before_host_read();
   if (instance.op->direction == Direction::backward)
     segments_.experts_backward(s);
   else

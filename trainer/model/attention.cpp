@@ -158,6 +158,32 @@ std::vector<double> alibi_slopes(std::int64_t heads) {
   return slopes;
 }
 
+/// Positions::masks of the tokens at `own`, cut into pieces; first_key(query): the first that it sees.
+template <typename FirstKey>
+std::vector<Tensor> make_masks(const std::vector<std::int64_t>& own, std::int64_t pieces,
+                               const std::vector<double>& slopes, FirstKey&& first_key) {
+  std::vector<Tensor> out;
+  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()),
+                     length = static_cast<std::int64_t>(own.size()) / pieces;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t* query = own.data() + piece * length;
+    const std::int64_t keys = query[length - 1] + 1;
+    Tensor mask = at::full({1, heads, length, keys}, -std::numeric_limits<float>::infinity(), at::kFloat);
+    float* bias = mask.data_ptr<float>();
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t key = first_key(query[i]); key <= query[i]; ++key)
+          bias[(h * length + i) * keys + key] =
+              static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
+    out.push_back(std::move(mask));
+  }
+  return out;
+}
+
+const std::vector<Tensor>& masks_of(const ModelSpec& m, const Positions& positions, std::int64_t layer) {
+  return m.local_attention(layer) && !positions.local_masks.empty() ? positions.local_masks : positions.masks;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> context_positions(std::int64_t seq, std::int64_t context, std::int64_t rank) {
@@ -184,28 +210,24 @@ Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t con
     const Tensor rows = at::tensor(own, at::kLong);
     if (context > 1) out.rope = {out.rope.cosine.index_select(0, rows), out.rope.sine.index_select(0, rows)};
   }
-  if (context == 1 && !m.attention.alibi) return out;
   const std::vector<double> slopes = m.attention.alibi ? alibi_slopes(m.heads) : std::vector<double>{0};
-  const std::int64_t heads = static_cast<std::int64_t>(slopes.size()), pieces = context == 1 ? 1 : 2,
-                     length = tokens / pieces;
-  for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    const std::int64_t* query = own.data() + piece * length;
-    const std::int64_t keys = query[length - 1] + 1;
-    Tensor mask = at::full({1, heads, length, keys}, -std::numeric_limits<float>::infinity(), at::kFloat);
-    float* bias = mask.data_ptr<float>();
-    for (std::int64_t h = 0; h < heads; ++h)
-      for (std::int64_t i = 0; i < length; ++i)
-        for (std::int64_t key = 0; key <= query[i]; ++key)
-          bias[(h * length + i) * keys + key] =
-              static_cast<float>(slopes[static_cast<std::size_t>(h)] * static_cast<double>(key - query[i]));
-    out.masks.push_back(std::move(mask));
-  }
+  const std::int64_t pieces = context == 1 ? 1 : 2;
+  if (context > 1 || m.attention.alibi)
+    out.masks = make_masks(own, pieces, slopes, [](std::int64_t) { return std::int64_t{0}; });
+  const std::int64_t window = m.attention.window, chunk = m.attention.chunk;
+  if (m.attention.any_local() && std::max(window, chunk) < seq)
+    out.local_masks = make_masks(own, pieces, slopes, [&](std::int64_t query) {
+      return window > 0 ? std::max<std::int64_t>(0, query - window + 1) : query / chunk * chunk;
+    });
   return out;
 }
 
 Positions Positions::to(at::Device device, at::ScalarType type) const {
-  Positions out{rope.to(device), {}, context};
-  for (const Tensor& mask : masks) out.masks.push_back(mask.to(device, device.is_cpu() ? at::kFloat : type));
+  Positions out{rope.to(device), {}, {}, context};
+  const auto move = [&](const std::vector<Tensor>& from, std::vector<Tensor>& moved) {
+    for (const Tensor& mask : from) moved.push_back(mask.to(device, device.is_cpu() ? at::kFloat : type));
+  };
+  move(masks, out.masks), move(local_masks, out.local_masks);
   return out;
 }
 
@@ -294,31 +316,37 @@ std::string attention_backend(const Tensor& q, const Tensor& k, const Tensor& v,
 std::string attention_backend(const ModelSpec& m, const Positions& positions, std::int64_t sequences,
                               at::ScalarType type) {
   const auto options = at::TensorOptions().dtype(type).device(positions.rope.cosine.device());
-  const bool context_parallel = positions.context > 1, masked = !positions.masks.empty();
+  if (m.attention.sinks && !options.device().is_cpu()) return "math";
+  const std::vector<Tensor>& masks = masks_of(m, positions, 0);
+  const bool context_parallel = positions.context > 1, masked = !masks.empty();
   const std::int64_t tokens = positions.rope.cosine.size(0), queries = context_parallel ? tokens / 2 : tokens;
-  const std::int64_t keys = masked ? positions.masks.back().size(3) : tokens;
+  const std::int64_t keys = masked ? masks.back().size(3) : tokens;
   const Tensor k = at::empty({sequences, m.kv_heads, keys, m.head_dim}, options);
   std::optional<Tensor> mask;
-  if (masked) mask = positions.masks.back();
+  if (masked) mask = masks.back();
   return attention_backend(at::empty({sequences, m.heads, queries, m.head_dim}, options), k, k, mask);
 }
 
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const ModelSpec& m, const Positions& positions) {
-  const bool grouped = m.heads != m.kv_heads;
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Slot& dense, const ModelSpec& m,
+              const Positions& positions, std::int64_t layer) {
   const double scale = m.softmax_scale();
+  const Tensor sinks = dense.find("attention.sinks");
+  const auto core = [&](const Tensor& queries, const Tensor& keys, const Tensor& values,
+                        const std::optional<Tensor>& mask) {
+    if (sinks.defined()) return sink_attention(queries, keys, values, sinks, mask, scale, q.is_cpu());
+    return at::scaled_dot_product_attention(queries, keys, values, mask, 0.0, !mask, scale, m.heads != m.kv_heads);
+  };
+  const std::vector<Tensor>& masks = masks_of(m, positions, layer);
   Tensor attended;
   if (positions.context == 1) {
-    std::optional<Tensor> mask;
-    if (!positions.masks.empty()) mask = positions.masks[0];
-    attended = at::scaled_dot_product_attention(q, k, v, mask, 0.0, !mask, scale, grouped);
+    attended = core(q, k, v, masks.empty() ? std::nullopt : std::optional(masks[0]));
   } else {
     const std::int64_t length = q.size(2) / 2;
     std::vector<Tensor> pieces;
     for (std::int64_t piece = 0; piece < 2; ++piece) {
-      const Tensor& mask = positions.masks[static_cast<std::size_t>(piece)];
+      const Tensor& mask = masks[static_cast<std::size_t>(piece)];
       const std::int64_t keys = mask.size(3);
-      pieces.push_back(at::scaled_dot_product_attention(q.narrow(2, piece * length, length), k.narrow(2, 0, keys),
-                                                        v.narrow(2, 0, keys), mask, 0.0, false, scale, grouped));
+      pieces.push_back(core(q.narrow(2, piece * length, length), k.narrow(2, 0, keys), v.narrow(2, 0, keys), mask));
     }
     attended = at::cat(pieces, 2);
   }

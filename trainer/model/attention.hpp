@@ -23,6 +23,9 @@ struct Positions {
   /// biases. One for each of the rank's two pieces under context parallelism, over the keys up to its end; one with
   /// linear biases alone; none otherwise, where the kernel's own causal mask will do.
   std::vector<at::Tensor> masks;
+  /// The same for the layers of a window or of chunks, -infinity for what their queries do not see. None where every
+  /// layer sees all.
+  std::vector<at::Tensor> local_masks;
   std::int64_t context = 1;
   static Positions make(const ModelSpec& model, std::int64_t seq, std::int64_t context = 1, std::int64_t rank = 0);
   /// Masks in `type` on CUDA, whose kernels take no other; fp32 on the CPU.
@@ -61,12 +64,20 @@ at::Tensor in_rank_order(const at::Tensor& k, const at::Tensor& v, std::int64_t 
 /// LibTorch chooses. q (B, H, S, hd), k and v (B, KV, S', hd); causal without a mask.
 std::string attention_backend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               const std::optional<at::Tensor>& mask = {});
-/// What attend() would run for such a microbatch of `sequences`.
+/// What attend() would run in the first layer for such a microbatch of `sequences`.
 std::string attention_backend(const ModelSpec& model, const Positions& positions, std::int64_t sequences,
                               at::ScalarType type);
 
-/// q (B, H, S / C, hd), k and v (B, KV, S, hd) -> (B * S / C, H * v_head_dim).
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const ModelSpec& model,
-                  const Positions& positions);
+/// Attention with a learned logit a head, sinks (H), beside those of the keys in every softmax (GPT-OSS):
+/// q (B, H, S, hd), k and v (B, KV, S', hd) -> (B, H, S, hd); causal without a mask. Saves what attention without sinks
+/// saves: a sink scales the output of that by sigmoid(logsumexp - sink), and its backward is exact with the logsumexp
+/// that includes the sink. `fused` is for the CPU, whose kernel tells its logsumexp; without it all scores are there.
+at::Tensor sink_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& sinks,
+                          const std::optional<at::Tensor>& mask, double scale, bool fused);
+
+/// q (B, H, S / C, hd), k and v (B, KV, S, hd) -> (B * S / C, H * v_head_dim). `dense`: the layer's gathered weights,
+/// of which it takes the sinks.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Slot& dense,
+                  const ModelSpec& model, const Positions& positions, std::int64_t layer);
 
 }  // namespace wt

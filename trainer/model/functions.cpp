@@ -106,24 +106,44 @@ Tensor own_product(decltype(&wt_grouped_gemm_forward) form, const Tensor& rows, 
   return out;
 }
 
+/// visit(group, its rows) for every group that has any; the host reads the offsets.
+template <typename Visit>
+void for_groups(const Tensor& rows, const Tensor& offsets, Visit&& visit) {
+  const Tensor ends = offsets.cpu();
+  std::int64_t begin = 0;
+  for (std::int64_t group = 0; group < ends.size(0); ++group) {
+    const std::int64_t end = ends.data_ptr<std::int32_t>()[group];
+    if (end > begin) visit(group, rows.narrow(0, begin, end - begin));
+    begin = end;
+  }
+}
+
 struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
   static Tensor forward(AutogradContext* ctx, const Tensor& rows, const Tensor& weight, const Tensor& offsets,
-                        bool compute, std::optional<GroupedBy> by) {
+                        bool compute, std::optional<GroupedBy> by, const std::optional<Tensor>& bias) {
     ctx->save_for_backward({rows, weight});
     ctx->saved_data["offsets"] = offsets;
+    ctx->saved_data["biased"] = bias.has_value();
     ctx->saved_data["own"] = grouped_by("backward", rows, weight, by) == GroupedBy::own;
     const std::int64_t n = weight.size(1);
     if (!compute) return at::empty_strided({rows.size(0), n}, {0, 0}, rows.options());
-    if (grouped_by("forward", rows, weight, by) == GroupedBy::library)
-      return at::_grouped_mm(rows, weight.transpose(-2, -1), offsets);
-    return own_product(wt_grouped_gemm_forward, rows, weight, offsets, n, weight.size(2),
-                       at::empty({rows.size(0), n}, rows.options()));
+    Tensor out = grouped_by("forward", rows, weight, by) == GroupedBy::library
+                     ? at::_grouped_mm(rows, weight.transpose(-2, -1), offsets)
+                     : own_product(wt_grouped_gemm_forward, rows, weight, offsets, n, weight.size(2),
+                                   at::empty({rows.size(0), n}, rows.options()));
+    if (bias) for_groups(out, offsets, [&](std::int64_t group, Tensor own) { own.add_(bias->select(0, group)); });
+    return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
     const Tensor gradient = gradients[0].contiguous(), offsets = ctx->saved_data["offsets"].toTensor();
     const Tensor &rows = saved[0], &weight = saved[1];
-    Tensor drows, dweight;
+    Tensor drows, dweight, dbias;
+    if (ctx->saved_data["biased"].toBool()) {
+      dbias = at::zeros({weight.size(0), weight.size(1)}, weight.options());
+      for_groups(gradient, offsets,
+                 [&](std::int64_t group, const Tensor& own) { dbias.select(0, group).copy_(own.sum(0)); });
+    }
     if (ctx->saved_data["own"].toBool()) {
       const std::int64_t n = weight.size(1), k = weight.size(2);
       drows = own_product(wt_grouped_gemm_backward_rows, gradient, weight, offsets, n, k, at::empty_like(rows));
@@ -132,7 +152,7 @@ struct GroupedProduct : torch::autograd::Function<GroupedProduct> {
       drows = at::_grouped_mm(gradient, weight, offsets);
       dweight = at::_grouped_mm(gradient.t(), rows, offsets);
     }
-    return {drows, dweight, Tensor(), Tensor(), Tensor()};
+    return {drows, dweight, Tensor(), Tensor(), Tensor(), dbias};
   }
 };
 
@@ -240,8 +260,8 @@ NormProduct norm_product(const Tensor& x, const Tensor& gain, const Tensor& weig
 }
 
 Tensor grouped_product(const Tensor& rows, const Tensor& weight, const Tensor& offsets, bool compute,
-                       std::optional<GroupedBy> by) {
-  return GroupedProduct::apply(rows, weight, offsets, compute, by);
+                       std::optional<GroupedBy> by, const Tensor& bias) {
+  return GroupedProduct::apply(rows, weight, offsets, compute, by, bias.defined() ? std::optional(bias) : std::nullopt);
 }
 
 bool own_grouped_product(const Tensor& rows, const Tensor& weight) {

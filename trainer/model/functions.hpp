@@ -39,11 +39,12 @@ NormProduct norm_product(const at::Tensor& x, const at::Tensor& gain, const at::
                          at::ScalarType type, bool recompute_norm);
 
 /// rows (R, K) sorted by expert, weight (E, N, K), offsets (E) int32: end of each expert's rows -> (R, N), each row
-/// times its expert's weight^T. With `compute` off the result has no values: backward, which does not read them, can
-/// start there. By LibTorch's _grouped_mm or our kernel: forward and backward each as GroupedChoice has it for this
-/// device, unless `by` says.
+/// times its expert's weight^T, plus its row of bias (E, N) where that is defined, for which the host reads the
+/// offsets. With `compute` off the result has no values: backward, which does not read them, can start there. By
+/// LibTorch's _grouped_mm or our kernel: forward and backward each as GroupedChoice has it for this device, unless `by`
+/// says.
 at::Tensor grouped_product(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& offsets, bool compute,
-                           std::optional<GroupedBy> by = {});
+                           std::optional<GroupedBy> by = {}, const at::Tensor& bias = {});
 /// Does our kernel serve these (a GPU of compute capability 9.0, bf16, widths of whole 16 bytes)?
 bool own_grouped_product(const at::Tensor& rows, const at::Tensor& weight);
 
@@ -59,6 +60,9 @@ at::Tensor permute(const at::Tensor& x, const RouterChoice& choice, std::int64_t
 
 /// gate_up (R, 2F) -> (R, F). Saves its input.
 at::Tensor swiglu(const at::Tensor& gate_up);
+
+/// The output of an FFN's or expert's first product, (R, 2F) or with GELU (R, F), -> (R, F). Saves its input.
+at::Tensor activate(const at::Tensor& first, Activation activation);
 
 // Without autograd: the caller keeps what backward needs.
 

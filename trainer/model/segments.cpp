@@ -85,15 +85,17 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
       input = s.residual_input = leaf(s.input);
     }
   }
-  Tensor attended = attend(qkv.q, qkv.k, qkv.v, model_, positions_);
+  Tensor attended = attend(qkv.q, qkv.k, qkv.v, dense, model_, positions_, layer);
   qkv.q.reset(), qkv.k.reset(), qkv.v.reset();
   Tensor residual = product(attended, dense, "attention.output").add_(input);
   attended.reset();
   Tensor normed;  // what the FFN reads
   if (model_.moe(layer)) {
-    const Projected router =
+    Projected router =
         norm_then_product(residual, dense, "ffn_norm", dense["router.weight"], model_, at::kFloat, recompute.norm);
     normed = router.normed;
+    if (const Tensor bias = dense.find("router.logit_bias"); bias.defined())
+      router.product.add_(bias);  // no backward reads the product
     const Tensor weights =
         route(router.product, model_.top_k, model_.router, router_scale_, router_bias, s.choice, loss);
     if (!s.choice.order.defined()) sort_by_slot(s.choice, slots_[static_cast<std::size_t>(layer)]);
@@ -123,12 +125,11 @@ void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Directi
   const at::AutoGradMode mode(keep_graph);
   if (keep_graph) s.ffn_input = leaf(s.ffn_input);
   const std::string part = model_.moe(layer) ? "shared_experts." : "ffn.";
-  const bool glu = model_.activation == Activation::swiglu;
-  Tensor up = at::mm(s.ffn_input, dense[part + (glu ? "gate_up.weight" : "up.weight")].t());
+  Tensor first_product = product(s.ffn_input, dense, part + (model_.gated() ? "gate_up" : "up"));
   if (!keep_graph) s.ffn_input.reset();
-  Tensor activated = glu ? swiglu(up) : at::gelu(up);
-  up.reset();
-  const Tensor out = at::mm(activated, dense[part + "down.weight"].t());
+  const Tensor activated = activate(first_product, model_.activation);
+  first_product.reset();
+  const Tensor out = product(activated, dense, part + "down");
   s.ffn_output_end = end_of(out);
   if (!first) return;
   const at::NoGradGuard no_grad;
@@ -168,12 +169,14 @@ void Segments::experts(LayerState& s, const Slot& expert, Direction direction, c
   }
   if (keep_graph) s.expert_input = leaf(s.expert_input);
   const Tensor offsets = (local ? s.choice.slot_counts : s.received_counts.sum(0)).cumsum(0).to(at::kInt);
-  const auto& w = expert.leaves;
-  Tensor gate_up = grouped_product(s.expert_input, w[0], offsets, true);
+  const auto grouped = [&](const Tensor& rows, const std::string& name, bool compute) {
+    return grouped_product(rows, expert[name + ".weight"], offsets, compute, {}, expert.find(name + ".bias"));
+  };
+  Tensor gate_up = grouped(s.expert_input, "experts.gate_up", true);
   if (first && recompute.block) s.expert_input.reset();
-  Tensor activated = swiglu(gate_up);
+  Tensor activated = activate(gate_up, model_.activation);
   gate_up.reset();
-  const Tensor out = grouped_product(activated, w[1], offsets, output);
+  const Tensor out = grouped(activated, "experts.down", output);
   activated.reset();
   s.output_end = end_of(out);
   if (!output) return;

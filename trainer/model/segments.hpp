@@ -78,8 +78,8 @@ class Segments {
   at::Tensor balance_loss(const LayerState& s) const;
 
   /// From the sent and the received counts, both of which must be there: rows to and from each rank, row orders. Here
-  /// the host reads from the device; on the way from router to combine it otherwise does so for copies of experts and
-  /// fp32 products alone.
+  /// the host reads from the device; on the way from router to combine it otherwise does so for copies of experts,
+  /// for their biases and for fp32 products alone.
   void plan_rows(LayerState& s) const;
 
   at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;

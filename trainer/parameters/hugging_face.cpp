@@ -134,7 +134,7 @@ std::vector<float> PretrainedWeights::read(const std::string& parameter, std::in
     for (std::int64_t row = begin; row < end; ++row)
       for (std::int64_t column = 0; column < columns; ++column)
         out[static_cast<std::size_t>((row - first) * columns + column)] =
-            block[static_cast<std::size_t>(column * rows + row)];
+            block[static_cast<std::size_t>(column * rows + piece.column_of(row))];
   }
   return out;
 }
@@ -171,9 +171,10 @@ void save_pretrained(const fs::path& folder, const ModelSpec& model, bool bf16,
         std::copy_n(own.begin() + piece.row * columns, piece.rows * columns, to + piece.their_row * columns);
         continue;
       }
-      for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t row = piece.row; row < piece.row + piece.rows; ++row)
         for (std::int64_t column = 0; column < columns; ++column)
-          to[(piece.their_row + column) * rows + row] = own[static_cast<std::size_t>(row * columns + column)];
+          to[(piece.their_row + column) * rows + piece.column_of(row)] =
+              own[static_cast<std::size_t>(row * columns + column)];
     }
   }
   std::vector<OutgoingTensor> outgoing;

@@ -15,11 +15,15 @@
 namespace wt {
 
 /// `rows` rows of our parameter, from `row` on, are as many rows of the tensor from `their_row` on; both seen as
-/// matrices (a vector is one column). `transposed`: columns of the tensor's block instead.
+/// matrices (a vector is one column). `transposed`: columns of the tensor's block that begins there and is as wide as
+/// the parameter has rows; from column `their_column` on, `stride` apart.
 struct WeightPiece {
   std::string tensor;
   std::int64_t row = 0, rows = 0, their_row = 0;
   bool transposed = false;
+  std::int64_t their_column = 0, stride = 1;
+  /// Where row r of ours is in a row of a transposed block.
+  std::int64_t column_of(std::int64_t r) const { return their_column + (r - row) * stride; }
 };
 
 /// A model's tensors by their family's names.

@@ -47,12 +47,34 @@ class Namer {
   /// gate, up and down of an FFN of three products.
   void glu(const std::string& parameter, const std::string& gate, const std::string& up, const std::string& down,
            std::int64_t width) {
-    whole(parameter + "gate_up.weight", gate, width, m_.d_model);
-    whole(parameter + "gate_up.weight", up, width, m_.d_model, width);
-    whole(parameter + "down.weight", down, m_.d_model, width);
+    const auto parts = [&](const std::string& part, std::int64_t columns, std::int64_t down_columns) {
+      whole(parameter + "gate_up" + part, gate + part, width, columns);
+      whole(parameter + "gate_up" + part, up + part, width, columns, width);
+      whole(parameter + "down" + part, down + part, m_.d_model, down_columns);
+    };
+    parts(".weight", m_.d_model, width);
+    if (m_.ffn_bias) parts(".bias", 0, 0);
   }
   void glu(const std::string& parameter, const std::string& prefix, std::int64_t width) {
-    glu(parameter, prefix + "gate_proj.weight", prefix + "up_proj.weight", prefix + "down_proj.weight", width);
+    glu(parameter, prefix + "gate_proj", prefix + "up_proj", prefix + "down_proj", width);
+  }
+
+  /// GPT-OSS stacks its experts, inputs before outputs, and gate and up lie side by side.
+  void stacked_experts(std::int64_t layer, const std::string& theirs) {
+    const std::int64_t d = m_.d_model, ffn = m_.ffn;
+    out_.shapes_[theirs + "gate_up_proj"] = {m_.experts, d, 2 * ffn};
+    out_.shapes_[theirs + "gate_up_proj_bias"] = {m_.experts, 2 * ffn};
+    out_.shapes_[theirs + "down_proj"] = {m_.experts, ffn, d};
+    out_.shapes_[theirs + "down_proj_bias"] = {m_.experts, d};
+    for (std::int64_t e = 0; e < m_.experts; ++e) {
+      const std::string mine = ours(layer, fmt::format("experts.{}.", e));
+      for (std::int64_t half = 0; half < 2; ++half) {
+        piece(mine + "gate_up.weight", {theirs + "gate_up_proj", half * ffn, ffn, e * d, true, half, 2});
+        piece(mine + "gate_up.bias", {theirs + "gate_up_proj_bias", half * ffn, ffn, e, true, half, 2});
+      }
+      piece(mine + "down.weight", {theirs + "down_proj", 0, d, e * ffn, true});
+      piece(mine + "down.bias", {theirs + "down_proj_bias", 0, d, e, true});
+    }
   }
 
   /// DeepSeek rotates neighbours (2i, 2i+1), we rotate (i, i + half): `dim` rows in our order.
@@ -117,9 +139,16 @@ class Namer {
             m_.heads * m_.v_head_dim());
       if (m_.attention.bias == AttentionSpec::Bias::all)
         whole(ours(layer, "attention.output.bias"), attention + "o_proj.bias", m_.d_model, 0);
+      if (m_.attention.sinks) whole(ours(layer, "attention.sinks"), attention + "sinks", m_.heads, 0);
       norm(ours(layer, "ffn_norm"), block + "post_attention_layernorm");
       if (!m_.moe(layer)) {
         glu(ours(layer, "ffn."), block + "mlp.", m_.ffn_width(layer));
+        continue;
+      }
+      if (family == "gpt_oss") {
+        whole(ours(layer, "router.weight"), block + "mlp.router.weight", m_.experts, m_.d_model);
+        whole(ours(layer, "router.logit_bias"), block + "mlp.router.bias", m_.experts, 0);
+        stacked_experts(layer, block + "mlp.experts.");
         continue;
       }
       const bool mixtral = family == "mixtral";
@@ -132,7 +161,7 @@ class Namer {
         const std::string expert = fmt::format("{}experts.{}.", moe, e),
                           mine = ours(layer, fmt::format("experts.{}.", e));
         if (mixtral)
-          glu(mine, expert + "w1.weight", expert + "w3.weight", expert + "w2.weight", m_.ffn);
+          glu(mine, expert + "w1", expert + "w3", expert + "w2", m_.ffn);
         else
           glu(mine, expert, m_.ffn);
       }

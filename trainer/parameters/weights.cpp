@@ -111,6 +111,7 @@ void add_attention(LayoutBuilder& build, const ModelSpec& m) {
   }
   build.parameter("attention.output.weight", {d, m.heads * m.v_head_dim()}, into_residual(m));
   if (a.bias == AttentionSpec::Bias::all) bias("attention.output.bias", d);
+  if (a.sinks) build.parameter("attention.sinks", {m.heads}, kBase);
 }
 
 std::vector<at::Tensor> views(const at::Tensor& flat, const GroupLayout& layout) {
@@ -138,12 +139,19 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       build.norm(m, "attention_norm");
       add_attention(build, m);
       if (m.attention.parallel != AttentionSpec::Parallel::one_norm) build.norm(m, "ffn_norm");
-      if (m.moe(layer)) build.parameter("router.weight", {m.experts, m.d_model}, kBase);
+      if (m.moe(layer)) {
+        build.parameter("router.weight", {m.experts, m.d_model}, kBase);
+        if (m.ffn_bias) build.parameter("router.logit_bias", {m.experts}, kZeros);
+      }
       const std::string ffn = m.moe(layer) ? "shared_experts." : "ffn.";
       if (const std::int64_t width = m.ffn_width(layer); width > 0) {
-        build.parameter(ffn + (m.activation == Activation::swiglu ? "gate_up.weight" : "up.weight"),
-                        {m.ffn_rows(width), m.d_model}, kBase);
+        const std::string first = ffn + (m.gated() ? "gate_up" : "up");
+        build.parameter(first + ".weight", {m.ffn_rows(width), m.d_model}, kBase);
         build.parameter(ffn + "down.weight", {m.d_model, width}, into_residual(m));
+        if (m.ffn_bias) {
+          build.parameter(first + ".bias", {m.ffn_rows(width)}, kZeros);
+          build.parameter(ffn + "down.bias", {m.d_model}, kZeros);
+        }
       }
       break;
     }
@@ -153,16 +161,18 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       const auto name = [&](std::int64_t slot, const char* what) {
         return fmt::format("experts.{}.{}", layout.expert_in_slot(layer, first + slot), what);
       };
-      const auto entries = [&](const char* what, std::vector<std::int64_t> shape, double std) {
+      const auto stacked = [&](const char* what, std::vector<std::int64_t> shape, double std) {
+        std::vector<std::int64_t> all{local};
+        all.insert(all.end(), shape.begin(), shape.end());
+        build.leaf(fmt::format("experts.{}", what), std::move(all));
         for (std::int64_t slot = 0; slot < local; ++slot) {
           build.entry(name(slot, what), shape, std);
           out.parameters.back().further_copy = is_further_copy(layout, layer, first + slot);
         }
       };
-      build.leaf("experts.gate_up.weight", {local, 2 * m.ffn, m.d_model});
-      entries("gate_up.weight", {2 * m.ffn, m.d_model}, kBase);
-      build.leaf("experts.down.weight", {local, m.d_model, m.ffn});
-      entries("down.weight", {m.d_model, m.ffn}, into_residual(m));
+      stacked("gate_up.weight", {2 * m.ffn, m.d_model}, kBase);
+      stacked("down.weight", {m.d_model, m.ffn}, into_residual(m));
+      if (m.ffn_bias) stacked("gate_up.bias", {2 * m.ffn}, kZeros), stacked("down.bias", {m.d_model}, kZeros);
       break;
     }
     case Group::embedding:
@@ -173,8 +183,8 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       build.parameter(m.tied ? "embedding.weight" : "output.weight", {m.vocab, m.d_model}, kBase);
       break;
     case Group::router_bias:
-      for (std::int64_t l = m.dense_layers; l < m.layers; ++l)
-        build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
+      for (std::int64_t l = 0; l < m.layers; ++l)
+        if (m.moe(l)) build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
       break;
     case Group::none:
       break;

@@ -24,7 +24,7 @@ struct Sizes::Block {
   double out_width = as_double(model.heads * model.v_head_dim());
   double ffn_width = as_double(model.ffn_width(layer));
   /// Kept of an FFN's activation, in its widths: its output, and where it multiplies by itself its input.
-  double activations = model.activation == Activation::swiglu && !facts.fused_gate ? 2 : 1;
+  double activations = model.gated() && !facts.fused_gate ? 2 : 1;
 };
 
 Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer) {
