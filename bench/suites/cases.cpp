@@ -57,7 +57,9 @@ std::vector<WorkItem> items_of(const ProgramSet& set) {
 void add_layout(const RunSpec& run, const Layout& layout, bool own, bool scaled, Cases& cases) {
   const double balanced_rows = static_cast<double>(run.tokens_per_microbatch() * run.model.top_k);
   for (const WorkItem& item : items_of(build_program_set(run.model, layout, program_options(run))))
-    for (double rows : row_counts(item, balanced_rows, own && scaled)) {
+    for (double rows : item.kernel == Kernel::host_copy || item.kernel == Kernel::host_adamw
+                           ? std::vector<double>{}  // the host's, which nothing here measures
+                           : row_counts(item, balanced_rows, own && scaled)) {
       Rows& known = cases[key_of(item)];
       if (const std::int64_t count = std::llround(rows); count > 0) (own ? known.wanted : known.nearby).insert(count);
     }

@@ -165,11 +165,14 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (dispatcher != Dispatcher::alltoall && expert == 1)
     throw_error(Code::usage, "{}: found dispatcher {} with expert parallelism 1, whose rows stay; needs alltoall",
                 where, to_string(dispatcher));
-  if (exchange_overlap && (expert == 1 || schedule != Schedule::one_f_one_b || reshard_after_forward))
+  if (exchange_overlap &&
+      (expert == 1 || schedule != Schedule::one_f_one_b || reshard_after_forward || reduce_every_microbatch))
     throw_error(Code::usage,
-                "{}: found overlap_expert_exchange with expert parallelism {}, schedule {}, reshard_after_forward {}; "
-                "needs experts on several ranks, 1f1b and weights that stay, as in Megatron-Core",
-                where, expert, to_string(schedule), reshard_after_forward);
+                "{}: found overlap_expert_exchange with expert parallelism {}, schedule {}, reshard_after_forward {}, "
+                "gradient_reduction {}; needs experts on several ranks, 1f1b, weights that stay and gradients reduced "
+                "once a step, as in Megatron-Core",
+                where, expert, to_string(schedule), reshard_after_forward,
+                reduce_every_microbatch ? "microbatch" : "step");
   if (shard % context != 0)
     throw_error(Code::usage, "{}: context parallelism {} does not divide shard = {}; choose a divisor", where, context,
                 shard);

@@ -22,10 +22,12 @@ struct OperationClass {
 };
 
 const std::vector<OperationClass>& operation_classes() {
+  static const std::vector<Format> products{Format::fp16,          Format::bf16,  Format::fp8,
+                                            Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
   static const std::vector<OperationClass> classes{
-      {"forward", &Precisions::forward},
-      {"input_gradients", &Precisions::input_gradients},
-      {"weight_gradients", &Precisions::weight_gradients},
+      {"forward", &Precisions::forward, false, products},
+      {"input_gradients", &Precisions::input_gradients, false, products},
+      {"weight_gradients", &Precisions::weight_gradients, false, products},
       {"attention", &Precisions::attention, false, {Format::bf16, Format::fp8}},
       {"dispatch", &Precisions::dispatch},
       {"gathered_weights", &Precisions::gathered_weights},

@@ -121,6 +121,14 @@ void check_run(const RunSpec& run, const std::string& where) {
         Code::usage,
         "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
         where, run.seq, run.layout.context, 2 * run.layout.context);
+  const Precisions& p = run.precisions;
+  if (run.layout.schedule == Schedule::zero_bubble &&
+      (p.input_gradients != p.forward || p.weight_gradients != p.forward))
+    throw_error(
+        Code::usage,
+        "{}: precisions: found products forward in {}, of input gradients in {}, of weight gradients in {} with "
+        "zero_bubble, which prices them alike; needs one format",
+        where, to_string(p.forward), to_string(p.input_gradients), to_string(p.weight_gradients));
   const std::int64_t ranks = run.layout.data_ranks();
   if (run.global_batch < 1 || run.global_batch % ranks != 0)
     throw_error(
@@ -152,7 +160,8 @@ std::vector<std::string> untrainable(const RunSpec& run) {
           layer));
       break;
     }
-  if (!plain_precisions(run.precision, run.precisions)) out.emplace_back("precision other than fp32 and amp_bf16");
+  if (!plain_precisions(run.precision, run.precisions))
+    out.emplace_back("number formats other than those of precision fp32 and amp_bf16");
   if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
   if (run.optimizer.kind != OptimizerKind::adamw) out.push_back("optimizer " + to_string(run.optimizer.kind));
   if (run.optimizer.offload_fraction > 0)

@@ -29,10 +29,7 @@ Layout layout_of(const RunRow& run) {
                 tensor > 1 ? fmt::format(" x tensor groups of {}", tensor) : "");
   const std::int64_t inside = std::max((run.ep + tensor - 1) / tensor, run.cp);
   layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
-  // Where that group is smaller, experts are cut over it beside expert parallelism (Transformer Engine's recipes: a
-  // mesh of dp x ep): a copy of the model is on both together.
-  if (run.zero_stage == 3 && run.ep > 1 && run.shard_group < data && data % (run.shard_group * run.ep) == 0)
-    layout.shard = run.shard_group * run.ep;
+  if (run.experts_beside_shards && run.ep > 1) layout.shard = run.shard_group * run.ep;
   layout.expert = run.ep;
   if (data % layout.shard != 0 || layout.shard % layout.context != 0)
     throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data,

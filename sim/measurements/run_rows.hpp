@@ -44,7 +44,10 @@ struct RunRow {
   bool whole_experts = false;                   ///< tensor ranks have experts of their own (etp 1), else cut each
   bool sequence_parallel = false;               ///< norms and residuals are split over tp (Korthikanti et al. 2022)
   int zero_stage = 0;  ///< 0 = replicas, 1 = optimizer state is sharded, 3 = FSDP: parameters and gradients, too
-  std::int64_t shard_group = 1;   ///< ranks of dp * cp that hold one copy of what is sharded; fewer = hybrid
+  std::int64_t shard_group = 1;  ///< ranks of dp * cp that hold one copy of what is sharded; fewer = hybrid
+  /// Experts are cut over that group beside expert parallelism (Transformer Engine's recipes: a mesh of dp x ep), not
+  /// inside it.
+  bool experts_beside_shards = false;
   std::int64_t microbatch = 0;    ///< sequences of one data-parallel rank
   std::int64_t accumulation = 0;  ///< microbatches of one data-parallel rank a step
   std::int64_t global_batch = 0;  ///< sequences a step

@@ -199,6 +199,7 @@ void fill_sharding(const Line& line, RunRow& row) {
   row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
     throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
+  row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
 }
 
 /// Every second block: torchtitan's ac_freq, which is 2 unless a config says otherwise.

@@ -295,7 +295,8 @@ class Binder {
       const OpInstance& instance = program.ops[at];
       const Op& op = *instance.op;
       if (instance.layer < 0) continue;
-      const bool segment = op.kind == OpKind::segment, awaited = op.lane == Lane::compute || exchanges_rows(op);
+      const bool segment = op.kind == OpKind::segment,
+                 awaited = op.lane == Lane::compute || (exchanges_rows(op) && !layout_.exchange_overlap);
       if (!segment && !(op.collective_kind() && awaited)) continue;
       Sum& sum = layers[{instance.microbatch, instance.layer, op.direction == Direction::forward}];
       const auto [launch, fresh] = launches_.try_emplace(&op, 0.0);

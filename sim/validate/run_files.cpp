@@ -77,7 +77,7 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
     run.layout.virtual_stages = most_even_chunks(row);
     out.unsaid.emplace_back("chunks with the embedding or the output projection alone");
   }
-  if (row.zero_stage == 3 && run.layout.shard > std::max(row.shard_group, row.ep))
+  if (row.experts_beside_shards && row.ep > 1)
     out.unsaid.emplace_back("copies of dense weights on the ranks of other experts");
   run.precision = row.precision.compute;
   run.precisions = row.precision.precisions;

@@ -40,7 +40,7 @@ bool KernelChoice::narrow(Pass pass) const {
 }
 
 double ItemTimes::product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const {
-  const auto key = std::make_tuple(gpu.name, m, n, k, format.relative_rate);
+  const auto key = std::make_tuple(gpu.name, m, n, k, format.relative_rate, format.element_bytes);
   if (const auto found = products_.find(key); found != products_.end()) return found->second;
   KernelTask task;
   task.shape = {.op = "gemm", .m = m, .n = n, .k = k};

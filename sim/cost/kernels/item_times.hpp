@@ -84,7 +84,8 @@ class ItemTimes {
   double product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const;
 
   std::shared_ptr<const KernelTimes> kernels_;
-  mutable std::map<std::tuple<std::string, double, double, double, double>, double> products_;  ///< asked for before
+  mutable std::map<std::tuple<std::string, double, double, double, double, double>, double>
+      products_;  ///< asked for before
   mutable std::map<std::tuple<std::string, AttentionKernels, Pass>, double> attention_factors_;
 };
 

@@ -122,7 +122,8 @@ double StackCost::issued_s(double gpu_s, double launch_s) const {
 Price StackCost::item(const WorkItem& item, const BoundRows& rows) const { return item_of(item, rows, false); }
 
 bool StackCost::narrow(const WorkItem& item) const {
-  return choice_.narrow(item.pass) && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
+  return item.precision != Precision::fp32 && choice_.narrow(item.pass) &&
+         (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
 }
 
 /// Of the host's work, whatever the stack: it is limited by bytes.
@@ -133,9 +134,9 @@ std::optional<Price> StackCost::host_price(const WorkItem& item, const BoundRows
                Evidence::assumed);
 }
 
-Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends) const {
+Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool wide) const {
   if (const auto host = host_price(item, rows)) return *host;
-  const bool narrowed = narrow(item) && !ends;
+  const bool narrowed = narrow(item) && !wide;
   if (times_.measured && !narrowed)
     if (auto found = times_.measured->find(item, rows)) {
       const double factor = use_.constants[factor_of(item.kernel)];
@@ -144,7 +145,7 @@ Price StackCost::item_of(const WorkItem& item, const BoundRows& rows, bool ends)
       found->high_s *= std::max(1.0, use_.ratios.second);
       return *found;
     }
-  const ItemTime time = times_.items->item(item, rows, ends ? choice_.in_16_bits() : choice_, sheet_);
+  const ItemTime time = times_.items->item(item, rows, wide ? choice_.in_16_bits() : choice_, sheet_);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
   Price sum = price(use_.constants.seconds(time.products), root_of(measured_.products));
   sum += price(time.attention_s * use_.constants[C::attention], root_of(measured_.attention));
@@ -169,12 +170,13 @@ PriceBasis StackCost::explain(const WorkItem& item, const BoundRows& rows) const
 }
 
 Price StackCost::segment(const Op& op, const BoundRows& rows, Clock clock) const {
+  const bool wide = at_ends(op) || op.action == Action::orthogonalize;  // Muon's products are in bf16
   const bool narrowed =
-      !at_ends(op) && std::any_of(op.work.begin(), op.work.end(), [&](const WorkItem& each) { return narrow(each); });
+      !wide && std::any_of(op.work.begin(), op.work.end(), [&](const WorkItem& each) { return narrow(each); });
   if (times_.measured && !narrowed && times_.measured->traced(op)) return times_.measured->segment(op, rows, clock);
   Price sum{0, 0, 0, Lookup::fitted, Evidence::derived};
   for (const WorkItem& each : op.work) {
-    Price price = item_of(each, rows, at_ends(op));
+    Price price = item_of(each, rows, wide);
     sum += price *= clock.factor(each, rows.sum);
   }
   return sum.seconds > 0 ? sum : Price{};

@@ -70,8 +70,8 @@ class StackCost : public OpCost {
   Evidence root_of(bool measured) const {
     return measured ? use_.evidence : std::max(use_.evidence, Evidence::derived);
   }
-  bool narrow(const WorkItem& item) const;  ///< a product of fewer than 16 bits, where it stands in a layer
-  Price item_of(const WorkItem& item, const BoundRows& rows, bool ends) const;
+  bool narrow(const WorkItem& item) const;                                      ///< a product of fewer than 16 bits
+  Price item_of(const WorkItem& item, const BoundRows& rows, bool wide) const;  ///< wide: in 16 bits whatever the run
   std::optional<Price> host_price(const WorkItem& item, const BoundRows& rows) const;
 
   StackUse use_;

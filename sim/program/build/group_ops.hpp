@@ -4,9 +4,9 @@
 
 namespace wt {
 
-/// "dense.unshard.fwd": recompute and backward use the weights that one gather brought.
 /// Of the layers, whose weights and gradients are in turn in the same buffers.
 bool layered(Group group);
+/// "dense.unshard.fwd": recompute and backward use the weights that one gather brought.
 std::string unshard_name(Group group, Direction direction);
 
 class GroupOps : public OpFactory {
