@@ -167,7 +167,7 @@ std::string large_assumption(const SimulatedRun& step) {
     return fmt::format(" It rests on assumed loads of experts: balanced ones take {}.",
                        format_seconds(step.balanced_s));
   if (r.high_s > kLargeRatio * r.step_s || r.step_s > kLargeRatio * r.low_s)
-    return fmt::format(" It may be off by {:.1f} times: runs like it are not measured well.",
+    return fmt::format(" It may be off by {:.1f} times, as predictions of such runs were.",
                        std::max(r.high_s / r.step_s, r.step_s / r.low_s));
   return "";
 }
