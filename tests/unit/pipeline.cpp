@@ -56,7 +56,8 @@ struct LayerCost : FakeCost {
 struct ExchangeCost : FakeCost {
   ExchangeCost() { latency_s = 0; }
   Price segment(const Op& op, const BoundRows&, Clock) const override {
-    const double s = op.action == Action::attention || op.action == Action::experts ? 1 : 0;
+    const bool counts = op.name.starts_with("attn.") || op.name.starts_with("experts.");  // one op each way
+    const double s = counts ? 1 : 0;
     return {s, s, s, Lookup::exact, Evidence::measured};
   }
   CollectivePrice collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const override {
@@ -132,10 +133,10 @@ TEST_CASE("rows of one microbatch travel while another is computed: only the fir
       layout.tensor = 2, layout.sequence_parallel = true, layout.shard = layout.expert = 2;
       const double L = static_cast<double>(n), M = static_cast<double>(m);
       const auto takes = [&] { return step_of(small_model(n), layout, m, ExchangeCost{}, free_network(4)); };
-      CHECK(takes() == Approx(M * (4 * L + 4 * L * kExchange)).epsilon(1e-9));
+      CHECK(takes() == Approx(M * (4 * L + 4 * L * kExchange)).margin(1e-5));
       layout.exchange_overlap = true;
       // The first forward and the last backward pass are alone; a pair begins and ends with an exchange.
-      CHECK(takes() == Approx(M * 4 * L + 4 * L * kExchange + (M - 1) * 2 * kExchange).epsilon(1e-9));
+      CHECK(takes() == Approx(M * 4 * L + 4 * L * kExchange + (M - 1) * 2 * kExchange).margin(1e-5));
     }
 }
 

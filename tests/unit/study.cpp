@@ -103,7 +103,7 @@ TEST_CASE("studies are read strictly, and errors name the nearest key") {
   CHECK(error_of(kStudy + "serch: {}").find("did you mean 'search'?") != std::string::npos);
   CHECK(error_of(kStudy + "search: {shard_size: 8}").find("did you mean 'shard_sizes'?") != std::string::npos);
   CHECK(error_of(kStudy + "search: {recompute: [full]}")
-            .find("allowed block, attention, experts, norm, core, products, or none") != std::string::npos);
+            .find("allowed block, attention, experts, norm, core, products, moe") != std::string::npos);
   CHECK(error_of(kStudy + "search: {microbatch: [0]}").find("needs whole numbers >= 1") != std::string::npos);
   CHECK(error_of(kStudy + "checkpoint: {copy_bandwidth: 50GB/s}").find("source") != std::string::npos);
   CHECK(error_of("model: dbrx\ncluster: hgx-h100\ngpus: 63\n").find("whole nodes of 8") != std::string::npos);

@@ -52,7 +52,7 @@ class StageBuilder : private StepBuilder {
     const std::vector<StageWork> schedule = stage_schedule(layout_, stage_, options_.microbatches);
     for (std::size_t i = 0; i < schedule.size(); ++i) {
       Loop pass = pass_of(schedule[i]);
-      if (layout_.exchange_overlap && i + 1 < schedule.size() && independent(schedule[i], schedule[i + 1])) {
+      if (schedule[i].overlapped) {
         for (Node& piece : overlapped(pass, pass_of(schedule[++i]))) program_.nodes.push_back(std::move(piece));
       } else {
         program_.nodes.emplace_back(std::move(pass));
@@ -67,12 +67,6 @@ class StageBuilder : private StepBuilder {
  private:
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
   bool split() const { return layout_.schedule == Schedule::zero_bubble; }
-  /// A forward pass and the backward pass behind it, which do not need each other.
-  static bool independent(const StageWork& one, const StageWork& next) {
-    return one.pass == StageWork::Pass::forward && next.pass == StageWork::Pass::backward &&
-           !(one.microbatch == next.microbatch && one.chunk == next.chunk);
-  }
-
   Loop pass_of(const StageWork& work) {
     Nodes body;
     const auto [first, last] = chunks_[static_cast<std::size_t>(work.chunk)];

@@ -15,14 +15,17 @@ std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, 
   const auto add = [&](Pass pass,
                        int k) {  // p microbatches through each chunk in turn; with one chunk k is the microbatch
     const int chunk = k % (p * v) / p;
-    out.push_back({pass, v == 1 ? k : k / (p * v) * p + k % p,
+    out.push_back({pass, v == 1 ? k : k / (p * v) * p + k % p, false,
                    v == 1                  ? 0
                    : pass == Pass::forward ? chunk
                                            : v - 1 - chunk});
   };
   for (int k = 0; k < warm_up; ++k) add(Pass::forward, k);
   for (int k = 0; k < passes; ++k) {
-    if (warm_up + k < passes) add(Pass::forward, warm_up + k);
+    if (warm_up + k < passes) {
+      add(Pass::forward, warm_up + k);
+      out.back().overlapped = layout.exchange_overlap;
+    }
     add(Pass::backward, k);
     if (split && k >= s) add(Pass::weights, k - s);
   }

@@ -16,7 +16,8 @@ struct StageWork {
   };  ///< weights: their gradients, where backward gives those of inputs alone
   Pass pass = Pass::forward;
   int microbatch = 0;
-  int chunk = 0;  ///< 0 .. virtual_stages - 1; chunk c of stage s is the model's part c * pipeline + s
+  bool overlapped = false;  ///< a forward pass whose rows travel beside the backward pass behind it, and the other way
+  int chunk = 0;            ///< 0 .. virtual_stages - 1; chunk c of stage s is the model's part c * pipeline + s
 };
 
 /// 1F1B (Narayanan et al. 2021, arXiv 2104.04473, section 2.2): stage s of p starts with p - s - 1 forward passes, then
