@@ -127,7 +127,7 @@ class LaneSums {
       return price.latency_s + ring_bytes(op.kind, bytes, group->size) / price.efficiency *
                                    (op.kind == OpKind::all_reduce ? reduce_s_per_byte(*group, price.algorithm)
                                                                   : group->gather_s_per_byte);
-    const bool routed = op.action == Action::dispatch || op.action == Action::collect;
+    const bool routed = op.exchanges_rows();
     const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
                                                               : op.collective.bytes.fixed * floor_.sent_share;

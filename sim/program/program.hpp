@@ -122,6 +122,8 @@ struct Op {
   std::vector<Amount> transient;  ///< bytes beyond what is held, at each moment of the op that may be its peak
   /// Several ranks do it together.
   bool collective_kind() const { return kind != OpKind::segment && kind != OpKind::copy && kind != OpKind::host; }
+  /// Rows travel to experts or back.
+  bool exchanges_rows() const { return action == Action::dispatch || action == Action::collect; }
   bool asynchronous() const { return kind != OpKind::segment && kind != OpKind::host && lane != Lane::compute; }
 };
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/replay/host_launches.hpp"
 
 namespace wt {
 namespace {
@@ -45,8 +46,10 @@ class Binder {
     bound_->evidence.resize(bound_->ranks.size());
     for (std::size_t r = 0; r < bound_->ranks.size(); ++r) bind_rank(static_cast<int>(r));
     for (std::size_t c = 0; c < tasks.collectives.size(); ++c) price_collective(static_cast<int>(c));
-    if (!cost_.synchronous_host())
-      for (RankTasks& rank : tasks.ranks) add_launches(rank);
+    if (!cost_.synchronous_host()) {
+      HostLaunches launches(cost_, layout_, [this](int collective) { return alone_s(collective); });
+      for (RankTasks& rank : tasks.ranks) launches.add_to(rank);
+    }
     return std::move(bound_);
   }
 
@@ -244,7 +247,7 @@ class Binder {
       else
         task.load = by_kind(task.load, over_slowest);
     }
-    if (exchanges_rows(op)) task.scale *= cost_.row_exchange(layout_.dispatcher);
+    if (op.exchanges_rows()) task.scale *= cost_.row_exchange(layout_.dispatcher);
     set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
@@ -277,39 +280,6 @@ class Binder {
     if (fresh)
       bound_->tasks.loads.push_back(traffic_.by_kind(bound_->tasks.loads[static_cast<std::size_t>(load)], factors));
     return it->second;
-  }
-
-  static bool exchanges_rows(const Op& op) { return op.action == Action::dispatch || op.action == Action::collect; }
-
-  /// Lengthens segments where the host issues a layer's ops more slowly than the GPU does them. It runs ahead over all
-  /// ops of a layer in one direction: what counts is their sum, with the collectives that the compute lane waits for.
-  void add_launches(RankTasks& rank) {
-    struct Sum {
-      double gpu_s = 0, launch_s = 0, segments_s = 0;  ///< segments_s: of launch_s
-      std::vector<std::pair<std::size_t, double>> segments;
-    };
-    std::map<std::tuple<int, int, bool>, Sum> layers;  // microbatch, layer, forward
-    const RankProgram& program = *rank.program;
-    for (int i = 0; i < program.size(); ++i) {
-      const std::size_t at = static_cast<std::size_t>(i);
-      const OpInstance& instance = program.ops[at];
-      const Op& op = *instance.op;
-      if (instance.layer < 0) continue;
-      const bool segment = op.kind == OpKind::segment,
-                 awaited = op.lane == Lane::compute || (exchanges_rows(op) && !layout_.exchange_overlap);
-      if (!segment && !(op.collective_kind() && awaited)) continue;
-      Sum& sum = layers[{instance.microbatch, instance.layer, op.direction == Direction::forward}];
-      const auto [launch, fresh] = launches_.try_emplace(&op, 0.0);
-      if (fresh) launch->second = cost_.launch_s(op, layout_);
-      sum.launch_s += launch->second;
-      sum.gpu_s += segment ? rank.seconds[at] : alone_s(rank.collective[at]);
-      if (segment && launch->second > 0)
-        sum.segments.emplace_back(at, launch->second), sum.segments_s += launch->second;
-    }
-    for (const auto& [key, sum] : layers) {
-      const double more = cost_.issued_s(sum.gpu_s, sum.launch_s) - sum.gpu_s;
-      for (const auto& [at, launch_s] : sum.segments) rank.seconds[at] += more * launch_s / sum.segments_s;
-    }
   }
 
   double alone_s(int collective) const {
@@ -372,7 +342,6 @@ class Binder {
   std::vector<std::vector<int>> instances_;                          ///< group -> call number -> collective
   std::vector<Pending> pending_;                                     ///< by collective
   std::map<std::pair<const WorkItem*, std::size_t>, double> items_;  ///< on a kind of node
-  std::map<const Op*, double> launches_;                             ///< seconds of the host
   std::vector<double> bytes_;  ///< of the members of the collective being priced, and their ops
   std::vector<const Op*> ops_;
 };
@@ -395,7 +364,7 @@ std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std:
                                    const std::vector<double>& bytes) {
   const Op& op = *ops.at(0);
   const std::size_t n = bytes.size();
-  const bool routed = !sends.empty() && (op.action == Action::dispatch || op.action == Action::collect);
+  const bool routed = !sends.empty() && op.exchanges_rows();
   const bool back = op.collective.bytes.per_row != 0;  // this rank sends what it received from the routed tokens' ranks
   std::vector<double> out(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {

@@ -80,7 +80,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.line = row.line;
     j.name = row.name;
     j.group = whole.group_of(row);
-    j.regime = regime_of(row, !own.frameworks.empty());
+    j.regime = (row.model.experts > 0 ? "MoE, " : "") + regime_of(row, !own.frameworks.empty());
     j.measured = row.memory_bytes;
     j.assumed = row.assumed;
     if (row.model.experts > 0 && row.ep > 1) j.assumed.emplace_back("as many rows on every expert rank");

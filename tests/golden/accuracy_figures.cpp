@@ -109,6 +109,13 @@ TEST_CASE("docs/accuracy.md says what the commands print") {
   const json& unseen = document("memory", "later_runs.csv").at("summary");
   check_figures("memory of runs that no fit has seen", {percent(unseen, "median_ape"), percent(unseen, "coverage80")},
                 0.6);
+  const json later = document("memory", "runs_2026.csv");
+  const json &all = later.at("summary"), &experts = part(later.at("families"), "family", "MoE, peak");
+  const std::vector<double> said = figures("memory of later runs");
+  CHECK(said.at(0) == Approx(percent(all, "median_ape")).margin(0.3));
+  CHECK(said.at(1) == Approx(percent(all, "coverage80")).margin(0.6));
+  CHECK(said.at(3) == Approx(percent(experts, "median_ape")).margin(0.3));
+  CHECK(said.at(4) == Approx(percent(experts, "coverage80")).margin(0.6));
   const json& torchtitan = document("memory", "torchtitan_runs.csv").at("summary");
   check_figures("memory reserved, torchtitan", {percent(torchtitan, "median_ape"), percent(torchtitan, "coverage80")},
                 0.3);

@@ -171,6 +171,18 @@ TEST_CASE("a dispatcher that sends a token once to each place moves fewer bytes"
   CHECK(overlapped.forward.once_exchange_s == Approx(before));
 }
 
+TEST_CASE("a GPU without bf16 runs fp32 and fp16") {
+  RunRow volta = run();
+  volta.gpu = "V100-SXM";
+  volta.precision = precision_recipe("amp_fp16", "row");
+  const double half = products_s(work(volta));
+  CHECK(half > 0);
+  volta.precision = precision_recipe("fp32", "row");
+  CHECK(products_s(work(volta)) > 2 * half);  // a tenth of the rate, without tensor cores
+  volta.precision = precision_recipe("amp_bf16", "row");
+  CHECK_THROWS_WITH(work(volta), Catch::Contains("no bf16 products on V100"));
+}
+
 TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows gathered inside a group") {
   RunRow cut = run();
   cut.gpu = "H100-80GB";

@@ -21,13 +21,25 @@ ProductFormat product_format(NumberFormat format, const DataSheet& gpu) {
   return {*rate, bytes, bytes >= 2 ? 0 : bytes >= 1 ? 1 : 2};
 }
 
+namespace {
+
+/// Of a class in the compute type, which bf16 stands for, a GPU without bf16 is no error before a product asks for it:
+/// runs in fp32 ask for none.
+ProductFormat class_format(NumberFormat format, const DataSheet& gpu) {
+  if (format == NumberFormat::bf16 && !relative_rate(gpu, "bf16")) return {.relative_rate = 0};
+  return product_format(format, gpu);
+}
+
+}  // namespace
+
 KernelChoice::KernelChoice(const Precisions& precisions, AttentionKernels kernels, const DataSheet& gpu)
-    : forward(product_format(precisions.forward, gpu)),
-      input_gradients(product_format(precisions.input_gradients, gpu)),
-      weight_gradients(product_format(precisions.weight_gradients, gpu)),
+    : forward(class_format(precisions.forward, gpu)),
+      input_gradients(class_format(precisions.input_gradients, gpu)),
+      weight_gradients(class_format(precisions.weight_gradients, gpu)),
       fp32(product_format(relative_rate(gpu, "tf32") ? precisions.fp32_products : NumberFormat::fp32, gpu)),
       attention(kernels),
-      attention_rate(product_format(precisions.attention, gpu).relative_rate) {}
+      attention_rate(
+          precisions.attention == NumberFormat::bf16 ? 1 : product_format(precisions.attention, gpu).relative_rate) {}
 
 KernelChoice KernelChoice::in_16_bits() const {
   KernelChoice out = *this;
@@ -40,6 +52,7 @@ bool KernelChoice::narrow(Pass pass) const {
 }
 
 double ItemTimes::product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const {
+  if (format.relative_rate <= 0) throw_error(Code::usage, "no bf16 products on {}", gpu.name);
   const auto key = std::make_tuple(gpu.name, m, n, k, format.relative_rate, format.element_bytes);
   if (const auto found = products_.find(key); found != products_.end()) return found->second;
   KernelTask task;

@@ -19,7 +19,7 @@ namespace wt {
 
 /// A product's number format on a GPU.
 struct ProductFormat {
-  double relative_rate = 1;  ///< data_sheet.hpp
+  double relative_rate = 1;  ///< data_sheet.hpp; 0 = the GPU has no bf16, which a price then refuses
   double element_bytes = 2;
   int halvings = 0;  ///< of 16 bits: 1 = 8 bits, 2 = 4 bits
 };

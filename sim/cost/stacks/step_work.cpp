@@ -83,7 +83,7 @@ class Sums {
     const Axis axis = op.collective.axis;
     const RankGroup group = RankGroup::strided(mesh_.size(axis), mesh_.stride(axis), machine_.nvlink_domain);
     double bytes = op.collective.bytes.at(rows_);
-    const bool rows = op.action == Action::dispatch || op.action == Action::collect;
+    const bool rows = op.exchanges_rows();
     if (rows) bytes *= share_sent(run_, group);
     const double seconds = times * collectives_.seconds({op.kind, bytes, group, machine_});
     PhaseWork& p = phase(op);

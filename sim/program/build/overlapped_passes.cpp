@@ -8,7 +8,7 @@ namespace {
 
 bool exchanges_rows(const Node& node) {
   const Op* op = std::get_if<Op>(&node);
-  return op && (op->action == Action::dispatch || op->action == Action::collect);
+  return op && op->exchanges_rows();
 }
 
 /// Cuts a pass behind every exchange of rows, its loops over layers layer by layer.
