@@ -1,5 +1,7 @@
 #include "configs/spec/precisions.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 

@@ -261,6 +261,7 @@ Table row_table(const std::vector<const Judged*>& rows, const ValueUnit& unit) {
 
 Table every_row(const std::vector<Judged>& rows, const ValueUnit& unit) {
   std::vector<const Judged*> all;
+  all.reserve(rows.size());
   for (const Judged& row : rows) all.push_back(&row);
   return row_table(all, unit);
 }

@@ -88,6 +88,7 @@ std::optional<double> spearman_of(const std::vector<Judged>& rows, const std::ve
 
 std::optional<double> regret_of(const std::vector<ChoiceAccuracy>& choices) {
   std::vector<double> regrets;
+  regrets.reserve(choices.size());
   for (const ChoiceAccuracy& choice : choices) regrets.push_back(choice.regret);
   if (regrets.empty()) return std::nullopt;
   return mean(regrets);
