@@ -13,7 +13,16 @@ std::string to_string(Precision precision) { return precision == Precision::fp32
 std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bubble ? "zero_bubble" : "one_f_one_b"; }
 
 std::string to_string(Dispatcher dispatcher) {
-  return dispatcher == Dispatcher::deepep ? "deepep" : dispatcher == Dispatcher::hybridep ? "hybridep" : "alltoall";
+  switch (dispatcher) {
+    case Dispatcher::deepep:
+      return "deepep";
+    case Dispatcher::hybridep:
+      return "hybridep";
+    case Dispatcher::uccl:
+      return "uccl";
+    default:
+      return "alltoall";
+  }
 }
 
 std::string to_string(CudaGraphs graphs) {

@@ -30,8 +30,9 @@ std::string to_string(Schedule schedule);
 
 /// How the rows of tokens get to their experts on other ranks, and back. alltoall: each row by itself, through the
 /// collective library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes
-/// once to each node, or rack, that has some of its experts, and on over NVLink to each of their ranks.
-enum class Dispatcher { alltoall, deepep, hybridep };
+/// once to each node, or rack, that has some of its experts, and on over NVLink to each of their ranks. uccl (UCCL-EP,
+/// uccl-project/uccl): DeepEP's kernels, whose messages between nodes threads of the host send.
+enum class Dispatcher { alltoall, deepep, hybridep, uccl };
 std::string to_string(Dispatcher dispatcher);
 
 /// What of a step is recorded as CUDA graphs, which the host launches as one: nothing; attention and router with what

@@ -34,6 +34,9 @@ struct Price {
 /// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
 /// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the
 /// cluster model shares out, slowed by an efficiency that depends on the message size.
+/// The widest that a collective's interval gets: half of it over the price.
+inline constexpr double kWidestSpread = 0.9;
+
 struct CollectivePrice {
   double latency_s = 0;
   double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)
@@ -112,8 +115,11 @@ class OpCost {
   /// Whether a shard group's gathers and reductions have a communicator each and run beside each other, as in our
   /// trainer; else they share one, which runs one collective at a time in the order of issue. Hosts always have two.
   virtual bool separate_reduce_group() const { return true; }
-  /// Factor of a dispatcher on the time that an exchange of routed rows takes as an all-to-all.
-  virtual double row_exchange(Dispatcher /*dispatcher*/) const { return 1; }
+  /// What a dispatcher makes of the price of an all-to-all over `nodes` nodes that has routed rows of `row_bytes` each.
+  virtual CollectivePrice row_exchange(CollectivePrice price, Dispatcher /*dispatcher*/, double /*row_bytes*/,
+                                       std::int64_t /*nodes*/) const {
+    return price;
+  }
   /// Seconds of the host to issue a layer's op, by the layout's dispatcher and CUDA graphs; 0 where hosts never hold up
   /// a step, or the op's price has it.
   virtual double launch_s(const Op& /*op*/, const Layout& /*layout*/) const { return 0; }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/cost/op_cost.hpp"
@@ -33,7 +34,10 @@ class WrappedCost : public OpCost {
   CommunicationSlowdown communication_slowdown() const final { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const final { return cost_.crowding(ranks); }
   bool separate_reduce_group() const final { return cost_.separate_reduce_group(); }
-  double row_exchange(Dispatcher dispatcher) const final { return cost_.row_exchange(dispatcher); }
+  CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
+                               std::int64_t nodes) const final {
+    return cost_.row_exchange(std::move(price), dispatcher, row_bytes, nodes);
+  }
   double launch_s(const Op& op, const Layout& layout) const final { return cost_.launch_s(op, layout); }
   double issued_s(double gpu_s, double launch_s) const final { return cost_.issued_s(gpu_s, launch_s); }
   double tensor_traffic() const final { return cost_.tensor_traffic(); }

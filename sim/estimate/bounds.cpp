@@ -132,8 +132,9 @@ class LaneSums {
                            : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
                                                               : op.collective.bytes.fixed * floor_.sent_share;
     // Whichever port they leave by, at its full rate; of a token one row at least.
-    const double factor = (routed ? cost_.row_exchange(layout_.dispatcher) : 1) /
-                          as_double(std::max<std::int64_t>(1, op.collective.rows_of_token));
+    const double efficiency =
+        routed ? cost_.row_exchange({}, layout_.dispatcher, op.collective.row_bytes, group->nodes).efficiency : 1;
+    const double factor = 1 / efficiency / as_double(std::max<std::int64_t>(1, op.collective.rows_of_token));
     return price.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
   }
 

@@ -293,7 +293,8 @@ void fill_recipe_routing(const Line& line, RunRow& row) {
 
 void fill_experts(const Line& line, RunRow& row) {
   const std::string dispatcher = line.one_of("dispatcher", {"", "alltoall", "deepep", "deepep-uccl", "hybridep"});
-  if (dispatcher.starts_with("deepep")) row.dispatcher = Dispatcher::deepep;
+  if (dispatcher == "deepep") row.dispatcher = Dispatcher::deepep;
+  if (dispatcher == "deepep-uccl") row.dispatcher = Dispatcher::uccl;
   if (dispatcher == "hybridep") row.dispatcher = Dispatcher::hybridep;
   const std::string graphs = line.one_of("cuda_graphs", {"", "none", "partial", "full"});
   if (graphs == "partial") row.cuda_graphs = CudaGraphs::partial;

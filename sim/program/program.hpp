@@ -87,6 +87,7 @@ struct Collective {
   int stages = 0;  ///< send, receive: from this rank's coordinate on `axis` to the other's, around the ends
   /// all_to_all of routed rows: of that many rows of a token, one alone goes to each place (Dispatcher); 0: all do.
   std::int64_t rows_of_token = 0;
+  double row_bytes = 0;  ///< all_to_all of routed rows: of one
 };
 
 /// Refers to another op or buffer by name, in the same microbatch: `layer_delta` layers away inside a layer loop, or of

@@ -231,7 +231,9 @@ class Binder {
       if (!slowest || s_per_byte > slowest_s_per_byte) slowest = &price, slowest_s_per_byte = s_per_byte;
       task.latency_s = std::max(task.latency_s, price.latency_s + preparation(op, each));
     }
-    const CollectivePrice& price = *slowest;
+    const CollectivePrice price =
+        op.exchanges_rows() ? cost_.row_exchange(*slowest, layout_.dispatcher, op.collective.row_bytes, group.nodes)
+                            : *slowest;
     if (task.load < 0) {
       task.load = group_load(pending.group, kind, price.algorithm);
       task.scale = ring_bytes(kind, largest, group.size) / price.efficiency;
@@ -240,14 +242,13 @@ class Binder {
     }
     if (kinds.size() > 1) {
       std::vector<double> over_slowest(cluster_.others.size() + 1, 1.0);
-      for (const std::size_t each : kinds) over_slowest[each] = price.efficiency / price_on(each).efficiency;
+      for (const std::size_t each : kinds) over_slowest[each] = slowest->efficiency / price_on(each).efficiency;
       PoolLoad& load = bound_->tasks.loads[static_cast<std::size_t>(task.load)];
       if (op.kind == OpKind::all_to_all)
         load = traffic_.by_kind(std::move(load), over_slowest);
       else
         task.load = by_kind(task.load, over_slowest);
     }
-    if (op.exchanges_rows()) task.scale *= cost_.row_exchange(layout_.dispatcher);
     set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 

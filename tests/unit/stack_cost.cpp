@@ -106,13 +106,22 @@ TEST_CASE("more rows never take less time, nor does a faster clock take more") {
   CHECK(faster(65536) > 1.4);
 }
 
-TEST_CASE("dispatchers have a factor of their own, and DeepEP over EFA is refused") {
+TEST_CASE("dispatchers have a factor of their own; over EFA the host sends rows one by one") {
   const StackCost& infiniband = cost("hgx-h100", "torchtitan");
-  CHECK(infiniband.row_exchange(Dispatcher::alltoall) > 0);
-  CHECK(infiniband.row_exchange(Dispatcher::deepep) == infiniband.row_exchange(Dispatcher::hybridep));
+  const auto reached = [](const StackCost& on, Dispatcher dispatcher, double row_bytes, std::int64_t nodes = 4) {
+    return on.row_exchange({}, dispatcher, row_bytes, nodes).efficiency;
+  };
+  CHECK(reached(infiniband, Dispatcher::alltoall, 4096) > 0);
+  for (const Dispatcher once : {Dispatcher::hybridep, Dispatcher::uccl})
+    CHECK(reached(infiniband, once, 4096) == reached(infiniband, Dispatcher::deepep, 4096));
   const StackCost& efa = cost("aws-p5", "torchtitan");
-  CHECK(efa.row_exchange(Dispatcher::hybridep) > 0);
-  CHECK_THROWS_WITH(efa.row_exchange(Dispatcher::deepep), Contains("dispatcher deepep over EFA"));
+  CHECK(reached(efa, Dispatcher::hybridep, 4096) == reached(infiniband, Dispatcher::deepep, 4096));
+  CHECK(reached(efa, Dispatcher::deepep, 4096, 1) == reached(infiniband, Dispatcher::deepep, 4096));
+  // As many rows take as long, whatever is in them, until their bytes do.
+  CHECK(reached(efa, Dispatcher::deepep, 8192) == Approx(2 * reached(efa, Dispatcher::deepep, 4096)));
+  CHECK(reached(efa, Dispatcher::deepep, 1e6) == reached(infiniband, Dispatcher::deepep, 1e6));
+  CHECK(reached(efa, Dispatcher::uccl, 4096) < reached(efa, Dispatcher::deepep, 4096));
+  CHECK(efa.row_exchange({}, Dispatcher::deepep, 4096, 4).relative_spread > CollectivePrice{}.relative_spread);
 }
 
 TEST_CASE("collectives grow with their bytes and never beat the wire; EFA is slower than InfiniBand at the same rate") {

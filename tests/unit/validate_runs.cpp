@@ -221,7 +221,7 @@ TEST_CASE("how rows are sent to experts stands in columns of its own, in known w
   CHECK(row_of({{"dispatcher", "deepep"}}).dispatcher == Dispatcher::deepep);
   CHECK(row_of({{"dispatcher", "alltoall"}}).dispatcher == Dispatcher::alltoall);
   CHECK(row_of({}).dispatcher == Dispatcher::alltoall);
-  CHECK(row_of({{"dispatcher", "deepep-uccl"}}).dispatcher == Dispatcher::deepep);
+  CHECK(row_of({{"dispatcher", "deepep-uccl"}}).dispatcher == Dispatcher::uccl);
   CHECK(row_of({{"dispatcher", "pigeon"}}).unusable.find("dispatcher: found 'pigeon'") != std::string::npos);
   CHECK(row_of({{"cuda_graphs", "partial"}}).cuda_graphs == CudaGraphs::partial);
   CHECK(row_of({{"cuda_graphs", "full"}}).cuda_graphs == CudaGraphs::full);

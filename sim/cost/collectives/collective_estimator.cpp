@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kShared = "shared";  // transport of medians over the jobs of a fleet
 constexpr double kLeastLatency_s = 1e-6;
-constexpr std::size_t kFewestPoints = 3;              // three constants
-constexpr double kLeastSpread = 0.05, kWidest = 0.9;  // of intervals, over the price
+constexpr std::size_t kFewestPoints = 3;  // three constants
+constexpr double kLeastSpread = 0.05;     // of intervals, over the price
 constexpr double kUnknownLink = 2, kFromAnotherForm = 1.5;
 constexpr std::size_t kFewestResiduals = 10;  // that tell the spread of small or large messages apart
 
@@ -353,7 +353,7 @@ CollectivePrice CollectiveEstimator::price(const CollectiveQuestion& q) const {
   } else if (itself) {
     out.evidence = Evidence::published;
   }
-  out.relative_spread = std::min(out.relative_spread, kWidest);
+  out.relative_spread = std::min(out.relative_spread, kWidestSpread);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/collectives/row_messages.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/stack_fit.hpp"
 #include "sim/cost/stacks/step_work.hpp"
@@ -94,13 +95,13 @@ CommunicationSlowdown StackCost::communication_slowdown() const {
   return times_.measured ? times_.measured->communication_slowdown() : published_slowdown();
 }
 
-double StackCost::row_exchange(Dispatcher dispatcher) const {
-  if (dispatcher == Dispatcher::deepep && transport_family(machine_.transport) == "EFA")
-    throw_error(Code::usage,
-                "dispatcher deepep over {}: found messages of a token each, which the host sends one by one there: not "
-                "modelled; needs alltoall, or InfiniBand",
-                machine_.transport);
-  return use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
+CollectivePrice StackCost::row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
+                                        std::int64_t nodes) const {
+  if (nodes > 1)
+    if (const auto message = RowMessages::published().of(dispatcher, machine_.transport))
+      price = one_by_one(std::move(price), *message, row_bytes, machine_.nic_Bps);
+  price.efficiency /= use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
+  return price;
 }
 
 double StackCost::launch_s(const Op& op, const Layout& layout) const {

@@ -53,7 +53,8 @@ class StackCost : public OpCost {
   bool synchronous_host() const override { return false; }
   CommunicationSlowdown communication_slowdown() const override;
   bool separate_reduce_group() const override { return use_.traits.separate_reduce_group; }
-  double row_exchange(Dispatcher dispatcher) const override;
+  CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,
+                               std::int64_t nodes) const override;
   double launch_s(const Op& op, const Layout& layout) const override;
   double issued_s(double gpu_s, double launch_s) const override;
   double tensor_traffic() const override { return use_.constants[StepConstant::tensor]; }

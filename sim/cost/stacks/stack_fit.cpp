@@ -25,11 +25,6 @@ std::string identity(const RunRow& r) {
                      r.zero_stage, r.recompute_text, r.precision.word, r.step_s);
 }
 
-/// Its messages of a token each, which the host sends one by one there, are not modelled (StackCost::row_exchange).
-bool deepep_over_efa(const RunRow& r) {
-  return r.dispatcher == Dispatcher::deepep && transport_family(r.interconnect.transport) == "EFA";
-}
-
 /// The same run in another table: three digits of its time, and its shape.
 std::string measurement_key(const RunRow& r) {
   const auto sheet = data_sheet(r.gpu);
@@ -52,8 +47,7 @@ StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>
                    const CollectiveEstimator& collectives) {
   std::set<std::string> seen;
   for (const RunRow& row : runs) {
-    if (!row.unusable.empty() || !(row.step_s > 0) || deepep_over_efa(row) || !seen.insert(identity(row)).second)
-      continue;
+    if (!row.unusable.empty() || !(row.step_s > 0) || !seen.insert(identity(row)).second) continue;
     const StackSpec stack = stack_of(row.framework, stacks);
     try {
       steps_.push_back({&row, step_work(row, items, collectives, stack), traits_of(stack, row.gpu)});

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/support/error.hpp"
+#include "sim/cost/collectives/row_messages.hpp"
 #include "sim/cost/host/host_time.hpp"
 #include "sim/cost/stacks/expert_loads.hpp"
 #include "sim/program/mesh.hpp"
@@ -85,7 +87,7 @@ class Sums {
     double bytes = op.collective.bytes.at(rows_);
     const bool rows = op.exchanges_rows();
     if (rows) bytes *= share_sent(run_, group);
-    const double seconds = times * collectives_.seconds({op.kind, bytes, group, machine_});
+    const double seconds = times * seconds_of(op, {op.kind, bytes, group, machine_});
     PhaseWork& p = phase(op);
     const bool once =
         resident_ || !in_microbatch || op.action == Action::reduce_replicas || op.action == Action::refresh;
@@ -101,6 +103,16 @@ class Sums {
     } else {
       (op.direction == Direction::forward ? out.forward : out.backward).gather_s += seconds;
     }
+  }
+
+  double seconds_of(const Op& op, const CollectiveQuestion& question) const {
+    const auto message = op.exchanges_rows() && question.many()
+                             ? RowMessages::published().of(run_.dispatcher, machine_.transport)
+                             : std::nullopt;
+    if (!message) return collectives_.seconds(question);
+    const CollectivePrice price =
+        one_by_one(collectives_.price(question), *message, op.collective.row_bytes, machine_.nic_Bps);
+    return price.latency_s + wire_s(question, price.algorithm) / price.efficiency;
   }
 
   const RunRow& run_;

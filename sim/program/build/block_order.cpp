@@ -8,8 +8,10 @@ Op BlockOps::all_to_all(const std::string& name, Action action, Direction direct
                         std::vector<Ref> waits) const {
   Op o = op(name + suffix(direction), action, direction);
   collective(o, OpKind::all_to_all, Axis::expert, sent);
-  if (action != Action::exchange_counts && layout_.dispatcher != Dispatcher::alltoall)
-    o.collective.rows_of_token = model_.top_k;
+  if (action != Action::exchange_counts) {
+    o.collective.row_bytes = sizes_.x / sizes_.own_tokens;
+    if (layout_.dispatcher != Dispatcher::alltoall) o.collective.rows_of_token = model_.top_k;
+  }
   o.waits = std::move(waits);
   return o;
 }
