@@ -12,17 +12,17 @@ std::string to_string(Precision precision) { return precision == Precision::fp32
 
 std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bubble ? "zero_bubble" : "one_f_one_b"; }
 
-std::string to_string(Dispatcher dispatcher) {
-  switch (dispatcher) {
-    case Dispatcher::deepep:
-      return "deepep";
-    case Dispatcher::hybridep:
-      return "hybridep";
-    case Dispatcher::uccl:
-      return "uccl";
-    default:
-      return "alltoall";
-  }
+const std::vector<std::string>& dispatcher_names() {
+  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep", "uccl"};
+  return names;
+}
+
+std::string to_string(Dispatcher dispatcher) { return dispatcher_names().at(static_cast<std::size_t>(dispatcher)); }
+
+std::optional<Dispatcher> dispatcher_from_string(const std::string& word) {
+  const auto found = std::find(dispatcher_names().begin(), dispatcher_names().end(), word);
+  if (found == dispatcher_names().end()) return std::nullopt;
+  return static_cast<Dispatcher>(found - dispatcher_names().begin());
 }
 
 std::string to_string(CudaGraphs graphs) {

@@ -8,6 +8,7 @@
 // Module::core on are simulated alone, so that runs of other stacks can be replayed.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ std::string to_string(Schedule schedule);
 /// uccl-project/uccl): DeepEP's kernels, whose messages between nodes threads of the host send.
 enum class Dispatcher { alltoall, deepep, hybridep, uccl };
 std::string to_string(Dispatcher dispatcher);
+const std::vector<std::string>& dispatcher_names();
+std::optional<Dispatcher> dispatcher_from_string(const std::string& word);
 
 /// What of a step is recorded as CUDA graphs, which the host launches as one: nothing; attention and router with what
 /// prepares the dispatch (Megatron-Core's scopes attn, moe_router, moe_preprocess); or everything.

@@ -87,11 +87,7 @@ void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
     m.fail("expert_tensor_parallel_degree",
            fmt::format("found {}, allowed 1 or tensor_parallel_degree = {}", cut, layout.tensor));
   layout.whole_experts = cut < layout.tensor;
-  const std::string dispatcher = m.choice("token_dispatcher", {"alltoall", "deepep", "hybridep", "uccl"}, "alltoall");
-  layout.dispatcher = dispatcher == "deepep"     ? Dispatcher::deepep
-                      : dispatcher == "hybridep" ? Dispatcher::hybridep
-                      : dispatcher == "uccl"     ? Dispatcher::uccl
-                                                 : Dispatcher::alltoall;
+  layout.dispatcher = *dispatcher_from_string(m.choice("token_dispatcher", dispatcher_names(), "alltoall"));
   const std::string graphs = m.choice("cuda_graphs", {"none", "partial", "full"}, "none");
   layout.cuda_graphs = graphs == "full"      ? CudaGraphs::full
                        : graphs == "partial" ? CudaGraphs::partial

@@ -1,5 +1,7 @@
 #include "configs/spec/stack.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -53,18 +55,52 @@ std::map<std::string, double> step_from_yaml(YamlMap map) {
   return step;
 }
 
+std::vector<Dispatcher> dispatchers_from_yaml(YamlMap& map) {
+  std::vector<Dispatcher> out;
+  for (const std::string& word : map.texts("dispatchers")) {
+    const auto found = dispatcher_from_string(word);
+    if (!found)
+      map.fail("dispatchers", fmt::format("found '{}', allowed {}", word, fmt::join(dispatcher_names(), ", ")));
+    out.push_back(*found);
+  }
+  if (out.empty()) map.fail("dispatchers", "needs one at least");
+  return out;
+}
+
 }  // namespace
+
+bool StackSpec::measured_release() const {
+  return release.empty() || std::find(releases.begin(), releases.end(), release) != releases.end();
+}
+
+void StackSpec::check_layout(const Layout& layout) const {
+  const auto refuse = [&](const std::string& key, const std::string& found, const std::string& needed) {
+    throw_error(Code::usage, "stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
+  };
+  if (std::find(dispatchers.begin(), dispatchers.end(), layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
+    std::vector<std::string> names;
+    for (const Dispatcher each : dispatchers) names.push_back(to_string(each));
+    refuse("token_dispatcher", to_string(layout.dispatcher), fmt::format("{}", fmt::join(names, " or ")));
+  }
+  if (layout.exchange_overlap && !exchange_overlap) refuse("overlap_expert_exchange", "true", "false");
+  if (layout.cuda_graphs != CudaGraphs::none && !cuda_graphs)
+    refuse("cuda_graphs", to_string(layout.cuda_graphs), "none");
+}
 
 StackSpec stack_from_yaml(YamlMap& map) {
   StackSpec stack;
   stack.name = map.text("name");
   stack.frameworks = map.texts("frameworks");
+  if (map.has("releases")) stack.releases = map.texts("releases");
   stack.balanced_stages = map.boolean("balanced_stages", false);
   stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
   const std::string kernels = map.choice("attention", {"flash2", "cudnn", "unfused"}, "flash2");
   stack.attention = kernels == "cudnn"     ? AttentionKernels::cudnn
                     : kernels == "unfused" ? AttentionKernels::unfused
                                            : AttentionKernels::flash2;
+  stack.dispatchers = map.has("dispatchers") ? dispatchers_from_yaml(map) : std::vector{Dispatcher::alltoall};
+  stack.exchange_overlap = map.boolean("exchange_overlap", false);
+  stack.cuda_graphs = map.boolean("cuda_graphs", false);
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
   if (map.has("step")) stack.step = step_from_yaml(map.map("step"));
   stack.source = map.text("source");
@@ -73,8 +109,15 @@ StackSpec stack_from_yaml(YamlMap& map) {
 }
 
 StackSpec read_stack(const std::string& name_or_file) {
-  YamlMap map = YamlMap::from_file(find_config("stacks", name_or_file));
-  return stack_from_yaml(map);
+  const auto at = std::filesystem::exists(name_or_file) ? std::string::npos : name_or_file.rfind('@');
+  YamlMap map = YamlMap::from_file(find_config("stacks", name_or_file.substr(0, at)));
+  StackSpec stack = stack_from_yaml(map);
+  if (at == std::string::npos) return stack;
+  stack.release = name_or_file.substr(at + 1);
+  if (stack.release.empty())
+    throw_error(Code::usage, "stack '{}': found no release behind the @, needs one, as {}@{}", name_or_file, stack.name,
+                stack.releases.empty() ? "1.0" : stack.releases.back());
+  return stack;
 }
 
 std::vector<StackSpec> read_stacks() {

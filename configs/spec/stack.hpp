@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/layout.hpp"
 #include "configs/spec/memory_facts.hpp"
 
 namespace wt {
@@ -22,8 +23,15 @@ enum class AttentionKernels { flash2, cudnn, unfused };
 inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attention", "memory",    "item_s", "network",
                                                              "tensor",   "exchange",  "optimizer", "step_s"};
 
+/// By how much, either way, the same recipe's step moved from one release of a stack to the next: the farthest of 26
+/// pairs in configs/measurements (Grok-1 on 512 H100 under NeMo 25.02 and 25.05, 21.0 and 15.9 s; 24 of them moved by
+/// less than 1.09). Steps of a release that nobody measured may be off by it.
+inline constexpr double kReleaseDrift = 1.32;
+
 struct StackSpec {
   std::string name;
+  std::string release = {};                ///< that was asked for (name@release); empty = any of those measured
+  std::vector<std::string> releases = {};  ///< whose steps were measured, as their tables name them
   std::vector<std::string> frameworks;  ///< words by which a table of measurements names it; none = nobody measured it
   /// Layers are dealt to pipeline stages by cost, so that embedding and output projection count as layers do; else
   /// evenly.
@@ -32,12 +40,20 @@ struct StackSpec {
   /// in the order of issue (PyTorch's FSDP unless told otherwise, pytorch/pytorch#186335; assumed of others).
   bool separate_reduce_group = false;
   AttentionKernels attention = AttentionKernels::flash2;
+  /// That it has, the one that its recipes take first: what plans take.
+  std::vector<Dispatcher> dispatchers = {Dispatcher::alltoall, Dispatcher::deepep, Dispatcher::hybridep,
+                                         Dispatcher::uccl};
+  bool exchange_overlap = true;  ///< exchanges of rows can run beside another microbatch
+  bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
   MemoryFacts memory = pytorch_fsdp();
   /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others
   /// are fitted, or 1 where the stack has no published steps.
   std::map<std::string, double> step = {};
   std::string source = {};
 
+  bool measured_release() const;
+  /// Throws Error{usage} naming what of the layout the stack does not have.
+  void check_layout(const Layout& layout) const;
   /// A file says how it uses memory, or which framework that is known to use it as PyTorch's FSDP does.
   bool memory_described() const { return !frameworks.empty() || !(memory == pytorch_fsdp()); }
 };
@@ -50,7 +66,7 @@ constexpr const char* kTypicalStack = "typical";
 
 /// Throws Error{usage}: unknown keys, negative bytes.
 StackSpec stack_from_yaml(YamlMap& map);
-/// A preset of configs/stacks by name, or a file.
+/// A preset of configs/stacks by name, or a file; behind an @ the release that is meant: "nemo@25.02".
 StackSpec read_stack(const std::string& name_or_file);
 /// All presets, by name.
 std::vector<StackSpec> read_stacks();

@@ -25,6 +25,7 @@ struct PlanInputs {
   std::optional<FailureClass> silent_errors = {};  ///< likewise
   double peak_flops = 0;          ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
   MemoryFacts memory_facts = {};  ///< of the study's stack, or of our trainer
+  Dispatcher dispatcher = Dispatcher::alltoall;    ///< that the stack takes first
   std::shared_ptr<const StackMemory> memory = {};  ///< of published runs; none on a host whose ranks share cores
 };
 /// Throws Error{usage} naming the file or preset.

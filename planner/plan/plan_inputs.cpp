@@ -63,8 +63,9 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
   }
 }
 
-void read_memory(PlanInputs& inputs, const StackSpec& stack) {
+void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
   inputs.memory_facts = stack.memory;
+  inputs.dispatcher = stack.dispatchers.front();
   if (inputs.study.cluster.shared_cores()) return;
   const PublishedTimes& published = PublishedTimes::get();
   inputs.memory =
@@ -85,7 +86,7 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
                               study.cluster, study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
-  read_memory(inputs, prices.stack);
+  read_stack_facts(inputs, prices.stack);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, prices.profiles);
   inputs.prices = std::move(prices.cost);
 }
@@ -125,6 +126,7 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
   p.memory_facts = inputs.memory_facts;
+  p.dispatcher = inputs.dispatcher;
   p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)

@@ -129,6 +129,7 @@ std::vector<Candidate> enumerate_layouts(const SearchProblem& p) {
           Candidate c;
           c.layout.shard = shard;
           c.layout.expert = expert;
+          if (expert > 1) c.layout.dispatcher = p.dispatcher;
           c.layout.microbatch = microbatch;
           c.layout.recompute = policy;
           c.layout.replicate = std::max<std::int64_t>(1, p.gpus / shard);

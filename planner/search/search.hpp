@@ -30,9 +30,10 @@ struct SearchProblem {
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
   SearchSpec space = {};
-  double memory_limit_bytes = 0;        ///< of one rank's process
-  MemoryFacts memory_facts = {};        ///< of the stack that is planned for
-  const StackMemory* memory = nullptr;  ///< what processes take; none: what is live
+  Dispatcher dispatcher = Dispatcher::alltoall;  ///< of layouts whose experts are on several ranks
+  double memory_limit_bytes = 0;                 ///< of one rank's process
+  MemoryFacts memory_facts = {};                 ///< of the stack that is planned for
+  const StackMemory* memory = nullptr;           ///< what processes take; none: what is live
   /// Step times: their mean; memory: p99 over layers and scenarios, of trained ones over microbatches, too. None =
   /// balanced.
   std::vector<LoadScenario> scenarios = {};

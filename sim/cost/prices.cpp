@@ -1,5 +1,7 @@
 #include "sim/cost/prices.hpp"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <map>
 
@@ -101,7 +103,10 @@ Prices make_prices(const PriceSources& sources, const ClusterSpec& cluster, std:
   }
   out.cost = std::make_shared<StackCost>(cluster, out.stack, published.stack_fit().model(), times,
                                          published.off_by(sources.family), sources.precisions);
-  out.basis += (out.basis.empty() ? "" : ", then ") + out.stack.name + ", published runs";
+  out.basis +=
+      (out.basis.empty() ? "" : ", then ") + out.stack.name +
+      (out.stack.release.empty() ? "" : " " + out.stack.release) + ", published runs" +
+      (out.stack.measured_release() ? "" : fmt::format(" of other releases ({:.2f} times either way)", kReleaseDrift));
   return out;
 }
 

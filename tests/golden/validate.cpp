@@ -81,7 +81,7 @@ void check_document(const json& d, const std::string& subject, std::size_t rows,
 TEST_CASE("the document has a row a measurement and a summary beside a baseline's") {
   check_document(kernels(), "kernels", 5140);
   CHECK_FALSE(kernels().at("families").empty());
-  check_document(collectives(), "collectives", 556);
+  check_document(collectives(), "collectives", 562);
   check_document(runs(), "runs", 851);
   check_document(vtrain(), "runs", 1484);
   check_document(routing(), "routing", 32);

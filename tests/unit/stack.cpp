@@ -100,3 +100,36 @@ TEST_CASE("keys, units and names that do not exist are refused, with the nearest
   CHECK_THROWS_WITH(read_stack("megatron-cor"), Contains("did you mean 'megatron-core'?"));
   CHECK_THROWS_AS(read_stack("pytorch"), Error);
 }
+
+TEST_CASE("a stack says what it has, and refuses a layout with more") {
+  const StackSpec nemo = read_stack("nemo"), foundry = read_stack("llm-foundry");
+  Layout layout;
+  layout.shard = layout.expert = 8;
+  layout.dispatcher = Dispatcher::hybridep;
+  layout.exchange_overlap = true;
+  layout.cuda_graphs = CudaGraphs::partial;
+  CHECK_NOTHROW(nemo.check_layout(layout));
+  CHECK_THROWS_WITH(foundry.check_layout(layout),
+                    "stack llm-foundry: found token_dispatcher hybridep, which it does not have; needs alltoall");
+  layout.dispatcher = Dispatcher::alltoall;
+  CHECK_THROWS_WITH(foundry.check_layout(layout), Contains("overlap_expert_exchange true"));
+  layout.exchange_overlap = false;
+  CHECK_THROWS_WITH(foundry.check_layout(layout), Contains("cuda_graphs partial"));
+  layout.cuda_graphs = CudaGraphs::none;
+  CHECK_NOTHROW(foundry.check_layout(layout));
+  CHECK(read_stack("automodel").dispatchers.front() == Dispatcher::deepep);
+  CHECK(read_stack("typical").dispatchers == StackSpec{}.dispatchers);
+  YamlMap map = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\ndispatchers: [pigeon]\n", "mine.yaml");
+  CHECK_THROWS_WITH(stack_from_yaml(map), Contains("found 'pigeon', allowed alltoall, deepep, hybridep, uccl"));
+  YamlMap none = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\ndispatchers: []\n", "mine.yaml");
+  CHECK_THROWS_WITH(stack_from_yaml(none), Contains("needs one at least"));
+}
+
+TEST_CASE("a release is asked for behind an @") {
+  CHECK(read_stack("nemo").measured_release());
+  const StackSpec known = read_stack("nemo@25.02"), later = read_stack("nemo@27.01");
+  CHECK((known.name == "nemo" && known.release == "25.02" && known.measured_release()));
+  CHECK((later.release == "27.01" && !later.measured_release()));
+  CHECK_THROWS_WITH(read_stack("nemo@"), Contains("found no release behind the @"));
+  CHECK_THROWS_WITH(read_stack("nemmo@25.02"), Contains("nemo"));
+}

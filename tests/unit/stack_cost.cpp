@@ -106,6 +106,23 @@ TEST_CASE("more rows never take less time, nor does a faster clock take more") {
   CHECK(faster(65536) > 1.4);
 }
 
+TEST_CASE("a release that nobody measured has wider intervals and the same prices") {
+  const ClusterSpec& on = cluster("hgx-h100");
+  const PublishedTimes& published = test::published();
+  const auto of = [&](const char* name) {
+    return StackCost(on, read_stack(name), published.stack_fit().model(), published.benchmarks(), {0.9, 1.1});
+  };
+  const WorkItem product = make_item(Kernel::gemm, Pass::forward, Precision::bf16, {8192, 0}, {11008, 4096});
+  const Price any = of("nemo").item(product, 0), known = of("nemo@25.02").item(product, 0),
+              later = of("nemo@27.01").item(product, 0);
+  CHECK(known.high_s == any.high_s);
+  CHECK(later.seconds == any.seconds);
+  // Independent errors: their logarithms add as squares do.
+  const auto both = [](double a) { return std::exp(std::hypot(std::log(a), std::log(kReleaseDrift))); };
+  CHECK(later.high_s / later.seconds == Approx(both(1.1)));
+  CHECK(later.low_s / later.seconds == Approx(1 / both(0.9)));
+}
+
 TEST_CASE("dispatchers have a factor of their own; over EFA the host sends rows one by one") {
   const StackCost& infiniband = cost("hgx-h100", "torchtitan");
   const auto reached = [](const StackCost& on, Dispatcher dispatcher, double row_bytes, std::int64_t nodes = 4) {

@@ -1,10 +1,14 @@
 // Tables of measured training steps: what the cells say, what follows from them, and what is wrong with a row.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/measurements/run_rows.hpp"
@@ -214,6 +218,21 @@ TEST_CASE("experts are cut over a tensor group, or its ranks have their own") {
   CHECK(with({{"ep", "8"}, {"etp", "1"}}).whole_experts);
   CHECK(with({{"ep", "16"}}).whole_experts);  // more than 8 replicas have
   CHECK(with({{"ep", "8"}, {"etp", "4"}}).unusable.find("etp: found 4 with tensor groups of 2") != std::string::npos);
+}
+
+TEST_CASE("kReleaseDrift is the farthest that a recipe moved between releases of NeMo") {
+  std::map<std::string, std::pair<double, double>> recipes;  // least and most seconds
+  for (const RunRow& r : read_run_rows("configs/measurements/training_runs.csv")) {
+    if (r.framework != "NeMo/Megatron-Core" || !(r.step_s > 0)) continue;
+    const std::string recipe = fmt::format("{} layers, {} x {}, tp {} pp {} ep {}, {} x {}, {}", r.model.layers, r.gpus,
+                                           r.gpu, r.tp, r.pp, r.ep, r.global_batch, r.microbatch, r.precision.word);
+    auto [it, fresh] = recipes.try_emplace(recipe, r.step_s, r.step_s);
+    it->second = {std::min(it->second.first, r.step_s), std::max(it->second.second, r.step_s)};
+  }
+  double farthest = 1;
+  for (const auto& [recipe, times] : recipes) farthest = std::max(farthest, times.second / times.first);
+  CHECK(recipes.size() > 10);
+  CHECK(farthest == Approx(kReleaseDrift).epsilon(0.005));
 }
 
 TEST_CASE("how rows are sent to experts stands in columns of its own, in known words") {

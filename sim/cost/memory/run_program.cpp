@@ -40,6 +40,7 @@ std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layo
 }
 
 void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options) {
+  stack.check_layout(layout);
   options.memory = stack.memory;
   // Megatron's, whose weights stay, deal as the layout does: the ends stand for layers.
   const bool as_layout = stack.memory.resident_weights && !stack.balanced_stages;

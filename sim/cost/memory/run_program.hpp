@@ -17,6 +17,7 @@ struct RunProgram {
 RunProgram run_program(const RunRow& run, const StackSpec& stack);
 
 /// What a stack changes of a run's program: memory, and how layers are dealt to stages where the run does not say.
+/// Throws Error{usage} where the layout has what the stack has not.
 void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options);
 
 /// Layers of each chunk of a pipeline: the first ones one more where the chunks do not divide the layers; or by cost,

@@ -41,6 +41,17 @@ C factor_of(Kernel kernel) {
   }
 }
 
+/// An 80 % interval of ratios that another, independent one makes wider.
+std::pair<double, double> widened(const std::pair<double, double>& ratios, const std::pair<double, double>& by) {
+  const auto both = [](double a, double b) { return std::exp(std::hypot(std::log(a), std::log(b))); };
+  return {1 / both(std::min(1.0, ratios.first), by.first), both(std::max(1.0, ratios.second), by.second)};
+}
+
+/// Of this release of the stack.
+std::pair<double, double> of_release(const StackSpec& stack, const std::pair<double, double>& off_by) {
+  return stack.measured_release() ? off_by : widened(off_by, {1 / kReleaseDrift, kReleaseDrift});
+}
+
 }  // namespace
 
 StackUse stack_use(const StepModel& steps, const StepTraits& traits, const std::pair<double, double>& off_by) {
@@ -58,11 +69,7 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
   times_.collectives->check_fabric(machine_);
   measured_ = times_.items->measured_on(sheet_);
   // Of a chip that no steps were measured on, steps have what products are off by when carried over.
-  if (!use_.chip_known) {
-    const auto [low, high] = times_.items->carried_over_bounds(sheet_);
-    const auto both = [](double a, double b) { return std::exp(std::hypot(std::log(a), std::log(b))); };
-    use_.ratios = {1 / both(std::min(1.0, use_.ratios.first), low), both(std::max(1.0, use_.ratios.second), high)};
-  }
+  if (!use_.chip_known) use_.ratios = widened(use_.ratios, times_.items->carried_over_bounds(sheet_));
   if (!times_.measured) return;
   own_ = OwnRatios(times_.measured->data(), *times_.items, choice_.in_16_bits(), sheet_);
   const CollectiveMachine& measured = times_.measured->data().collectives.machine;
@@ -72,11 +79,12 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
                      const BenchmarkTimes& times, const std::pair<double, double>& off_by, const Precisions& precisions)
-    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name), off_by), times, precisions) {
+    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name), of_release(stack, off_by)), times,
+                precisions) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
-    others_.push_back(std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name), off_by),
-                                                  times, precisions));
+    others_.push_back(std::make_shared<StackCost>(
+        same, stack_use(steps, traits_of(stack, same.gpu_name), of_release(stack, off_by)), times, precisions));
   }
 }
 
