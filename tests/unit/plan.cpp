@@ -253,7 +253,7 @@ TEST_CASE("checkpoint times follow from bytes and bandwidths") {
   CHECK(t.persist_s.value == Approx(total / 32e9));  // 8 nodes at 4 GB/s, less than the file system's 80
   const double wire_s = total / 64 / 50e9;  // each rank's shard over its own NIC, behind what NCCL reaches of it
   CHECK(t.reload_s.value - total / 64e9 > wire_s);
-  CHECK(t.reload_s.value - total / 64e9 < 2 * wire_s);
+  CHECK(t.reload_s.value - total / 64e9 < 2.5 * wire_s);  // in training NCCL reaches half of a NIC over 48 nodes
   CHECK_THAT(t.reload_s.evidence.source, Catch::Contains("broadcasts its shards to 47 others"));
   CHECK(t.persist_s.evidence.kind == Evidence::assumed);
   inputs.study.scale.storage_bandwidth = 2;
