@@ -12,6 +12,13 @@ enum class WeightGradients {
   dummy,     ///< in place, and one tensor of the compute type for each shape of a weight is held for autograd
 };
 
+/// What the stream that computes copies between a collective's buffer and tensors that have one of their own.
+enum class CollectiveCopies {
+  none,       ///< layers compute in the collective's buffers
+  gradients,  ///< into the buffer that is reduced, in the compute type (FSDP1: the gradient of torch.split)
+  both,       ///< gathered weights out of their buffer, too; gradients are widened on the way (FSDP2)
+};
+
 /// The defaults are this project's trainer.
 struct MemoryFacts {
   double gradient_bytes = 4;    ///< a parameter, where gradients stay whole until the end of a step
@@ -30,6 +37,8 @@ struct MemoryFacts {
   /// Where weights are not gathered anew for each pass, they stay in one buffer from step to step and gradients in
   /// another, whatever else the layout says: Layout::resident_weights.
   bool resident_weights = false;
+  /// Counted in time alone: the buffers are not.
+  CollectiveCopies collective_copies = CollectiveCopies::none;
   bool first_rank_only = false;  ///< what it prints is the first pipeline stage's, else the largest
   friend bool operator==(const MemoryFacts&, const MemoryFacts&) = default;
 };

@@ -28,12 +28,20 @@ WeightGradients weight_gradients(YamlMap& map) {
                               : WeightGradients::dummy;
 }
 
+CollectiveCopies collective_copies(YamlMap& map) {
+  const std::string word = map.choice("collective_copies", {"none", "gradients", "both"}, "none");
+  return word == "none"        ? CollectiveCopies::none
+         : word == "gradients" ? CollectiveCopies::gradients
+                               : CollectiveCopies::both;
+}
+
 MemoryFacts memory_from_yaml(YamlMap map) {
   MemoryFacts m = pytorch_fsdp();
   m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
   m.optimizer_bytes = element_bytes(map, "optimizer", m.optimizer_bytes);
   m.logit_bytes = element_bytes(map, "logit", m.logit_bytes);
   m.weight_gradients = weight_gradients(map);
+  m.collective_copies = collective_copies(map);
   for (const auto& [key, fact] : {std::pair{"dropout", &m.dropout},
                                   {"fused_gate", &m.fused_gate},
                                   {"attention_by_head", &m.attention_by_head},

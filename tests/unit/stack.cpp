@@ -56,11 +56,16 @@ TEST_CASE("a framework's memory is that of its stack, PyTorch's FSDP where nothi
          nanotron.memory.resident_weights));
   CHECK_FALSE((nanotron.memory.dropout || nanotron.memory.fused_gate));
   CHECK(nanotron.memory.weight_gradients == WeightGradients::added);
-  for (const char* framework : {"torchtitan FSDP2", "something new"}) {
+  CHECK(stack_of("something new", stacks).memory == pytorch_fsdp());
+  MemoryFacts copied = pytorch_fsdp();
+  for (const auto& [framework, copies] : {std::pair{"torchtitan FSDP2", CollectiveCopies::both},
+                                          {"KempnerForge (PyTorch FSDP2)", CollectiveCopies::both},
+                                          {"FMS + PyTorch FSDP1", CollectiveCopies::gradients}}) {
     const StackSpec stack = stack_of(framework, stacks);
     INFO(framework);
     CHECK_FALSE(stack.balanced_stages);
-    CHECK(stack.memory == pytorch_fsdp());
+    copied.collective_copies = copies;
+    CHECK(stack.memory == copied);
   }
   CHECK(pytorch_fsdp().optimizer_bytes == 12);
   CHECK(pytorch_fsdp().logit_bytes == 12);
@@ -71,12 +76,14 @@ TEST_CASE("a framework's memory is that of its stack, PyTorch's FSDP where nothi
 TEST_CASE("every fact of memory is read") {
   MemoryFacts said;
   said.gradient_bytes = 2, said.optimizer_bytes = 8, said.logit_bytes = 6;
-  said.weight_gradients = WeightGradients::in_place;
+  said.weight_gradients = WeightGradients::in_place, said.collective_copies = CollectiveCopies::both;
   said.dropout = said.context_by_heads = said.late_reuse = said.resident_weights = said.first_rank_only = true;
-  CHECK(parsed("gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, dropout: true, fused_gate: true, "
-               "attention_by_head: true, attention_masks: true, context_by_heads: true, late_reuse: true, "
-               "resident_weights: true, first_rank_only: true")
-            .memory == said);
+  CHECK(
+      parsed(
+          "gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, collective_copies: both, dropout: true, "
+          "fused_gate: true, attention_by_head: true, attention_masks: true, context_by_heads: true, late_reuse: true, "
+          "resident_weights: true, first_rank_only: true")
+          .memory == said);
 }
 
 TEST_CASE("factors on the typical stack's step are read by name") {

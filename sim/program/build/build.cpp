@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
+#include "sim/program/build/collective_copies.hpp"
 #include "sim/program/build/pipeline.hpp"
 #include "sim/program/build/step_builder.hpp"
 #include "sim/program/build/tensor_slice.hpp"
@@ -313,6 +314,10 @@ ProgramSet build_program_set(const ModelSpec& model, const Layout& layout, const
     for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
       set.programs.push_back(resident ? stage_program(slice, layout, options, stage, expert_rank)
                                       : Builder(slice, layout, options, expert_rank).build());
+  if (options.memory.collective_copies != CollectiveCopies::none && !resident)
+    for (std::int64_t expert_rank = 0; expert_rank < classes; ++expert_rank)
+      add_collective_copies(set.programs[static_cast<std::size_t>(expert_rank)].nodes, slice, layout, options,
+                            expert_rank);
   if (options.tensor_traffic != 1 || options.gradient_bytes != 4 || options.precisions != Precisions{})
     for (Program& program : set.programs) scale_traffic(program.nodes, options);
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)

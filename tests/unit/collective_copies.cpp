@@ -1,0 +1,72 @@
+// Copies between collectives' buffers and the tensors that layers compute with.
+#include <catch2/catch.hpp>
+
+#include "configs/spec/support/number.hpp"
+#include "sim/program/build/build.hpp"
+#include "sim/program/mesh.hpp"
+
+using namespace wt;
+
+namespace {
+
+ModelSpec small(bool tied, std::int64_t experts) {
+  ModelSpec m;
+  m.name = "small";
+  m.layers = 4, m.d_model = 8, m.heads = 2, m.kv_heads = 1, m.head_dim = 4, m.ffn = 16, m.experts = experts;
+  m.top_k = experts > 1 ? 2 : 1, m.vocab = 32, m.tied = tied;
+  return m;
+}
+
+Program program_of(const ModelSpec& model, const Layout& layout, CollectiveCopies copies) {
+  ProgramOptions options{16, 3, Precision::bf16};
+  options.memory.collective_copies = copies;
+  return build_program_set(model, layout, options).programs.front();
+}
+
+/// Bytes that all kernels of a step on the compute lane read and write, their rows bound to those of balanced loads.
+double moved_bytes(const Program& program) {
+  double sum = 0;
+  for (const OpInstance& instance : unroll(program))
+    if (instance.op->lane == Lane::compute)
+      for (const WorkItem& item : instance.op->work) sum += item.bytes(item.rows.fixed + 32 * item.rows.per_row);
+  return sum;
+}
+
+/// Elements that go over the ranks of a shard, in a step, by what brings them.
+double gathered(const Program& program) {
+  double bytes = 0;
+  for (const OpInstance& instance : unroll(program))
+    if (instance.op->kind == OpKind::all_gather && instance.op->action == Action::unshard)
+      bytes += instance.op->collective.bytes.fixed;
+  return bytes / 2;  // of bf16
+}
+double reduced(const Program& program) {
+  double bytes = 0;
+  for (const OpInstance& instance : unroll(program))
+    if (instance.op->kind == OpKind::reduce_scatter && instance.op->action == Action::reduce_gradients)
+      bytes += instance.op->collective.bytes.fixed;
+  return bytes / 4;  // of fp32
+}
+
+}  // namespace
+
+TEST_CASE("FSDP2 copies all that it gathers, and all that it reduces; FSDP1 what it reduces") {
+  for (const bool tied : {false, true})
+    for (const std::int64_t experts : {1, 4})
+      for (const auto& [replicate, shard, expert] : {std::array{1, 4, 1}, {2, 2, 2}, {1, 4, 2}, {1, 4, 4}, {4, 1, 1}})
+        for (const bool every : {true, false})
+          for (const bool again : {true, false}) {
+            if (expert > experts) continue;
+            Layout layout;
+            layout.replicate = replicate, layout.shard = shard, layout.expert = expert;
+            layout.reduce_every_microbatch = every, layout.reshard_after_forward = again;
+            INFO(layout.name() << (tied ? ", tied" : "") << (every ? "" : ", reduced once") << (again ? "" : ", kept"));
+            const ModelSpec model = small(tied, experts);
+            const Program none = program_of(model, layout, CollectiveCopies::none);
+            const double before = moved_bytes(none);
+            const double g = gathered(none), r = reduced(none);
+            CHECK((g > 0) == (shard > 1));
+            CHECK(moved_bytes(program_of(model, layout, CollectiveCopies::gradients)) - before == Approx(4 * r));
+            CHECK(moved_bytes(program_of(model, layout, CollectiveCopies::both)) - before == Approx(4 * g + 6 * r));
+          }
+}
