@@ -30,6 +30,7 @@ struct MemoryFacts {
   bool attention_by_head = true;  ///< keeps attention's output by head and by token, else once
   bool attention_masks = true;    ///< additive masks in memory, where attention needs some
   bool context_by_heads = false;  ///< context parallelism exchanges heads and keeps the attention's output twice
+  bool losses_in_turn = true;     ///< of multi-token prediction: one's backward before the next's logits, else all kept
   bool late_reuse = false;        ///< sequence parallelism gathers on a stream of its own: buffers come back late
   /// After so many microbatches: nanotron's runs with fewer reserve less, those with more no more, read off its
   /// published memory.
@@ -47,7 +48,7 @@ struct MemoryFacts {
 inline MemoryFacts pytorch_fsdp() {
   MemoryFacts facts;
   facts.logit_bytes = 12;  // bf16, an fp32 copy, its softmax that becomes the gradient, and that in bf16
-  facts.fused_gate = facts.attention_by_head = facts.attention_masks = false;
+  facts.fused_gate = facts.attention_by_head = facts.attention_masks = facts.losses_in_turn = false;
   return facts;
 }
 

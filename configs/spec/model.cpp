@@ -88,16 +88,6 @@ double ModelSpec::flops_per_token(std::int64_t seq) const {
   return 6.0 * static_cast<double>(weights) + 6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys;
 }
 
-std::vector<std::string> ModelSpec::untrainable() const {
-  std::vector<std::string> out;
-  const auto add = [&out](bool has, std::string what) {
-    if (has) out.push_back(std::move(what));
-  };
-  add(mtp_layers > 0, fmt::format("multi-token prediction ({} modules)", mtp_layers));
-  for (const std::string& feature : simulated_only) add(true, feature);
-  return out;
-}
-
 void ModelSpec::check(const std::string& where, const std::map<std::string, std::string>& names) const {
   const auto name = [&](const char* key) {
     const auto theirs = names.find(key);

@@ -103,6 +103,7 @@ struct ModelSpec {
   /// token's embedding, projects both together to d_model, and has a block, a final norm and a loss through the shared
   /// head.
   std::int64_t mtp_layers = 0;
+  double mtp_loss_weight = 0.3;  ///< of the mean of their losses in the total (DeepSeek-V3, section 4.2)
   Activation activation = Activation::swiglu;
   Norm norm = Norm::rmsnorm;
   bool norm_bias = false;  ///< layernorm only
@@ -162,7 +163,7 @@ struct ModelSpec {
   double flops_per_token(std::int64_t seq) const;
 
   /// What of this model our trainer has not, in words; empty = it trains.
-  std::vector<std::string> untrainable() const;
+  std::vector<std::string> untrainable() const { return simulated_only; }
 
   /// Throws Error{usage} on impossible shapes, naming `where`.
   /// `names` are the words for our keys in a file of another format; a key without one keeps its own.

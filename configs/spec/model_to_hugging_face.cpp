@@ -141,6 +141,7 @@ json deepseek(const ModelSpec& m) {
               {"n_group", r.groups},
               {"topk_group", r.top_groups},
               {"aux_loss_alpha", r.aux_loss_weight}});
+  if (m.mtp_layers > 0) out["num_nextn_predict_layers"] = m.mtp_layers;
   return out;
 }
 
@@ -223,6 +224,8 @@ Family family(const ModelSpec& m) {
       m.activation == Activation::clamped_swiglu)
     return {"gpt_oss", "GptOssForCausalLM", gpt_oss};
   if (a.sinks || a.chunk > 0 || m.activation == Activation::clamped_swiglu) refuse(m);
+  if (m.mtp_layers > 0 && (!a.mla.on() || r.score != RouterSpec::Score::sigmoid))
+    refuse(m);  // deepseek_v3 alone has it
   const bool llama_like = pre_norm && m.activation == Activation::swiglu;
   if (llama_like && m.experts == 0 && bare && a.bias != Bias::qkv && !a.any_local())
     return {"llama", "LlamaForCausalLM", llama};

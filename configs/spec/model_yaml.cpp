@@ -124,6 +124,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
   m.mtp_layers = map.integer_or("mtp_num_layers", 0, 0);
+  m.mtp_loss_weight = map.number_or("mtp_loss_scaling_factor", m.mtp_loss_weight, 0.0);
   m.simulated_only = map.texts("simulated_only");
   m.kv_heads = m.heads;
   m.head_dim = m.d_model / m.heads;
@@ -168,6 +169,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   number("norm_eps", m.norm_eps);
   flag("tie_word_embeddings", m.tied);
   whole("mtp_num_layers", m.mtp_layers, 0);
+  beyond("mtp_loss_scaling_factor", m.mtp_loss_weight, usual.mtp_loss_weight);
   if (!m.simulated_only.empty()) key("simulated_only") << YAML::Flow << m.simulated_only;
 
   const AttentionSpec& a = m.attention;

@@ -197,7 +197,7 @@ void Recompute::add(Rule rule) {
 LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers) const {
   LayerRecompute out;
   for (const Rule& rule : rules_)
-    out.*kModules[static_cast<std::size_t>(rule.module)].flag = covers(rule, layer, layers);
+    out.*kModules[static_cast<std::size_t>(rule.module)].flag = covers(rule, std::min(layer, layers - 1), layers);
   out.block = out.block || out.products;
   return out;
 }

@@ -72,6 +72,7 @@ class Recompute {
   const std::vector<Rule>& rules() const { return rules_; }
   /// One rule a module; throws Error{usage} at a second one.
   void add(Rule rule);
+  /// Blocks behind the layers, those of multi-token prediction, are as the last layer.
   LayerRecompute of(std::int64_t layer, std::int64_t layers) const;
   bool has(Module module) const;
   /// Throws Error{usage}: a rule without a block in this model, a block or a module both whole and in parts,

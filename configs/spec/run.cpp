@@ -118,6 +118,9 @@ void check_run(const RunSpec& run, const std::string& where) {
         Code::usage,
         "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
         where, run.seq, run.layout.context, 2 * run.layout.context);
+  if (run.model.mtp_layers >= run.seq)
+    throw_error(Code::usage, "{}: max_seq_len: found {}, {} modules of multi-token prediction need more", where,
+                run.seq, run.model.mtp_layers);
   const Precisions& p = run.precisions;
   if (run.layout.schedule == Schedule::zero_bubble &&
       (p.input_gradients != p.forward || p.weight_gradients != p.forward))

@@ -39,7 +39,7 @@ RunSpec shaped(const RunSpec& plan, std::int64_t divisor, std::int64_t layers, s
   run.device = plan.rehearsal.device;
   run.model = scaled_model(plan.model, divisor, plan.precision);
   run.model.layers = layers;
-  if (!run.layout.placement.empty()) run.layout.placement.resize(static_cast<std::size_t>(layers));
+  if (!run.layout.placement.empty()) run.layout.placement.resize(static_cast<std::size_t>(run.model.blocks()));
   run.seq = seq;
   if (microbatches < plan.microbatches())
     run.global_batch = plan.layout.data_ranks() * plan.layout.microbatch * microbatches;
@@ -142,7 +142,7 @@ std::string RankRouting::recording(std::int64_t steps) const {
   for (std::int64_t e = 0; e < run_.model.experts; ++e) out += fmt::format(",e{}", e);
   for (std::int64_t step = 1; step <= steps; ++step)
     for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch)
-      for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
+      for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer)
         for (const std::int64_t source :
              mesh_.members(Axis::expert, mesh_.group_index(Axis::expert, run_.rehearsal.rank))) {
           out += fmt::format("\n{},{},{},{}", step, microbatch, layer, source);

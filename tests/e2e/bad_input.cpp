@@ -97,9 +97,10 @@ TEST_CASE("a model with what is only simulated") {
     change(run.model);
     return refused(run_to_yaml(run));
   };
-  CHECK_THAT(with([](ModelSpec& m) { m.mtp_layers = 1; }),
-             Contains("multi-token prediction (1 modules)") && Contains("windtunnel simulate"));
-  CHECK_THAT(with([](ModelSpec& m) { m.simulated_only = {"shared_expert_gate"}; }), Contains("shared_expert_gate"));
+  CHECK_THAT(with([](ModelSpec& m) { m.simulated_only = {"shared_expert_gate"}; }),
+             Contains("shared_expert_gate") && Contains("windtunnel simulate"));
+  CHECK_THAT(with([](ModelSpec& m) { m.mtp_layers = 48; }),
+             Contains("max_seq_len: found 48") && Contains("48 modules of multi-token prediction"));
 }
 
 TEST_CASE("no such run file, no data, no shard, a shard that is cut off") {

@@ -51,13 +51,16 @@ TEST_CASE("eight steps and four more are twelve steps, bit for bit") {
   CHECK((state_of(latest_checkpoint(folder)) == expected));
 }
 
-TEST_CASE("so they are with state in other places, and with biases that balance the experts") {
+TEST_CASE("so they are with state in other places, biases that balance the experts, and multi-token prediction") {
   RunSpec biased = saved_run(4);
   biased.model.router.bias_update_rate = 0.01;
-  std::vector<RunSpec> runs{biased, replicated_experts(saved_run(4)).front(), context_runs(saved_run(4)).front()};
+  RunSpec modules = saved_run(4);
+  modules.model.mtp_layers = 2, modules.layout.recompute = recompute_from_string("block/fp8");
+  std::vector<RunSpec> runs{biased, modules, replicated_experts(saved_run(4)).front(),
+                            context_runs(saved_run(4)).front()};
   for (const RunSpec& run : further_layouts(saved_run(4)))
     if (run.layout.optimizer_shard > 1) runs.push_back(run);
-  REQUIRE(runs.size() > 3);
+  REQUIRE(runs.size() > 4);
   for (const RunSpec& run : runs) check_continued(run);
 }
 

@@ -21,8 +21,8 @@ std::vector<RunSpec> layouts_of(const RunSpec& run) {
     out.push_back(with_layout(run, 2, 2, expert));
     out.push_back(with_layout(run, 4, 1, 1));
   }
-  // Shared sequences: each rank has rows of the table and of the masks, and scores of its own.
-  if (run.model.attention.rope_scaling.on() || run.model.attention.any_local()) {
+  // Shared sequences: each rank has rows of the table and of the masks, scores and tokens ahead of its own.
+  if (run.model.attention.rope_scaling.on() || run.model.attention.any_local() || run.model.mtp_layers > 0) {
     out.push_back(with_layout(run, 1, 2, 1));
     out.back().layout.context = 2;
   }
@@ -61,6 +61,11 @@ TEST_CASE("every family learns, from the loss of a uniform guess") {
     const auto steps = steps_of(trained(run));
     CHECK(steps.front().loss == Approx(std::log(257.0)).epsilon(0.03));
     CHECK(steps.back().loss < steps.front().loss - 0.1);
+    REQUIRE(steps.front().mtp_losses.size() == static_cast<std::size_t>(run.model.mtp_layers));
+    for (std::size_t module = 0; module < steps.front().mtp_losses.size(); ++module) {
+      CHECK(steps.front().mtp_losses[module] == Approx(std::log(257.0)).epsilon(0.03));
+      CHECK(steps.back().mtp_losses[module] < steps.front().mtp_losses[module] - 0.1);
+    }
   }
 }
 
@@ -74,6 +79,9 @@ TEST_CASE("every family trains in every layout as on one rank") {
       for (std::size_t i = 0; i < expected.size(); ++i) {
         CHECK(off(expected[i].loss, found[i].loss) <= (i == 0 ? 1e-6 : 1e-5));
         CHECK(off(expected[i].aux_loss, found[i].aux_loss) <= 1e-5);
+        REQUIRE(found[i].mtp_losses.size() == expected[i].mtp_losses.size());
+        for (std::size_t module = 0; module < found[i].mtp_losses.size(); ++module)
+          CHECK(off(expected[i].mtp_losses[module], found[i].mtp_losses[module]) <= (i == 0 ? 1e-6 : 1e-5));
         CHECK(off(expected[i].grad_norm, found[i].grad_norm) <= (i == 0 ? 1e-5 : 2e-3));
       }
     }

@@ -22,7 +22,7 @@ struct Model {
       groups.push_back(make_group(group_layout(spec, layout, group, layer, 0), 1));
     };
     add(Group::embedding, -1), add(Group::head, -1);
-    for (std::int64_t layer = 0; layer < spec.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
+    for (std::int64_t layer = 0; layer < spec.blocks(); ++layer) add(Group::dense, layer), add(Group::expert, layer);
     if (spec.router.bias_update_rate > 0) add(Group::router_bias, -1);
     PretrainedWeights(folder, spec).load(groups);
   }
@@ -107,7 +107,7 @@ std::vector<at::Tensor> gradients(Model& model, const at::Tensor& tokens) {
     if (model.spec.moe(layer)) segments.experts(s, slots[first + 1], Direction::forward, {});
     x = model.spec.moe(layer) ? segments.combine_rows(s, {}) : std::move(s.residual);
   }
-  at::Tensor gradient = segments.head(slots[1], x, targets, at::zeros({1}, at::kDouble));
+  at::Tensor gradient = segments.head(slots[1], slots[1], x, targets, 0, at::zeros({1}, at::kDouble));
   for (std::int64_t layer = model.spec.layers - 1; layer >= 0; --layer) {
     LayerState& s = states[static_cast<std::size_t>(layer)];
     s.output_gradient = std::move(gradient);

@@ -20,7 +20,11 @@ double worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? INFIN
 double off(double expected, double found) { return found == expected ? 0 : std::abs(found / expected - 1); }
 
 double worst_loss(const Step& a, const Step& b) {
-  return worse(worse(off(a.loss, b.loss), off(a.aux_loss, b.aux_loss)), off(a.z_loss, b.z_loss));
+  double out = worse(worse(off(a.loss, b.loss), off(a.aux_loss, b.aux_loss)), off(a.z_loss, b.z_loss));
+  REQUIRE(a.mtp_losses.size() == b.mtp_losses.size());
+  for (std::size_t module = 0; module < a.mtp_losses.size(); ++module)
+    out = worse(out, off(a.mtp_losses[module], b.mtp_losses[module]));
+  return out;
 }
 
 /// Of every parameter |a - b| / |a|, norms over one parameter.
@@ -88,6 +92,15 @@ TEST_CASE("it does not matter for windows, sinks, biases and GPT-OSS's gate") {
   const auto sharded = sharded_runs(run);
   for (const RunSpec& other : {sharded[2], sharded[5], replicated_experts(run)[0], context_runs(run)[0]})
     check_same(run, other);
+}
+
+TEST_CASE("it does not matter for multi-token prediction") {
+  RunSpec run = short_run();
+  run.model.mtp_layers = 2;
+  std::vector<RunSpec> runs = further_layouts(run);
+  const auto sharded = sharded_runs(run), uneven = uneven_runs(run);  // the last of these shares sequences
+  runs.insert(runs.end(), {sharded[2], sharded[5], uneven[3], uneven.back(), replicated_experts(run)[0]});
+  for (const RunSpec& other : runs) check_same(run, other);
 }
 
 TEST_CASE("microbatches only cut the batch, also where the last one is smaller") {

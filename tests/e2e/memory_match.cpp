@@ -53,6 +53,16 @@ TEST_CASE("so it is with windows, sinks, biases and GPT-OSS's gate") {
   for (const RunSpec& each : {run, with_layout(run, 1, 4, 2), block, half}) check_peak(each);
 }
 
+TEST_CASE("so it is with modules of multi-token prediction") {
+  RunSpec run = short_run();
+  run.model.mtp_layers = 2;
+  RunSpec packed = with_layout(run, 2, 2, 2), half = with_layout(run, 1, 4, 4);
+  packed.layout.recompute = recompute_from_string("block/int8"), half.precision = Precision::bf16;
+  for (const RunSpec& each :
+       {run, with_layout(run, 2, 2, 2, Recompute::block), packed, half, further_layouts(run)[1], context_runs(run)[0]})
+    check_peak(each);
+}
+
 TEST_CASE("so it is in bf16") {
   for (RunSpec run : {short_run(), with_layout(short_run(), 2, 2, 2), with_layout(short_run(), 1, 4, 4)}) {
     run.precision = Precision::bf16;

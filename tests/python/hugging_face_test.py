@@ -1,5 +1,6 @@
 """Our models against Hugging Face transformers: small randomly initialised models of every family, saved by transformers and
-loaded by us, give the same logits and gradients; and what we save of them loads there again, bit for bit. Rotary frequencies are those of
+loaded by us, give the same logits and gradients; and what we save of them loads there again, bit for bit. Modules of multi-token
+prediction, which transformers leaves out, keep DeepSeek-V3's names. Rotary frequencies are those of
 transformers and of the papers' formulas, worked out here."""
 
 import json
@@ -53,6 +54,8 @@ FAMILIES = {
                               attention_bias=True, rope_scaling=dict(YARN, mscale=0.707, mscale_all_dim=0.707)),
     "DeepseekV3-yarn": dict(LATENT, q_lora_rank=32, n_group=4, topk_group=2, norm_topk_prob=True, routed_scaling_factor=2.5, attention_bias=True,
                             rope_scaling=dict(YARN, mscale=1.0, mscale_all_dim=1.0)),
+    "DeepseekV3-modules": dict(LATENT, q_lora_rank=32, n_group=4, topk_group=2, norm_topk_prob=True, routed_scaling_factor=2.5,
+                               num_nextn_predict_layers=2),
     # Attention windows shorter than the 24 tokens, sinks, biases and GPT-OSS's gate; layers with and without experts in turns.
     "GptOss": dict(LLAMA, num_hidden_layers=4, head_dim=16, num_local_experts=8, num_experts_per_tok=3, sliding_window=7, rope_scaling=None),
     "GptOss-yarn": dict(LLAMA, num_hidden_layers=3, head_dim=16, num_local_experts=8, num_experts_per_tok=3, sliding_window=7,
@@ -117,6 +120,25 @@ def make(name):
     return model
 
 
+def save_theirs(name, model, folder, **shards):
+    """As transformers saves it; with modules of multi-token prediction, as DeepSeek-V3's README_WEIGHTS.md has them: a block as the
+    last one, norms and a projection of their own, and embedding and head once more."""
+    model.save_pretrained(folder, **shards)
+    modules = FAMILIES[name].get("num_nextn_predict_layers", 0)
+    if not modules:
+        return
+    tensors, layers, width = load_file(folder / "model.safetensors"), model.config.num_hidden_layers, model.config.hidden_size
+    last = f"model.layers.{layers - 1}."
+    block = {key[len(last):]: value for key, value in tensors.items() if key.startswith(last)}
+    for module in range(layers, layers + modules):
+        own = {key: torch.randn(value.shape) for key, value in block.items()}
+        own |= {f"{norm}.weight": torch.randn(width) for norm in ("enorm", "hnorm", "shared_head.norm")}
+        own |= {"eh_proj.weight": torch.randn(width, 2 * width), "embed_tokens.weight": tensors["model.embed_tokens.weight"].clone(),
+                "shared_head.head.weight": tensors["lm_head.weight"].clone()}
+        tensors |= {f"model.layers.{module}.{key}": value for key, value in own.items()}
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+
 def tool(*words):
     done = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -126,7 +148,7 @@ def tool(*words):
 def check(name, folder):
     model = make(name)
     shards = {"max_shard_size": "100KB"} if name == "Mixtral" else {}  # several files and an index
-    model.save_pretrained(folder / "theirs", **shards)
+    save_theirs(name, model, folder / "theirs", **shards)
     assert not shards or (folder / "theirs" / "model.safetensors.index.json").exists()
     with torch.no_grad():
         expected = model(TOKENS, use_cache=False).logits[0]
@@ -148,6 +170,10 @@ def check(name, folder):
         assert (unscaled - expected).abs().max().item() > 20 * TOLERANCE, name
 
     tool("save", folder / "theirs", folder / "ours")
+    if FAMILIES[name].get("num_nextn_predict_layers"):
+        theirs, ours = (load_file(folder / side / "model.safetensors") for side in ("theirs", "ours"))
+        assert theirs.keys() == ours.keys() and all(torch.equal(theirs[key], ours[key]) for key in theirs), name
+        assert json.loads((folder / "ours" / "config.json").read_text())["num_nextn_predict_layers"] == 2
     again = type(model).from_pretrained(folder / "ours", dtype=torch.float32)
     differing = [key for key, value in again.state_dict().items() if not torch.equal(value, model.state_dict()[key])]
     assert not differing and again.state_dict().keys() == model.state_dict().keys(), (name, differing)
@@ -261,7 +287,7 @@ def trained_from(name, folder):
     from them."""
     theirs, data = folder / "theirs", folder / "data"
     FAMILIES[name] = dict(FAMILIES[name], vocab_size=264)
-    make(name).save_pretrained(theirs)
+    save_theirs(name, make(name), theirs)
     subprocess.run([os.environ["WINDTUNNEL"], "data", "pack", "--text", "LICENSE", "-o", data, "--seq-len", "32"], check=True, stdout=subprocess.DEVNULL)
     for rate, unchanged in ((0.0, True), (0.003, False)):
         out, run = folder / f"exported-{rate}", folder / f"run-{rate}.yaml"
@@ -273,7 +299,7 @@ def trained_from(name, folder):
         subprocess.run([os.environ["WINDTUNNEL_TRAIN"], "train", run, "-o", folder / f"out-{rate}"], check=True, stdout=subprocess.DEVNULL)
         before, after = load_file(theirs / "model.safetensors"), load_file(out / "model.safetensors")
         assert before.keys() == after.keys()
-        same = all(torch.equal(before[key], after[key]) for key in before)
+        same = all(torch.equal(before[key], after[key]) for key in before if "correction_bias" not in key)  # moved at any rate
         assert same == unchanged, f"{name} at learning rate {rate}"
 
 
@@ -287,5 +313,5 @@ if __name__ == "__main__":
         worst = max(check(name, Path(scratch) / name) for name in FAMILIES)
         print(f"{len(FAMILIES)} models: logits differ by at most {worst:.1e}")
         refused(Path(scratch) / "refused")
-        for name in ("Qwen3Moe-yarn", "GptOss"):
+        for name in ("Qwen3Moe-yarn", "GptOss", "DeepseekV3-modules"):
             trained_from(name, Path(scratch) / "trained" / name)

@@ -60,6 +60,12 @@ inline std::vector<RunSpec> family_runs() {
   v3.attention.mla = {24, 32, 16, 8, 20}, v3.head_dim = 24, v3.kv_heads = 4, v3.shared_ffn = 56;
   v3.router.score = RouterSpec::Score::sigmoid, v3.router.groups = 4, v3.router.top_groups = 2, v3.router.scale = 2.5;
   v3.router.bias_update_rate = 0.001;
+  ModelSpec& modules = add("deepseek-v3-mtp");  // two modules behind its layers, whose blocks have experts
+  modules = out[out.size() - 2].model, modules.name = "deepseek-v3-mtp", modules.mtp_layers = 2;
+  // More modules than slots of weights, the head's matrix the embedding's, inputs of layers read by LayerNorm.
+  ModelSpec& tied = dense(add("tied-mtp"));
+  tied.ffn = 120, tied.tied = true, tied.norm = Norm::layernorm, tied.norm_bias = true, tied.mtp_layers = 3;
+  tied.mtp_loss_weight = 0.6;
   ModelSpec& llama = dense(add("llama"));
   llama.ffn = 120;
   ModelSpec& llama3 = dense(add("llama-3.1"));

@@ -126,6 +126,8 @@ std::vector<RunSpec> replicated_experts(const RunSpec& run) {
   out[1].layout.placement = {
       {0, 1, 2, 3, 4, 0, 5, 6, 7, 0}, {0, 1, 2, 3, 4, 5, 6, 7, 4, 3}, {0, 0, 1, 2, 3, 4, 5, 6, 7, 7}};
   out[2].layout.placement = out[1].layout.placement;
+  for (RunSpec& each : out)  // modules of multi-token prediction as the last layer
+    each.layout.placement.resize(static_cast<std::size_t>(run.model.blocks()), each.layout.placement.back());
   return out;
 }
 
@@ -194,8 +196,8 @@ std::vector<Step> steps_of(const fs::path& folder) {
   std::vector<Step> out;
   for (std::string line; std::getline(in, line);) {
     const json s = parse_json(line, (folder / "metrics.jsonl").string());
-    out.push_back(
-        {s.at("step"), s.at("loss"), s.at("aux_loss"), s.at("z_loss"), s.at("grad_norm"), s.at("lr"), s.at("samples")});
+    out.push_back({s.at("step"), s.at("loss"), s.at("aux_loss"), s.at("z_loss"), s.at("grad_norm"), s.at("lr"),
+                   s.value("mtp_losses", std::vector<double>()), s.at("samples")});
   }
   return out;
 }

@@ -65,6 +65,7 @@ std::filesystem::path trained(const RunSpec& run);
 struct Step {
   std::int64_t step = 0;
   double loss = 0, aux_loss = 0, z_loss = 0, grad_norm = 0, lr = 0;
+  std::vector<double> mtp_losses;
   std::vector<std::int64_t> samples;
   friend bool operator==(const Step&, const Step&) = default;
 };

@@ -391,7 +391,6 @@ TEST_CASE("what the trainer has not is named, and never exported") {
     CHECK_THAT(usage_error([&] { family_of(m); }), Contains(m.untrainable().front()));
     return fmt::format("{}", fmt::join(m.untrainable(), ", "));
   };
-  CHECK_THAT(names([](ModelSpec& m) { m.mtp_layers = 1; }), Contains("multi-token prediction"));
   CHECK_THAT(names([](ModelSpec& m) { m.simulated_only = {"shared_expert_gate"}; }), Contains("shared_expert_gate"));
 }
 
@@ -418,6 +417,18 @@ TEST_CASE("windows, sinks, biases and layers in turns are said in config.json as
   CHECK(family_of(read_model("gpt-oss-120b")) == "gpt_oss");
 }
 
+TEST_CASE("modules of multi-token prediction are said by DeepSeek-V3's config.json alone, their weight by our YAML") {
+  ModelSpec m = read_model("deepseek-v3");
+  CHECK(m.untrainable().empty());
+  CHECK(family_of(m) == "deepseek_v3");
+  m.mtp_layers = 2;
+  CHECK(config_json(m).at("num_nextn_predict_layers") == 2);
+  CHECK(hugging_face(config_json(m).dump()).mtp_layers == 2);
+  CHECK(from_text(yaml_of(m)).mtp_loss_weight == 0.3);
+  m.mtp_loss_weight = 0.1;
+  CHECK(from_text(yaml_of(m)).mtp_loss_weight == 0.1);
+}
+
 TEST_CASE("what no family's config.json can say is not written") {
   const auto said = [](auto change) {
     ModelSpec m = small();
@@ -434,6 +445,7 @@ TEST_CASE("what no family's config.json can say is not written") {
   said([](ModelSpec& m) { m.ffn_bias = true; });
   said([](ModelSpec& m) { m.activation = Activation::clamped_swiglu; });
   said([](ModelSpec& m) { m.moe_pattern = {{false, true}}; });
+  said([](ModelSpec& m) { m.mtp_layers = 1; });
 }
 
 TEST_CASE("impossible windows and layouts of windows are refused") {

@@ -101,6 +101,7 @@ json model_json(const ModelSpec& m) {
   if (m.attention.any_local())
     out["local_attention"] = {m.attention.window, m.attention.chunk, m.attention.local.repeats};
   if (!m.moe_pattern.repeats.empty()) out["moe_layers"] = m.moe_pattern.repeats;
+  if (m.mtp_layers > 0) out["mtp_layers"] = m.mtp_layers;
   for (const auto& [key, on] : {std::pair{"attention_sinks", m.attention.sinks},
                                 {"ffn_bias", m.ffn_bias},
                                 {"clamped_swiglu", m.activation == Activation::clamped_swiglu}})

@@ -39,7 +39,7 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
   };
   add(Group::embedding, -1);
   add(Group::head, -1);
-  for (std::int64_t layer = 0; layer < run.model.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
+  for (std::int64_t layer = 0; layer < run.model.blocks(); ++layer) add(Group::dense, layer), add(Group::expert, layer);
   const bool biased = run.model.moe_layers() > 0 && run.model.router.bias_update_rate > 0;
   if (biased) add(Group::router_bias, -1);
   if (run.layout.optimizer_shard > 1)
@@ -54,8 +54,8 @@ Executor::Executor(const RunSpec& run, Communicators& communicators, StepClock& 
     head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
   }
   norm_ = at::zeros({1}, on_device.dtype(at::kFloat));
-  losses_ = at::zeros({3}, on_device.dtype(at::kFloat));
-  cross_entropy_ = at::zeros({}, on_device.dtype(at::kDouble));
+  losses_ = at::zeros({3 + run.model.mtp_layers}, on_device.dtype(at::kFloat));
+  cross_entropy_ = at::zeros({1 + run.model.mtp_layers}, on_device.dtype(at::kDouble));
 }
 
 Executor::~Executor() = default;
@@ -70,7 +70,7 @@ void Executor::make_slots(Group group, std::int64_t weights, std::int64_t gradie
     return out;
   };
   const auto weight_storage = storages(weights, type_), gradient_storage = storages(gradients, at::kFloat);
-  for (std::int64_t layer = 0; layer < run_.model.layers; ++layer) {
+  for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer) {
     const GroupLayout& layout = groups_[static_cast<std::size_t>((group == Group::dense ? 2 : 3) + 2 * layer)].layout;
     slots.push_back(Slot::make(layout, at::TensorOptions(device_).dtype(type_),
                                weight_storage[static_cast<std::size_t>(layer % weights)]));
@@ -190,9 +190,9 @@ StepResult Executor::run_step(std::int64_t step, double learning_rate, const std
   read_marks(end);
   read_counts();
   result_.timeline.peak_bytes = peak;
-  result_.loss = losses.data_ptr<float>()[0];
-  result_.aux_loss = losses.data_ptr<float>()[1];
-  result_.z_loss = losses.data_ptr<float>()[2];
+  const float* values = losses.data_ptr<float>();
+  result_.loss = values[0], result_.aux_loss = values[1], result_.z_loss = values[2];
+  result_.mtp_losses.assign(values + 3, values + losses.numel());
   return std::move(result_);
 }
 

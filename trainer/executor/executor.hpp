@@ -17,6 +17,8 @@ namespace wt {
 
 struct StepResult {
   double loss = 0;  ///< mean cross-entropy over the global batch
+  /// The same of each module of multi-token prediction, over the tokens that have a target so far on.
+  std::vector<double> mtp_losses;
   double aux_loss = 0, z_loss = 0;
   double gradient_norm = 0;
   StepTimeline timeline;
@@ -66,6 +68,15 @@ class Executor {
   LayerRecompute recompute_of(const OpInstance& instance) const;
   void load_batch(int microbatch);
   void embed(bool backward);
+  /// The layer's input, and of a module of multi-token prediction the embeddings.
+  void take_input(const OpInstance& instance, LayerState& s);
+  /// What backward of such a module gives beside the block's gradients; `module` as it was before that.
+  void finish_module(const OpInstance& instance, const ModuleState& module);
+  /// Of the embedding: the head's where it is tied.
+  Slot& embedding() { return run_.model.tied ? head_ : embedding_; }
+  GradientBuffer& embedding_gradient();
+  /// The tokens that the module in that layer is given.
+  at::Tensor module_tokens(std::int64_t layer) const;
   void project(const OpInstance& instance, LayerState& s);
   void attention(const OpInstance& instance, LayerState& s);
   void ffn(const OpInstance& instance, LayerState& s);
@@ -126,7 +137,7 @@ class Executor {
   std::vector<LayerState> layers_;
   at::Tensor activation_, activation_gradient_;
   at::Tensor norm_, losses_;
-  at::Tensor cross_entropy_;  ///< fp64 scalar, summed over this rank's tokens
+  at::Tensor cross_entropy_;  ///< (1 + modules) fp64, summed over this rank's tokens
   at::Tensor
       router_loads_;  ///< (MoE layers, E) rows of this step, on this rank and then on all; undefined without biases
   at::Tensor copies_received_;  ///< gradients of experts that other ranks hold, too

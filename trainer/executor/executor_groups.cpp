@@ -142,9 +142,9 @@ void Executor::optimizer_step() {
         learning_rate_, o.beta1, o.beta2, o.eps, o.weight_decay, step_, static_cast<float>(scale));
     if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
   }
-  const double tokens = static_cast<double>(run_.tokens_per_step());
   losses_.zero_();
-  losses_.select(0, 0).copy_(cross_entropy_ / tokens);
+  for (std::int64_t depth = 0; depth < cross_entropy_.size(0); ++depth)
+    losses_.select(0, depth == 0 ? 0 : 2 + depth).copy_(cross_entropy_.select(0, depth) / segments_.loss_tokens(depth));
   if (router_loss_.aux.defined()) losses_.select(0, 1).copy_(router_loss_.aux);
   if (router_loss_.z.defined()) losses_.select(0, 2).copy_(router_loss_.z);
 }

@@ -22,36 +22,65 @@ void Executor::load_batch(int microbatch) {
   batch_ = {to_device(loaded.tokens, device_), to_device(loaded.targets, device_)};
 }
 
+GradientBuffer& Executor::embedding_gradient() {
+  if (run_.model.tied) return head_gradient_;
+  if (!embedding_gradient_.flat.defined()) embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
+  return embedding_gradient_;
+}
+
 void Executor::embed(bool backward) {
   if (!backward) {
-    activation_ = segments_.embed(run_.model.tied ? head_ : embedding_, batch_.tokens);
-    embedding_ = Slot{};
+    activation_ = segments_.embed(embedding(), batch_.tokens);
+    if (run_.model.mtp_layers == 0) embedding_ = Slot{};  // else the modules read it
     return;
   }
-  if (!run_.model.tied && !embedding_gradient_.flat.defined())
-    embedding_gradient_ = GradientBuffer::make(groups_[0].layout, device_);
-  segments_.embed_backward(run_.model.tied ? head_gradient_ : embedding_gradient_, batch_.tokens, activation_gradient_);
+  segments_.embed_backward(embedding_gradient(), batch_.tokens, activation_gradient_);
   activation_gradient_.reset();
+}
+
+at::Tensor Executor::module_tokens(std::int64_t layer) const {
+  // The target of the depth before; behind the end, where nothing is learned, token 0 (as Megatron-Core's roll_tensor).
+  return batch_.targets.select(0, layer - run_.model.layers).clamp_min(0);
+}
+
+void Executor::take_input(const OpInstance& instance, LayerState& s) {
+  s.input = std::move(activation_);
+  if (run_.model.mtp(instance.layer)) s.module.embedding = segments_.embed(embedding(), module_tokens(instance.layer));
+}
+
+void Executor::finish_module(const OpInstance& instance, const ModuleState& module) {
+  if (!run_.model.mtp(instance.layer)) return;
+  const at::NoGradGuard no_grad;
+  activation_gradient_.add_(module.input_gradient);
+  segments_.embed_backward(embedding_gradient(), module_tokens(instance.layer), module.embedding.grad());
+  const Slot& weights = slot_of(instance);
+  for (std::size_t i = 0; i < module.head_norm.leaves.size(); ++i)
+    weights["shared_head." + module.head_norm.names[i]].grad().add_(module.head_norm.leaves[i].grad());
 }
 
 void Executor::project(const OpInstance& instance, LayerState& s) {
   const Direction direction = instance.op->direction;
   if (direction == Direction::backward) {
+    const ModuleState module = s.module;
     activation_gradient_ = segments_.project_backward(s);
+    finish_module(instance, module);
     return;
   }
-  if (direction == Direction::forward) s.input = std::move(activation_);
-  segments_.project(s, slot_of(instance), direction, recompute_of(instance));
+  if (direction == Direction::forward) take_input(instance, s);
+  segments_.project(s, slot_of(instance), instance.layer, direction, recompute_of(instance));
 }
 
 void Executor::attention(const OpInstance& instance, LayerState& s) {
   const Direction direction = instance.op->direction;
+  const bool whole = run_.layout.context == 1;  // else project has the block's begin
   if (direction == Direction::backward) {
+    const ModuleState module = s.module;
     activation_gradient_ = segments_.attention_backward(s);
+    if (whole) finish_module(instance, module);
     return;
   }
   if (direction == Direction::forward) {
-    if (activation_.defined()) s.input = std::move(activation_);
+    if (whole) take_input(instance, s);
     if (forced_) s.choice.forced = to_device(forced_(instance.microbatch, instance.layer), device_);
     if (!device_.is_cpu() && has_copies(run_.model, run_.layout)) communicators_.before_host_read();
   }
@@ -95,8 +124,19 @@ void Executor::combine(const OpInstance& instance, LayerState& s) {
 void Executor::head_loss() {
   if (!head_gradient_.flat.defined()) head_gradient_ = GradientBuffer::make(groups_[1].layout, device_);
   head_.accumulate_into(head_gradient_);
-  activation_gradient_ = segments_.head(head_, activation_, batch_.targets, cross_entropy_);
+  const std::int64_t layers = run_.model.layers, modules = run_.model.mtp_layers;
+  const auto layer = [&](std::int64_t index) -> LayerState& { return layers_[static_cast<std::size_t>(index)]; };
+  for (std::int64_t depth = 0; depth <= modules; ++depth) {
+    const bool last = depth == modules;
+    // What the module of the next depth reads, or what the last one gave.
+    const at::Tensor& hidden = last ? activation_ : layer(layers + depth).input;
+    at::Tensor& gradient = last ? activation_gradient_ : layer(layers + depth).module.input_gradient;
+    gradient = segments_.head(head_, depth == 0 ? head_ : layer(layers + depth - 1).module.head_norm, hidden,
+                              batch_.targets.select(0, depth), depth, cross_entropy_.select(0, depth));
+  }
   activation_.reset();
+  if (modules > 0) embedding_gradient();  // the modules' backward adds to it
+  if (!run_.model.tied) embedding_ = Slot{};
   head_ = Slot{};
 }
 

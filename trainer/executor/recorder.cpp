@@ -1,5 +1,6 @@
 #include "trainer/executor/recorder.hpp"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -95,15 +96,17 @@ void Recorder::step(const StepResult& r, double learning_rate, const std::vector
             {"resident_bytes", resident_bytes()},
             {"unix_s", clock_s(CLOCK_REALTIME)},
             {"samples", samples}};
+  if (!r.mtp_losses.empty()) line["mtp_losses"] = r.mtp_losses;
   if (const auto imbalance = expert_imbalance(run_, r.routing)) line["expert_imbalance"] = *imbalance;
   if (peak_flops_) line["mfu"] = model_flops_utilisation(run_, r.timeline.step_s, *peak_flops_);
   metrics_ << line.dump() << std::endl;
   if (!metrics_)
     throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / "metrics.jsonl").string());
-  const std::string shown =
-      fmt::format("step {:>4}/{}  loss {:.4f}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}",
-                  r.timeline.step, run_.steps, r.loss, r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s),
-                  100 * r.timeline.exposed_s / r.timeline.step_s, format_bytes(r.timeline.peak_bytes));
+  const std::string shown = fmt::format(
+      "step {:>4}/{}  loss {:.4f}{}  grad {:.3f}  {:>7.0f} tok/s  step {}  exposed {:2.0f} %  peak {}", r.timeline.step,
+      run_.steps, r.loss, r.mtp_losses.empty() ? "" : fmt::format("  mtp {:.4f}", fmt::join(r.mtp_losses, " ")),
+      r.gradient_norm, tokens_per_s, format_seconds(r.timeline.step_s), 100 * r.timeline.exposed_s / r.timeline.step_s,
+      format_bytes(r.timeline.peak_bytes));
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "{}\n", shown);
 }
 
@@ -123,7 +126,7 @@ void Recorder::checkpoint(std::int64_t step, const SaveTimes& times) {
 
 void Recorder::write_routing(Communicators& communicators) {
   const std::int64_t steps = static_cast<std::int64_t>(routed_.size()), world = run_.layout.world();
-  const std::int64_t mbs = run_.microbatches(), layers = run_.model.layers, experts = run_.model.experts;
+  const std::int64_t mbs = run_.microbatches(), layers = run_.model.blocks(), experts = run_.model.experts;
   at::Tensor counts = at::zeros({steps, mbs, layers, world, experts}, at::kLong);
   std::int64_t* at = counts.data_ptr<std::int64_t>();
   for (std::int64_t s = 0; s < steps; ++s)

@@ -12,7 +12,7 @@ std::optional<double> expert_imbalance(const RunSpec& run,
                                        const std::vector<std::vector<std::vector<std::int64_t>>>& routing) {
   if (run.layout.expert == 1) return std::nullopt;
   double sum = 0, layers = 0;
-  for (std::int64_t layer = 0; layer < run.model.layers; ++layer) {
+  for (std::int64_t layer = 0; layer < run.model.blocks(); ++layer) {
     std::vector<double> rows(static_cast<std::size_t>(run.model.experts), 0.0);
     for (const auto& microbatch : routing) {
       const std::vector<std::int64_t>& own = microbatch[static_cast<std::size_t>(layer)];

@@ -39,6 +39,8 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
       const OpRecord& record = timeline.ops[i];
       if (op.work.empty() || (op.asynchronous() && !(collectives && cpu)))
         continue;  // a device tells when the lane ran, not the cast before
+      // Does more than the layers' op of that name.
+      if (run.model.mtp(instances[i].layer)) continue;
       const std::string kernel = "op:" + to_string(op.action) + direction_suffix(op.direction);
       const std::int64_t recompute =  // of the layer: it decides what work an op has
           instances[i].layer < 0 ? 0 : mask_of(run.layout.recompute.of(instances[i].layer, run.model.layers));
@@ -51,6 +53,7 @@ Profile run_profile(const RunSpec& run, const Executor& executor, const std::vec
       m.shape["group"] = static_cast<std::int64_t>(op.group);
       m.shape["recompute"] = recompute;
       m.shape["microbatch"] = smaller ? sequences.last : sequences.each;
+      if (op.action == Action::head_loss && run.model.mtp_layers > 0) m.shape["mtp_layers"] = run.model.mtp_layers;
       m.samples.push_back(cpu ? record.thread_cpu_s : record.done_s - record.issued_s);
       rows[key].push_back(record.rows);
     }

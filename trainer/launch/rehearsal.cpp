@@ -68,14 +68,14 @@ class RehearsedChoices {
     chosen_.clear();
     for (std::int64_t microbatch = 0; microbatch < run_.microbatches(); ++microbatch) {
       const std::int64_t tokens = run_.tokens().of(microbatch);
-      for (std::int64_t layer = 0; layer < run_.model.layers; ++layer)
+      for (std::int64_t layer = 0; layer < run_.model.blocks(); ++layer)
         chosen_.push_back(
             choose_experts(whole_rows(routing_.counts(step, microbatch, layer, run_.rehearsal.rank), tokens), tokens,
                            run_.model.top_k, run_.seed + static_cast<std::uint64_t>(chosen_.size())));
     }
   }
   at::Tensor of(int microbatch, int layer) {
-    auto& one = chosen_.at(static_cast<std::size_t>(microbatch * run_.model.layers + layer));
+    auto& one = chosen_.at(static_cast<std::size_t>(microbatch * run_.model.blocks() + layer));
     return at::from_blob(one.data(), {run_.tokens().of(microbatch), run_.model.top_k}, at::kLong);
   }
 

@@ -11,7 +11,8 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
                            std::span<const std::int64_t> positions) {
   const std::int64_t seq = run.seq, n = static_cast<std::int64_t>(samples.size()),
                      own = static_cast<std::int64_t>(positions.size());
-  Microbatch batch{at::empty({n * own}, at::kLong), at::empty({n * own}, at::kLong)};
+  const std::int64_t depths = 1 + run.model.mtp_layers;
+  Microbatch batch{at::empty({n * own}, at::kLong), at::empty({depths, n * own}, at::kLong)};
   for (std::int64_t i = 0; i < n; ++i) {
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= seq)
@@ -24,9 +25,13 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
                     samples[static_cast<std::size_t>(i)], run.model.vocab);
     }
     for (std::int64_t j = 0; j < own; ++j) {
-      const std::size_t t = static_cast<std::size_t>(positions[static_cast<std::size_t>(j)]);
-      batch.tokens.data_ptr<std::int64_t>()[i * own + j] = tokens[t];
-      batch.targets.data_ptr<std::int64_t>()[i * own + j] = tokens[t + 1];
+      const std::int64_t t = positions[static_cast<std::size_t>(j)], at = i * own + j;
+      const auto token = [&](std::int64_t place) {
+        return place <= seq ? static_cast<std::int64_t>(tokens[static_cast<std::size_t>(place)]) : kNoTarget;
+      };
+      batch.tokens.data_ptr<std::int64_t>()[at] = token(t);
+      for (std::int64_t k = 0; k < depths; ++k)
+        batch.targets.data_ptr<std::int64_t>()[k * n * own + at] = token(t + 1 + k);
     }
   }
   return batch;
@@ -43,9 +48,9 @@ Microbatch random_microbatch(const RunSpec& run, std::int64_t step, int microbat
   std::mt19937_64 generator(seed);
   std::uniform_int_distribution<std::int64_t> token(0, run.model.vocab - 1);
   const std::int64_t n = run.tokens().of(microbatch);
-  Microbatch batch{at::empty({n}, at::kLong), at::empty({n}, at::kLong)};
+  Microbatch batch{at::empty({n}, at::kLong), at::empty({1 + run.model.mtp_layers, n}, at::kLong)};
   for (at::Tensor* one : {&batch.tokens, &batch.targets})
-    for (std::int64_t i = 0; i < n; ++i) one->data_ptr<std::int64_t>()[i] = token(generator);
+    for (std::int64_t i = 0; i < one->numel(); ++i) one->data_ptr<std::int64_t>()[i] = token(generator);
   return batch;
 }
 

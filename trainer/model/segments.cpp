@@ -18,6 +18,19 @@ Edge end_of(const Tensor& tensor) {
   return tensor.requires_grad() ? torch::autograd::impl::gradient_edge(tensor) : Edge{};
 }
 
+/// The module's norm before the shared head, as the head's own norm is called.
+Slot head_norm_of(const Slot& dense) {
+  constexpr std::string_view kPrefix = "shared_head.";
+  Slot out;
+  for (std::size_t i = 0; i < dense.leaves.size(); ++i) {
+    if (!dense.names[i].starts_with(kPrefix)) continue;
+    out.names.push_back(dense.names[i].substr(kPrefix.size()));
+    out.leaves.push_back(leaf(dense.leaves[i].detach().clone()));
+    out.leaves.back().mutable_grad() = at::zeros_like(out.leaves.back(), at::kFloat);
+  }
+  return out;
+}
+
 void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
   torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false, /*create_graph=*/false,
                                                         /*accumulate_grad=*/true);
@@ -30,36 +43,44 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
     : model_(model),
       layout_(layout),
       seq_(seq / layout.context),
-      loss_tokens_(static_cast<double>(global_sequences * seq)),
+      sequences_(static_cast<double>(global_sequences)),
+      length_(static_cast<double>(seq)),
       type_(type),
       positions_(Positions::make(model, seq, layout.context, context_rank).to(device, type)) {
-  const double layers = static_cast<double>(model.moe_layers()), sequences = static_cast<double>(global_sequences);
+  const double layers = static_cast<double>(model.moe_layers());
   router_scale_.seq = seq_;
   router_scale_.whole_sequences = layout.context == 1;
-  router_scale_.aux =
-      model.router.aux_loss_weight * static_cast<double>(model.experts) /
-      (layers * static_cast<double>(model.top_k) * sequences * static_cast<double>(seq) * static_cast<double>(seq));
-  router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens_);
+  router_scale_.aux = model.router.aux_loss_weight * static_cast<double>(model.experts) /
+                      (layers * static_cast<double>(model.top_k) * sequences_ * length_ * length_);
+  router_scale_.z = model.router.z_loss_weight / (layers * loss_tokens(0));
   for (const auto& experts : layout.placement) slots_.push_back(SlotMap::make(experts, model.experts, device));
-  if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.layers));
+  if (slots_.empty()) slots_.resize(static_cast<std::size_t>(model.blocks()));
 }
 
-Compression Segments::compression(const LayerRecompute& recompute) const {
-  return recompute.recomputes_attention() ? layout_.recompute.compression : Compression::none;
+Compression Segments::compression(const LayerRecompute& recompute, std::int64_t layer) const {
+  return recompute.recomputes_attention() && !model_.mtp(layer) ? layout_.recompute.compression : Compression::none;
 }
 
-Qkv Segments::begin_block(LayerState& s, const Slot& dense, Direction direction,
-                          const LayerRecompute& recompute) const {
-  const bool first = direction == Direction::forward;
-  if (!first && compression(recompute) != Compression::none)
-    s.input = unpack_rows(s.packed, compression(recompute), type_), s.packed = {};
-  if (!first || !recompute.recomputes_attention()) s.input = leaf(s.input);
-  return project_qkv(s.input, dense, model_, positions_, s.input.size(0) / seq_, recompute.norm);
+Tensor Segments::begin_block(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+                             const LayerRecompute& recompute) const {
+  const bool first = direction == Direction::forward, keep_graph = !first || !recompute.recomputes_attention();
+  if (const Compression packed = compression(recompute, layer); !first && packed != Compression::none)
+    s.input = unpack_rows(s.packed, packed, type_), s.packed = {};
+  if (keep_graph) s.input = leaf(s.input);
+  if (!model_.mtp(layer)) return s.input;
+  if (first) s.module.head_norm = head_norm_of(dense);
+  if (keep_graph) s.module.embedding = leaf(s.module.embedding);
+  const Tensor both =
+      at::cat({norm(s.module.embedding, dense, "enorm", model_), norm(s.input, dense, "hnorm", model_)}, 1);
+  return product(both, dense, "eh_proj");
 }
 
-void Segments::project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& recompute) const {
+void Segments::project(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+                       const LayerRecompute& recompute) const {
   const at::AutoGradMode mode(direction != Direction::forward || !recompute.recomputes_attention());
-  Qkv qkv = begin_block(s, dense, direction, recompute);
+  const Tensor input = begin_block(s, dense, layer, direction, recompute);
+  if (model_.mtp(layer)) s.module.projected = input.detach(), s.module.projected_end = end_of(input);
+  Qkv qkv = project_qkv(input, dense, model_, positions_, input.size(0) / seq_, recompute.norm);
   s.q_end = end_of(qkv.q), s.k_end = end_of(qkv.k), s.v_end = end_of(qkv.v);
   s.q = qkv.q.detach();
   s.kv = at::stack({qkv.k.detach(), qkv.v.detach()});
@@ -73,16 +94,16 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   Qkv qkv;
   Tensor input;  // as the residual takes it
   if (layout_.context == 1) {
-    qkv = begin_block(s, dense, direction, recompute);
-    input = s.input;
+    input = begin_block(s, dense, layer, direction, recompute);
+    qkv = project_qkv(input, dense, model_, positions_, input.size(0) / seq_, recompute.norm);
   } else {
     const Tensor kv = in_sequence_order(s.kv_gathered);
     s.kv_gathered.reset();
     qkv = {std::move(s.q), kv.select(0, 0), kv.select(0, 1), {}};
-    input = s.input;
+    input = model_.mtp(layer) ? std::move(s.module.projected) : s.input;
     if (keep_graph) {
       qkv.q = s.q = leaf(qkv.q), qkv.k = s.k = leaf(qkv.k), qkv.v = s.v = leaf(qkv.v);
-      input = s.residual_input = leaf(s.input);
+      input = s.residual_input = leaf(input);
     }
   }
   Tensor attended = attend(qkv.q, qkv.k, qkv.v, dense, model_, positions_, layer);
@@ -115,8 +136,8 @@ void Segments::attention(LayerState& s, const Slot& dense, std::int64_t layer, D
   }
   s.residual_end = end_of(residual);
   if (first) s.residual = residual.detach();
-  if (first && compression(recompute) != Compression::none)
-    s.packed = pack_rows(s.input, compression(recompute)), s.input.reset();
+  if (const Compression packed = compression(recompute, layer); first && packed != Compression::none)
+    s.packed = pack_rows(s.input, packed), s.input.reset();
 }
 
 void Segments::ffn(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
@@ -247,8 +268,11 @@ Tensor Segments::project_backward(LayerState& s) const {
   s.kv_gradient.reset();
   if (s.ffn_input_gradient.defined())
     roots.push_back(std::move(s.ffn_input_end)), gradients.push_back(std::move(s.ffn_input_gradient));
+  const bool module = s.module.projected_end.is_valid();
+  if (module) roots.push_back(std::move(s.module.projected_end)), gradients.push_back(s.residual_input_gradient);
   backward(std::move(roots), std::move(gradients));
-  Tensor gradient = s.input.grad().add_(s.residual_input_gradient);
+  Tensor gradient = s.input.grad();
+  if (!module) gradient.add_(s.residual_input_gradient);
   s = LayerState{};
   return gradient;
 }
@@ -267,12 +291,15 @@ void Segments::embed_backward(GradientBuffer& embedding, const Tensor& tokens, c
   embedding.leaves.back().index_add_(0, tokens, gradient.to(at::kFloat));
 }
 
-Tensor Segments::head(const Slot& head, const Tensor& input, const Tensor& targets, const Tensor& loss) const {
+Tensor Segments::head(const Slot& head, const Slot& norms, const Tensor& input, const Tensor& targets,
+                      std::int64_t depth, const Tensor& loss) const {
   const at::AutoGradMode mode(true);
   const Tensor x = leaf(input);
-  Tensor logits = at::mm(norm(x, head, "norm", model_), head.leaves.back().t());
+  Tensor logits = at::mm(norm(x, norms, "norm", model_), head.leaves.back().t());
   Tensor gradient = logits.detach();  // the product does not read its output again: its memory becomes the gradient
-  cross_entropy_in_place(gradient, targets, 1.0 / loss_tokens_, loss);
+  // The modules' losses are averaged (DeepSeek-V3, eq. 25).
+  const double weight = depth == 0 ? 1.0 : model_.mtp_loss_weight / static_cast<double>(model_.mtp_layers);
+  cross_entropy_in_place(gradient, targets, weight / loss_tokens(depth), loss);
   backward({end_of(logits)}, {gradient});
   return x.grad();
 }

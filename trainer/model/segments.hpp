@@ -14,9 +14,22 @@
 
 namespace wt {
 
+/// What a module of multi-token prediction holds beside its block, from its forward to its backward.
+struct ModuleState {
+  at::Tensor embedding;  ///< (T, D) leaf: of the tokens that the module is given
+  /// Its norm before the shared head: a copy with gradients of its own, because by then the block's slot may hold
+  /// another layer's weights, and its gradient buffer another's gradients.
+  Slot head_norm;
+  at::Tensor input_gradient;  ///< (T, D) of the hidden state that it reads, by the loss of that depth
+  // Under context parallelism: the block's input as attention adds it.
+  at::Tensor projected;  ///< (T, D)
+  torch::autograd::Edge projected_end;
+};
+
 /// What one layer holds between its ops in one microbatch. Undefined tensors hold no memory.
 struct LayerState {
-  at::Tensor input;  ///< (T, D) leaf: the block's input
+  at::Tensor input;    ///< (T, D) leaf: the layer's input
+  ModuleState module;  ///< unused in layers that are not such a module
   // Under context parallelism, where attention is cut at the gather of keys and values; s = S / C tokens of a sequence.
   at::Tensor q;                ///< (B, H, s, hd); a leaf of the attention graph where it is kept
   at::Tensor kv, kv_gathered;  ///< (2, B, KV, s, hd) own keys and values; (C, ...) those of all ranks, in their order
@@ -52,13 +65,14 @@ struct LayerState {
 
 class Segments {
  public:
-  /// `loss_tokens` and `sequences` are those of the global batch: every loss term is divided by them once.
+  /// Every loss term is divided by the global batch's tokens once.
   Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
            at::ScalarType type, std::int64_t context_rank = 0, at::Device device = at::kCPU);
 
   // Forward and recompute. What `again` names is not saved in forward: recompute saves it.
   /// Under context parallelism, before attention: queries stay, keys and values are to be gathered.
-  void project(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& recompute) const;
+  void project(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+               const LayerRecompute& recompute) const;
   void attention(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
                  const LayerRecompute& recompute, const at::Tensor& router_bias, RouterLoss& loss) const;
   /// Dense FFN or shared experts: adds its output to s.residual, which in a dense layer is then the block's output.
@@ -85,19 +99,25 @@ class Segments {
   at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;
   void embed_backward(GradientBuffer& embedding, const at::Tensor& tokens, const at::Tensor& gradient) const;
   /// Adds the loss (summed over tokens, not divided) to `loss`, one fp64, and returns the gradient of the input.
-  at::Tensor head(const Slot& head, const at::Tensor& input, const at::Tensor& targets, const at::Tensor& loss) const;
+  /// `norms`: where the norm is, in the head's weights or in those of the module whose `depth` this is, counted from 1.
+  at::Tensor head(const Slot& head, const Slot& norms, const at::Tensor& input, const at::Tensor& targets,
+                  std::int64_t depth, const at::Tensor& loss) const;
+  /// Tokens of the global batch that have a target `depth` + 1 places on.
+  double loss_tokens(std::int64_t depth) const { return sequences_ * (length_ - static_cast<double>(depth)); }
 
   const Positions& positions() const { return positions_; }
 
  private:
-  Compression compression(const LayerRecompute& recompute) const;
-  /// The block's input and its projections, shared by attention and project.
-  Qkv begin_block(LayerState& s, const Slot& dense, Direction direction, const LayerRecompute& recompute) const;
+  /// Of the layer's input. A module's is not compressed: the head reads it as well.
+  Compression compression(const LayerRecompute& recompute, std::int64_t layer) const;
+  /// (T, D): the block's input, which in a module is made of the layer's and the embedding. For attention and project.
+  at::Tensor begin_block(LayerState& s, const Slot& dense, std::int64_t layer, Direction direction,
+                         const LayerRecompute& recompute) const;
 
   const ModelSpec& model_;
   const Layout& layout_;
-  std::int64_t seq_;  ///< tokens of a sequence that this rank has
-  double loss_tokens_;
+  std::int64_t seq_;           ///< tokens of a sequence that this rank has
+  double sequences_, length_;  ///< of the global batch: how many, and tokens of each
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;

@@ -196,7 +196,7 @@ std::vector<ParameterInfo> all_parameters(const ModelSpec& model) {
     out.insert(out.end(), layout.parameters.begin(), layout.parameters.end());
   };
   add(Group::embedding, -1), add(Group::head, -1);
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) add(Group::dense, layer), add(Group::expert, layer);
+  for (std::int64_t layer = 0; layer < model.blocks(); ++layer) add(Group::dense, layer), add(Group::expert, layer);
   if (model.moe_layers() > 0 && model.router.bias_update_rate > 0) add(Group::router_bias, -1);
   return out;
 }

@@ -112,11 +112,29 @@ class Namer {
           m_.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank);
   }
 
+  /// Embedding and head once more with each module of multi-token prediction, as DeepSeek's files have them. Named
+  /// before the model's own, because what is read last counts.
+  void copies_of_modules() {
+    for (std::int64_t layer = m_.layers; layer < m_.blocks(); ++layer) {
+      const std::string block = fmt::format("model.layers.{}.", layer);
+      whole("embedding.weight", block + "embed_tokens.weight", m_.vocab, m_.d_model);
+      whole(m_.tied ? "embedding.weight" : "output.weight", block + "shared_head.head.weight", m_.vocab, m_.d_model);
+    }
+  }
+  /// What such a module has beside its block, as DeepSeek-V3's checkpoint names it.
+  void module(std::int64_t layer, const std::string& block) {
+    norm(ours(layer, "enorm"), block + "enorm"), norm(ours(layer, "hnorm"), block + "hnorm");
+    whole(ours(layer, "eh_proj.weight"), block + "eh_proj.weight", m_.d_model, 2 * m_.d_model);
+    norm(ours(layer, "shared_head.norm"), block + "shared_head.norm");
+  }
+
   void llama_like(const std::string& family) {
+    copies_of_modules();
     outer("model.embed_tokens.weight", "model.norm");
     const std::int64_t q = m_.heads * m_.head_dim, kv = m_.kv_heads * m_.head_dim;
-    for (std::int64_t layer = 0; layer < m_.layers; ++layer) {
+    for (std::int64_t layer = 0; layer < m_.blocks(); ++layer) {
       const std::string block = fmt::format("model.layers.{}.", layer), attention = block + "self_attn.";
+      if (m_.mtp(layer)) module(layer, block);
       norm(ours(layer, "attention_norm"), block + "input_layernorm");
       if (m_.attention.mla.on()) {
         latent_attention(layer, attention);

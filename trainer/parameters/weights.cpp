@@ -136,6 +136,11 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
   const Mesh mesh(layout);
   switch (group) {
     case Group::dense: {
+      if (m.mtp(layer)) {
+        build.norm(m, "enorm"), build.norm(m, "hnorm");
+        build.parameter("eh_proj.weight", {m.d_model, 2 * m.d_model}, kBase);
+        build.norm(m, "shared_head.norm");
+      }
       build.norm(m, "attention_norm");
       add_attention(build, m);
       if (m.attention.parallel != AttentionSpec::Parallel::one_norm) build.norm(m, "ffn_norm");
@@ -183,7 +188,7 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       build.parameter(m.tied ? "embedding.weight" : "output.weight", {m.vocab, m.d_model}, kBase);
       break;
     case Group::router_bias:
-      for (std::int64_t l = 0; l < m.layers; ++l)
+      for (std::int64_t l = 0; l < m.blocks(); ++l)
         if (m.moe(l)) build.parameter(fmt::format("layers.{}.router.bias", l), {m.experts}, kZeros);
       break;
     case Group::none:

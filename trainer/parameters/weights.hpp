@@ -64,11 +64,12 @@ struct GroupLayout {
   }
 };
 
-/// dense: attention_norm, attention.*, ffn_norm, router, then ffn.* (dense layers) or shared_experts.*; expert:
-/// gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding: (vocab, d_model), nothing where it is
-/// tied; head: norm, output (vocab, d_model). What has a bias in the model has one here, behind its weights; that of
-/// the router's product is router.logit_bias, router.bias being the one that loss-free balancing moves. A GELU FFN has
-/// `up` for `gate_up`. attention.sinks is (heads).
+/// dense: of a module of multi-token prediction first enorm, hnorm, eh_proj (d_model, 2 d_model; the embedding's
+/// columns come first) and shared_head.norm; then attention_norm, attention.*, ffn_norm, router, then ffn.* (dense
+/// layers) or shared_experts.*; expert: gate_up (E_local, 2 ffn, d_model), down (E_local, d_model, ffn); embedding:
+/// (vocab, d_model), nothing where it is tied; head: norm, output (vocab, d_model). What has a bias in the model has
+/// one here, behind its weights; that of the router's product is router.logit_bias, router.bias being the one that
+/// loss-free balancing moves. A GELU FFN has `up` for `gate_up`. attention.sinks is (heads).
 GroupLayout group_layout(const ModelSpec& model, const Layout& layout, Group group, std::int64_t layer,
                          std::int64_t rank);
 

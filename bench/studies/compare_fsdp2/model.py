@@ -1,8 +1,8 @@
 """The trainer's model in plain PyTorch: the transformer that a run file describes, as a good PyTorch user would write it.
 
 RMSNorm, rotary grouped-query attention, and a SwiGLU FFN or a softmax top-k router without capacity with SwiGLU experts, a
-balancing loss per sequence and a z loss. Operators of PyTorch only. tests/python/parity_test.py holds it to the trainer's
-losses, so that the speed comparison compares the same model. Shapes: B sequences, S tokens each, D width, E experts, k choices
+balancing loss per sequence and a z loss; modules of multi-token prediction. Operators of PyTorch only.
+tests/python/parity_test.py holds it to the trainer's losses and gradients, so that the speed comparison compares the same model. Shapes: B sequences, S tokens each, D width, E experts, k choices
 a token, F width of an expert or of the FFN.
 """
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+NO_TARGET = -100
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,16 @@ class ModelShape:
     normalize_top_k: bool = True
     aux_weight: float = 0.01
     z_weight: float = 0.0
+    modules: int = 0  # of multi-token prediction
+    module_weight: float = 0.3
 
     @property
     def head_dim(self):
         return self.width // self.heads
+
+    @property
+    def blocks(self):
+        return self.layers + self.modules
 
     @staticmethod
     def of_run(run):
@@ -41,7 +49,8 @@ class ModelShape:
             layers=model["n_layers"], width=model["d_model"], heads=model["n_heads"],
             kv_heads=model.get("attn_config", {}).get("kv_n_heads", model["n_heads"]), ffn=ffn["ffn_hidden_size"],
             experts=ffn.get("moe_num_experts", 0), top_k=ffn.get("moe_top_k", 0), vocab=model["vocab_size"],
-            aux_weight=ffn.get("moe_loss_weight", 0.01), z_weight=ffn.get("moe_zloss_weight", 0.0))
+            aux_weight=ffn.get("moe_loss_weight", 0.01), z_weight=ffn.get("moe_zloss_weight", 0.0),
+            modules=model.get("mtp_num_layers", 0), module_weight=model.get("mtp_loss_scaling_factor", 0.3))
 
 
 def rope_tables(sequence, head_dim, theta):
@@ -120,7 +129,7 @@ class MoE(nn.Module):
         # Per sequence: experts * sum_e (share of choices of e) * (mean probability of e), averaged over layers and sequences.
         balance = (counts * probabilities.sum(1)).sum() * (m.experts / (m.top_k * batch * sequence**2))
         z = logits.logsumexp(dim=-1).square().mean()
-        return out.view_as(x), torch.stack([m.aux_weight * balance, m.z_weight * z]) / m.layers
+        return out.view_as(x), torch.stack([m.aux_weight * balance, m.z_weight * z]) / m.blocks
 
 
 class Block(nn.Module):
@@ -137,22 +146,47 @@ class Block(nn.Module):
         return x + out, losses
 
 
+class Module(Block):
+    """Of multi-token prediction (DeepSeek-V3, section 2.2): a block on the hidden state and the embedding of a token ahead."""
+
+    def __init__(self, m):
+        super().__init__(m)
+        self.enorm = nn.RMSNorm(m.width, eps=m.norm_eps)
+        self.hnorm = nn.RMSNorm(m.width, eps=m.norm_eps)
+        self.eh_proj = nn.Linear(2 * m.width, m.width, bias=False)
+        self.shared_head = nn.ModuleDict({"norm": nn.RMSNorm(m.width, eps=m.norm_eps)})
+
+    def forward(self, hidden, embedding, cos, sin):
+        return super().forward(self.eh_proj(torch.cat([self.enorm(embedding), self.hnorm(hidden)], dim=-1)), cos, sin)
+
+
 class Transformer(nn.Module):
     def __init__(self, m, sequence):
         super().__init__()
         self.embedding = nn.Embedding(m.vocab, m.width)
-        self.layers = nn.ModuleList(Block(m) for _ in range(m.layers))
+        self.m = m
+        self.layers = nn.ModuleList((Block if layer < m.layers else Module)(m) for layer in range(m.blocks))
         self.norm = nn.RMSNorm(m.width, eps=m.norm_eps)
         self.output = nn.Linear(m.width, m.vocab, bias=False)
         self.rope = rope_tables(sequence, m.head_dim, m.rope_theta)
 
     def forward(self, tokens, targets):
-        """tokens, targets (B, S). Returns cross entropy, balancing loss and z loss, each a mean over these sequences."""
+        """tokens, targets (B, S). Returns cross entropy, balancing loss, z loss and the weighted loss of each module, each a
+        mean over these sequences."""
         x = self.embedding(tokens)
         router_losses = []
-        for block in self.layers:
+        for block in self.layers[: self.m.layers]:
             x, losses = block(x, *self.rope)
             router_losses.append(losses)
-        logits = self.output(self.norm(x))
-        cross_entropy = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
-        return cross_entropy, *torch.stack(router_losses).sum(0)
+        cross_entropy = self.loss(self.norm(x), targets)
+        module_losses = []
+        for depth, module in enumerate(self.layers[self.m.layers :], start=1):
+            # The token `depth` places on, 0 behind the end, and the one after it, where there is one.
+            given, wanted = F.pad(targets[:, depth - 1 :], (0, depth - 1)), F.pad(targets[:, depth:], (0, depth), value=NO_TARGET)
+            x, losses = module(x, self.embedding(given), *self.rope)
+            router_losses.append(losses)
+            module_losses.append(self.m.module_weight / self.m.modules * self.loss(module.shared_head["norm"](x), wanted))
+        return cross_entropy, *torch.stack(router_losses).sum(0), *module_losses
+
+    def loss(self, normed, targets):
+        return F.cross_entropy(self.output(normed).flatten(0, 1).float(), targets.flatten(), ignore_index=NO_TARGET)

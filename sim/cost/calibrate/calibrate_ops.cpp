@@ -78,6 +78,7 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
   spec.layers = value("layers"), spec.d_model = value("d_model"), spec.heads = value("n_heads");
   spec.kv_heads = value("kv_heads"), spec.head_dim = value("head_dim"), spec.ffn = value("ffn");
   spec.experts = value("experts"), spec.top_k = value("top_k"), spec.vocab = value("vocab");
+  if (const auto modules = m.shape.find("mtp_layers"); modules != m.shape.end()) spec.mtp_layers = modules->second;
   Layout layout;
   layout.replicate = value("replicate"), layout.shard = value("shard"), layout.expert = value("expert_ranks");
   layout.microbatch = value("microbatch");

@@ -79,6 +79,7 @@ void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& reco
     o.work.insert(o.work.end(), work.begin(), work.end());
     o.frees.push_back({"module.input"});
     o.frees.push_back({"module.saved"});
+    if (layer_ == model_.layers) o.frees.push_back({"hidden.gradients"});
     return;
   }
   o.work.insert(o.work.begin(), work.begin(), work.end());
@@ -124,7 +125,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   const auto& m = model_;
   const Amount tokens = fixed(sizes_.tokens);
   const Amount width = fixed(sizes_.own_tokens * as_double(m.d_model));
-  const bool compressed = recompute.recomputes_attention() && layout_.recompute.compression != Compression::none;
+  const bool compressed = compressed_input(recompute);
   Op o = op("attn" + suffix(direction), Action::attention, direction, Group::dense);
   o.work = attention_work(direction);
   if (direction == Direction::backward) {
@@ -217,7 +218,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
 }
 
 Op BlockOps::project(Direction direction, const LayerRecompute& recompute) const {
-  const bool compressed = recompute.recomputes_attention() && layout_.recompute.compression != Compression::none;
+  const bool compressed = compressed_input(recompute);
   Op o = op("project" + suffix(direction), Action::project, direction, Group::dense);
   o.work = projection_work(direction);
   o.waits = {{unshard_name(Group::dense, direction)}};

@@ -175,11 +175,15 @@ Op BlockOps::head() const {
   // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
   // buffer of logits for all of it.
   const double weight_gradient = layout_.reduce_every_microbatch ? padded(Group::head) * 4 : 0;
-  const double others = (losses() - 1) * sizes_.logits;  // of the other losses, kept from forward to backward
+  const bool in_turn = options_.memory.losses_in_turn;
+  const double more = losses() - 1;
+  const double others = in_turn ? 0 : more * sizes_.logits;  // of the other losses, kept from forward to backward
   o.transient = {fixed(sizes_.logits + sizes_.x - weight_gradient + others),
                  fixed(sizes_.logit_gradient + sizes_.x +
                        std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};
+  // Of the hidden states that the modules read: their backward adds what they themselves give.
+  if (in_turn && m.mtp_layers > 0) o.allocates.push_back({"hidden.gradients", fixed(more * sizes_.x)});
   if (m.mtp_layers == 0 || m.tied) return o;
   o.frees.push_back({"embedding.weights"});  // the modules have read them, and give the embedding a gradient
   if (layout_.reduce_every_microbatch)

@@ -56,6 +56,10 @@ class BlockOps : public OpFactory {
   void add_module(Op& o, Direction direction, const LayerRecompute& recompute) const;
   /// How often a microbatch goes through the output projection and the loss.
   double losses() const { return 1 + as_double(model_.mtp_layers); }
+  /// The block keeps its input packed. Not a module of multi-token prediction: the head reads its input as well.
+  bool compressed_input(const LayerRecompute& r) const {
+    return r.recomputes_attention() && layout_.recompute.compression != Compression::none && !model_.mtp(layer_);
+  }
   /// The attention kernel alone.
   WorkItem core_work(Direction direction) const;
   /// The block's own norms; those of q, k and latent vectors are RMSNorm always.

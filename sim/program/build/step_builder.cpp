@@ -24,7 +24,7 @@ std::vector<Group> StepBuilder::block_groups(int layer) const {
 }
 
 LayerRecompute StepBuilder::recompute_of(int layer) const {
-  LayerRecompute out = layout_.recompute.of(std::min<std::int64_t>(layer, model_.layers - 1), model_.layers);
+  LayerRecompute out = layout_.recompute.of(layer, model_.layers);
   const bool moe = model_.moe(layer), shared = moe && model_.shared_ffn > 0;
   out.mlp = out.mlp && !moe;
   out.shared_experts = out.shared_experts && shared;
@@ -138,7 +138,7 @@ void StepBuilder::add_epilogue() {
   if (biased()) add_bias_update();
   if (layout_.world() > 1) {
     Op loss = op("loss.reduce", Action::reduce_loss);
-    collective(loss, OpKind::all_reduce, Axis::world, fixed(12));
+    collective(loss, OpKind::all_reduce, Axis::world, fixed(4 * as_double(3 + model_.mtp_layers)));
     loss.waits = {{"optimizer"}};
     program_.nodes.push_back(loss);
   }

@@ -1,0 +1,47 @@
+// The tokens of a microbatch, and those that lie ahead of each.
+#include <catch2/catch.hpp>
+
+#include "tests/support/temp_directory.hpp"
+#include "trainer/data/mds_writer.hpp"
+#include "trainer/model/batch.hpp"
+#include "trainer/pch.hpp"
+
+#undef CHECK  // LibTorch's logging takes the name
+#define CHECK(...) INTERNAL_CATCH_TEST("CHECK", Catch::ResultDisposition::ContinueOnFailure, __VA_ARGS__)
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+std::vector<std::int64_t> values(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.contiguous();
+  return {flat.data_ptr<std::int64_t>(), flat.data_ptr<std::int64_t>() + flat.numel()};
+}
+
+}  // namespace
+
+TEST_CASE("targets are as many places on as a module predicts, and none behind the end of the sequence") {
+  const TempDirectory folder;
+  MdsWriter writer(folder / "data", {{"tokens", "ndarray:uint16"}});
+  writer.write_tokens(std::vector<std::uint16_t>{10, 11, 12, 13, 14, 15, 16});  // two more than max_seq_len + 1
+  writer.write_tokens(std::vector<std::uint16_t>{20, 21, 22, 23, 24, 25, 26});
+  writer.finish();
+  const MdsReader data(folder / "data");
+  RunSpec run;
+  run.seq = 4, run.model.vocab = 30, run.model.mtp_layers = 2;
+  const std::vector<std::int64_t> samples{1, 0}, all{0, 1, 2, 3}, ends{0, 3};
+  const std::int64_t none = kNoTarget;
+
+  const Microbatch whole = load_microbatch(data, run, samples, all);
+  CHECK(values(whole.tokens) == std::vector<std::int64_t>{20, 21, 22, 23, 10, 11, 12, 13});
+  CHECK(values(whole.targets[0]) == std::vector<std::int64_t>{21, 22, 23, 24, 11, 12, 13, 14});
+  CHECK(values(whole.targets[1]) == std::vector<std::int64_t>{22, 23, 24, none, 12, 13, 14, none});
+  CHECK(values(whole.targets[2]) == std::vector<std::int64_t>{23, 24, none, none, 13, 14, none, none});
+
+  const Microbatch part = load_microbatch(data, run, samples, ends);  // a rank's pieces under context parallelism
+  CHECK(values(part.tokens) == std::vector<std::int64_t>{20, 23, 10, 13});
+  CHECK(values(part.targets[2]) == std::vector<std::int64_t>{23, none, 13, none});
+  run.model.mtp_layers = 0;
+  CHECK(load_microbatch(data, run, samples, all).targets.size(0) == 1);
+}
