@@ -47,6 +47,7 @@ MemoryFacts memory_from_yaml(YamlMap map) {
                                   {"attention_by_head", &m.attention_by_head},
                                   {"attention_masks", &m.attention_masks},
                                   {"context_by_heads", &m.context_by_heads},
+                                  {"losses_in_turn", &m.losses_in_turn},
                                   {"late_reuse", &m.late_reuse},
                                   {"resident_weights", &m.resident_weights},
                                   {"first_rank_only", &m.first_rank_only}})

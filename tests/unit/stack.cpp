@@ -81,7 +81,9 @@ TEST_CASE("every fact of memory is read") {
   CHECK(
       parsed(
           "gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, collective_copies: both, dropout: true, "
-          "fused_gate: true, attention_by_head: true, attention_masks: true, context_by_heads: true, late_reuse: true, "
+          "fused_gate: true, attention_by_head: true, attention_masks: true, context_by_heads: true, losses_in_turn: "
+          "true, "
+          "late_reuse: true, 
           "resident_weights: true, first_rank_only: true")
           .memory == said);
 }
