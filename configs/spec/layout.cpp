@@ -55,7 +55,7 @@ std::vector<std::int64_t> Layout::layers_of_chunks(std::int64_t layers) const {
   std::int64_t missing = full * chunks - layers;
   for (std::size_t depth = 0; missing > 0; depth = (depth + 1) % ((out.size() + 1) / 2))
     for (const std::size_t at : {out.size() - 1 - depth, depth})
-      if (missing > 0 && out[at] > 1) --out[at], --missing;
+      if (missing > 0 && out[at] > (depth > 0 ? 1 : 0)) --out[at], --missing;
   return out;
 }
 
@@ -109,27 +109,47 @@ void check_tensor(const Layout& l, const ModelSpec& model, const std::string& wh
                 where, l.tensor, model.name);
 }
 
+void check_chunks(const Layout& l, const ModelSpec& model, const std::string& where) {
+  const std::vector<std::int64_t>& chunks = l.chunk_layers;
+  const std::int64_t sum = std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
+  if (static_cast<std::int64_t>(chunks.size()) != l.pipeline * l.virtual_stages || sum != model.layers)
+    throw_error(Code::usage,
+                "{}: found {} chunks of {} layers in all; needs pipeline {} x virtual stages {} chunks, the model's {} "
+                "layers in all",
+                where, chunks.size(), sum, l.pipeline, l.virtual_stages, model.layers);
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const bool without = c == 0 || c + 1 == chunks.size() || (l.modules_before_head && c + 2 == chunks.size());
+    if (chunks[c] < (without ? 0 : 1))
+      throw_error(Code::usage,
+                  "{}: found {} layers in chunk {} of {}; needs at least one, but in chunks with the embedding, the "
+                  "output projection or modules of multi-token prediction",
+                  where, chunks[c], c + 1, chunks.size());
+  }
+}
+
 void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& where) {
   if (l.pipeline < 1 || l.virtual_stages < 1)
     throw_error(Code::usage, "{}: found pipeline {}, virtual stages {}; each needs to be >= 1", where, l.pipeline,
                 l.virtual_stages);
+  if (l.modules_before_head &&
+      (l.pipeline == 1 || model.mtp_layers == 0 || l.chunk_layers.empty() || l.chunk_layers.back() > 0))
+    throw_error(Code::usage,
+                "{}: found modules of multi-token prediction in the chunk before the last one, with pipeline {}, {} "
+                "modules and {} chunks said; needs pipeline > 1, a model with modules and a last chunk without layers",
+                where, l.pipeline, model.mtp_layers, l.chunk_layers.size());
   if (l.pipeline == 1) {
-    if (l.virtual_stages > 1 || l.schedule != Schedule::one_f_one_b)
-      throw_error(Code::usage, "{}: found virtual stages {}, schedule {} without a pipeline; needs pipeline > 1", where,
-                  l.virtual_stages, to_string(l.schedule));
+    if (l.virtual_stages > 1 || l.schedule != Schedule::one_f_one_b || l.chunk_layers.size() > 1)
+      throw_error(Code::usage,
+                  "{}: found virtual stages {}, schedule {}, {} chunks without a pipeline; needs pipeline > 1", where,
+                  l.virtual_stages, to_string(l.schedule), std::max<std::size_t>(1, l.chunk_layers.size()));
     return;
   }
-  if (!l.chunk_layers.empty()) {
-    const std::int64_t sum = std::accumulate(l.chunk_layers.begin(), l.chunk_layers.end(), std::int64_t{0});
-    if (static_cast<std::int64_t>(l.chunk_layers.size()) != l.pipeline * l.virtual_stages || sum != model.layers ||
-        *std::min_element(l.chunk_layers.begin(), l.chunk_layers.end()) < 1)
-      throw_error(
-          Code::usage,
-          "{}: found {} chunks of {} layers in all; needs pipeline {} x virtual stages {} chunks of at least one "
-          "layer, the model's {} in all",
-          where, l.chunk_layers.size(), sum, l.pipeline, l.virtual_stages, model.layers);
-  } else if (l.pipeline * l.virtual_stages > model.layers)
-    throw_error(Code::usage, "{}: found pipeline {} x virtual stages {} for the model's {} layers; needs at most these",
+  if (!l.chunk_layers.empty())
+    check_chunks(l, model, where);
+  else if (l.pipeline * l.virtual_stages > model.layers + 2)
+    throw_error(Code::usage,
+                "{}: found pipeline {} x virtual stages {} for the model's {} layers; needs at most these and a chunk "
+                "each for embedding and output projection",
                 where, l.pipeline, l.virtual_stages, model.layers);
   if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
     throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);

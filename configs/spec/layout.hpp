@@ -69,8 +69,10 @@ struct Layout {
   /// al. 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
   bool context_ring = false;
   /// Layers of each chunk of neighbouring ones, in the model's order; chunk c is stage c % pipeline's. Empty = equally
-  /// many. Simulated alone.
+  /// many. The first chunk may have the embedding alone, the last one the output projection. Simulated alone.
   std::vector<std::int64_t> chunk_layers = {};
+  /// Modules of multi-token prediction are in the last chunk but one, which then needs no layer; else in the last.
+  bool modules_before_head = false;
   /// Tensor ranks have experts of their own (Megatron-Core's expert tensor parallelism of 1): `expert` ranks are
   /// neighbours among shard x tensor ranks. Else experts are cut over the tensor group as other products are.
   bool whole_experts = false;
@@ -101,7 +103,8 @@ struct Layout {
   std::int64_t row_rank(std::int64_t rank) const { return whole_experts ? rank % stage_ranks() : data_rank(rank); }
   /// Layers of each chunk: chunk_layers, or equally many. Where they do not divide, embedding and output projection
   /// stand for layers of the first and the last chunk, as Megatron-Core's account_for_embedding_in_pipeline_split and
-  /// account_for_loss_in_pipeline_split do, and further layers are missing at the ends.
+  /// account_for_loss_in_pipeline_split do, and further layers are missing at the ends. At most two chunks more than
+  /// layers.
   std::vector<std::int64_t> layers_of_chunks(std::int64_t layers) const;
   /// Groups of ranks that read different sequences.
   std::int64_t data_ranks() const { return replicate * shard / context; }
@@ -116,8 +119,8 @@ struct Layout {
   std::string name() const;
   /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer;
   /// every row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads;
-  /// a pipeline has a layer in every chunk, and gathers
-  /// weights and sums gradients once a step.
+  /// a pipeline has a layer in every chunk but those that chunk_layers names, and gathers weights and sums gradients
+  /// once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };
 

@@ -1,5 +1,6 @@
 #include "configs/spec/run.hpp"
 
+#include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -54,9 +55,27 @@ void read_optimizer(YamlMap& map, OptimizerSpec& o) {
   }
 }
 
-void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
+void read_chunks(YamlMap& m, const ModelSpec& model, Layout& layout) {
+  if (m.has("pipeline_chunk_layers")) {
+    try {
+      layout.chunk_layers = m.node("pipeline_chunk_layers").as<std::vector<std::int64_t>>();
+    } catch (const YAML::Exception&) {
+      m.fail("pipeline_chunk_layers", "needs a list of numbers of layers, one a chunk");
+    }
+  }
+  if (!m.has("pipeline_layout")) return;
+  if (m.has("pipeline_chunk_layers")) m.fail("pipeline_layout", "found pipeline_chunk_layers, too; needs one of them");
+  const PipelineLayout said = pipeline_layout_from_string(m.text("pipeline_layout"), m.where("pipeline_layout"));
+  if (said.modules != model.mtp_layers)
+    m.fail("pipeline_layout", fmt::format("found {} modules m; needs the model's {}", said.modules, model.mtp_layers));
+  layout.chunk_layers = said.layers;
+  layout.modules_before_head = said.modules_before_head;
+}
+
+void read_layout(YamlMap& map, RunSpec& run) {
   if (!map.has("fsdp_config")) return;
   YamlMap m = map.map("fsdp_config");
+  Layout& layout = run.layout;
   layout.replicate = m.integer_or("data_parallel_replicate_degree", 1, 1);
   layout.shard = m.integer_or("data_parallel_shard_degree", 1, 1);
   layout.expert = m.integer_or("expert_parallel_degree", 1, 1);
@@ -67,7 +86,7 @@ void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
   layout.optimizer_shard = state / layout.shard;
   layout.reshard_after_forward = m.boolean("reshard_after_forward", true);
   layout.reduce_every_microbatch = m.choice("gradient_reduction", {"microbatch", "step"}, "microbatch") == "microbatch";
-  pure_reduction = m.choice("mixed_precision", {"DEFAULT", "PURE"}, "DEFAULT") == "PURE";
+  run.pure_reduction = m.choice("mixed_precision", {"DEFAULT", "PURE"}, "DEFAULT") == "PURE";
   layout.context_ring = m.boolean("context_parallel_ring", false);
   layout.tensor = m.integer_or("tensor_parallel_degree", 1, 1);
   layout.sequence_parallel = m.boolean("sequence_parallel", false);
@@ -75,13 +94,7 @@ void read_layout(YamlMap& map, Layout& layout, bool& pure_reduction) {
   layout.virtual_stages = m.integer_or("virtual_pipeline_degree", 1, 1);
   layout.schedule = m.choice("pipeline_schedule", {"1f1b", "zero_bubble"}, "1f1b") == "1f1b" ? Schedule::one_f_one_b
                                                                                              : Schedule::zero_bubble;
-  if (m.has("pipeline_chunk_layers")) {
-    try {
-      layout.chunk_layers = m.node("pipeline_chunk_layers").as<std::vector<std::int64_t>>();
-    } catch (const YAML::Exception&) {
-      m.fail("pipeline_chunk_layers", "needs a list of numbers of layers, one a chunk");
-    }
-  }
+  read_chunks(m, run.model, layout);
   const std::int64_t cut = m.integer_or("expert_tensor_parallel_degree", layout.tensor, 1);
   if (cut != 1 && cut != layout.tensor)
     m.fail("expert_tensor_parallel_degree",
@@ -182,7 +195,7 @@ RunSpec read_run(const std::filesystem::path& file) {
     run.model = model_from_yaml(model);
     model.finish();
   }
-  read_layout(map, run.layout, run.pure_reduction);
+  read_layout(map, run);
   read_optimizer(map, run.optimizer);
   run.layout.microbatch = map.integer("device_train_microbatch_size", 1);
   run.global_batch = map.integer("global_train_batch_size", 1);
@@ -261,7 +274,9 @@ std::string run_to_yaml(const RunSpec& run) {
     out << YAML::Key << "pipeline_schedule" << YAML::Value
         << (run.layout.schedule == Schedule::one_f_one_b ? "1f1b" : "zero_bubble");
     if (!run.layout.chunk_layers.empty())
-      out << YAML::Key << "pipeline_chunk_layers" << YAML::Value << YAML::Flow << run.layout.chunk_layers;
+      out << YAML::Key << "pipeline_layout" << YAML::Value
+          << to_string(
+                 {run.layout.layers_of_chunks(run.model.layers), run.model.mtp_layers, run.layout.modules_before_head});
     out << YAML::Key << "expert_tensor_parallel_degree" << YAML::Value
         << (run.layout.whole_experts ? 1 : run.layout.tensor);
     out << YAML::Key << "token_dispatcher" << YAML::Value << to_string(run.layout.dispatcher);

@@ -105,9 +105,8 @@ std::vector<StepError> step_errors(const std::vector<RunRow>& rows, const std::v
   std::vector<StepError> out;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (const auto& predicted = judged[i].forecast.value) {
-      Layout layout = layout_of(rows[i]);
-      layout.pipeline = rows[i].pp;
-      out.push_back({rows[i].origin, step_family(rows[i].model, layout), rows[i].step_s / *predicted});
+      out.push_back(
+          {rows[i].origin, step_family(rows[i].model, staged_layout_of(rows[i])), rows[i].step_s / *predicted});
     }
   return out;
 }

@@ -38,4 +38,12 @@ Layout layout_of(const RunRow& run) {
   return layout;
 }
 
+Layout staged_layout_of(const RunRow& run) {
+  Layout layout = layout_of(run);
+  layout.pipeline = run.pp, layout.virtual_stages = run.vp;
+  layout.chunk_layers = run.pipeline_layout.layers;
+  layout.modules_before_head = run.pipeline_layout.modules_before_head;
+  return layout;
+}
+
 }  // namespace wt

@@ -7,5 +7,7 @@ namespace wt {
 
 /// How the run's framework arranges it. Throws Error{usage} where no layout of ours does.
 Layout layout_of(const RunRow& run);
+/// The same with its stages and their chunks, which layout_of leaves out.
+Layout staged_layout_of(const RunRow& run);
 
 }  // namespace wt

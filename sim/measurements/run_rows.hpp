@@ -12,6 +12,7 @@
 
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/precisions.hpp"
 #include "configs/spec/recompute.hpp"
 #include "sim/measurements/interconnect.hpp"
@@ -40,6 +41,7 @@ struct RunRow {
 
   std::int64_t dp = 1, tp = 1, pp = 1, cp = 1;  ///< dp * tp * pp * cp = gpus
   std::int64_t vp = 1;                          ///< layer chunks a pipeline stage (interleaved schedule)
+  PipelineLayout pipeline_layout;               ///< what these have, where the source or its recipe says it
   std::int64_t ep = 1;                          ///< divides dp * cp, or dp * cp * tp with whole_experts
   bool whole_experts = false;                   ///< tensor ranks have experts of their own (etp 1), else cut each
   bool sequence_parallel = false;               ///< norms and residuals are split over tp (Korthikanti et al. 2022)

@@ -42,6 +42,7 @@ const std::vector<std::string> kOptional = {"source_id",
                                             "tp",
                                             "pp",
                                             "vp",
+                                            "pipeline_layout",
                                             "cp",
                                             "micro_batch",
                                             "grad_accum",
@@ -105,7 +106,8 @@ bool gated(const std::string& said) {
   throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
 }
 
-/// Of configs/models, with as many layers as the run had. Multi-token prediction is off, as no table says otherwise.
+/// Of configs/models, with as many layers as the run had. Multi-token prediction is off, as no row without a
+/// pipeline_layout says otherwise.
 ModelSpec preset_model(const std::string& preset, std::int64_t layers) {
   ModelSpec m = read_model(preset);
   m.layers = layers;
@@ -276,6 +278,14 @@ void fill_mesh(const Line& line, RunRow& row) {
   row.flash_attention = !first;
 }
 
+/// What the chunks of the pipeline have, and whether the model has modules of multi-token prediction.
+void fill_chunks(const Line& line, RunRow& row) {
+  const std::string& said = line.text("pipeline_layout");
+  if (said.empty()) return;
+  row.pipeline_layout = pipeline_layout_from_string(said, "pipeline_layout");
+  row.model.mtp_layers = row.pipeline_layout.modules;
+}
+
 /// What recipes of the framework do where a source says nothing of its routing.
 void fill_recipe_routing(const Line& line, RunRow& row) {
   if (row.routing != RunRow::Routing::unsaid || row.model.experts == 0) return;
@@ -391,6 +401,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_recompute(line, row);
     fill_experts(line, row);
     fill_model(line, row);
+    fill_chunks(line, row);
     fill_recipe_routing(line, row);
     row.accumulation = line.count("grad_accum", 1e5).value_or(0);
     row.global_batch = line.count("global_batch_seqs").value_or(0);

@@ -25,16 +25,6 @@ bool site_measured(const ClusterSpec& cluster) {
   }
 }
 
-/// Chunks of a stage, fewer than the row's, such that all chunks have equally many layers, but for the first and last.
-/// Chunks of unequal length wait for one another.
-std::int64_t most_even_chunks(const RunRow& row) {
-  for (std::int64_t chunks = row.vp - 1; chunks > 1; --chunks)
-    if (const std::int64_t over = row.model.layers % (row.pp * chunks);
-        row.model.layers >= row.pp * chunks && (over == 0 || over + 2 >= row.pp * chunks))
-      return chunks;
-  return 1;
-}
-
 }  // namespace
 
 ClusterSpec cluster_of(const RunRow& row) {
@@ -71,12 +61,7 @@ RunFiles run_files(const RunRow& row, const StackSpec& stack) {
   RunSpec& run = out.run;
   run.name = row.name;
   run.model = row.model;
-  run.layout = layout_of(row);
-  run.layout.pipeline = row.pp, run.layout.virtual_stages = row.vp;
-  if (row.pp * row.vp > row.model.layers) {
-    run.layout.virtual_stages = most_even_chunks(row);
-    out.unsaid.emplace_back("chunks with the embedding or the output projection alone");
-  }
+  run.layout = staged_layout_of(row);
   if (row.experts_beside_shards && row.ep > 1)
     out.unsaid.emplace_back("copies of dense weights on the ranks of other experts");
   run.precision = row.precision.compute;

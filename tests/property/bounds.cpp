@@ -121,7 +121,7 @@ void mix(RandomStep& s, std::uint64_t seed, bool halves) {
 }
 
 /// What a layout has that others have not; kTraits in all.
-constexpr std::size_t kTraits = 13;
+constexpr std::size_t kTraits = 14;
 std::vector<std::string> traits(const Layout& l) {
   const bool interleaved = l.virtual_stages > 1, splits = l.schedule == Schedule::zero_bubble;
   std::vector<std::string> out;
@@ -134,6 +134,7 @@ std::vector<std::string> traits(const Layout& l) {
   add(l.tensor > 1 && !l.resident_weights(), "tensor, FSDP");
   add(l.pipeline > 1 && !interleaved && !splits, "1F1B");
   add(interleaved, "interleaved");
+  add(std::ranges::count(l.chunk_layers, 0) > 0, "chunks without a layer");
   add(splits, "ZB-H1");
   add(l.pipeline > 1 && l.tensor > 1, "pipeline, tensor");
   add(l.pipeline > 1 && l.expert > 1, "pipeline, expert");

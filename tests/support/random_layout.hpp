@@ -124,6 +124,18 @@ inline Layout random_layout(Draw& draw, const ModelSpec& model, std::int64_t ran
   return l;
 }
 
+/// Leaves the embedding, the head or modules of multi-token prediction a chunk each.
+inline void move_layers_off_ends(Draw& draw, const ModelSpec& model, Layout& l) {
+  std::vector<std::int64_t>& chunks = l.chunk_layers;
+  chunks = l.layers_of_chunks(model.layers);
+  const auto move = [&](std::size_t from, std::size_t to) { chunks[to] += chunks[from], chunks[from] = 0; };
+  const std::size_t last = chunks.size() - 1;
+  if (draw.once_in(2)) move(last, last - 1);
+  l.modules_before_head = chunks[last] == 0 && model.mtp_layers > 0 && draw.once_in(2);
+  if (l.modules_before_head && last > 1 && draw.once_in(2)) move(last - 1, last - 2);
+  if (last > 1 && draw.once_in(2)) move(0, 1);
+}
+
 /// What our trainer does not run, in any mixture; some are refused by Layout::check. Gives the model the layers that
 /// its stages need. Pipelines are of 32 ranks at most: all of their passes are simulated one by one.
 inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
@@ -146,6 +158,7 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
          "mlp+shared_experts", "mla_up_proj", "mla_up_proj+moe_act+norm", "attention+moe:last-1"}));
   if (l.context == 1 && l.expert == 1 && draw.once_in(3))  // ZeRO-1
     l.replicate *= l.shard, l.shard = 1, l.optimizer_shard = l.replicate;
+  if (stages > 1 && draw.once_in(3)) move_layers_off_ends(draw, model, l);
   return l;
 }
 

@@ -11,46 +11,13 @@
 #include "sim/cost/memory/memory.hpp"
 #include "sim/program/build/schedule.hpp"
 #include "sim/program/build/tensor_slice.hpp"
-#include "sim/replay/replay.hpp"
-#include "tests/support/fake_cost.hpp"
+#include "tests/support/pipelines.hpp"
 #include "tests/support/temp_directory.hpp"
 
 using namespace wt;
 using namespace wt::test;
 
 namespace {
-
-constexpr std::int64_t kSeq = 128;
-
-Layout stages(std::int64_t pipeline, std::int64_t chunks = 1, Schedule schedule = Schedule::one_f_one_b,
-              Layout layout = {}) {
-  layout.pipeline = pipeline, layout.virtual_stages = chunks, layout.schedule = schedule;
-  layout.reshard_after_forward = layout.reduce_every_microbatch = false;
-  return layout;
-}
-
-ModelSpec dense_model(std::int64_t layers) {
-  ModelSpec m = small_model(layers);
-  m.experts = m.top_k = 0;
-  return m;
-}
-
-ProgramSet programs(const ModelSpec& model, const Layout& layout, std::int64_t microbatches) {
-  return build_program_set(model, layout, {kSeq, microbatches, Precision::bf16, false});
-}
-
-/// A layer takes a second forward and two backward, one each for inputs and weights; everything else is free.
-struct LayerCost : FakeCost {
-  LayerCost() { latency_s = 0; }
-  Price segment(const Op& op, const BoundRows&, Clock) const override {
-    const bool split = op.name == "weights.bwd" ||
-                       (op.name == "attn.bwd" && std::none_of(op.work.begin(), op.work.end(), [](const WorkItem& w) {
-                          return w.kernel == Kernel::gemm && w.pass == Pass::backward;
-                        }));
-    const double s = op.name == "attn.fwd" || split ? 1 : op.name == "attn.bwd" ? 2 : 0;
-    return {s, s, s, Lookup::exact, Evidence::measured};
-  }
-};
 
 /// Attention and experts take a second each way, an exchange of rows half of one; everything else is free.
 struct ExchangeCost : FakeCost {
@@ -66,20 +33,6 @@ struct ExchangeCost : FakeCost {
     return price;
   }
 };
-
-ClusterSpec free_network(std::int64_t world) {
-  ClusterSpec c = small_cluster((world + 3) / 4);
-  c.gpus_per_node = std::min<std::int64_t>(4, world), c.nvswitch_Bps = c.nic_Bps = 1e30;
-  return c;
-}
-
-double step_of(const ModelSpec& model, const Layout& layout, std::int64_t microbatches, const OpCost& cost,
-               ClusterSpec cluster) {
-  cluster.nodes = (layout.world() + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
-  return replay(programs(model, layout, microbatches), layout, model, cluster, cost, *balanced_routing(model, kSeq),
-                {0, true, false, {}})
-      .step_s;
-}
 
 double in_layers(std::int64_t layers, const Layout& layout, std::int64_t microbatches) {
   return step_of(dense_model(layers), layout, microbatches, LayerCost{}, free_network(layout.world()));
@@ -331,7 +284,7 @@ TEST_CASE("pipelines that do not fit are refused by name") {
   const auto refused = [](const ModelSpec& model, const Layout& layout, const std::string& why) {
     CHECK_THROWS_WITH(programs(model, layout, 6), Catch::Contains(why));
   };
-  refused(dense_model(4), stages(5), "found pipeline 5 x virtual stages 1 for the model's 4 layers");
+  refused(dense_model(4), stages(7), "found pipeline 7 x virtual stages 1 for the model's 4 layers");
   refused(dense_model(4), stages(0), "pipeline 0");
   refused(dense_model(4), stages(1, 2), "without a pipeline");
   refused(dense_model(8), stages(4, 2), "found 6 microbatches for 4 interleaved stages");
@@ -356,6 +309,8 @@ TEST_CASE("layers that do not divide leave room for the embedding and the output
   CHECK(dealt(6, 4) == Layers{1, 2, 2, 1});  // two stand for layers
   CHECK(dealt(61, 8) == Layers{7, 8, 8, 8, 8, 8, 7, 7});
   CHECK(dealt(14, 2, 4) == Layers{1, 2, 2, 2, 2, 2, 2, 1});
+  CHECK(dealt(4, 5) == Layers{1, 1, 1, 1, 0});        // the output projection alone
+  CHECK(dealt(4, 3, 2) == Layers{0, 1, 1, 1, 1, 0});  // and the embedding
   for (std::int64_t layers = 2; layers < 40; ++layers)
     for (std::int64_t stages = 2; stages <= layers; ++stages) {
       const Layers all = dealt(layers, stages);

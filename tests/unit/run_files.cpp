@@ -151,8 +151,12 @@ TEST_CASE("what files cannot say of a run is named, or the run has no prediction
   CHECK(files.run.layout.dispatcher == Dispatcher::deepep);
   RunRow staged = run_of(8, 1);
   staged.pp = 8, staged.dp = staged.shard_group = 1, staged.zero_stage = 1, staged.vp = 4, staged.accumulation = 8;
-  staged.model.layers = 30;  // the first and the last of 32 chunks would have the embedding or the head alone
-  CHECK(run_files(staged, stack_with()).unsaid.size() == 1);
+  staged.model.layers = 30;  // the first and the last of 32 chunks have the embedding and the head alone
+  const RunFiles ends = run_files(staged, stack_with());
+  CHECK(ends.unsaid.empty());
+  CHECK(ends.run.layout.virtual_stages == 4);
+  staged.pipeline_layout = pipeline_layout_from_string("E|t|(t|)*29L", "a row");
+  CHECK(run_files(staged, stack_with()).run.layout.chunk_layers == ends.run.layout.layers_of_chunks(30));
   run.zero_stage = 1;
   run.exchange_overlapped = true;
   CHECK(run_files(run, stack_with()).run.layout.exchange_overlap);

@@ -11,6 +11,7 @@
 #include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
 #include "sim/measurements/csv.hpp"
+#include "sim/measurements/run_layout.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "tests/support/temp_directory.hpp"
 #include "tests/support/usage_error.hpp"
@@ -54,6 +55,7 @@ const Cells kRun = {{"row_id", "r1"},
                     {"tp", "2"},
                     {"pp", "2"},
                     {"vp", ""},
+                    {"pipeline_layout", ""},
                     {"cp", "1"},
                     {"micro_batch", "2"},
                     {"grad_accum", ""},
@@ -317,6 +319,25 @@ TEST_CASE("a preset says the shape, and the row how many of its layers") {
   CHECK(row.model.attention.mla.on());
   CHECK(row.model.dense_layers == 3);
   CHECK(row.model.mtp_layers == 0);
+}
+
+TEST_CASE("a row's pipeline_layout says chunks and modules of multi-token prediction") {
+  const auto row = [](const std::string& layout) {
+    return row_of({{"preset", "deepseek-v3"},
+                   {"layers", "8"},
+                   {"tp", "1"},
+                   {"dp", "16"},
+                   {"pp", "2"},
+                   {"vp", "2"},
+                   {"pipeline_layout", layout}});
+  };
+  const Layout said = staged_layout_of(row("Et*4|t*4|m|L"));
+  CHECK(said.chunk_layers == std::vector<std::int64_t>{4, 4, 0, 0});
+  CHECK(said.modules_before_head);
+  CHECK(row("Et*4|t*4|m|L").model.mtp_layers == 1);
+  CHECK(row("Et*3|t*2|t*2|tL").model.mtp_layers == 0);
+  CHECK(staged_layout_of(row("")).chunk_layers.empty());
+  CHECK(row("Et*4|x|L").unusable.find("pipeline_layout: 'Et*4|x|L': found 'x'") != std::string::npos);
 }
 
 TEST_CASE("one row that cannot be used does not take the others away") {

@@ -50,8 +50,7 @@ void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, 
 
 RunProgram run_program(const RunRow& run, const StackSpec& stack) {
   RunProgram out{
-      run.model, layout_of(run), {}, as_double(run.microbatch * run.seq * run.model.top_k) / as_double(run.cp)};
-  out.layout.pipeline = run.pp, out.layout.virtual_stages = run.vp;
+      run.model, staged_layout_of(run), {}, as_double(run.microbatch * run.seq * run.model.top_k) / as_double(run.cp)};
   take_stack(stack, run.model, out.layout, out.options);
   out.options.seq = run.seq;
   out.options.precision = run.precision.compute;

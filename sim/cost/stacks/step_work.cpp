@@ -149,9 +149,10 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
   if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
-  // Stages of a pipeline have equally many layers, or one more: the fullest one.
+  // Stages of a pipeline have equally many layers, or one more: the fullest one. Modules of multi-token prediction
+  // count as layers.
   ModelSpec part = run.model;
-  part.layers = (run.model.layers + run.pp - 1) / run.pp;
+  part.layers = std::max<std::int64_t>(1, (run.model.blocks() + run.pp - 1) / run.pp - run.model.mtp_layers);
   const Layout layout = layout_of(run);
   ProgramOptions options;
   options.seq = run.seq;
@@ -184,8 +185,8 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   out.microbatches = static_cast<double>(run.accumulation);
   out.stages = static_cast<double>(run.pp);
   out.chunks = static_cast<double>(run.vp);
-  out.layers = static_cast<double>(run.model.layers);
-  out.stage_layers = static_cast<double>(part.layers);
+  out.layers = static_cast<double>(run.model.blocks());
+  out.stage_layers = static_cast<double>(part.blocks());
   out.ends_as_layers = ends_count_as_layers(run);
   out.tensor_ranks = static_cast<double>(run.tp);
   out.stages_over_nodes = run.pp > 1 && run.gpus > run.interconnect.nvlink_domain;

@@ -149,10 +149,10 @@ Op BlockOps::embed_forward() const {
   return o;
 }
 
-Op BlockOps::embed_backward() const {
+Op BlockOps::embed_backward(const std::string& gradient) const {
   Op o = op("embed.bwd", Action::embed, Direction::backward, Group::embedding);
   o.work = {item(Kernel::embedding, Direction::backward, fixed(sizes_.tokens), {model_.d_model})};
-  o.waits = {{layer_end(), 0, 0}};
+  o.waits = {{gradient.empty() ? layer_end() : gradient, 0, 0}};
   if (layout_.reduce_every_microbatch && !model_.tied && model_.mtp_layers == 0)
     o.allocates = {{"embedding.gradient", fixed(padded(Group::embedding) * 4)}};
   o.frees = {{"block.input.gradient", 0, 0}};
@@ -170,7 +170,8 @@ Op BlockOps::head() const {
       o.work.push_back(item(Kernel::cross_entropy, direction, tokens, {m.vocab}));
     }
   o.waits = {{"head.unshard.fwd"}, {"data"}};
-  o.allocates = {{"block.input.gradient", fixed(sizes_.x)}};
+  const bool apart = layout_.modules_before_head;  // their hidden states' gradients go to another stage, in one message
+  o.allocates = {{"block.input.gradient", fixed((apart ? losses() : 1) * sizes_.x)}};
   if (layout_.reduce_every_microbatch) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Product, loss and its gradient; then the gradients of weight and input, the weight's only now. Our trainer has one
   // buffer of logits for all of it.
@@ -183,7 +184,7 @@ Op BlockOps::head() const {
                        std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};
   // Of the hidden states that the modules read: their backward adds what they themselves give.
-  if (in_turn && m.mtp_layers > 0) o.allocates.push_back({"hidden.gradients", fixed(more * sizes_.x)});
+  if (in_turn && m.mtp_layers > 0 && !apart) o.allocates.push_back({"hidden.gradients", fixed(more * sizes_.x)});
   if (m.mtp_layers == 0 || m.tied) return o;
   o.frees.push_back({"embedding.weights"});  // the modules have read them, and give the embedding a gradient
   if (layout_.reduce_every_microbatch)

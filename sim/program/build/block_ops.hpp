@@ -27,7 +27,8 @@ class BlockOps : public OpFactory {
   /// attention .. combine of one layer, with the exchanges where experts live elsewhere. As recompute of a whole block
   /// without combine, whose result nobody needs.
   void add_block(Nodes& out, Direction direction, const LayerRecompute& recompute) const;
-  void add_embed(Nodes& out, Direction direction) const;
+  /// `gradient`: the op of layer 0 behind which the gradient of the output is there; empty = the layer's last one.
+  void add_embed(Nodes& out, Direction direction, const std::string& gradient = "") const;
   void add_head(Nodes& out) const;
 
  private:
@@ -43,7 +44,7 @@ class BlockOps : public OpFactory {
   Op ffn(Direction direction, const LayerRecompute& recompute) const;
   Op experts(Direction direction, const LayerRecompute& recompute) const;
   Op embed_forward() const;
-  Op embed_backward() const;
+  Op embed_backward(const std::string& gradient) const;
   Op head() const;
   Op attention(Direction direction, const LayerRecompute& recompute) const;
   Op project(Direction direction, const LayerRecompute& recompute) const;

@@ -113,7 +113,7 @@ void BlockOps::add_experts(Nodes& out, Direction direction, const LayerRecompute
   out.push_back(scatter);
 }
 
-void BlockOps::add_embed(Nodes& out, Direction direction) const {
+void BlockOps::add_embed(Nodes& out, Direction direction, const std::string& gradient) const {
   if (direction == Direction::forward) {
     Op lookup = embed_forward();
     if (sequence()) lookup.allocates.push_back({"embed.partial", fixed(sizes_.whole_x)});
@@ -126,7 +126,7 @@ void BlockOps::add_embed(Nodes& out, Direction direction) const {
     gather.allocates = {{"embed.gathered", fixed(sizes_.whole_x)}};
     out.push_back(gather);
   }
-  out.push_back(embed_backward());
+  out.push_back(embed_backward(gradient));
   if (sequence()) std::get<Op>(out.back()).frees.push_back({"embed.gathered"});
 }
 

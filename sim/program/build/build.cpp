@@ -16,7 +16,7 @@ namespace {
 class Builder : private StepBuilder {
  public:
   Builder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank)
-      : StepBuilder(model, layout, options, expert_rank, every_layer(model)) {}
+      : StepBuilder(model, layout, options, expert_rank, whole(model)) {}
 
   Program build() {
     add_resident();

@@ -10,41 +10,40 @@
 namespace wt {
 namespace {
 
+/// Neighbouring blocks, with what stands around them.
 struct Chunk {
-  int first, last;
+  int first, last;         ///< first > last: none
+  bool embedding = false;  ///< the model's first chunk
+  bool head = false;       ///< its last one
+  bool blocks() const { return first <= last; }
 };
 
 /// The stage's chunks, in the model's order.
 std::vector<Chunk> stage_chunks(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
   std::vector<Chunk> out;
   std::vector<std::int64_t> layers = layout.layers_of_chunks(model.layers);
-  layers.back() += model.mtp_layers;  // behind the last chunk
+  layers.at(layers.size() - (layout.modules_before_head ? 2 : 1)) += model.mtp_layers;
   std::int64_t chunk = -1, layer = 0;
   for (const std::int64_t count : layers) {
     ++chunk;
-    if (chunk % layout.pipeline == stage) out.push_back({static_cast<int>(layer), static_cast<int>(layer + count) - 1});
+    if (chunk % layout.pipeline == stage)
+      out.push_back({static_cast<int>(layer), static_cast<int>(layer + count) - 1, chunk == 0,
+                     chunk + 1 == static_cast<std::int64_t>(layers.size())});
     layer += count;
   }
   return out;
 }
 
-std::vector<int> layers_of(const std::vector<Chunk>& chunks) {
-  std::vector<int> out;
-  for (const auto& [first, last] : chunks)
-    for (int layer = first; layer <= last; ++layer) out.push_back(layer);
-  return out;
-}
-
 class StageBuilder : private StepBuilder {
  public:
-  /// `copied`: the first stage's embedding and the last one's head are one matrix, or modules of multi-token prediction
-  /// have a copy of the embedding.
+  /// `copy_stage`: has a copy of the first stage's embedding, for modules of multi-token prediction or as the head's
+  /// matrix; 0 = none has.
   StageBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
-               std::int64_t expert_rank, bool copied)
-      : StepBuilder(model, layout, options, expert_rank, layers_of(stage_chunks(model, layout, stage))),
+               std::int64_t expert_rank, std::int64_t copy_stage)
+      : StepBuilder(model, layout, options, expert_rank, part(model, stage_chunks(model, layout, stage))),
         stage_(stage),
         chunks_(stage_chunks(model, layout, stage)),
-        copied_(copied) {}
+        copy_stage_(copy_stage) {}
 
   Program build() {
     add_resident();
@@ -59,26 +58,39 @@ class StageBuilder : private StepBuilder {
       }
     }
     add_sent();
-    if (copied_ && (has_embedding() || has_head())) add_copy_sum();
+    if (copy_stage_ > 0 && (stage_ == 0 || stage_ == copy_stage_)) add_copy_sum();
     add_epilogue();
     return std::move(program_);
   }
 
  private:
+  static Part part(const ModelSpec& model, const std::vector<Chunk>& chunks) {
+    Part out{{}, false, false};
+    for (const Chunk& chunk : chunks) {
+      for (int layer = chunk.first; layer <= chunk.last; ++layer) out.layers.push_back(layer);
+      out.embedding = out.embedding || chunk.embedding || reads_tokens(model, chunk);
+      out.head = out.head || chunk.head;
+    }
+    return out;
+  }
+  /// The chunk has modules of multi-token prediction, which look up embeddings.
+  static bool reads_tokens(const ModelSpec& model, const Chunk& chunk) {
+    return chunk.blocks() && chunk.last >= model.layers;
+  }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
   bool split() const { return layout_.schedule == Schedule::zero_bubble; }
   Loop pass_of(const StageWork& work) {
     Nodes body;
-    const auto [first, last] = chunks_[static_cast<std::size_t>(work.chunk)];
+    const Chunk& chunk = chunks_[static_cast<std::size_t>(work.chunk)];
     switch (work.pass) {
       case StageWork::Pass::forward:
-        add_forward(body, work.microbatch, first, last);
+        add_forward(body, work.microbatch, chunk);
         break;
       case StageWork::Pass::backward:
-        add_backward(body, work.microbatch, first, last);
+        add_backward(body, work.microbatch, chunk);
         break;
       case StageWork::Pass::weights:
-        add_weight_gradients(body, work.microbatch, first, last);
+        add_weight_gradients(body, work.microbatch, chunk);
         break;
     }
     return loop(Loop::Index::microbatch, work.microbatch, work.microbatch, std::move(body));
@@ -109,7 +121,7 @@ class StageBuilder : private StepBuilder {
       out.push_back(ops.unshard(group, Direction::forward, {}, 0, state_sharded()));
     };
     if (has_embedding()) add(program_.nodes, groups(), Group::embedding);
-    for (const int layer : layers_) {
+    for (const int layer : part_.layers) {
       Nodes body;
       for (Group group : block_groups(layer)) {
         add(body, groups(layer), group);
@@ -124,39 +136,56 @@ class StageBuilder : private StepBuilder {
     if (has_head()) add(program_.nodes, groups(), Group::head);
   }
 
+  /// Bytes between chunks: one hidden state, or between the modules of multi-token prediction and the head theirs, too.
+  double message_bytes(bool before_head) const {
+    return sizes_.x * (before_head && layout_.modules_before_head ? 1 + as_double(model_.mtp_layers) : 1);
+  }
+
   /// A message between neighbouring stages.
-  Op message(OpKind kind, Direction direction) const {
+  Op message(OpKind kind, Direction direction, double bytes) const {
     const bool sends = kind == OpKind::send, forward = direction == Direction::forward;
     Op o = op((sends ? "send" : "receive") + suffix(direction), Action::exchange_stages, direction);
     o.kind = kind;
     o.lane = sends ? (forward ? Lane::send_activations : Lane::send_gradients)
                    : (forward ? Lane::receive_activations : Lane::receive_gradients);
-    o.collective = {Axis::pipeline, fixed(sizes_.x), {}, sends == forward ? 1 : -1};
+    o.collective = {Axis::pipeline, fixed(bytes), {}, sends == forward ? 1 : -1};
     return o;
   }
 
-  /// Receives, and lets the compute lane wait for it.
-  void add_receive(Nodes& out, Direction direction, int layer) const {
+  /// Receives, and lets the compute lane wait for it. What arrives is of the neighbouring block, as its name says; the
+  /// embedding's output and the gradient of the head's input are without a block.
+  void add_receive(Nodes& out, Direction direction, const Chunk& chunk) const {
     const bool forward = direction == Direction::forward;
-    Op receive = message(OpKind::receive, direction);
-    receive.layer_delta = forward ? -1 : 1;
-    receive.allocates = {{forward ? "block.output" : "block.input.gradient", fixed(sizes_.x)}};
+    const int from = forward ? chunk.first - 1 : chunk.last + 1;
+    const bool block = from >= 0 && from < program_.layers;
+    const int layer = !block || !chunk.blocks() ? from : forward ? chunk.first : chunk.last;
+    const double bytes = message_bytes(forward ? chunk.head : from == program_.layers);
+    Op receive = message(OpKind::receive, direction, bytes);
+    receive.layer_delta = from - layer;
+    receive.allocates = {{forward ? "block.output" : "block.input.gradient", fixed(bytes)}};
     Op arrived = op("arrived" + suffix(direction), Action::exchange_stages, direction);
     arrived.kind = OpKind::host;
     arrived.waits = {{receive.name, receive.layer_delta}};
-    at(out, layer, {receive, arrived});
+    if (block)
+      at(out, layer, {receive, arrived});
+    else
+      out.insert(out.end(), {receive, arrived});
   }
 
-  /// Behind the message before, which thereby gives its buffer back.
-  void add_send(Nodes& out, Direction direction, int microbatch, int layer) {
+  /// Behind the op `after` and the message before, which thereby gives its buffer back.
+  void add_send(Nodes& out, Direction direction, int microbatch, const Chunk& chunk, const std::string& after) {
     const bool forward = direction == Direction::forward;
-    Op send = message(OpKind::send, direction);
-    send.waits = {{forward ? blocks(layer).last(direction) : layer_end()}};
+    const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: the embedding or the head
+    Op send = message(OpKind::send, direction, message_bytes(forward ? chunk.last == program_.layers - 1 : chunk.head));
+    send.waits = {{after}};
     if (const auto before = sent_.find(direction); before != sent_.end())
       send.waits.push_back({send.name, 0, before->second.layer, before->second.microbatch - microbatch});
     sent_[direction] = {microbatch, layer};
     send.frees = {{forward ? "block.output" : "block.input.gradient"}};
-    at(out, layer, {send});
+    if (chunk.blocks())
+      at(out, layer, {send});
+    else
+      out.push_back(send);
   }
 
   /// The last messages, of the last microbatch, have left.
@@ -170,34 +199,39 @@ class StageBuilder : private StepBuilder {
     }
   }
 
-  void add_forward(Nodes& out, int microbatch, int first, int last) {
-    if (first == 0 || last == program_.layers - 1) {
+  void add_forward(Nodes& out, int microbatch, const Chunk& chunk) {
+    if (chunk.embedding || chunk.head || reads_tokens(model_, chunk)) {
       Op load = op("data", Action::load_batch);
       load.kind = OpKind::host;
       load.lane = Lane::host;
       out.push_back(load);
     }
-    if (first == 0)
+    if (chunk.embedding)
       blocks(0).add_embed(out, Direction::forward);
     else
-      add_receive(out, Direction::forward, first);
-    for (const LayerRange& run : equal_layers(first, last)) {
+      add_receive(out, Direction::forward, chunk);
+    for (const LayerRange& run : equal_layers(chunk.first, chunk.last)) {
       Nodes body;
       blocks(run.first).add_block(body, Direction::forward, recompute_of(run.first));
       out.push_back(loop(Loop::Index::layer, run.first, run.last, std::move(body)));
     }
-    if (last < program_.layers - 1) add_send(out, Direction::forward, microbatch, last);
+    if (chunk.head) return;
+    const std::string last =
+        chunk.blocks() ? blocks(chunk.last).last(Direction::forward) : std::get<Op>(out.back()).name;
+    add_send(out, Direction::forward, microbatch, chunk, last);
   }
 
-  void add_backward(Nodes& out, int microbatch, int first, int last) {
+  void add_backward(Nodes& out, int microbatch, const Chunk& chunk) {
     const bool last_microbatch = ends(microbatch);
-    if (last < program_.layers - 1) {
-      add_receive(out, Direction::backward, last);
-    } else {
-      blocks(last).add_head(out);
+    std::string last = layer_end();
+    if (chunk.head) {
+      blocks(program_.layers - 1).add_head(out);
+      if (!chunk.blocks()) last = std::get<Op>(out.back()).name;
       if (last_microbatch && !model_.tied) add_reduced(out, groups(), Group::head, "head");
+    } else {
+      add_receive(out, Direction::backward, chunk);
     }
-    const std::vector<LayerRange> runs = equal_layers(first, last);
+    const std::vector<LayerRange> runs = equal_layers(chunk.first, chunk.last);
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const int layer = run->last;
       const LayerRecompute recompute = recompute_of(layer);
@@ -213,13 +247,13 @@ class StageBuilder : private StepBuilder {
         add_layer_reduced(body, layer);
       out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
     }
-    if (first > 0) return add_send(out, Direction::backward, microbatch, first);
-    blocks(0).add_embed(out, Direction::backward);
+    if (!chunk.embedding) return add_send(out, Direction::backward, microbatch, chunk, last);
+    blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
     if (last_microbatch) add_reduced(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
   }
 
-  void add_weight_gradients(Nodes& out, int microbatch, int first, int last) const {
-    const std::vector<LayerRange> runs = equal_layers(first, last);
+  void add_weight_gradients(Nodes& out, int microbatch, const Chunk& chunk) const {
+    const std::vector<LayerRange> runs = equal_layers(chunk.first, chunk.last);
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const LayerRecompute recompute = recompute_of(run->last);
       Nodes body;
@@ -240,7 +274,7 @@ class StageBuilder : private StepBuilder {
       add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : split() ? weights : "experts.bwd");
     }
     add_reduced(out, ops, Group::dense, split() ? weights : layer_end());
-    if (layer == model_.layers && layers_.front() > 0 && has_embedding())
+    if (layer == model_.layers && stage_ > 0)  // on the first stage behind the embedding's own backward
       add_reduced(out, ops, Group::embedding, split() ? weights : layer_end());
   }
 
@@ -267,10 +301,11 @@ class StageBuilder : private StepBuilder {
     const Group group = has_embedding() ? Group::embedding : Group::head;
     const Amount matrix = fixed(as_double(state(Group::embedding)));  // without the head's norm
     for (const OpKind kind : {OpKind::send, OpKind::receive}) {
-      Op o = message(kind, Direction::recompute);  // a channel of its own
+      Op o = message(kind, Direction::recompute, 4 * matrix.fixed);  // a channel of its own
       o.name = kind == OpKind::send ? "tied.send" : "tied.receive";
       o.group = group;
-      o.collective = {Axis::pipeline, {4 * matrix.fixed, 0}, {}, layers_.front() == 0 ? -1 : 1};
+      const std::int64_t around = layout_.pipeline - copy_stage_;
+      o.collective.stages = static_cast<int>(stage_ == 0 ? -around : around);
       if (kind == OpKind::send)
         o.waits = {{groups().last_gradient(group)}};
       else
@@ -289,7 +324,7 @@ class StageBuilder : private StepBuilder {
   };
   std::int64_t stage_;
   std::vector<Chunk> chunks_;
-  bool copied_;
+  std::int64_t copy_stage_;
   std::map<Direction, Sent> sent_;  ///< the last message each way
 };
 
@@ -297,10 +332,13 @@ class StageBuilder : private StepBuilder {
 
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank) {
-  if (layout.pipeline == 1) return StageBuilder(model, layout, options, stage, expert_rank, false).build();
+  if (layout.pipeline == 1) return StageBuilder(model, layout, options, stage, expert_rank, 0).build();
   ModelSpec own = model;  // a tied embedding has a copy on the first stage
   own.tied = false;
-  return StageBuilder(own, layout, options, stage, expert_rank, model.tied || model.mtp_layers > 0).build();
+  const std::int64_t last = layout.pipeline - 1, copy = layout.modules_before_head           ? last - 1
+                                                        : model.tied || model.mtp_layers > 0 ? last
+                                                                                             : 0;
+  return StageBuilder(own, layout, options, stage, expert_rank, copy).build();
 }
 
 }  // namespace wt

@@ -9,7 +9,7 @@ namespace {
 class RestoreBuilder : private StepBuilder {
  public:
   RestoreBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options)
-      : StepBuilder(model, layout, options, 0, every_layer(model)) {}
+      : StepBuilder(model, layout, options, 0, whole(model)) {}
 
   Program build(double bytes_per_parameter) {
     bytes_ = bytes_per_parameter / 3;

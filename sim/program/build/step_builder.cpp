@@ -6,16 +6,17 @@
 namespace wt {
 
 StepBuilder::StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
-                         std::int64_t expert_rank, std::vector<int> layers)
-    : OpFactory(model, layout, options, 0, expert_rank), layers_(std::move(layers)) {
+                         std::int64_t expert_rank, Part part)
+    : OpFactory(model, layout, options, 0, expert_rank), part_(std::move(part)) {
   program_.layers = static_cast<int>(model_.blocks());
   program_.microbatches = static_cast<int>(options_.microbatches);
 }
 
-std::vector<int> StepBuilder::every_layer(const ModelSpec& model) {
-  std::vector<int> layers(static_cast<std::size_t>(model.blocks()));
-  std::iota(layers.begin(), layers.end(), 0);
-  return layers;
+StepBuilder::Part StepBuilder::whole(const ModelSpec& model) {
+  Part part;
+  part.layers.resize(static_cast<std::size_t>(model.blocks()));
+  std::iota(part.layers.begin(), part.layers.end(), 0);
+  return part;
 }
 
 std::vector<Group> StepBuilder::block_groups(int layer) const {
@@ -63,7 +64,7 @@ double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const
   std::int64_t sum = 0;
   if (has_embedding()) sum += elements(model_, layout_, Group::embedding, 0);
   if (has_head()) sum += elements(model_, layout_, Group::head, 0);
-  for (const int layer : layers_)
+  for (const int layer : part_.layers)
     for (Group group : {Group::dense, Group::expert}) sum += elements(model_, layout_, group, layer);
   return as_double(sum);
 }
@@ -81,8 +82,9 @@ void StepBuilder::add_framework_buffers() {
   const MemoryFacts& facts = options_.memory;
   if (facts.weight_gradients == WeightGradients::dummy) {
     double elements = has_head() ? as_double(model_.vocab * model_.d_model) : 0;
-    for (Group group : {Group::dense, Group::expert})
-      elements += as_double(group_elements(model_, layout_, group, layers_.front()));
+    if (!part_.layers.empty())
+      for (Group group : {Group::dense, Group::expert})
+        elements += as_double(group_elements(model_, layout_, group, part_.layers.front()));
     program_.resident.push_back({"dummy gradients", fixed(elements * sizes_.word), true});
   }
   if (facts.late_reuse && sequence() && layout_.pipeline == 1) {
@@ -128,7 +130,7 @@ void StepBuilder::add_epilogue() {
   Op norm = op("norm", Action::gradient_norm);
   norm.work = {make_item(Kernel::copy, Pass::forward, Precision::fp32, fixed(states))};
   if (has_embedding()) norm.waits = {{groups().last_gradient(Group::embedding)}};
-  for (const int layer : layers_)
+  for (const int layer : part_.layers)
     for (Group group : block_groups(layer)) norm.waits.push_back({groups().last_gradient(group), 0, layer});
   if (has_head()) norm.waits.push_back({groups().last_gradient(Group::head)});
   program_.nodes.push_back(norm);

@@ -10,10 +10,15 @@ namespace wt {
 
 class StepBuilder : protected OpFactory {
  protected:
-  /// `layers`: ascending. Layer 0 comes with the embedding, the model's last one with the head.
+  /// What of the model the rank has.
+  struct Part {
+    std::vector<int> layers;  ///< ascending; none on a stage with the embedding or the head alone
+    bool embedding = true;    ///< the matrix, whatever it is there for
+    bool head = true;
+  };
   StepBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t expert_rank,
-              std::vector<int> layers);
-  static std::vector<int> every_layer(const ModelSpec& model);
+              Part part);
+  static Part whole(const ModelSpec& model);
   static Loop loop(Loop::Index index, int first, int last, Nodes body) {
     return {index, first, last, first > last, std::move(body)};
   }
@@ -22,9 +27,8 @@ class StepBuilder : protected OpFactory {
   BlockOps blocks(int layer) const { return {model_, layout_, options_, layer, expert_rank_}; }
   /// Those of the block's groups that this layer has.
   std::vector<Group> block_groups(int layer) const;
-  /// The first stage's; modules of multi-token prediction need it on the last one.
-  bool has_embedding() const { return (layers_.front() == 0 || (has_head() && model_.mtp_layers > 0)) && !model_.tied; }
-  bool has_head() const { return layers_.back() == program_.layers - 1; }
+  bool has_embedding() const { return part_.embedding && !model_.tied; }
+  bool has_head() const { return part_.head; }
 
   /// Without modules that this layer has not.
   LayerRecompute recompute_of(int layer) const;
@@ -50,7 +54,7 @@ class StepBuilder : protected OpFactory {
   void add_optimizer(const std::string& after);
 
   Program program_;
-  std::vector<int> layers_;
+  Part part_;
 
  private:
   bool same_copies(int a, int b) const;

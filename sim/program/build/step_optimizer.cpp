@@ -17,7 +17,7 @@ double sharing_ranks(const Layout& layout, Group group) {
 double StepBuilder::muon_states() const {
   double states = 0;
   if (options_.optimizer != OptimizerKind::muon) return states;
-  for (const int layer : layers_)
+  for (const int layer : part_.layers)
     for (const Group group : {Group::dense, Group::expert})
       for (const MuonMatrices& each : muon_matrices(model_, layout_, group, layer))
         states += each.elements() / sharing_ranks(layout_, group);
@@ -49,7 +49,7 @@ void StepBuilder::add_optimizer(const std::string& after) {
 void StepBuilder::add_muon(Group group, const std::string& after, std::vector<std::string>& done) {
   std::map<std::pair<std::int64_t, std::int64_t>, double> counts;
   double matrices = 0, elements = 0;
-  for (const int layer : layers_)
+  for (const int layer : part_.layers)
     for (const MuonMatrices& each : muon_matrices(model_, layout_, group, layer)) {
       counts[{each.m, each.n}] += each.count;
       matrices += each.count, elements += each.elements();
