@@ -77,14 +77,13 @@ TEST_CASE("every fact of memory is read") {
   MemoryFacts said;
   said.gradient_bytes = 2, said.optimizer_bytes = 8, said.logit_bytes = 6;
   said.weight_gradients = WeightGradients::in_place, said.collective_copies = CollectiveCopies::both;
-  said.dropout = said.context_by_heads = said.late_reuse = said.resident_weights = said.first_rank_only = true;
+  said.dropout = said.context_by_heads = said.losses_in_turn = said.late_reuse = said.resident_weights =
+      said.first_rank_only = true;
   CHECK(
       parsed(
           "gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, collective_copies: both, dropout: true, "
-          "fused_gate: true, attention_by_head: true, attention_masks: true, context_by_heads: true, losses_in_turn: "
-          "true, "
-          "late_reuse: true, 
-          "resident_weights: true, first_rank_only: true")
+          "fused_gate: true, attention_by_head: true, attention_masks: true, context_by_heads: true, "
+          "losses_in_turn: true, late_reuse: true, resident_weights: true, first_rank_only: true")
           .memory == said);
 }
 
