@@ -63,5 +63,7 @@ void read_sparse_step(const HuggingFaceConfig& config, const char* step_key, con
 void read_llama_like(const HuggingFaceConfig& config, ModelSpec& m);
 /// "use_sliding_window" of Qwen: every layer, or by layer_types, or those from max_window_layers on (Qwen2).
 void read_qwen_window(const HuggingFaceConfig& config, bool from_layer, ModelSpec& m);
+/// "nemotron_h": layers that hold Mamba-2, attention, an FFN or experts alone.
+void read_nemotron_h(const HuggingFaceConfig& config, ModelSpec& m);
 
 }  // namespace wt

@@ -94,6 +94,8 @@ void check_tensor(const Layout& l, const ModelSpec& model, const std::string& wh
       throw_error(Code::usage, "{}: tensor {} does not divide the model's {} = {}; choose a divisor", where, l.tensor,
                   what, width);
   };
+  if (model.linear.on())
+    divides("linear key heads", model.linear.key_heads), divides("linear value heads", model.linear.value_heads);
   divides("heads", model.heads), divides("dense FFN width", model.dense_ffn);
   if (!l.whole_experts) divides("FFN width", model.ffn);
   divides("shared FFN width", model.shared_ffn);
@@ -214,6 +216,11 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
   if (model.experts == 0 && expert > 1)
     throw_error(Code::usage, "{}: expert parallelism {} for model {}, which has no experts; needs 1", where, expert,
                 model.name);
+  if (context > 1 && model.linear.on())
+    throw_error(Code::usage,
+                "{}: context parallelism {} for model {}, which has linear mixers (linear_config), whose state passes "
+                "along the sequence; needs 1",
+                where, context, model.name);
   if (context_ring && context == 1)
     throw_error(Code::usage, "{}: found context_ring with context 1; needs context > 1", where);
   if (context_ring && (model.attention.any_local() || model.attention.sinks))

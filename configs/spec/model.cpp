@@ -11,7 +11,8 @@ namespace wt {
 
 std::int64_t ModelSpec::attention_parameters() const {
   const std::int64_t output = heads * v_head_dim() * d_model;
-  if (!attention.mla.on()) return d_model * head_dim * (heads + 2 * kv_heads) + output;
+  if (!attention.mla.on())
+    return d_model * head_dim * ((attention.output_gate ? 2 : 1) * heads + 2 * kv_heads) + output;
   const MlaSpec& a = attention.mla;
   const std::int64_t queries = heads * head_dim;
   const std::int64_t q = a.q_lora_rank > 0 ? a.q_lora_rank * (d_model + queries) : d_model * queries;
@@ -36,15 +37,18 @@ double ModelSpec::softmax_scale() const {
 
 std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
   using enum AttentionSpec::QkNorm;
-  const std::int64_t norms = (attention.parallel == AttentionSpec::Parallel::one_norm ? 1 : 2) * norm_parameters();
+  const bool one_norm = attention.parallel == AttentionSpec::Parallel::one_norm || !feeds_forward(layer);
+  const std::int64_t norms = (one_norm ? 1 : 2) * norm_parameters();
   const std::int64_t qk_norm = attention.qk_norm == head   ? 2 * head_dim
                                : attention.qk_norm == full ? (heads + kv_heads) * head_dim
                                                            : 0;
   const std::int64_t latent_norms = attention.mla.kv_lora_rank + attention.mla.q_lora_rank;
   const std::int64_t router = moe(layer) ? d_model * experts + (ffn_bias ? experts : 0) : 0;
   const std::int64_t module = mtp(layer) ? 2 * d_model * d_model + 3 * norm_parameters() : 0;
-  return attention_parameters() + attention_biases() + (attention.sinks ? heads : 0) + norms + qk_norm + latent_norms +
-         router + ffn_parameters(ffn_width(layer)) + module;
+  const std::int64_t beside_projections =
+      linear_mixer(layer) ? linear.other_parameters()
+                          : attention_biases() + (attention.sinks ? heads : 0) + qk_norm + latent_norms;
+  return mixer_projections(layer) + beside_projections + norms + router + ffn_parameters(ffn_width(layer)) + module;
 }
 std::int64_t ModelSpec::ffn_parameters(std::int64_t width) const {
   const std::int64_t biases = ffn_bias && width > 0 ? ffn_rows(width) + d_model : 0;
@@ -79,13 +83,26 @@ double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
 double ModelSpec::flops_per_token(std::int64_t seq) const {
   std::int64_t weights =
       (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * experts + top_k * d_model * (ffn_rows(ffn) + ffn));
-  double keys = 0;
+  double keys = 0, linear_flops = 0;
   for (std::int64_t layer = 0; layer < blocks(); ++layer) {
-    weights += attention_parameters() + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
+    weights += mixer_projections(layer) + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
                (mtp(layer) ? 2 * d_model * d_model : 0);
-    keys += mean_keys(layer, seq);
+    if (linear_mixer(layer))
+      linear_flops += 3.0 * static_cast<double>(linear.flops());
+    else
+      keys += mean_keys(layer, seq);
   }
-  return 6.0 * static_cast<double>(weights) + 6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys;
+  return 6.0 * static_cast<double>(weights) + 6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys +
+         linear_flops;
+}
+
+std::vector<std::string> ModelSpec::untrainable() const {
+  std::vector<std::string> out = simulated_only;
+  if (linear.on()) out.emplace_back("linear_config");
+  if (attention.output_gate) out.emplace_back("attention_output_gate");
+  if (!ffn_layers.repeats.empty()) out.emplace_back("ffn_layers");
+  if (experts > 0 && !gated()) out.emplace_back("experts without a gate");
+  return out;
 }
 
 void ModelSpec::check(const std::string& where, const std::map<std::string, std::string>& names) const {
@@ -132,6 +149,20 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   if (!attention.any_local() && !attention.local.repeats.empty())
     throw_error(Code::usage, "{}: sliding_window_layers: found without a window, needs {} or attention_chunk_size",
                 where, name("sliding_window"));
+  if (linear.on()) {
+    positive("linear_config/key_heads", linear.key_heads), positive("linear_config/value_heads", linear.value_heads);
+    positive("linear_config/key_head_dim", linear.key_head_dim);
+    positive("linear_config/value_head_dim", linear.value_head_dim);
+    positive("linear_config/conv_kernel", linear.conv_kernel), positive("linear_config/chunk", linear.chunk);
+    if (linear.value_heads % linear.key_heads != 0)
+      throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("linear_config/key_heads"),
+                  linear.key_heads, name("linear_config/value_heads"), linear.value_heads);
+  }
+  if (attention.parallel != AttentionSpec::Parallel::none && (linear.on() || !ffn_layers.repeats.empty()))
+    throw_error(Code::usage, "{}: parallel_attn: found true with linear_config or ffn_layers; leave these out", where);
+  if (attention.output_gate && attention.mla.on())
+    throw_error(Code::usage, "{}: attention_output_gate: found true with kv_lora_rank (latent attention); leave it out",
+                where);
   if (mtp_layers < 0)
     throw_error(Code::usage, "{}: {}: found {}, needs a whole number >= 0", where, name("mtp_num_layers"), mtp_layers);
   if (experts == 0) {
@@ -151,7 +182,7 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
     throw_error(Code::usage, "{}: {}: found no layer with experts among the {} layers, needs one", where,
                 name("moe_layer_freq"), layers);
   bool dense = false;
-  for (std::int64_t layer = 0; layer < layers; ++layer) dense = dense || !moe(layer);
+  for (std::int64_t layer = 0; layer < layers; ++layer) dense = dense || (feeds_forward(layer) && !moe(layer));
   if (dense) positive("dense_ffn_hidden_size", dense_ffn);
   const RouterSpec& r = router;
   positive("moe_n_group", r.groups), positive("moe_topk_group", r.top_groups);

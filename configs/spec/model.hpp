@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "configs/spec/layer_pattern.hpp"
+#include "configs/spec/linear_mixer.hpp"
 #include "configs/spec/rope.hpp"
 
 namespace YAML {
@@ -56,7 +57,8 @@ struct AttentionSpec {
   /// chunk of `chunk` tokens (Llama-4); 0 = all earlier keys. At most one of them is set.
   std::int64_t window = 0, chunk = 0;
   LayerPattern local;
-  bool sinks = false;  ///< one learned logit a head that takes part in every softmax (GPT-OSS)
+  bool output_gate = false;  ///< sigmoid of a projection as wide as the queries, times the output (Qwen3-Next)
+  bool sinks = false;        ///< one learned logit a head that takes part in every softmax (GPT-OSS)
   bool any_local() const { return window > 0 || chunk > 0; }
 };
 
@@ -96,6 +98,7 @@ struct ModelSpec {
       0;                     ///< first layers of an MoE model that have an FFN of width dense_ffn instead of experts
   LayerPattern moe_pattern;  ///< layers behind these that have experts
   std::int64_t dense_ffn = 0;
+  LayerPattern ffn_layers;      ///< layers that have an FFN or experts; the others are a mixer alone (Nemotron-H)
   std::int64_t shared_ffn = 0;  ///< hidden width of all shared experts of a layer together; 0 = none
   bool ffn_bias = false;        ///< of FFNs and experts, after both products, and of the router (GPT-OSS)
   std::int64_t vocab = 0;
@@ -110,6 +113,7 @@ struct ModelSpec {
   double norm_eps = 1e-5;
   bool tied = false;  ///< the output projection is the embedding
   AttentionSpec attention;
+  LinearMixerSpec linear;
   RouterSpec router;
   std::string source;  ///< file or citation
   /// Features by name that our trainer has not and that change no size here, so that the model is only simulated.
@@ -120,16 +124,22 @@ struct ModelSpec {
   bool mtp(std::int64_t layer) const { return layer >= layers; }
   bool moe(std::int64_t layer) const {
     layer = std::min(layer, layers - 1);
-    return experts > 0 && layer >= dense_layers && moe_pattern.at(layer);
+    return experts > 0 && layer >= dense_layers && moe_pattern.at(layer) && ffn_layers.at(layer);
   }
   bool local_attention(std::int64_t layer) const {
     return attention.any_local() && attention.local.at(std::min(layer, layers - 1));
   }
+  /// The layer's mixer is the linear one, not softmax attention.
+  bool linear_mixer(std::int64_t layer) const { return linear.on() && linear.layers.at(std::min(layer, layers - 1)); }
+  /// The layer has an FFN or experts behind its mixer.
+  bool feeds_forward(std::int64_t layer) const { return ffn_layers.at(std::min(layer, layers - 1)); }
   std::int64_t moe_layers() const { return moe_layers_before(blocks()); }  ///< blocks with experts
   std::int64_t moe_layers_before(std::int64_t layer) const;                ///< those of them before this one
   bool gated() const { return activation != Activation::gelu; }            ///< FFNs and experts have a gate
   /// Hidden width of the FFN that every token of the layer takes: dense FFN or shared experts; 0 = none.
-  std::int64_t ffn_width(std::int64_t layer) const { return moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn; }
+  std::int64_t ffn_width(std::int64_t layer) const {
+    return !feeds_forward(layer) ? 0 : moe(layer) ? shared_ffn : experts > 0 ? dense_ffn : ffn;
+  }
   /// Rows of the first projection: gate and up, or up alone.
   std::int64_t ffn_rows(std::int64_t width) const { return (gated() ? 2 : 1) * width; }
   std::int64_t v_head_dim() const { return attention.mla.on() ? attention.mla.v_head_dim : head_dim; }
@@ -141,8 +151,12 @@ struct ModelSpec {
   double softmax_scale() const;
 
   // Parameter counts (elements), by FSDP group.
-  std::int64_t attention_parameters() const;  ///< weights of the projections of one layer
-  std::int64_t attention_biases() const;      ///< beside them
+  std::int64_t attention_parameters() const;  ///< weights of the projections of one layer of softmax attention
+  /// Weights of the projections of this layer's mixer.
+  std::int64_t mixer_projections(std::int64_t layer) const {
+    return linear_mixer(layer) ? linear.projections(d_model) : attention_parameters();
+  }
+  std::int64_t attention_biases() const;  ///< beside them
   /// Of one FFN or expert of that width, its biases in.
   std::int64_t ffn_parameters(std::int64_t width) const;
   /// Attention, norms, router, FFN or shared experts of one layer; of a module of multi-token prediction its projection
@@ -159,11 +173,12 @@ struct ModelSpec {
   double mean_keys(std::int64_t layer, std::int64_t seq) const;
   /// Model FLOPs a token, forward and backward, causal attention counted as half, output projection in, input
   /// embedding out, no recompute: 6 * (weights used) + 6 * heads * (head_dim + v_head_dim) * sum of mean_keys. For DBRX
-  /// this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count as what they compute.
+  /// this is 215.1 GFLOP + 0.001475 GFLOP * seq. Modules of multi-token prediction count as what they compute,
+  /// linear mixers as three times their chunked products (LinearMixerSpec::flops).
   double flops_per_token(std::int64_t seq) const;
 
   /// What of this model our trainer has not, in words; empty = it trains.
-  std::vector<std::string> untrainable() const { return simulated_only; }
+  std::vector<std::string> untrainable() const;
 
   /// Throws Error{usage} on impossible shapes, naming `where`.
   /// `names` are the words for our keys in a file of another format; a key without one keeps its own.

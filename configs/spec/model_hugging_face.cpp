@@ -1,5 +1,6 @@
 // A model from a Hugging Face config.json. What a family has only one value for is taken for granted; what our model
 // cannot express is refused by name.
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -85,6 +86,41 @@ void read_qwen2_moe(const Config& c, ModelSpec& m) {
   m.attention.bias = AttentionSpec::Bias::qkv;
   m.shared_ffn = c.integer("shared_expert_intermediate_size");
   m.simulated_only.push_back("shared_expert_gate");  // a sigmoid of one product of width 1
+}
+
+void read_qwen3_next(const Config& c, ModelSpec& m) {
+  read_qwen_moe(c, m);
+  read_attention_bias(c, m.attention);
+  m.attention.qk_norm = AttentionSpec::QkNorm::head;
+  m.attention.output_gate = true;
+  m.shared_ffn = c.integer("shared_expert_intermediate_size");
+  if (m.simulated_only.empty()) m.simulated_only = {"partial_rotary_factor"};  // 0.25, where the file does not say it
+  m.simulated_only.emplace_back("shared_expert_gate");
+  LinearMixerSpec& l = m.linear;
+  l.kind = LinearMixerSpec::Kind::gated_delta_net;
+  l.key_heads = c.integer("linear_num_key_heads");
+  l.value_heads = c.integer("linear_num_value_heads");
+  l.key_head_dim = c.integer("linear_key_head_dim");
+  l.value_head_dim = c.integer("linear_value_head_dim");
+  l.conv_kernel = c.integer_or("linear_conv_kernel_dim", 4);
+  l.chunk = 64;  // of transformers' torch_chunk_gated_delta_rule and flash-linear-attention's kernels
+  std::vector<bool> layers;
+  if (c.has("layer_types")) {
+    for (const json& type : c.object["layer_types"]) {
+      c.must_be("layer_types", type == "linear_attention" || type == "full_attention",
+                "linear_attention, full_attention", type.dump());
+      layers.push_back(type == "linear_attention");
+    }
+    c.must_be("layer_types", static_cast<std::int64_t>(layers.size()) == m.layers, "a word for each layer");
+  } else {
+    const std::int64_t every = c.integer_or("full_attention_interval", 4);
+    c.must_be("full_attention_interval", every >= 1, "a whole number >= 1");
+    for (std::int64_t layer = 1; layer <= every; ++layer) layers.push_back(layer < every);
+  }
+  if (std::find(layers.begin(), layers.end(), true) == layers.end())
+    l = {};
+  else
+    l.layers = LayerPattern::of(std::move(layers));
 }
 
 void read_gpt_oss(const Config& c, ModelSpec& m) {
@@ -282,6 +318,8 @@ const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& fam
       {"olmoe", read_olmoe},
       {"qwen3_moe", read_qwen3_moe},
       {"qwen2_moe", read_qwen2_moe},
+      {"qwen3_next", read_qwen3_next},
+      {"nemotron_h", read_nemotron_h},
       {"gpt_oss", read_gpt_oss},
       {"llama4", read_llama4},
       {"llama4_text", read_llama4},
@@ -314,6 +352,12 @@ std::map<std::string, std::string> key_names(const json& document) {
       {"first_k_dense", {"first_k_dense_replace"}},
       {"moe_layer_freq", {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layers", "moe_layer_freq"}},
       {"mtp_num_layers", {"num_nextn_predict_layers"}},
+      {"linear_config/key_heads", {"linear_num_key_heads", "n_groups"}},
+      {"linear_config/value_heads", {"linear_num_value_heads", "mamba_num_heads"}},
+      {"linear_config/key_head_dim", {"linear_key_head_dim", "ssm_state_size"}},
+      {"linear_config/value_head_dim", {"linear_value_head_dim", "mamba_head_dim"}},
+      {"linear_config/conv_kernel", {"linear_conv_kernel_dim", "conv_kernel"}},
+      {"linear_config/chunk", {"chunk_size"}},
       {"moe_n_group", {"n_group"}},
       {"moe_topk_group", {"topk_group"}}};
   std::map<std::string, std::string> out;

@@ -64,7 +64,22 @@ void read_attention(YamlMap& map, ModelSpec& m) {
   a.window = map.integer_or("sliding_window", 0, 0);
   a.chunk = map.integer_or("attention_chunk_size", 0, 0);
   a.local = read_pattern(map, "sliding_window_layers", false);
+  a.output_gate = map.boolean("attention_output_gate", false);
   a.sinks = map.boolean("attention_sinks", false);
+  map.finish();
+}
+
+void read_linear(YamlMap& map, LinearMixerSpec& l) {
+  using Kind = LinearMixerSpec::Kind;
+  l.kind = map.choice("kind", {"gated_delta_net", "mamba2"}, "gated_delta_net") == "mamba2" ? Kind::mamba2
+                                                                                            : Kind::gated_delta_net;
+  l.layers = read_pattern(map, "layers", false);
+  l.key_heads = map.integer("key_heads", 1);
+  l.value_heads = map.integer("value_heads", 1);
+  l.key_head_dim = map.integer("key_head_dim", 1);
+  l.value_head_dim = map.integer("value_head_dim", 1);
+  l.conv_kernel = map.integer_or("conv_kernel", 4, 1);
+  l.chunk = map.integer("chunk", 1);
   map.finish();
 }
 
@@ -93,8 +108,13 @@ void read_ffn(YamlMap& map, ModelSpec& m) {
   const std::string kind =
       map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
   m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
-  if (m.gated() && map.choice("activation", {"swiglu", "clamped_swiglu"}, "swiglu") == "clamped_swiglu")
-    m.activation = Activation::clamped_swiglu;
+  if (m.gated()) {
+    const std::string activation = map.choice("activation", {"swiglu", "clamped_swiglu", "gelu"}, "swiglu");
+    m.activation = activation == "gelu"     ? Activation::gelu
+                   : activation == "swiglu" ? Activation::swiglu
+                                            : Activation::clamped_swiglu;
+  }
+  m.ffn_layers = read_pattern(map, "ffn_layers", false);
   m.ffn = map.integer("ffn_hidden_size", 1);
   m.ffn_bias = map.boolean("ffn_bias", false);
   if (kind == "mb_dmoe") {
@@ -131,6 +151,10 @@ ModelSpec model_from_yaml(YamlMap& map) {
   if (map.has("attn_config")) {
     YamlMap attention = map.map("attn_config");
     read_attention(attention, m);
+  }
+  if (map.has("linear_config")) {
+    YamlMap linear = map.map("linear_config");
+    read_linear(linear, m.linear);
   }
   YamlMap ffn = map.map("ffn_config");
   read_ffn(ffn, m);
@@ -196,12 +220,28 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out) {
   whole("sliding_window", a.window, 0);
   whole("attention_chunk_size", a.chunk, 0);
   pattern("sliding_window_layers", a.local);
+  flag("attention_output_gate", a.output_gate);
   flag("attention_sinks", a.sinks);
   out << YAML::EndMap;
+
+  if (const LinearMixerSpec& l = m.linear; l.on()) {
+    key("linear_config") << YAML::BeginMap;
+    key("kind") << (l.kind == LinearMixerSpec::Kind::mamba2 ? "mamba2" : "gated_delta_net");
+    pattern("layers", l.layers);
+    key("key_heads") << l.key_heads;
+    key("value_heads") << l.value_heads;
+    key("key_head_dim") << l.key_head_dim;
+    key("value_head_dim") << l.value_head_dim;
+    whole("conv_kernel", l.conv_kernel, 4);
+    key("chunk") << l.chunk;
+    out << YAML::EndMap;
+  }
 
   key("ffn_config") << YAML::BeginMap;
   if (m.experts == 0) key("ffn_type") << (m.gated() ? "mptglu" : "mptmlp");
   if (m.activation == Activation::clamped_swiglu) key("activation") << "clamped_swiglu";
+  if (m.experts > 0 && !m.gated()) key("activation") << "gelu";
+  pattern("ffn_layers", m.ffn_layers);
   key("ffn_hidden_size") << m.ffn;
   flag("ffn_bias", m.ffn_bias);
   if (m.experts > 0) {

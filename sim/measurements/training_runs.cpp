@@ -117,7 +117,8 @@ ModelSpec preset_model(const std::string& preset, std::int64_t layers) {
 
 void fill_model(const Line& line, RunRow& row) {
   ModelSpec& m = row.model;
-  if (line.has("arch_type", "hybrid")) throw_error(Code::usage, "layers of several kinds are not modelled");
+  if (line.has("arch_type", "hybrid") && line.text("preset").empty())
+    throw_error(Code::usage, "layers of several kinds, needs a preset");
   if (line.has("arch_evidence", "sparse attention"))
     throw_error(Code::usage, "sparse attention and hyper-connections are not modelled");
   if (line.has("framework", "expert loop")) throw_error(Code::usage, "experts one by one in Python are not modelled");

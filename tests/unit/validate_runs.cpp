@@ -319,6 +319,14 @@ TEST_CASE("a preset says the shape, and the row how many of its layers") {
   CHECK(row.model.attention.mla.on());
   CHECK(row.model.dense_layers == 3);
   CHECK(row.model.mtp_layers == 0);
+  const RunRow hybrid = row_of({{"arch_type", "hybrid_moe"},
+                                {"preset", "nemotron-3-nano-30b-a3b"},
+                                {"layers", "29"},
+                                {"tp", "1"},
+                                {"dp", "16"},
+                                {"pp", "2"}});
+  CHECK(hybrid.unusable.empty());
+  CHECK(hybrid.model.linear.on());
 }
 
 TEST_CASE("a row's pipeline_layout says chunks and modules of multi-token prediction") {

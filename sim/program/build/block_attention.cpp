@@ -30,6 +30,10 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
   };
   const auto norm = [&](double rows, std::int64_t width) { add(Kernel::rmsnorm, fixed(rows), {width}); };
   if (!tensor()) add(norm_kernel(), tokens, {m.d_model});
+  if (linear()) {
+    add(Kernel::gemm, tokens, {m.linear.input_rows(), m.d_model});
+    return work;
+  }
   if (a.mla.on()) {
     if (a.mla.q_lora_rank > 0) {
       add(Kernel::gemm, tokens, {a.mla.q_lora_rank, m.d_model});
@@ -39,7 +43,7 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
     norm(sizes_.tokens, a.mla.kv_lora_rank);
     for (const WorkItem& each : up_projection_work(direction)) work.push_back(each);
   } else {
-    add(Kernel::gemm, tokens, {q + 2 * kv, m.d_model});
+    add(Kernel::gemm, tokens, {(a.output_gate ? 2 : 1) * q + 2 * kv, m.d_model});
     if (a.qk_norm == AttentionSpec::QkNorm::head) norm(sizes_.tokens * as_double(m.heads + m.kv_heads), m.head_dim);
     if (a.qk_norm == AttentionSpec::QkNorm::full) norm(sizes_.tokens, q), norm(sizes_.tokens, kv);
     if (a.clip_qkv > 0) add(Kernel::add, tokens, {q + 2 * kv});
@@ -58,8 +62,9 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
     work.push_back(item(kernel, direction, rows, dims));
   };
   if (context_parallel()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
-  work.push_back(core_work(direction));
-  add(Kernel::gemm, tokens, {m.d_model, m.heads * m.v_head_dim()});
+  for (const WorkItem& each : core_work(direction)) work.push_back(each);
+  if (m.attention.output_gate && !linear()) add(Kernel::swiglu, tokens, {m.heads * m.v_head_dim()});
+  add(Kernel::gemm, tokens, {m.d_model, linear() ? m.linear.value_width() : m.heads * m.v_head_dim()});
   if (!tensor())
     for (const WorkItem& each : between_work(direction)) work.push_back(each);
   return work;
@@ -92,18 +97,31 @@ void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& reco
   if (!first || !recompute.recomputes_attention()) o.allocates.push_back({"module.saved", fixed(3 * sizes_.x)});
 }
 
-WorkItem BlockOps::core_work(Direction direction) const {
+/// The convolution by its bytes, a value read and one written; the products of LinearMixerSpec::products, each a kernel
+/// that reads and writes its operands; the output's gate, and the norm behind it.
+std::vector<WorkItem> BlockOps::linear_core_work(Direction direction) const {
+  const LinearMixerSpec& l = model_.linear;
+  std::vector<WorkItem> work{item(Kernel::copy, direction, fixed(sizes_.tokens * as_double(l.conv_channels())))};
+  for (const auto& [heads, n, k] : l.products())
+    work.push_back(item(Kernel::gemm, direction, fixed(sizes_.tokens * as_double(heads)), {n, k}));
+  work.push_back(item(Kernel::swiglu, direction, fixed(sizes_.tokens), {l.value_width()}));
+  work.push_back(item(Kernel::rmsnorm, direction, fixed(sizes_.tokens * as_double(l.value_heads)), {l.value_head_dim}));
+  return work;
+}
+
+std::vector<WorkItem> BlockOps::core_work(Direction direction) const {
+  if (linear()) return linear_core_work(direction);
   // Under context parallelism every rank has its share of each sequence's work: pieces from both ends.
   const Amount sequences = fixed(as_double(layout_.microbatch) / as_double(layout_.context));
   WorkItem core =
       item(Kernel::attention, direction, sequences, {options_.seq, model_.heads, model_.kv_heads, model_.head_dim});
-  if (!model_.local_attention(layer_)) return core;
+  if (!model_.local_attention(layer_)) return {core};
   if (const std::int64_t chunk = model_.attention.chunk; chunk > 0 && chunk < options_.seq) {
     core.rows.fixed *= as_double(options_.seq) / as_double(chunk);  // each chunk is a sequence of its own
     core.dims[0] = chunk;
   }
   core.window = model_.attention.window < options_.seq ? model_.attention.window : 0;
-  return core;
+  return {core};
 }
 
 std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
@@ -113,7 +131,8 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
   const auto add = [&](Kernel kernel, Amount rows, std::array<std::int64_t, 4> dims) {
     work.push_back(item(kernel, direction, rows, dims));
   };
-  if (m.attention.bias == AttentionSpec::Bias::all) add(Kernel::bias, tokens, {m.d_model});
+  if (m.attention.bias == AttentionSpec::Bias::all && !linear()) add(Kernel::bias, tokens, {m.d_model});
+  if (mixer_alone()) return work;  // the residual is added where the FFN would be
   add(Kernel::add, tokens, {m.d_model});
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});
   if (moe())
@@ -191,7 +210,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   if (recompute.products && first) allocate("attention.kept", sizes_.attention_kept);
   if (recompute.products && !first) leave_products(o);
   if (first && (!kept || parallel)) allocate("residual", sizes_.x);
-  if (has_ffn() && !alone) allocate("ffn.input", sizes_.x);
+  if (has_ffn() && !alone) allocate("ffn.input", mixer_alone() ? 0 : sizes_.x);
   if (first && recompute.moe && moe_input_apart(recompute)) allocate("moe.input", sizes_.x);
   if (moe() && rows_kept) allocate("routed.rows", sizes_.routed);
   if (moe() && first) allocate("routing", sizes_.routing);

@@ -18,10 +18,11 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
   const Amount tokens = fixed(sizes_.tokens);
   const std::int64_t width = m.ffn_width(layer_);
   Op o = op("ffn" + suffix(direction), Action::ffn, direction, Group::dense);
-  o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}),
-            item(m.activation == Activation::gelu ? Kernel::gelu : Kernel::swiglu, direction, tokens, {width}),
-            item(Kernel::gemm, direction, tokens, {m.d_model, width})};
-  if (m.ffn_bias)
+  if (!mixer_alone())
+    o.work = {item(Kernel::gemm, direction, tokens, {m.ffn_rows(width), m.d_model}),
+              item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, tokens, {width}),
+              item(Kernel::gemm, direction, tokens, {m.d_model, width})};
+  if (m.ffn_bias && !mixer_alone())
     for (const std::int64_t biases : {m.ffn_rows(width), m.d_model})
       o.work.push_back(item(Kernel::bias, direction, tokens, {biases}));
   const double saved = sizes_.ffn_saved;
@@ -64,12 +65,12 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   const bool output =
       first || recompute.exchanges_again();  // alone, backward needs no output again: combine keeps its own
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
-  o.work = {item(Kernel::grouped_gemm, direction, rows, {2 * m.ffn, m.d_model, local_experts}),
-            item(Kernel::swiglu, direction, rows, {m.ffn})};
+  o.work = {item(Kernel::grouped_gemm, direction, rows, {m.ffn_rows(m.ffn), m.d_model, local_experts}),
+            item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, rows, {m.ffn})};
   if (backward || output)
     o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
   if (m.ffn_bias)
-    for (const std::int64_t biases : {2 * m.ffn, m.d_model})
+    for (const std::int64_t biases : {m.ffn_rows(m.ffn), m.d_model})
       o.work.push_back(item(Kernel::bias, direction, rows, {biases}));
   if (!local && (backward || output))
     for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));

@@ -61,8 +61,10 @@ class BlockOps : public OpFactory {
   bool compressed_input(const LayerRecompute& r) const {
     return r.recomputes_attention() && layout_.recompute.compression != Compression::none && !model_.mtp(layer_);
   }
-  /// The attention kernel alone.
-  WorkItem core_work(Direction direction) const;
+  /// The attention kernel alone; of a linear mixer its convolution, chunked products and gated norm.
+  std::vector<WorkItem> core_work(Direction direction) const;
+  std::vector<WorkItem> linear_core_work(Direction direction) const;
+  bool linear() const { return model_.linear_mixer(layer_); }
   /// The block's own norms; those of q, k and latent vectors are RMSNorm always.
   Kernel norm_kernel() const { return model_.norm == Norm::layernorm ? Kernel::layernorm : Kernel::rmsnorm; }
   /// The load-balancing loss counts rows of whole sequences.
@@ -88,7 +90,7 @@ class BlockOps : public OpFactory {
   Op activation_again() const;
   Op router_again(const LayerRecompute& recompute) const;
   /// The FFN's input is dropped behind it and computed again before its backward.
-  bool norm_again(const LayerRecompute& r) const { return r.norm && !r.attention && has_ffn(); }
+  bool norm_again(const LayerRecompute& r) const { return r.norm && !r.attention && has_ffn() && !mixer_alone(); }
   /// Recompute of `moe` starts from rows that neither an FFN nor attention keeps.
   bool moe_input_apart(const LayerRecompute& r) const {
     return !has_ffn() && !r.norm && (options_.precision == Precision::bf16 || r.attention);

@@ -11,7 +11,7 @@ Op BlockOps::again(const std::string& name, Action action, Group group, std::vec
 }
 
 Op BlockOps::core_again() const {
-  Op o = again("core", Action::attention, Group::dense, {core_work(Direction::recompute)});
+  Op o = again("core", Action::attention, Group::dense, core_work(Direction::recompute));
   o.allocates = {{"attention.core", fixed(sizes_.core_made)}};
   return o;
 }
@@ -25,7 +25,7 @@ Op BlockOps::up_projections_again() const {
 
 Op BlockOps::activation_again() const {
   Op o = again("activation", Action::experts, Group::expert,
-               {item(Kernel::swiglu, Direction::recompute, sizes_.rows, {model_.ffn})});
+               {item(model_.gated() ? Kernel::swiglu : Kernel::gelu, Direction::recompute, sizes_.rows, {model_.ffn})});
   o.allocates = {{"experts.activation", sizes_.experts_activation}};
   return o;
 }

@@ -18,16 +18,18 @@ std::vector<MuonMatrices> muon_matrices(const ModelSpec& model, const Layout& la
   if (group == Group::expert && model.moe(layer)) add_ffn(model.ffn, layout.slots_per_rank(model));
   if (group != Group::dense) return out;
   const std::int64_t d = model.d_model, q = model.heads * model.head_dim;
-  if (const MlaSpec& a = model.attention.mla; a.on()) {
+  if (const LinearMixerSpec& l = model.linear; model.linear_mixer(layer)) {
+    add(l.input_rows(), d, 1);
+  } else if (const MlaSpec& a = model.attention.mla; a.on()) {
     add(a.q_lora_rank, d, 1);
     add(q, a.q_lora_rank > 0 ? a.q_lora_rank : d, 1);
     add(a.kv_lora_rank + a.qk_rope_head_dim, d, 1);
     add(model.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank, 1);
   } else {
-    add(q, d, 1);
+    add((model.attention.output_gate ? 2 : 1) * q, d, 1);
     add(model.kv_heads * model.head_dim, d, 2);
   }
-  add(d, model.heads * model.v_head_dim(), 1);
+  add(d, model.linear_mixer(layer) ? model.linear.value_width() : model.heads * model.v_head_dim(), 1);
   add_ffn(model.ffn_width(layer), 1);
   if (model.moe(layer)) add(model.experts, d, 1);
   if (model.mtp(layer)) add(d, 2 * d, 1);

@@ -41,8 +41,9 @@ class OpFactory {
   bool moe() const { return model_.moe(layer_); }
   /// Experts on other ranks: rows are exchanged.
   bool remote() const { return moe() && layout_.expert > 1; }
-  /// An FFN that every token takes: dense, or shared experts.
-  bool has_ffn() const { return model_.ffn_width(layer_) > 0; }
+  /// An FFN that every token takes: dense, or shared experts. Of a mixer alone it is empty: only its residual is added.
+  bool has_ffn() const { return !moe() || model_.ffn_width(layer_) > 0; }
+  bool mixer_alone() const { return !model_.feeds_forward(layer_); }
   /// The group has parameters; an embedding tied to the head has not, nor have the experts of a dense layer.
   bool present(Group group) const { return group_elements(model_, layout_, group, layer_) > 0; }
   bool sharded(Group group) const;

@@ -17,11 +17,13 @@ struct Sizes::Block {
   bool moe = model.moe(layer);
   bool half = options.precision == Precision::bf16;
   bool one_norm = model.attention.parallel == AttentionSpec::Parallel::one_norm;
+  bool mixer_alone = !model.feeds_forward(layer);
   double top_k = moe ? as_double(model.top_k) : 0;
   double d = as_double(model.d_model);
-  double q_width = as_double(model.heads * model.head_dim);
+  bool linear = model.linear_mixer(layer);
+  double q_width = as_double(linear ? model.linear.value_width() : model.heads * model.head_dim);
   double kv_width = as_double(model.kv_heads * model.head_dim);
-  double out_width = as_double(model.heads * model.v_head_dim());
+  double out_width = linear ? q_width : as_double(model.heads * model.v_head_dim());
   double ffn_width = as_double(model.ffn_width(layer));
   /// Kept of an FFN's activation, in its widths: its output, and where it multiplies by itself its input.
   double activations = model.gated() && !facts.fused_gate ? 2 : 1;
@@ -59,6 +61,14 @@ double Sizes::query_key_value_sizes(const Block& b) {
   const AttentionSpec& a = m.attention;
   double variants = 0;
   up_projected = 0;
+  if (b.linear) {  // what the projection gives, the convolution's output, and the kernel's, which the gated norm reads
+    const double rows = as_double(m.linear.input_rows());
+    projected = qkv = tokens * rows * word;
+    kv = kv_gathered = kv_held = 0, q = qkv;
+    largest_dense_weight = std::max(rows, b.out_width) * b.d * word;
+    return tokens *
+           (as_double(m.linear.conv_channels()) * word + b.out_width * word + 4 * as_double(m.linear.value_heads));
+  }
   if (a.mla.on()) {
     const double lora = as_double(a.mla.kv_lora_rank), low = as_double(a.mla.q_lora_rank);
     projected =
@@ -78,6 +88,11 @@ double Sizes::query_key_value_sizes(const Block& b) {
     kv = 2 * tokens * b.kv_width * word;
     largest_dense_weight = std::max((b.q_width + 2 * b.kv_width) * b.d, b.q_width * b.d) * word;
   }
+  if (a.output_gate) {  // before it the gate and the kernel's output; behind it the projection's input
+    projected += tokens * b.q_width * word;
+    variants += 2 * tokens * b.q_width * word;
+    largest_dense_weight = (2 * b.q_width + 2 * b.kv_width) * b.d * word;
+  }
   q = qkv - kv;
   kv_gathered = kv * as_double(b.layout.context);
   kv_held = b.layout.context_ring || b.facts.context_by_heads ? kv : kv_gathered;
@@ -90,7 +105,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
 
 void Sizes::attention_sizes(const Block& b) {
   const double variants = query_key_value_sizes(b);
-  const double rows_of_scores = tokens * as_double(b.model.heads);
+  const double rows_of_scores = b.linear ? 0 : tokens * as_double(b.model.heads);
   scores = b.options.materialised_scores ? rows_of_scores * as_double(b.options.seq) * word : 0;
   // With dropout a mask of bytes, and what it leaves (5 a s of Korthikanti et al.); flash attention keeps the logarithm
   // of each row's sum.
@@ -99,7 +114,7 @@ void Sizes::attention_sizes(const Block& b) {
                                                         : scores;
   heads = tokens * b.q_width * word;
   core_made = heads + softmax;
-  core = softmax + (b.facts.attention_by_head ? heads : 0);
+  core = softmax + (b.facts.attention_by_head && !b.linear ? heads : 0);
   // RMSNorm keeps 1/rms in fp32, the library's LayerNorm mean and 1/deviation in the compute type.
   const double statistics = own_tokens * (b.model.norm == Norm::rmsnorm ? 4 : 2 * word);
   projection = statistics + variants;
@@ -107,10 +122,10 @@ void Sizes::attention_sizes(const Block& b) {
   // that is a copy. The second norm keeps the residual it reads; in a parallel block it reads the input.
   const double output = tokens * b.out_width * word;
   const double exchanged = b.layout.context > 1 && b.facts.context_by_heads ? heads : 0;
-  const double residual = b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
+  const double residual = b.mixer_alone || b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
   const double masks = b.facts.dropout ? 2 * own_tokens * b.d : 0;  // bytes, behind attention and FFN
-  attention =
-      (b.one_norm ? 1 : 2) * statistics + residual + qkv + variants + output + core + exchanged + masks + probabilities;
+  attention = (b.one_norm || b.mixer_alone ? 1 : 2) * statistics + residual + qkv + variants + output + core +
+              exchanged + masks + probabilities;
   attention_kept = (qkv + x) / 2 + output + softmax;
 }
 
@@ -142,13 +157,14 @@ void Sizes::expert_sizes(const Block& b) {
   const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
   if (b.layout.expert > 1 && b.moe) row_orders = {0, 16};
   row_block = per_row(b.d * word);
-  gate_up = per_row(2 * ffn * word);
+  const double gate_up_width = as_double(b.model.ffn_rows(b.model.ffn));
+  gate_up = per_row(gate_up_width * word);
   activated = per_row(ffn * word);
   experts_kept = {gate_up.fixed / 2, gate_up.per_row / 2};
   experts_activation = {b.activations * activated.fixed, b.activations * activated.per_row};
   experts_saved = {gate_up.fixed + experts_activation.fixed, gate_up.per_row + experts_activation.per_row};
   const double local_experts = b.moe ? as_double(b.layout.slots_per_rank(b.model)) : 0;
-  expert_gate_up_weight = local_experts * 2 * ffn * b.d * word;
+  expert_gate_up_weight = local_experts * gate_up_width * b.d * word;
   expert_down_weight = local_experts * ffn * b.d * word;
 }
 

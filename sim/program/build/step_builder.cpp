@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace wt {
 
@@ -27,7 +28,9 @@ std::vector<Group> StepBuilder::block_groups(int layer) const {
 LayerRecompute StepBuilder::recompute_of(int layer) const {
   LayerRecompute out = layout_.recompute.of(layer, model_.layers);
   const bool moe = model_.moe(layer), shared = moe && model_.shared_ffn > 0;
-  out.mlp = out.mlp && !moe;
+  out.mlp = out.mlp && !moe && model_.feeds_forward(layer);
+  for (bool LayerRecompute::*flag : {&LayerRecompute::core, &LayerRecompute::mla_up_proj})  // of softmax attention
+    out.*flag = out.*flag && !model_.linear_mixer(layer);
   out.shared_experts = out.shared_experts && shared;
   for (bool LayerRecompute::*flag : {&LayerRecompute::experts, &LayerRecompute::moe, &LayerRecompute::moe_act})
     out.*flag = out.*flag && moe;
@@ -40,10 +43,12 @@ bool StepBuilder::same_copies(int a, int b) const {
 }
 
 std::vector<StepBuilder::LayerRange> StepBuilder::equal_layers(int first, int last) const {
-  // Experts, and whether it is a layer of the model, the first module of multi-token prediction or a later one.
+  // Experts, a mixer of its own, a mixer alone, and whether it is a layer of the model, the first module of multi-token
+  // prediction or a later one.
   const auto kind = [this](int layer) {
     const int at = std::clamp(layer, 0, program_.layers - 1);
-    return std::pair(model_.moe(at), std::clamp<std::int64_t>(at - model_.layers, -1, 1));
+    return std::tuple(model_.moe(at), model_.linear_mixer(at), model_.feeds_forward(at),
+                      std::clamp<std::int64_t>(at - model_.layers, -1, 1));
   };
   const auto same = [&](int a, int b) {
     for (int delta = -1; delta <= 2; ++delta)
