@@ -3,6 +3,7 @@
 
 #include "configs/spec/support/number.hpp"
 #include "sim/program/build/build.hpp"
+#include "sim/program/build/tensor_slice.hpp"
 #include "sim/program/mesh.hpp"
 
 using namespace wt;
@@ -69,4 +70,42 @@ TEST_CASE("FSDP2 copies all that it gathers, and all that it reduces; FSDP1 what
             CHECK(moved_bytes(program_of(model, layout, CollectiveCopies::gradients)) - before == Approx(4 * r));
             CHECK(moved_bytes(program_of(model, layout, CollectiveCopies::both)) - before == Approx(4 * g + 6 * r));
           }
+}
+
+TEST_CASE("where weights stay, each microbatch's gradients are read, added and written once") {
+  for (const bool tied : {false, true})
+    for (const std::int64_t experts : {1, 4})
+      for (const auto& [replicate, expert, tensor, pipeline] :
+           {std::array{4, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 2, 1}, {2, 1, 1, 2}, {2, 1, 2, 4}})
+        for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble}) {
+          if (expert > experts || (schedule == Schedule::zero_bubble && pipeline == 1)) continue;
+          Layout layout;
+          layout.replicate = replicate, layout.shard = layout.expert = expert;
+          layout.tensor = tensor, layout.pipeline = pipeline;
+          layout.schedule = schedule;
+          layout.sequence_parallel = tensor > 1;
+          layout.reshard_after_forward = layout.reduce_every_microbatch = false;
+          INFO(layout.name() << (tied ? ", tied" : ""));
+          const ModelSpec model = small(tied, experts);
+          ProgramOptions options{16, 3, Precision::bf16};
+          options.memory.resident_weights = true;
+          const auto moved = [&](WeightGradients how) {
+            options.memory.weight_gradients = how;
+            double sum = 0;
+            for (const Program& program : build_program_set(model, layout, options).programs)
+              sum += moved_bytes(program);
+            return sum;
+          };
+          // Of all stages; norms and biases are whole on every tensor rank, and a tied matrix is on both ends.
+          double elements = 0;
+          const ModelSpec slice = tensor_slice(model, tensor, layout.whole_experts);
+          for (const Group group : {Group::embedding, Group::head})
+            elements += static_cast<double>(group_elements(slice, layout, group, 0));
+          if (tied && pipeline > 1) elements += static_cast<double>(group_elements(slice, layout, Group::head, 0));
+          for (std::int64_t layer = 0; layer < model.layers; ++layer)
+            for (const Group group : {Group::dense, Group::expert})
+              elements += static_cast<double>(group_elements(slice, layout, group, layer));
+          CHECK(moved(WeightGradients::added) - moved(WeightGradients::in_place) ==
+                Approx(3 * (2 + 2 * 4) * elements).epsilon(0.01));  // padded to equal shares
+        }
 }

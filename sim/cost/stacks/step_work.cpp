@@ -159,7 +159,7 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   options.precision = run.precision.compute;
   options.precisions = run.precision.precisions;
   options.gradient_bytes = run.gradient_bytes;
-  options.memory.collective_copies = stack.memory.collective_copies;
+  options.memory = stack.memory;
   options.memory.resident_weights = stack.memory.resident_weights || run.pp > 1;
   const bool resident = layout.resident_weights() || (options.memory.resident_weights && run.zero_stage < 3);
   const auto of_microbatches = [&](std::int64_t count) {

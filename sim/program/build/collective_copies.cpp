@@ -45,9 +45,9 @@ class Copies : OpFactory {
       if (Op* o = std::get_if<Op>(&node); o && is(*o)) return o;
     return nullptr;
   }
-  /// `bytes`: read and written an element. An item of the compute type reads and writes two words.
+  /// `bytes`: read and written an element.
   void add(Op* o, Group group, double bytes) const {
-    if (o) o->work.push_back(item(Kernel::copy, Direction::forward, fixed(padded(group) * bytes / (2 * sizes_.word))));
+    if (o) o->work.push_back(move(padded(group), bytes));
   }
 };
 

@@ -26,6 +26,10 @@ class GroupOps : public OpFactory {
   void add_copy_exchange(Nodes& out) const;
   void add_copy_sum(Nodes& out) const;
   void add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const;
+  /// A microbatch's gradients of the group, in the compute type, added to the step's.
+  WorkItem sum_of_gradients(Group group) const {
+    return move(padded(group), sizes_.word + 2 * options_.memory.gradient_bytes);
+  }
   /// Reduced gradients of `layer_delta` layers away into their shard; then, once a step, the sum over replicas.
   void add_accumulate(Nodes& out, Group group, int layer_delta, bool last_microbatch) const;
   /// The op after which a group's gradient shard of this step is whole.

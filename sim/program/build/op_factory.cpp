@@ -31,6 +31,9 @@ WorkItem OpFactory::item(Kernel kernel, Direction direction, Amount rows, std::a
   return make_item(kernel, direction == Direction::backward ? Pass::backward : Pass::forward, options_.precision, rows,
                    dims);
 }
+WorkItem OpFactory::move(double elements, double bytes) const {
+  return item(Kernel::copy, Direction::forward, fixed(elements * bytes / (2 * sizes_.word)));
+}
 void OpFactory::collective(Op& o, OpKind kind, Axis axis, Amount bytes) {
   o.kind = kind;
   o.lane = lane_of(kind, axis);

@@ -32,6 +32,8 @@ class OpFactory {
  protected:
   Op op(std::string name, Action action, Direction direction = Direction::forward, Group group = Group::none) const;
   WorkItem item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims = {}) const;
+  /// A kernel that reads and writes so many bytes of each element, as copies of the compute type.
+  WorkItem move(double elements, double bytes) const;
   /// Makes `o` a collective on the lane of its kind.
   static void collective(Op& o, OpKind kind, Axis axis, Amount bytes);
   /// Elements of a group's gathered buffer, padded to equal shares.

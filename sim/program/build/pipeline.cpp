@@ -226,6 +226,7 @@ class StageBuilder : private StepBuilder {
     std::string last = layer_end();
     if (chunk.head) {
       blocks(program_.layers - 1).add_head(out);
+      add_sum(out, groups(), Group::head, "head");
       if (!chunk.blocks()) last = std::get<Op>(out.back()).name;
       if (last_microbatch && !model_.tied) add_reduced(out, groups(), Group::head, "head");
     } else {
@@ -243,12 +244,14 @@ class StageBuilder : private StepBuilder {
       blocks(layer).add_attention(body, Direction::backward, recompute);
       if (split())
         split_backward(body, blocks(layer).sizes());
-      else if (last_microbatch)
-        add_layer_reduced(body, layer);
+      else
+        add_sums(body, layer);
+      if (!split() && last_microbatch) add_layer_reduced(body, layer);
       out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
     }
     if (!chunk.embedding) return add_send(out, Direction::backward, microbatch, chunk, last);
     blocks(0).add_embed(out, Direction::backward, chunk.blocks() ? layer_end() : "arrived.bwd");
+    if (!model_.tied || !has_head()) add_sum(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
     if (last_microbatch) add_reduced(out, groups(), model_.tied ? Group::head : Group::embedding, "embed.bwd");
   }
 
@@ -260,9 +263,26 @@ class StageBuilder : private StepBuilder {
       blocks(run->last).add_ffn_backward(body, recompute);
       blocks(run->last).add_attention(body, Direction::backward, recompute);
       body = {weight_gradients(body)};
+      add_sums(body, run->last);
       if (ends(microbatch)) add_layer_reduced(body, run->last);
       out.push_back(loop(Loop::Index::layer, run->last, run->first, std::move(body)));
     }
+  }
+
+  /// Where products do not add to the step's gradients themselves, a kernel does, after the op that ends so: it reads
+  /// both and writes the sum.
+  void add_sum(Nodes& out, const GroupOps& ops, Group group, const std::string& after) const {
+    if (options_.memory.weight_gradients != WeightGradients::added) return;
+    for (Node& node : out)
+      if (Op* o = std::get_if<Op>(&node); o && o->name == after) o->work.push_back(ops.sum_of_gradients(group));
+  }
+
+  void add_sums(Nodes& out, int layer) const {
+    for (Group group : block_groups(layer))
+      add_sum(out, groups(layer), group,
+              split()                  ? kWeightGradients
+              : group == Group::expert ? "experts.bwd"
+                                       : layer_end());
   }
 
   void add_layer_reduced(Nodes& out, int layer) const {
