@@ -28,10 +28,11 @@ void read_hybrid_pattern(const HuggingFaceConfig& c, ModelSpec& m) {
   const std::int64_t found = static_cast<std::int64_t>(letters.size());
   c.must_be(key, found > 0 && found == c.integer("num_hidden_layers"), "a letter for each of num_hidden_layers");
   m.layers = static_cast<std::int64_t>(mamba.size());
-  if (std::find(mamba.begin(), mamba.end(), true) == mamba.end()) m.linear = {};
-  m.linear.layers = LayerPattern::of(std::move(mamba));
-  const bool moe = std::find(experts.begin(), experts.end(), true) != experts.end();
-  if (moe && std::find(fed.begin(), fed.end(), true) != fed.end()) {
+  if (std::find(mamba.begin(), mamba.end(), true) == mamba.end())
+    m.linear = {};
+  else
+    m.linear.layers = LayerPattern::of(std::move(mamba));
+  if (std::find(experts.begin(), experts.end(), true) != experts.end()) {
     bool dense = false;
     for (std::size_t layer = 0; layer < fed.size(); ++layer) dense = dense || (fed[layer] && !experts[layer]);
     if (dense) m.moe_pattern = LayerPattern::of(experts), m.dense_ffn = c.integer("intermediate_size");
@@ -55,6 +56,8 @@ void read_nemotron_h(const HuggingFaceConfig& c, ModelSpec& m) {
   for (const char* bias : {"attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"})
     c.must_be(bias, !c.flag(bias, false), "false");
   c.must_be("use_conv_bias", c.flag("use_conv_bias", true), "true");
+  c.must_be("moe_latent_size", !c.has("moe_latent_size"), "null: experts of a width of their own are not modelled");
+  c.must_be("num_nextn_predict_layers", c.integer_or("num_nextn_predict_layers", 0) == 0, "0");
   LinearMixerSpec& l = m.linear;
   l.kind = LinearMixerSpec::Kind::mamba2;
   l.value_heads = c.integer("mamba_num_heads");

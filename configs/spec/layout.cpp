@@ -144,6 +144,7 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
       throw_error(Code::usage,
                   "{}: found virtual stages {}, schedule {}, {} chunks without a pipeline; needs pipeline > 1", where,
                   l.virtual_stages, to_string(l.schedule), std::max<std::size_t>(1, l.chunk_layers.size()));
+    if (!l.chunk_layers.empty()) check_chunks(l, model, where);
     return;
   }
   if (!l.chunk_layers.empty())
@@ -172,7 +173,10 @@ void check_recompute(const Layout& l, const ModelSpec& model, const std::string&
   };
   for (const Module module : {Module::moe, Module::moe_act}) needs(module, model.moe_layers() > 0, "experts");
   needs(Module::shared_experts, model.moe_layers() > 0 && model.shared_ffn > 0, "shared experts");
-  needs(Module::mlp, model.moe_layers() < model.blocks(), "layers without experts");
+  bool dense = false;
+  for (std::int64_t layer = 0; layer < model.blocks(); ++layer)
+    dense = dense || (model.feeds_forward(layer) && !model.moe(layer));
+  needs(Module::mlp, dense, "an FFN in layers without experts");
   needs(Module::mla_up_proj, model.attention.mla.on(), "latent attention");
   needs(Module::mla_up_proj, l.context == 1, "context 1: gathered keys and values are kept");
 }

@@ -119,8 +119,8 @@ struct Layout {
   std::string name() const;
   /// Throws Error{usage}: expert and context must divide shard, optimizer_shard replicate, expert the slots of a layer;
   /// every row of the placement must list every expert. tensor must divide heads and FFN widths, and go with kv_heads;
-  /// a pipeline has a layer in every chunk but those that chunk_layers names, and gathers weights and sums gradients
-  /// once a step.
+  /// a pipeline has a layer in every chunk but those with the embedding, the head or modules of multi-token prediction,
+  /// and gathers weights and sums gradients once a step.
   void check(const ModelSpec& model, const std::string& where) const;
 };
 

@@ -109,7 +109,9 @@ void read_ffn(YamlMap& map, ModelSpec& m) {
       map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
   m.activation = kind == "mptmlp" ? Activation::gelu : Activation::swiglu;
   if (m.gated()) {
-    const std::string activation = map.choice("activation", {"swiglu", "clamped_swiglu", "gelu"}, "swiglu");
+    const std::string activation = kind == "mb_dmoe"
+                                       ? map.choice("activation", {"swiglu", "clamped_swiglu", "gelu"}, "swiglu")
+                                       : map.choice("activation", {"swiglu", "clamped_swiglu"}, "swiglu");
     m.activation = activation == "gelu"     ? Activation::gelu
                    : activation == "swiglu" ? Activation::swiglu
                                             : Activation::clamped_swiglu;

@@ -31,12 +31,12 @@ struct Price {
   Price& operator+=(const Price& other);  ///< seconds, interval and roots; lookup and evidence stay
 };
 
-/// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
-/// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the
-/// cluster model shares out, slowed by an efficiency that depends on the message size.
 /// The widest that a collective's interval gets: half of it over the price.
 inline constexpr double kWidestSpread = 0.9;
 
+/// A collective is a latency term plus load on shared resources. On machines whose ranks communicate by CPU (Gloo), the
+/// load is CPU time of the host's cores; on GPU clusters it is bytes on NVSwitch, NIC and uplink pools, which the
+/// cluster model shares out, slowed by an efficiency that depends on the message size.
 struct CollectivePrice {
   double latency_s = 0;
   double cpu_s = 0;              ///< CPU seconds each rank's transport threads spend (0 on GPU clusters)

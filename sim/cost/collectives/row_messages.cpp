@@ -52,7 +52,7 @@ CollectivePrice one_by_one(CollectivePrice price, const RowMessage& message, dou
   if (efficiency >= price.efficiency) return price;
   price.efficiency = efficiency;
   price.evidence = Evidence::derived;
-  price.relative_spread = std::clamp(message.ratio() - 1, price.relative_spread, kWidestSpread);
+  price.relative_spread = std::max(price.relative_spread, std::min(message.ratio() - 1, kWidestSpread));
   return price;
 }
 

@@ -33,7 +33,7 @@ std::vector<std::int64_t> deal_by_cost(const ModelSpec& m, std::int64_t stages) 
 std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layout, bool balanced) {
   const std::int64_t chunks = layout.pipeline * layout.virtual_stages, more = model.layers % chunks;
   if (balanced && layout.virtual_stages == 1 && chunks > 1) return deal_by_cost(model, chunks);
-  if (more == 0) return {};
+  if (more == 0 || chunks > model.layers) return {};  // fewer layers than chunks: the layout says which have none
   std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), model.layers / chunks);
   std::for_each(out.begin(), out.begin() + more, [](std::int64_t& layers) { ++layers; });
   return out;

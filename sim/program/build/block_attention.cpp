@@ -102,8 +102,12 @@ void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& reco
 std::vector<WorkItem> BlockOps::linear_core_work(Direction direction) const {
   const LinearMixerSpec& l = model_.linear;
   std::vector<WorkItem> work{item(Kernel::copy, direction, fixed(sizes_.tokens * as_double(l.conv_channels())))};
-  for (const auto& [heads, n, k] : l.products())
-    work.push_back(item(Kernel::gemm, direction, fixed(sizes_.tokens * as_double(heads)), {n, k}));
+  // None has a weight: backward, both operands' gradients are products by chunk as well.
+  for (const auto& [heads, n, k] : l.products()) {
+    const Amount rows = fixed(sizes_.tokens * as_double(heads));
+    work.push_back(item(Kernel::gemm, Direction::forward, rows, {n, k}));
+    if (direction == Direction::backward) work.push_back(item(Kernel::gemm, Direction::forward, rows, {k, n}));
+  }
   work.push_back(item(Kernel::swiglu, direction, fixed(sizes_.tokens), {l.value_width()}));
   work.push_back(item(Kernel::rmsnorm, direction, fixed(sizes_.tokens * as_double(l.value_heads)), {l.value_head_dim}));
   return work;
@@ -149,7 +153,7 @@ Op BlockOps::attention(Direction direction, const LayerRecompute& recompute) con
   o.work = attention_work(direction);
   if (direction == Direction::backward) {
     if (recompute.norm && !tensor())
-      for (int norm = 0; norm < 2; ++norm)
+      for (int norm = 0; norm < (mixer_alone() ? 1 : 2); ++norm)
         o.work.push_back(item(norm_kernel(), Direction::forward, tokens, {m.d_model}));
     o.waits = {{remote() ? "dispatch.bwd"
                 : moe()  ? "experts.bwd"

@@ -70,12 +70,16 @@ void BlockOps::add_ffn(Nodes& out, Direction direction, const LayerRecompute& re
   }
   using Parallel = AttentionSpec::Parallel;
   const bool backward = direction == Direction::backward;
-  add_gather(out, "ffn", direction);
   Op product = ffn(direction, recompute);
-  add_whole(product, "ffn");
-  out.push_back(product);
-  // Behind one norm the gradients of both inputs are summed together, after attention's.
-  if (!backward || model_.attention.parallel != Parallel::one_norm) add_sum(out, "ffn", direction);
+  if (mixer_alone()) {
+    out.push_back(product);
+  } else {
+    add_gather(out, "ffn", direction);
+    add_whole(product, "ffn");
+    out.push_back(product);
+    // Behind one norm the gradients of both inputs are summed together, after attention's.
+    if (!backward || model_.attention.parallel != Parallel::one_norm) add_sum(out, "ffn", direction);
+  }
   if (direction != Direction::forward) return;
   Op add = op("ffn.add.fwd", Action::ffn, direction, Group::dense);
   add.work = {item(Kernel::add, direction, fixed(sizes_.own_tokens), {model_.d_model})};

@@ -278,7 +278,7 @@ void scale_traffic(std::vector<Node>& nodes, const ProgramOptions& options) {
     const Precisions& formats = options.precisions;
     double share = op.collective.axis == Axis::tensor ? options.tensor_traffic : 1;
     if (op.action == Action::dispatch && op.direction != Direction::backward)
-      share *= share_of_compute(formats.dispatch);
+      share *= share_of_compute(formats.dispatch), op.collective.row_bytes *= share_of_compute(formats.dispatch);
     if ((op.action == Action::unshard || op.action == Action::refresh) && layered(op.group))
       share *= share_of_compute(formats.gathered_weights);
     if (op.action == Action::reduce_gradients || op.action == Action::reduce_replicas)

@@ -1,6 +1,7 @@
 #include "sim/program/build/collective_copies.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "sim/program/build/group_ops.hpp"
@@ -13,14 +14,14 @@ class Copies : OpFactory {
  public:
   using OpFactory::OpFactory;
 
-  void add_to(Nodes& body) const {
+  void add_to(Nodes& body, bool in_layer) const {
     std::set<std::string> kept;  // gathered by an earlier pass
     for (const Node& node : body)
       if (const Op* o = std::get_if<Op>(&node); o && o->action == Action::unshard && o->kind == OpKind::host)
         kept.insert(o->name);
     const bool weights = options_.memory.collective_copies == CollectiveCopies::both;
     for (const Group group : {Group::embedding, Group::head, Group::dense, Group::expert}) {
-      if (!sharded(group) || !present(group)) continue;
+      if (layered(group) != in_layer || !sharded(group) || !present(group)) continue;
       for (const Direction direction : {Direction::forward, Direction::backward})
         if (const std::string gathered = unshard_name(group, direction); weights && !kept.contains(gathered))
           add(find(body, [&](const Op& o) { return o.lane == Lane::compute && waits_for(o, gathered); }), group,
@@ -55,13 +56,13 @@ class Copies : OpFactory {
 
 void add_collective_copies(Nodes& nodes, const ModelSpec& model, const Layout& layout, const ProgramOptions& options,
                            std::int64_t expert_rank) {
-  const auto add = [&](auto&& self, Nodes& body, std::int64_t layer) -> void {
-    Copies(model, layout, options, layer, expert_rank).add_to(body);
+  const auto add = [&](auto&& self, Nodes& body, std::optional<std::int64_t> layer) -> void {
+    Copies(model, layout, options, layer.value_or(0), expert_rank).add_to(body, layer.has_value());
     for (Node& node : body)
       if (Loop* loop = std::get_if<Loop>(&node))
-        self(self, loop->body, loop->index == Loop::Index::layer ? loop->first : layer);
+        self(self, loop->body, loop->index == Loop::Index::layer ? std::optional<std::int64_t>(loop->first) : layer);
   };
-  add(add, nodes, 0);
+  add(add, nodes, std::nullopt);
 }
 
 }  // namespace wt

@@ -277,12 +277,15 @@ class StageBuilder : private StepBuilder {
       if (Op* o = std::get_if<Op>(&node); o && o->name == after) o->work.push_back(ops.sum_of_gradients(group));
   }
 
+  /// A module of multi-token prediction has a gradient of the embedding. The first stage's goes with the embedding's
+  /// own.
+  bool embeds_again(int layer) const { return layer == model_.layers && stage_ > 0; }
+
   void add_sums(Nodes& out, int layer) const {
+    const std::string end = split() ? kWeightGradients : layer_end();
     for (Group group : block_groups(layer))
-      add_sum(out, groups(layer), group,
-              split()                  ? kWeightGradients
-              : group == Group::expert ? "experts.bwd"
-                                       : layer_end());
+      add_sum(out, groups(layer), group, group == Group::expert && !split() ? "experts.bwd" : end);
+    if (embeds_again(layer)) add_sum(out, groups(layer), Group::embedding, end);
   }
 
   void add_layer_reduced(Nodes& out, int layer) const {
@@ -294,8 +297,7 @@ class StageBuilder : private StepBuilder {
       add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : split() ? weights : "experts.bwd");
     }
     add_reduced(out, ops, Group::dense, split() ? weights : layer_end());
-    if (layer == model_.layers && stage_ > 0)  // on the first stage behind the embedding's own backward
-      add_reduced(out, ops, Group::embedding, split() ? weights : layer_end());
+    if (embeds_again(layer)) add_reduced(out, ops, Group::embedding, split() ? weights : layer_end());
   }
 
   /// A group's gradients over shards and replicas. They lie in one buffer of the step and are summed in place.
