@@ -100,7 +100,7 @@ TEST_CASE("what cannot be is refused with what is allowed") {
   CHECK_THAT(bad("[moe, moe_act]"), Catch::Contains("found moe and moe_act of block 0"));
   CHECK_THAT(bad("[experts, moe]"), Catch::Contains("found moe and experts of block 0"));
   CHECK_THAT(bad("mla_up_proj"), Catch::Contains("mla_up_proj for model tiny; needs latent attention"));
-  CHECK_THAT(bad("mlp"), Catch::Contains("needs layers without experts"));
+  CHECK_THAT(bad("mlp"), Catch::Contains("needs an FFN in layers without experts"));
   CHECK_THAT(bad("shared_experts"), Catch::Contains("needs shared experts"));
   CHECK_THAT(bad("{experts: most-3}"), Catch::Contains("found 'most-3', allowed first-n, last-n, middle-n, range-i-j"));
   CHECK_THAT(bad("{experts: range-3-3}"), Catch::Contains("found 'range-3-3'"));
