@@ -155,7 +155,8 @@ TEST_CASE("every key of a model stands in docs/files.md, and no other") {
           "ffn_config: {ffn_hidden_size: 8, moe_num_experts: 4, moe_top_k: 2}}",
       kModel + "attn_config: {parallel_attn: true}, ffn_config: {ffn_hidden_size: 8}}",
       kModel +
-          "linear_config: {key_heads: 2, value_heads: 2, key_head_dim: 4, value_head_dim: 4, chunk: 4}, "
+          "attn_config: {alibi: false}, linear_config: {key_heads: 2, value_heads: 2, key_head_dim: 4, value_head_dim: "
+          "4, chunk: 4}, "
           "ffn_config: {ffn_hidden_size: 8}}",
       scaled("rope_type: llama3, factor: 8, original_max_position_embeddings: 64, low_freq_factor: 1, "
              "high_freq_factor: 4"),
