@@ -55,6 +55,16 @@ void read_attention_bias(const HuggingFaceConfig& c, AttentionSpec& a) {
   if (c.flag("attention_bias", false)) a.bias = AttentionSpec::Bias::all;
 }
 
+void read_sigmoid_router(const HuggingFaceConfig& c, RouterSpec& r) {
+  r.score = RouterSpec::Score::sigmoid;
+  r.normalize = c.flag("norm_topk_prob", true);
+  r.scale = c.number_or("routed_scaling_factor", 1);
+  r.groups = c.integer_or("n_group", 1);
+  r.top_groups = c.integer_or("topk_group", 1);
+  r.aux_loss_weight = 0;
+  r.bias_update_rate = 0.001;
+}
+
 void read_layer_types(const HuggingFaceConfig& c, const std::string& local, ModelSpec& m) {
   if (!c.has("layer_types")) return;
   const nlohmann::json& types = c.object["layer_types"];

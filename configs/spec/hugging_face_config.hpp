@@ -55,6 +55,8 @@ struct HuggingFaceConfig {
 void read_rope(const HuggingFaceConfig& config, ModelSpec& m);
 /// attention_bias of Llama and of families that took it over.
 void read_attention_bias(const HuggingFaceConfig& config, AttentionSpec& a);
+/// Scores by sigmoid, groups of experts, balance by a bias (GLM-4.5, Nemotron 3).
+void read_sigmoid_router(const HuggingFaceConfig& config, RouterSpec& r);
 /// "layer_types", where a file has them: which layers attend to a window, by the word `local`.
 void read_layer_types(const HuggingFaceConfig& config, const std::string& local, ModelSpec& m);
 /// Layers with experts: the last one of every `step` (Qwen, Llama-4), without those that a list names.

@@ -74,14 +74,7 @@ void read_nemotron_h(const HuggingFaceConfig& c, ModelSpec& m) {
   m.ffn = c.integer("moe_intermediate_size");
   m.top_k = c.integer("num_experts_per_tok");
   m.shared_ffn = c.integer_or("n_shared_experts", 1) * c.integer_or("moe_shared_expert_intermediate_size", 0);
-  RouterSpec& r = m.router;
-  r.score = RouterSpec::Score::sigmoid;
-  r.normalize = c.flag("norm_topk_prob", true);
-  r.scale = c.number_or("routed_scaling_factor", 1);
-  r.groups = c.integer_or("n_group", 1);
-  r.top_groups = c.integer_or("topk_group", 1);
-  r.aux_loss_weight = 0;
-  r.bias_update_rate = 0.001;
+  read_sigmoid_router(c, m.router);
 }
 
 }  // namespace wt

@@ -192,14 +192,7 @@ void read_glm4_moe(const Config& c, ModelSpec& m) {
   m.dense_ffn = m.dense_layers > 0 ? c.integer("intermediate_size") : 0;
   m.shared_ffn = c.integer_or("n_shared_experts", 1) * m.ffn;
   m.mtp_layers = c.integer_or("num_nextn_predict_layers", 0);
-  RouterSpec& r = m.router;
-  r.score = RouterSpec::Score::sigmoid;
-  r.normalize = c.flag("norm_topk_prob", true);
-  r.scale = c.number_or("routed_scaling_factor", 1);
-  r.groups = c.integer_or("n_group", 1);
-  r.top_groups = c.integer_or("topk_group", 1);
-  r.aux_loss_weight = 0;
-  r.bias_update_rate = 0.001;
+  read_sigmoid_router(c, m.router);
 }
 
 void read_deepseek(const Config& c, ModelSpec& m) {

@@ -111,6 +111,7 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.exchange_overlap = map.boolean("exchange_overlap", false);
   stack.cuda_graphs = map.boolean("cuda_graphs", false);
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
+  stack.memory_assumed = map.boolean("memory_assumed", false);
   if (map.has("step")) stack.step = step_from_yaml(map.map("step"));
   stack.source = map.text("source");
   map.finish();

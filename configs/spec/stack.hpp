@@ -46,6 +46,7 @@ struct StackSpec {
   bool exchange_overlap = true;  ///< exchanges of rows can run beside another microbatch
   bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
   MemoryFacts memory = pytorch_fsdp();
+  bool memory_assumed = false;  ///< nobody described how it uses memory: taken for PyTorch's FSDP
   /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others
   /// are fitted, or 1 where the stack has no published steps.
   std::map<std::string, double> step = {};
@@ -55,7 +56,7 @@ struct StackSpec {
   /// Throws Error{usage} naming what of the layout the stack does not have.
   void check_layout(const Layout& layout) const;
   /// A file says how it uses memory, or which framework that is known to use it as PyTorch's FSDP does.
-  bool memory_described() const { return !frameworks.empty() || !(memory == pytorch_fsdp()); }
+  bool memory_described() const { return !memory_assumed && (!frameworks.empty() || !(memory == pytorch_fsdp())); }
 };
 
 /// The stack that prices are of where nobody names one: FSDP2, as our trainer's.

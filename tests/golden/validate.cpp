@@ -90,7 +90,7 @@ TEST_CASE("the document has a row a measurement and a summary beside a baseline'
     CHECK(d->at("summary").at("regret").is_null());
     CHECK(d->at("ratios").is_null());
   }
-  check_document(memory(), "memory", 289, "bytes");
+  check_document(memory(), "memory", 288, "bytes");
 }
 
 TEST_CASE("matrix products of shapes never seen") {

@@ -66,6 +66,7 @@ TEST_CASE("a framework's memory is that of its stack, PyTorch's FSDP where nothi
     CHECK_FALSE(stack.balanced_stages);
     copied.collective_copies = copies;
     CHECK(stack.memory == copied);
+    CHECK(stack.memory_described() == (stack.name != "kempnerforge"));
   }
   CHECK(pytorch_fsdp().optimizer_bytes == 12);
   CHECK(pytorch_fsdp().logit_bytes == 12);
