@@ -282,7 +282,8 @@ TEST_CASE("biases and sinks are counted and computed") {
   // Two dense layers; in the others routers, experts and the shared expert.
   CHECK(m.total_parameters() - before == 4 * 4 + 2 * (2 * 96 + 64) + 2 * (8 + 9 * (2 * 32 + 64)));
   int biases = 0;
-  for (const OpInstance& instance : unroll(programs_of(m, {}).programs[0]))
+  const ProgramSet set = programs_of(m, {});  // instances point into it
+  for (const OpInstance& instance : unroll(set.programs[0]))
     for (const WorkItem& item : instance.op->work)
       biases += item.kernel == Kernel::bias && instance.microbatch == 0 && item.pass == Pass::forward ? 1 : 0;
   CHECK(biases == 4 * 2 + 2 * 2 + 2);  // FFN of each layer, experts, router
