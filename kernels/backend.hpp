@@ -61,7 +61,7 @@ struct Backend {
   WtStatus (*adamw)(void* handle, float* p, float* m, float* v, const float* g, int64_t n, AdamwSettings settings);
 };
 
-inline constexpr int64_t kIgnoredTarget = -100;  // the value that PyTorch ignores by default
+inline constexpr int64_t kIgnoredTarget = WT_IGNORED_TARGET;
 inline constexpr int64_t kQuantizeBlock = WT_QUANTIZE_BLOCK;
 inline constexpr float kQuantizeZero = 7.88860905e-31f;  // 2^-100: below, 127 / max could overflow, and nothing is lost
 inline constexpr float kRouterTiny = 1e-20f;             // what torchtitan adds to a sum that may be zero

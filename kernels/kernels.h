@@ -170,10 +170,11 @@ WtStatus wt_dequantize_blocks(WtStream stream, WtDtype dtype, WtBlockFormat form
                               int64_t T, int64_t D, void* x);
 
 // Loss and optimiser.
+enum { WT_IGNORED_TARGET = -100 };  ///< a row without loss and gradient, the value that PyTorch ignores by default
 /// loss_sum += sum_t -log softmax(logits[t])[target[t]] (not scaled);  logits <- scale * (softmax(logits) - onehot).
-/// logits (T,V) dtype, overwritten by its gradient; target (T), -100 = row ignored (no loss, zero gradient), otherwise
-/// in [0, V); loss_sum one double, where the stream says. On CUDA a target outside turns loss_sum into NaN; on the CPU
-/// T doubles are allocated meanwhile.
+/// logits (T,V) dtype, overwritten by its gradient; target (T), WT_IGNORED_TARGET or in [0, V); loss_sum one double,
+/// where the stream says. On CUDA a target outside turns loss_sum into NaN; on the CPU T doubles are allocated
+/// meanwhile.
 WtStatus wt_cross_entropy_forward_backward(WtStream stream, WtDtype dtype, void* logits, const int64_t* target,
                                            int64_t T, int64_t V, float scale, double* loss_sum);
 /// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2, decay scaled by lr as in PyTorch):

@@ -28,10 +28,7 @@ void read_hybrid_pattern(const HuggingFaceConfig& c, ModelSpec& m) {
   const std::int64_t found = static_cast<std::int64_t>(letters.size());
   c.must_be(key, found > 0 && found == c.integer("num_hidden_layers"), "a letter for each of num_hidden_layers");
   m.layers = static_cast<std::int64_t>(mamba.size());
-  if (std::find(mamba.begin(), mamba.end(), true) == mamba.end())
-    m.linear = {};
-  else
-    m.linear.layers = LayerPattern::of(std::move(mamba));
+  m.linear.set_layers(std::move(mamba));
   if (std::find(experts.begin(), experts.end(), true) != experts.end()) {
     bool dense = false;
     for (std::size_t layer = 0; layer < fed.size(); ++layer) dense = dense || (fed[layer] && !experts[layer]);

@@ -3,6 +3,7 @@
 // with the words of attention, as SSD's duality has it: Mamba's C is the query, B the key, x the value, its groups are
 // key heads, its state size is the key's head_dim.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -24,6 +25,13 @@ struct LinearMixerSpec {
   std::int64_t conv_kernel = 4;  ///< taps of the causal convolution over q, k and v, one filter a channel
   std::int64_t chunk = 0;        ///< tokens that the kernel treats together
 
+  /// Layers that have the mixer; none of them = the model has none.
+  void set_layers(std::vector<bool> which) {
+    if (std::find(which.begin(), which.end(), true) == which.end())
+      *this = {};
+    else
+      layers = LayerPattern::of(std::move(which));
+  }
   bool on() const { return kind != Kind::none; }
   std::int64_t key_width() const { return key_heads * key_head_dim; }
   std::int64_t value_width() const { return value_heads * value_head_dim; }

@@ -117,10 +117,7 @@ void read_qwen3_next(const Config& c, ModelSpec& m) {
     c.must_be("full_attention_interval", every >= 1, "a whole number >= 1");
     for (std::int64_t layer = 1; layer <= every; ++layer) layers.push_back(layer < every);
   }
-  if (std::find(layers.begin(), layers.end(), true) == layers.end())
-    l = {};
-  else
-    l.layers = LayerPattern::of(std::move(layers));
+  l.set_layers(std::move(layers));
 }
 
 void read_gpt_oss(const Config& c, ModelSpec& m) {

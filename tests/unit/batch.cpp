@@ -1,6 +1,7 @@
 // The tokens of a microbatch, and those that lie ahead of each.
 #include <catch2/catch.hpp>
 
+#include "kernels/kernels.h"
 #include "tests/support/temp_directory.hpp"
 #include "trainer/data/mds_writer.hpp"
 #include "trainer/model/batch.hpp"
@@ -31,7 +32,7 @@ TEST_CASE("targets are as many places on as a module predicts, and none behind t
   RunSpec run;
   run.seq = 4, run.model.vocab = 30, run.model.mtp_layers = 2;
   const std::vector<std::int64_t> samples{1, 0}, all{0, 1, 2, 3}, ends{0, 3};
-  const std::int64_t none = kNoTarget;
+  const std::int64_t none = WT_IGNORED_TARGET;
 
   const Microbatch whole = load_microbatch(data, run, samples, all);
   CHECK(values(whole.tokens) == std::vector<std::int64_t>{20, 21, 22, 23, 10, 11, 12, 13});

@@ -33,20 +33,12 @@ double moved_bytes(const Program& program) {
   return sum;
 }
 
-/// Elements that go over the ranks of a shard, in a step, by what brings them.
-double gathered(const Program& program) {
+/// Elements that collectives of a kind move in a step for an action.
+double elements(const Program& program, OpKind kind, Action action, double bytes_an_element) {
   double bytes = 0;
   for (const OpInstance& instance : unroll(program))
-    if (instance.op->kind == OpKind::all_gather && instance.op->action == Action::unshard)
-      bytes += instance.op->collective.bytes.fixed;
-  return bytes / 2;  // of bf16
-}
-double reduced(const Program& program) {
-  double bytes = 0;
-  for (const OpInstance& instance : unroll(program))
-    if (instance.op->kind == OpKind::reduce_scatter && instance.op->action == Action::reduce_gradients)
-      bytes += instance.op->collective.bytes.fixed;
-  return bytes / 4;  // of fp32
+    if (instance.op->kind == kind && instance.op->action == action) bytes += instance.op->collective.bytes.fixed;
+  return bytes / bytes_an_element;
 }
 
 }  // namespace
@@ -65,7 +57,8 @@ TEST_CASE("FSDP2 copies all that it gathers, and all that it reduces; FSDP1 what
             const ModelSpec model = small(tied, experts);
             const Program none = program_of(model, layout, CollectiveCopies::none);
             const double before = moved_bytes(none);
-            const double g = gathered(none), r = reduced(none);
+            const double g = elements(none, OpKind::all_gather, Action::unshard, 2);               // of bf16
+            const double r = elements(none, OpKind::reduce_scatter, Action::reduce_gradients, 4);  // of fp32
             CHECK((g > 0) == (shard > 1));
             CHECK(moved_bytes(program_of(model, layout, CollectiveCopies::gradients)) - before == Approx(4 * r));
             CHECK(moved_bytes(program_of(model, layout, CollectiveCopies::both)) - before == Approx(4 * g + 6 * r));
@@ -97,15 +90,15 @@ TEST_CASE("where weights stay, each microbatch's gradients are read, added and w
             return sum;
           };
           // Of all stages; norms and biases are whole on every tensor rank, and a tied matrix is on both ends.
-          double elements = 0;
+          double whole = 0;
           const ModelSpec slice = tensor_slice(model, tensor, layout.whole_experts);
           for (const Group group : {Group::embedding, Group::head})
-            elements += static_cast<double>(group_elements(slice, layout, group, 0));
-          if (tied && pipeline > 1) elements += static_cast<double>(group_elements(slice, layout, Group::head, 0));
+            whole += static_cast<double>(group_elements(slice, layout, group, 0));
+          if (tied && pipeline > 1) whole += static_cast<double>(group_elements(slice, layout, Group::head, 0));
           for (std::int64_t layer = 0; layer < model.layers; ++layer)
             for (const Group group : {Group::dense, Group::expert})
-              elements += static_cast<double>(group_elements(slice, layout, group, layer));
+              whole += static_cast<double>(group_elements(slice, layout, group, layer));
           CHECK(moved(WeightGradients::added) - moved(WeightGradients::in_place) ==
-                Approx(3 * (2 + 2 * 4) * elements).epsilon(0.01));  // padded to equal shares
+                Approx(3 * (2 + 2 * 4) * whole).epsilon(0.01));  // padded to equal shares
         }
 }

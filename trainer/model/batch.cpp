@@ -3,6 +3,7 @@
 #include <random>
 
 #include "configs/spec/support/error.hpp"
+#include "kernels/kernels.h"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -27,7 +28,8 @@ Microbatch load_microbatch(const MdsReader& data, const RunSpec& run, std::span<
     for (std::int64_t j = 0; j < own; ++j) {
       const std::int64_t t = positions[static_cast<std::size_t>(j)], at = i * own + j;
       const auto token = [&](std::int64_t place) {
-        return place <= seq ? static_cast<std::int64_t>(tokens[static_cast<std::size_t>(place)]) : kNoTarget;
+        return place <= seq ? static_cast<std::int64_t>(tokens[static_cast<std::size_t>(place)])
+                            : std::int64_t{WT_IGNORED_TARGET};
       };
       batch.tokens.data_ptr<std::int64_t>()[at] = token(t);
       for (std::int64_t k = 0; k < depths; ++k)

@@ -9,14 +9,11 @@
 
 namespace wt {
 
-/// A target that gives no loss and no gradient (kernels/kernels.h).
-inline constexpr std::int64_t kNoTarget = -100;
-
 /// Tokens of one microbatch, int64.
 struct Microbatch {
   at::Tensor tokens;   ///< (T,)
-  at::Tensor targets;  ///< (1 + modules of multi-token prediction, T): row k has the token k + 1 places on, kNoTarget
-                       ///< where the sequence of max_seq_len + 1 tokens is over
+  at::Tensor targets;  ///< (1 + modules of multi-token prediction, T): row k has the token k + 1 places on,
+                       ///< WT_IGNORED_TARGET where the sequence of max_seq_len + 1 tokens is over
 };
 
 /// Of each sample the tokens at `positions`, and those behind them. Throws Error{usage} on samples that are too short
