@@ -1,5 +1,7 @@
 #include "configs/spec/layout.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -10,7 +12,19 @@ namespace wt {
 
 std::string to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
 
-std::string to_string(Schedule schedule) { return schedule == Schedule::zero_bubble ? "zero_bubble" : "one_f_one_b"; }
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> names = {"1f1b", "zero_bubble", "dualpipe_v"};
+  return names;
+}
+
+std::string to_string(Schedule schedule) { return schedule_names().at(static_cast<std::size_t>(schedule)); }
+
+Schedule schedule_from_string(const std::string& name) {
+  const auto found = std::find(schedule_names().begin(), schedule_names().end(), name);
+  if (found == schedule_names().end())
+    throw_error(Code::usage, "found pipeline schedule {}, allowed {}", name, fmt::join(schedule_names(), ", "));
+  return static_cast<Schedule>(found - schedule_names().begin());
+}
 
 const std::vector<std::string>& dispatcher_names() {
   static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep", "uccl"};
@@ -156,6 +170,12 @@ void check_pipeline(const Layout& l, const ModelSpec& model, const std::string& 
                 where, l.pipeline, l.virtual_stages, model.layers);
   if (l.virtual_stages > 1 && l.schedule == Schedule::zero_bubble)
     throw_error(Code::usage, "{}: zero_bubble with {} virtual stages; needs 1 (ZB-H1)", where, l.virtual_stages);
+  if (l.schedule == Schedule::dualpipe_v && (l.virtual_stages != 2 || l.modules_before_head))
+    throw_error(Code::usage,
+                "{}: dualpipe_v with {} virtual stages, modules of multi-token prediction {}; needs 2, one each way, "
+                "and modules in the last chunk",
+                where, l.virtual_stages,
+                l.modules_before_head ? "in the chunk before the last one" : "in the last chunk");
   if (l.reshard_after_forward || l.reduce_every_microbatch)
     throw_error(Code::usage,
                 "{}: a pipeline keeps its weights and sums gradients once a step: found reshard_after_forward {}, "
@@ -201,11 +221,11 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
     throw_error(Code::usage, "{}: found dispatcher {} with expert parallelism 1, whose rows stay; needs alltoall",
                 where, to_string(dispatcher));
   if (exchange_overlap &&
-      (expert == 1 || schedule != Schedule::one_f_one_b || reshard_after_forward || reduce_every_microbatch))
+      (expert == 1 || schedule == Schedule::zero_bubble || reshard_after_forward || reduce_every_microbatch))
     throw_error(Code::usage,
                 "{}: found overlap_expert_exchange with expert parallelism {}, schedule {}, reshard_after_forward {}, "
-                "gradient_reduction {}; needs experts on several ranks, 1f1b, weights that stay and gradients reduced "
-                "once a step, as in Megatron-Core",
+                "gradient_reduction {}; needs experts on several ranks, 1f1b or dualpipe_v, weights that stay and "
+                "gradients reduced once a step, as in Megatron-Core",
                 where, expert, to_string(schedule), reshard_after_forward,
                 reduce_every_microbatch ? "microbatch" : "step");
   if (shard % context != 0)

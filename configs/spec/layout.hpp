@@ -25,9 +25,15 @@ std::string to_string(Precision precision);
 
 /// Order of a pipeline stage's microbatches. one_f_one_b: Narayanan et al. 2021 (arXiv 2104.04473), interleaved where
 /// stages have several chunks; zero_bubble: ZB-H1 of Qi et al. 2023 (arXiv 2401.10241), gradients of inputs before
-/// those of weights.
-enum class Schedule { one_f_one_b, zero_bubble };
+/// those of weights; dualpipe_v: DualPipe of DeepSeek-V3 (arXiv 2412.19437, section 3.2.1) with one copy of the
+/// weights. A stage has two chunks, one on the way to the head and one on the way from it, so that each microbatch
+/// turns round at the last stage. DualPipe of 2 p ranks is two of these of p ranks each, which hold each other's
+/// weights.
+enum class Schedule { one_f_one_b, zero_bubble, dualpipe_v };
 std::string to_string(Schedule schedule);
+/// "1f1b", "zero_bubble", "dualpipe_v".
+const std::vector<std::string>& schedule_names();
+Schedule schedule_from_string(const std::string& name);
 
 /// How the rows of tokens get to their experts on other ranks, and back. alltoall: each row by itself, through the
 /// collective library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes
@@ -63,12 +69,12 @@ struct Layout {
   std::int64_t tensor = 1;          ///< neighbouring ranks that share every product of a layer (Shoeybi et al. 2019)
   bool sequence_parallel = false;   ///< norms and residuals cut over the tensor ranks, too (Korthikanti et al. 2022)
   std::int64_t pipeline = 1;        ///< stages
-  std::int64_t virtual_stages = 1;  ///< chunks of neighbouring layers a stage has (interleaved schedule)
+  std::int64_t virtual_stages = 1;  ///< chunks of neighbouring layers a stage has (interleaved schedule, dualpipe_v)
   Schedule schedule = Schedule::one_f_one_b;
   /// Keys and values go round the context ranks while attention works on those that are there (ring attention, Liu et
   /// al. 2023, arXiv 2310.01889), and round again in backward; else they are gathered, and kept.
   bool context_ring = false;
-  /// Layers of each chunk of neighbouring ones, in the model's order; chunk c is stage c % pipeline's. Empty = equally
+  /// Layers of each chunk of neighbouring ones, in the model's order; whose a chunk is says stage_of(). Empty = equally
   /// many. The first chunk may have the embedding alone, the last one the output projection. Simulated alone.
   std::vector<std::int64_t> chunk_layers = {};
   /// Modules of multi-token prediction are in the last chunk but one, which then needs no layer; else in the last.
@@ -101,6 +107,10 @@ struct Layout {
   /// Which of the ranks that hold different tokens' rows, in the order in which they share experts: / expert is the
   /// expert group, % expert the place in it.
   std::int64_t row_rank(std::int64_t rank) const { return whole_experts ? rank % stage_ranks() : data_rank(rank); }
+  /// The stage that has a chunk: one after the other, with dualpipe_v forth and back.
+  std::int64_t stage_of(std::int64_t chunk) const {
+    return schedule == Schedule::dualpipe_v && chunk >= pipeline ? 2 * pipeline - 1 - chunk : chunk % pipeline;
+  }
   /// Layers of each chunk: chunk_layers, or equally many. Where they do not divide, embedding and output projection
   /// stand for layers of the first and the last chunk, as Megatron-Core's account_for_embedding_in_pipeline_split and
   /// account_for_loss_in_pipeline_split do, and further layers are missing at the ends. At most two chunks more than

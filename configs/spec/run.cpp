@@ -91,9 +91,8 @@ void read_layout(YamlMap& map, RunSpec& run) {
   layout.tensor = m.integer_or("tensor_parallel_degree", 1, 1);
   layout.sequence_parallel = m.boolean("sequence_parallel", false);
   layout.pipeline = m.integer_or("pipeline_parallel_degree", 1, 1);
-  layout.virtual_stages = m.integer_or("virtual_pipeline_degree", 1, 1);
-  layout.schedule = m.choice("pipeline_schedule", {"1f1b", "zero_bubble"}, "1f1b") == "1f1b" ? Schedule::one_f_one_b
-                                                                                             : Schedule::zero_bubble;
+  layout.schedule = schedule_from_string(m.choice("pipeline_schedule", schedule_names(), "1f1b"));
+  layout.virtual_stages = m.integer_or("virtual_pipeline_degree", layout.schedule == Schedule::dualpipe_v ? 2 : 1, 1);
   read_chunks(m, run.model, layout);
   const std::int64_t cut = m.integer_or("expert_tensor_parallel_degree", layout.tensor, 1);
   if (cut != 1 && cut != layout.tensor)
@@ -135,13 +134,14 @@ void check_run(const RunSpec& run, const std::string& where) {
     throw_error(Code::usage, "{}: max_seq_len: found {}, {} modules of multi-token prediction need more", where,
                 run.seq, run.model.mtp_layers);
   const Precisions& p = run.precisions;
-  if (run.layout.schedule == Schedule::zero_bubble &&
+  if (run.layout.schedule != Schedule::one_f_one_b &&
       (p.input_gradients != p.forward || p.weight_gradients != p.forward))
     throw_error(
         Code::usage,
         "{}: precisions: found products forward in {}, of input gradients in {}, of weight gradients in {} with "
-        "zero_bubble, which prices them alike; needs one format",
-        where, to_string(p.forward), to_string(p.input_gradients), to_string(p.weight_gradients));
+        "{}, which prices them alike; needs one format",
+        where, to_string(p.forward), to_string(p.input_gradients), to_string(p.weight_gradients),
+        to_string(run.layout.schedule));
   const std::int64_t ranks = run.layout.data_ranks();
   if (run.global_batch < 1 || run.global_batch % ranks != 0)
     throw_error(
@@ -271,8 +271,7 @@ std::string run_to_yaml(const RunSpec& run) {
     out << YAML::Key << "sequence_parallel" << YAML::Value << run.layout.sequence_parallel;
     out << YAML::Key << "pipeline_parallel_degree" << YAML::Value << run.layout.pipeline;
     out << YAML::Key << "virtual_pipeline_degree" << YAML::Value << run.layout.virtual_stages;
-    out << YAML::Key << "pipeline_schedule" << YAML::Value
-        << (run.layout.schedule == Schedule::one_f_one_b ? "1f1b" : "zero_bubble");
+    out << YAML::Key << "pipeline_schedule" << YAML::Value << to_string(run.layout.schedule);
     if (!run.layout.chunk_layers.empty())
       out << YAML::Key << "pipeline_layout" << YAML::Value
           << to_string(

@@ -35,6 +35,11 @@ CollectiveCopies collective_copies(YamlMap& map) {
                                : CollectiveCopies::both;
 }
 
+SyncPoints sync_points(YamlMap& map) {
+  const std::string word = map.choice("sync_points", {"experts", "exchange", "none"}, "experts");
+  return word == "experts" ? SyncPoints::experts : word == "exchange" ? SyncPoints::exchange : SyncPoints::none;
+}
+
 MemoryFacts memory_from_yaml(YamlMap map) {
   MemoryFacts m = pytorch_fsdp();
   m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
@@ -78,6 +83,11 @@ std::vector<Dispatcher> dispatchers_from_yaml(YamlMap& map) {
 
 }  // namespace
 
+bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher) {
+  if (dispatcher == Dispatcher::hybridep) return false;
+  return points == SyncPoints::experts || (points == SyncPoints::exchange && expert > 1);
+}
+
 bool StackSpec::measured_release() const {
   return release.empty() || std::find(releases.begin(), releases.end(), release) != releases.end();
 }
@@ -110,6 +120,7 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.dispatchers = map.has("dispatchers") ? dispatchers_from_yaml(map) : std::vector{Dispatcher::alltoall};
   stack.exchange_overlap = map.boolean("exchange_overlap", false);
   stack.cuda_graphs = map.boolean("cuda_graphs", false);
+  stack.sync_points = sync_points(map);
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
   stack.memory_assumed = map.boolean("memory_assumed", false);
   if (map.has("step")) stack.step = step_from_yaml(map.map("step"));

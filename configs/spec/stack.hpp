@@ -19,6 +19,13 @@ class YamlMap;
 /// two products, and scores in memory.
 enum class AttentionKernels { flash2, cudnn, unfused };
 
+/// Where the host waits until it knows how many rows come: before every layer's experts, whose products take the
+/// numbers from it (Transformer Engine's GroupedLinear, MegaBlocks); before the exchange of rows, whose collective
+/// does, and not where rows stay; or nowhere (XLA, whose programs have no shape to ask for).
+enum class SyncPoints { experts, exchange, none };
+/// HybridEP's kernels know the numbers without the host.
+bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher);
+
 /// Constants of the step-time model that differ from stack to stack; sim/cost/stacks/step_model.hpp says what each is.
 inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attention", "memory",    "item_s", "network",
                                                              "tensor",   "exchange",  "optimizer", "step_s"};
@@ -45,6 +52,7 @@ struct StackSpec {
                                          Dispatcher::uccl};
   bool exchange_overlap = true;  ///< exchanges of rows can run beside another microbatch
   bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
+  SyncPoints sync_points = SyncPoints::experts;
   MemoryFacts memory = pytorch_fsdp();
   bool memory_assumed = false;  ///< nobody described how it uses memory: taken for PyTorch's FSDP
   /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others

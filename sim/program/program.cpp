@@ -15,9 +15,22 @@ std::string to_string(OpKind kind) {
 }
 
 std::string to_string(Lane lane) {
-  static const char* names[] = {
-      "compute", "all_gather", "reduce_scatter",   "all_reduce",          "all_to_all",     "copy",
-      "host",    "tensor",     "send_activations", "receive_activations", "send_gradients", "receive_gradients"};
+  static const char* names[] = {"compute",
+                                "all_gather",
+                                "reduce_scatter",
+                                "all_reduce",
+                                "all_to_all",
+                                "copy",
+                                "host",
+                                "tensor",
+                                "send_activations",
+                                "receive_activations",
+                                "send_gradients",
+                                "receive_gradients",
+                                "send_activations_back",
+                                "receive_activations_back",
+                                "send_gradients_back",
+                                "receive_gradients_back"};
   static_assert(std::size(names) == kLanes);
   return names[static_cast<int>(lane)];
 }

@@ -25,13 +25,17 @@ enum class Lane {
   host,
   tensor,  ///< gathers beside a product of the same tensor group
   // Between pipeline stages: activations towards the head, gradients back. Each in its own order, so that none waits
-  // for another's.
+  // for another's; so do those of the chunks that go from the last stage to the first (Schedule::dualpipe_v).
   send_activations,
   receive_activations,
   send_gradients,
-  receive_gradients
+  receive_gradients,
+  send_activations_back,
+  receive_activations_back,
+  send_gradients_back,
+  receive_gradients_back
 };
-constexpr std::size_t kLanes = static_cast<std::size_t>(Lane::receive_gradients) + 1;
+constexpr std::size_t kLanes = static_cast<std::size_t>(Lane::receive_gradients_back) + 1;
 std::string to_string(OpKind kind);
 std::string to_string(Lane lane);
 /// Collectives between replicas have a lane of their own, `all_reduce`, whatever their kind; those of a tensor group

@@ -121,9 +121,10 @@ void mix(RandomStep& s, std::uint64_t seed, bool halves) {
 }
 
 /// What a layout has that others have not; kTraits in all.
-constexpr std::size_t kTraits = 14;
+constexpr std::size_t kTraits = 15;
 std::vector<std::string> traits(const Layout& l) {
-  const bool interleaved = l.virtual_stages > 1, splits = l.schedule == Schedule::zero_bubble;
+  const bool turns = l.schedule == Schedule::dualpipe_v, interleaved = l.virtual_stages > 1 && !turns,
+             splits = l.schedule == Schedule::zero_bubble;
   std::vector<std::string> out;
   const auto add = [&](bool has, const char* name) {
     if (has) out.emplace_back(name);
@@ -132,10 +133,11 @@ std::vector<std::string> traits(const Layout& l) {
   add(l.tensor > 1 && !l.sequence_parallel, "tensor");
   add(l.sequence_parallel, "sequence");
   add(l.tensor > 1 && !l.resident_weights(), "tensor, FSDP");
-  add(l.pipeline > 1 && !interleaved && !splits, "1F1B");
+  add(l.pipeline > 1 && !interleaved && !splits && !turns, "1F1B");
   add(interleaved, "interleaved");
   add(std::ranges::count(l.chunk_layers, 0) > 0, "chunks without a layer");
   add(splits, "ZB-H1");
+  add(turns, "DualPipe's V");
   add(l.pipeline > 1 && l.tensor > 1, "pipeline, tensor");
   add(l.pipeline > 1 && l.expert > 1, "pipeline, expert");
   add(l.pipeline > 1 && l.context_ring, "pipeline, ring");

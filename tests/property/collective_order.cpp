@@ -50,6 +50,8 @@ std::vector<Layout> layouts() {
               variants.back().reshard_after_forward = variants.back().reduce_every_microbatch = false;
           variants.back().pipeline = stages, variants.back().optimizer_shard = replicate;
           variants.push_back(variants.back()), variants.back().schedule = Schedule::zero_bubble;
+          variants.push_back(variants.back()), variants.back().schedule = Schedule::dualpipe_v;
+          variants.back().virtual_stages = 2;
         }
         variants.push_back(plain);
         for (std::int64_t layer = 0; layer < 4;
@@ -66,8 +68,9 @@ std::vector<Case> cases() {
   std::vector<Case> out;
   for (const Layout& layout : layouts())
     for (const auto& [layers, microbatches] : {std::pair{1, 1}, {2, 3}, {4, 2}}) {
-      if (layers % layout.pipeline != 0) continue;
-      out.push_back({layout, layers, microbatches});
+      if (layers % (layout.pipeline * layout.virtual_stages) != 0) continue;
+      const bool turns = layout.schedule == Schedule::dualpipe_v;
+      out.push_back({layout, layers, turns ? 2 * static_cast<int>(layout.pipeline) : microbatches});
       out.back().layout.microbatch = microbatches == 3 ? 2 : 1;
       if (!layout.placement.empty()) out.back().layout.placement.resize(static_cast<std::size_t>(layers));
     }

@@ -131,7 +131,8 @@ inline void move_layers_off_ends(Draw& draw, const ModelSpec& model, Layout& l) 
   const auto move = [&](std::size_t from, std::size_t to) { chunks[to] += chunks[from], chunks[from] = 0; };
   const std::size_t last = chunks.size() - 1;
   if (draw.once_in(2)) move(last, last - 1);
-  l.modules_before_head = chunks[last] == 0 && model.mtp_layers > 0 && draw.once_in(2);
+  l.modules_before_head =
+      chunks[last] == 0 && model.mtp_layers > 0 && l.schedule != Schedule::dualpipe_v && draw.once_in(2);
   if (l.modules_before_head && last > 1 && draw.once_in(2)) move(last - 1, last - 2);
   if (last > 1 && draw.once_in(2)) move(0, 1);
 }
@@ -145,10 +146,10 @@ inline Layout random_simulated_layout(Draw& draw, ModelSpec& model) {
   if (stages > 1) model.layers = stages * chunks * draw.between(1, chunks > 1 ? 1 : 2);
   Layout l = random_layout(draw, model, (stages > 1 ? 32 : 64) / (stages * tensor));
   l.pipeline = stages, l.virtual_stages = chunks;
-  if (stages > 1 && draw.once_in(3)) l.schedule = Schedule::zero_bubble;
+  if (stages > 1 && draw.once_in(3)) l.schedule = chunks == 2 ? Schedule::dualpipe_v : Schedule::zero_bubble;
   l.tensor = tensor, l.sequence_parallel = tensor > 1 && (model.experts > 0 || draw.once_in(2));
   if (stages > 1 || (tensor > 1 && draw.once_in(2))) l.reshard_after_forward = l.reduce_every_microbatch = false;
-  l.exchange_overlap = l.resident_weights() && l.expert > 1 && l.schedule == Schedule::one_f_one_b && draw.once_in(2);
+  l.exchange_overlap = l.resident_weights() && l.expert > 1 && l.schedule != Schedule::zero_bubble && draw.once_in(2);
   l.context_ring = l.context > 1 && !draw.once_in(3);
   if (l.context_ring) model.attention.window = 0, model.attention.local = {}, model.attention.sinks = false;
   if (stages > 1 && model.mtp_layers > 0) model.tied = false;
@@ -188,7 +189,9 @@ inline RandomStep drawn_step(Draw& draw, std::uint64_t seed, bool host, bool sim
   const std::int64_t each = draw.between(1, 3), fewer = draw.between(1, each);
   const std::int64_t last = s.layout.resident_weights() ? each : fewer;
   if (s.layout.pipeline > 1)
-    count = s.layout.virtual_stages > 1 ? s.layout.pipeline * draw.between(1, 2) : draw.between(1, 6);
+    count = s.layout.schedule == Schedule::dualpipe_v ? 2 * s.layout.pipeline + draw.below(2)
+            : s.layout.virtual_stages > 1             ? s.layout.pipeline * draw.between(1, 2)
+                                                      : draw.between(1, 6);
   s.layout.microbatch = each;
   const std::int64_t tokens = seq / s.layout.context;
   s.routing = std::make_unique<RandomRouting>(seed, std::max<std::int64_t>(1, s.model.experts), s.model.top_k,

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "configs/spec/stack.hpp"
+
 using namespace wt;
 
 namespace {
@@ -15,9 +17,8 @@ double issued(double gpu_s, double launch_s) { return issued_time_s(gpu_s, launc
 
 }  // namespace
 
-double launching(const Launches& launches, Dispatcher dispatcher = Dispatcher::alltoall,
-                 CudaGraphs graphs = CudaGraphs::none) {
-  return launch_time_s(launches, dispatcher, graphs, kHost);
+double launching(const Launches& launches, bool waits = true, CudaGraphs graphs = CudaGraphs::none) {
+  return launch_time_s(launches, waits, graphs, kHost);
 }
 
 TEST_CASE("launching takes a constant a kernel, a routing of rows and a blocking collective") {
@@ -27,12 +28,23 @@ TEST_CASE("launching takes a constant a kernel, a routing of rows and a blocking
   CHECK(launching({}) == 0);
 }
 
-TEST_CASE("HybridEP routes rows with less of the host, and CUDA graphs with none") {
+TEST_CASE("rows are routed with less of the host where it does not wait for them, and in CUDA graphs with none") {
   const Launches moe{100, 1, 10};
-  CHECK(launching(moe, Dispatcher::deepep) == launching(moe));
-  CHECK(launching(moe) - launching(moe, Dispatcher::hybridep) == Approx(0.6 * 2e-3));
-  CHECK(launching(moe, Dispatcher::alltoall, CudaGraphs::partial) == launching({100, 0, 10}));
-  CHECK(launching(moe, Dispatcher::alltoall, CudaGraphs::full) == 0);
+  CHECK(launching(moe) - launching(moe, false) == Approx(0.6 * 2e-3));
+  CHECK(launching(moe, true, CudaGraphs::partial) == launching({100, 0, 10}));
+  CHECK(launching(moe, true, CudaGraphs::full) == 0);
+}
+
+TEST_CASE("the host waits where a stack says, and never with HybridEP") {
+  using D = Dispatcher;
+  for (const D each : {D::alltoall, D::deepep, D::uccl}) {
+    CHECK(waits_for_rows(SyncPoints::experts, 1, each));
+    CHECK(waits_for_rows(SyncPoints::experts, 8, each));
+    CHECK_FALSE(waits_for_rows(SyncPoints::exchange, 1, each));
+    CHECK(waits_for_rows(SyncPoints::exchange, 8, each));
+    CHECK_FALSE(waits_for_rows(SyncPoints::none, 8, each));
+  }
+  CHECK_FALSE(waits_for_rows(SyncPoints::experts, 8, D::hybridep));
 }
 
 TEST_CASE("a backward pass is launched as two kernels, and a router counts as a routing") {

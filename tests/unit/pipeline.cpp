@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "configs/spec/run.hpp"
 #include "configs/spec/support/error.hpp"
@@ -38,6 +39,55 @@ double in_layers(std::int64_t layers, const Layout& layout, std::int64_t microba
   return step_of(dense_model(layers), layout, microbatches, LayerCost{}, free_network(layout.world()));
 }
 
+/// Seconds of DualPipe's V by its order alone, where a forward pass and the backward pass beside it begin and end
+/// together; forward, gradients of inputs and of weights take a second each.
+double pairs_as_one(std::int64_t p, std::int64_t microbatches) {
+  Layout layout = stages(p, 2, Schedule::dualpipe_v);
+  layout.exchange_overlap = true;
+  using Pass = StageWork::Pass;
+  using Done = std::tuple<bool, std::int64_t, int>;  // forward, chunk, microbatch
+  std::map<Done, double> done;
+  std::vector<std::vector<StageWork>> order;
+  for (std::int64_t s = 0; s < p; ++s) order.push_back(stage_schedule(layout, s, microbatches));
+  std::vector<std::size_t> next(order.size(), 0);
+  std::vector<double> now(order.size(), 0);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::int64_t s = 0; s < p; ++s) {
+      const std::size_t at = static_cast<std::size_t>(s);
+      while (next[at] < order[at].size()) {
+        const std::size_t end = next[at] + (order[at][next[at]].overlapped ? 2 : 1);
+        double begin = now[at], takes = 0;
+        bool ready = true;
+        std::vector<Done> ends;
+        const auto needs = [&](const Done& what) {
+          if (const auto found = done.find(what); found != done.end())
+            begin = std::max(begin, found->second);
+          else
+            ready = false;
+        };
+        for (std::size_t i = next[at]; i < end; ++i) {
+          const StageWork& work = order[at][i];
+          const std::int64_t chunk = work.chunk == 0 ? s : 2 * p - 1 - s;
+          const bool forward = work.pass == Pass::forward;
+          takes += work.pass == Pass::backward ? 2 : 1;
+          if (work.pass == Pass::weights) continue;
+          if (forward && chunk > 0) needs({true, chunk - 1, work.microbatch});
+          if (!forward) needs({true, chunk, work.microbatch});
+          if (!forward && chunk + 1 < 2 * p) needs({false, chunk + 1, work.microbatch});
+          ends.emplace_back(forward, chunk, work.microbatch);
+        }
+        if (!ready) break;
+        now[at] = begin + takes;
+        for (const Done& what : ends) done[what] = now[at];
+        next[at] = end, moved = true;
+      }
+    }
+  }
+  for (std::size_t s = 0; s < order.size(); ++s) CHECK(next[s] == order[s].size());
+  return *std::max_element(now.begin(), now.end());
+}
+
 }  // namespace
 
 TEST_CASE("1F1B: stages stand still for (p-1)/(m+p-1) of the step, interleaved for (p-1)/(vm+p-1)") {
@@ -65,17 +115,53 @@ TEST_CASE("ZB-H1: a third of 1F1B's idle time where inputs and weights cost what
     }
 }
 
+TEST_CASE(
+    "DualPipe's V: (p-1)(f + i - w) of idle time, and DeepSeek-V3's (PP/2-1)(F&B + B - 3W) where pairs end as one") {
+  for (const std::int64_t p : {2, 3, 4, 8})
+    for (const std::int64_t m : {2 * p, 2 * p + 1, 5 * p}) {
+      // Chunks of two layers: forward, gradients of inputs and of weights take 2 s each.
+      const double P = static_cast<double>(p), busy = 2 * 3 * 2.0 * static_cast<double>(m);
+      INFO(p << " stages, " << m << " microbatches");
+      CHECK(in_layers(4 * p, stages(p, 2, Schedule::dualpipe_v), m) == Approx(busy + (P - 1) * 2).epsilon(1e-9));
+      CHECK(pairs_as_one(p, m) == Approx((busy + (P - 1) * (6 + 4 - 3 * 2)) / 2).epsilon(1e-9));
+    }
+}
+
 TEST_CASE("every stage passes every microbatch through every chunk once, forward before backward before weights") {
-  for (const std::int64_t p : {1, 2, 4})
-    for (const auto& layout : {stages(p), stages(p, 3), stages(p, 1, Schedule::zero_bubble)})
+  using Pass = StageWork::Pass;
+  for (const std::int64_t p : {1, 2, 4, 5})
+    for (const auto& layout :
+         {stages(p), stages(p, 3), stages(p, 1, Schedule::zero_bubble), stages(p, 2, Schedule::dualpipe_v)})
       for (std::int64_t s = 0; s < p; ++s) {
-        std::map<std::pair<int, int>, int> seen;
-        const auto order = stage_schedule(layout, s, 2 * p);
-        for (const StageWork& work : order) CHECK(seen[{work.microbatch, work.chunk}]++ == static_cast<int>(work.pass));
+        std::map<std::pair<int, int>, std::vector<Pass>> seen;
+        for (const StageWork& work : stage_schedule(layout, s, 2 * p))
+          seen[{work.microbatch, work.chunk}].push_back(work.pass);
         CHECK(static_cast<std::int64_t>(seen.size()) == 2 * p * layout.virtual_stages);
-        const std::size_t passes = layout.schedule == Schedule::zero_bubble ? 3 : 2;
-        CHECK(order.size() == passes * seen.size());
+        for (const auto& [of, passes] : seen) {
+          const bool whole = passes == std::vector{Pass::forward, Pass::backward},
+                     split = passes == std::vector{Pass::forward, Pass::inputs, Pass::weights};
+          CHECK((layout.schedule == Schedule::one_f_one_b   ? whole
+                 : layout.schedule == Schedule::zero_bubble ? split
+                                                            : whole || split));
+        }
       }
+}
+
+TEST_CASE("DualPipe's V turns round at the last stage: embedding and head on the first, no message at the turn") {
+  const Layout layout = stages(3, 2, Schedule::dualpipe_v);
+  ModelSpec model = dense_model(6);
+  model.tied = true;
+  const ProgramSet set = programs(model, layout, 6);
+  for (std::size_t s = 0; s < 3; ++s) {
+    std::map<std::string, int> ops;
+    for (const OpInstance& instance : unroll(set.programs[s])) ++ops[instance.op->name];
+    INFO("stage " << s);
+    CHECK(ops["head"] == (s == 0 ? 6 : 0));
+    CHECK(ops["embed.fwd"] == (s == 0 ? 6 : 0));
+    const int messages = s == 1 ? 12 : 6;  // one way each of both ends, both ways in the middle
+    for (const char* name : {"send.fwd", "receive.fwd", "send.bwd", "receive.bwd"}) CHECK(ops[name] == messages);
+    CHECK(ops["tied.send"] == 0);
+  }
 }
 
 TEST_CASE("rows of one microbatch travel while another is computed: only the first and last exchanges are waited for") {
@@ -100,7 +186,7 @@ TEST_CASE("overlapped exchanges are refused where nothing is exchanged, weights 
   layout.shard = layout.expert = 2;
   CHECK_NOTHROW(programs(small_model(4), layout, 4));
   layout.schedule = Schedule::zero_bubble;
-  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("1f1b"));
+  CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("1f1b or dualpipe_v"));
   layout = Layout{};
   layout.shard = layout.expert = 2, layout.exchange_overlap = true;
   CHECK_THROWS_WITH(programs(small_model(4), layout, 4), Catch::Contains("weights that stay"));
@@ -112,13 +198,18 @@ TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatche
   std::mt19937 random(7);
   const auto draw = [&](int most) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(most)) + 1; };
   for (int i = 0; i < 60; ++i) {
-    const std::int64_t p = draw(6), v = p == 1 ? 1 : draw(3), m = v > 1 ? p * draw(3) : draw(9);
-    Layout layout = stages(p, v, v == 1 && p > 1 && i % 2 ? Schedule::zero_bubble : Schedule::one_f_one_b);
+    const std::int64_t p = draw(6), v = p == 1 ? 1 : draw(3);
+    const Schedule schedule = p == 1 || i % 2 == 0 ? Schedule::one_f_one_b
+                              : v == 1             ? Schedule::zero_bubble
+                              : v == 2             ? Schedule::dualpipe_v
+                                                   : Schedule::one_f_one_b;
+    const std::int64_t m = schedule == Schedule::dualpipe_v ? 2 * p + draw(4) - 1 : v > 1 ? p * draw(3) : draw(9);
+    Layout layout = stages(p, v, schedule);
     layout.replicate = draw(2), layout.shard = draw(2), layout.tensor = p == 1 || i % 3 == 0 ? 2 : 1;
     layout.sequence_parallel = layout.tensor > 1;
     const bool moe = i % 4 < 2;
     if (moe) layout.expert = layout.shard;
-    layout.exchange_overlap = layout.expert > 1 && layout.schedule == Schedule::one_f_one_b && i % 8 < 4;
+    layout.exchange_overlap = layout.expert > 1 && layout.schedule != Schedule::zero_bubble && i % 8 < 4;
     if (i % 5 == 0) layout.optimizer_shard = layout.replicate;
     ModelSpec model = moe ? small_model(p * v * draw(2)) : dense_model(p * v * draw(2));
     model.tied = i % 7 == 0;
@@ -128,7 +219,7 @@ TEST_CASE("no schedule stands still for ever: random stages, chunks, microbatche
   }
 }
 
-TEST_CASE("stage s of 1F1B keeps min(m, p - s) microbatches, of ZB-H1 every stage p") {
+TEST_CASE("stage s of 1F1B keeps min(m, p - s) microbatches, of ZB-H1 every stage p, of DualPipe's V 2p + 1 chunks") {
   // By buffer: what a layer saves between its passes.
   const auto kept = [](const Layout& layout, std::int64_t stage, std::int64_t m) {
     const auto set = programs(dense_model(layout.pipeline * layout.virtual_stages), layout, m);
@@ -150,13 +241,16 @@ TEST_CASE("stage s of 1F1B keeps min(m, p - s) microbatches, of ZB-H1 every stag
       }
   // Interleaved, first stage: 2(p-1) + (v-1)p + 1 chunks of 1/v of the layers (Narayanan et al. 2021, figure 4).
   CHECK(kept(stages(4, 2), 0, 8) == 2 * 3 + 4 + 1);
+  for (const std::int64_t p : {2, 3, 4})
+    for (std::int64_t s = 0; s < p; ++s) CHECK(kept(stages(p, 2, Schedule::dualpipe_v), s, 3 * p) == 2 * p + 1);
 }
 
 TEST_CASE("a step gives its memory back on every stage; parameters of all ranks are the model's") {
-  for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble})
+  for (const Schedule schedule : {Schedule::one_f_one_b, Schedule::zero_bubble, Schedule::dualpipe_v})
     for (const char* policy : {"none", "block", "attention"})
       for (const std::int64_t tensor : {1, 2}) {
-        Layout layout = stages(2, 1, schedule, Layout{2, 2, 2, 1, recompute_from_string(policy), {}});
+        Layout layout = stages(2, schedule == Schedule::dualpipe_v ? 2 : 1, schedule,
+                               Layout{2, 2, 2, 1, recompute_from_string(policy), {}});
         layout.tensor = tensor, layout.sequence_parallel = tensor > 1;
         const ModelSpec model = small_model(4);
         double weights = 0, norms = 0;
@@ -278,6 +372,14 @@ TEST_CASE("run files say the layouts that are simulated alone, and read back") {
   write_bytes(folder / "run.yaml", run_to_yaml(run));
   CHECK(read_run(folder / "run.yaml").layout.name() == run.layout.name());
   CHECK(Layout{}.trainable());
+  run.layout.schedule = Schedule::dualpipe_v;
+  std::string text = run_to_yaml(run);
+  write_bytes(folder / "run.yaml", text);
+  CHECK(read_run(folder / "run.yaml").layout.name() == run.layout.name());
+  const std::string chunks = "  virtual_pipeline_degree: 2\n";  // which need not be said
+  text.erase(text.find(chunks), chunks.size());
+  write_bytes(folder / "run.yaml", text);
+  CHECK(run_to_yaml(read_run(folder / "run.yaml")) == run_to_yaml(run));
 }
 
 TEST_CASE("pipelines that do not fit are refused by name") {
@@ -289,6 +391,9 @@ TEST_CASE("pipelines that do not fit are refused by name") {
   refused(dense_model(4), stages(1, 2), "without a pipeline");
   refused(dense_model(8), stages(4, 2), "found 6 microbatches for 4 interleaved stages");
   refused(dense_model(8), stages(2, 2, Schedule::zero_bubble), "needs 1 (ZB-H1)");
+  refused(dense_model(8), stages(2, 1, Schedule::dualpipe_v), "needs 2, one each way");
+  refused(dense_model(16), stages(4, 2, Schedule::dualpipe_v), "needs at least 8, two a stage");
+  refused(dense_model(8), stages(1, 2, Schedule::dualpipe_v), "without a pipeline");
   Layout gathers = stages(2);
   gathers.reshard_after_forward = true;
   refused(dense_model(4), gathers, "keeps its weights");

@@ -134,6 +134,14 @@ TEST_CASE("a stack says what it has, and refuses a layout with more") {
   CHECK_THROWS_WITH(stack_from_yaml(none), Contains("needs one at least"));
 }
 
+TEST_CASE("a stack says where its host waits for rows") {
+  CHECK(read_stack("torchtitan").sync_points == SyncPoints::exchange);
+  CHECK(read_stack("maxtext").sync_points == SyncPoints::none);
+  CHECK(read_stack("nemo").sync_points == SyncPoints::experts);
+  YamlMap map = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\nsync_points: router\n", "mine.yaml");
+  CHECK_THROWS_WITH(stack_from_yaml(map), Contains("sync_points") && Contains("exchange"));
+}
+
 TEST_CASE("a release is asked for behind an @") {
   CHECK(read_stack("nemo").measured_release());
   const StackSpec known = read_stack("nemo@25.02"), later = read_stack("nemo@27.01");

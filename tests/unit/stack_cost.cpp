@@ -72,7 +72,14 @@ TEST_CASE("an op is its items, and the host's launches of them stand beside") {
   CHECK(h100.issued_s(1, launch_s) == Approx(1).epsilon(1e-3));
   Op router;
   router.work = {make_item(Kernel::router, Pass::forward, Precision::bf16, {1024, 0}, {64, 8})};
-  CHECK(h100.launch_s(router, {}) > 5 * launch_s);  // many kernels, and a wait
+  CHECK(h100.launch_s(router, {}) > 5 * launch_s);  // many kernels
+  Layout spread;
+  spread.shard = spread.expert = 8;
+  CHECK(h100.launch_s(router, spread) > 1.5 * h100.launch_s(router, {}));  // and a wait, of this stack where rows leave
+  const StackCost& nemo = cost("hgx-h100", "nemo");
+  CHECK(nemo.launch_s(router, spread) == nemo.launch_s(router, {}));  // of others everywhere
+  spread.dispatcher = Dispatcher::hybridep;
+  CHECK(h100.launch_s(router, spread) == h100.launch_s(router, {}));
   Layout graphs;
   graphs.cuda_graphs = CudaGraphs::full;
   CHECK(h100.launch_s(router, graphs) == 0);

@@ -11,11 +11,11 @@ void Launches::add(const std::vector<WorkItem>& work, double times) {
   }
 }
 
-double launch_time_s(const Launches& launches, Dispatcher dispatcher, CudaGraphs graphs, const HostConstants& host) {
+double launch_time_s(const Launches& launches, bool waits, CudaGraphs graphs, const HostConstants& host) {
   if (graphs == CudaGraphs::full) return 0;
   const double routing_s = graphs == CudaGraphs::partial ? 0 : host.routing_s;
   return launches.kernels * host.item_s + launches.calls * host.call_s +
-         launches.routings * routing_s * (dispatcher == Dispatcher::hybridep ? host.hybridep_host : 1);
+         launches.routings * routing_s * (waits ? 1 : host.without_wait);
 }
 
 double issued_time_s(double gpu_s, double launch_s, const HostConstants& host) {

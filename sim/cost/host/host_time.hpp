@@ -12,11 +12,11 @@ namespace wt {
 
 /// Of a stack's host. Fitted on published steps (sim/cost/stacks/step_model.hpp).
 struct HostConstants {
-  double item_s = 0;         ///< to issue one kernel of a work item
-  double call_s = 0;         ///< to issue one blocking collective
-  double routing_s = 0;      ///< to route a layer's rows: many small kernels, and the wait for how many rows come
-  double hybridep_host = 1;  ///< of routing_s under HybridEP, whose kernels know the numbers without the host
-  double power = 1;          ///< of overlapped_s, >= 1
+  double item_s = 0;        ///< to issue one kernel of a work item
+  double call_s = 0;        ///< to issue one blocking collective
+  double routing_s = 0;     ///< to route a layer's rows: many small kernels, and the wait for how many rows come
+  double without_wait = 1;  ///< of routing_s where the host does not wait (waits_for_rows)
+  double power = 1;         ///< of overlapped_s, >= 1
 };
 
 /// What a host issues.
@@ -28,8 +28,8 @@ struct Launches {
 };
 
 /// Seconds in which the host issues these: nothing but a launch where everything is in CUDA graphs, all but the routing
-/// where its part is.
-double launch_time_s(const Launches& launches, Dispatcher dispatcher, CudaGraphs graphs, const HostConstants& host);
+/// where its part is. `waits`: for how many rows come, in each routing.
+double launch_time_s(const Launches& launches, bool waits, CudaGraphs graphs, const HostConstants& host);
 
 /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.
 double issued_time_s(double gpu_s, double launch_s, const HostConstants& host);

@@ -121,7 +121,8 @@ double StackCost::launch_s(const Op& op, const Layout& layout) const {
   } else if (op.lane == Lane::compute) {
     launches.calls = 1;
   }
-  return launch_time_s(launches, layout.dispatcher, layout.cuda_graphs, host);
+  const bool waits = waits_for_rows(use_.traits.sync_points, layout.expert, layout.dispatcher);
+  return launch_time_s(launches, waits, layout.cuda_graphs, host);
 }
 
 double StackCost::issued_s(double gpu_s, double launch_s) const {

@@ -40,7 +40,8 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
           .balanced_stages = stack.balanced_stages,
           .attention = stack.attention,
           .factors = stack.step,
-          .separate_reduce_group = stack.separate_reduce_group};
+          .separate_reduce_group = stack.separate_reduce_group,
+          .sync_points = stack.sync_points};
 }
 
 StackFit::StackFit(const std::vector<RunRow>& runs, const std::vector<StackSpec>& stacks, const ItemTimes& items,

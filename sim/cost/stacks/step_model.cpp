@@ -33,7 +33,7 @@ constexpr std::array<Known, kStepConstants> kKnown = {{{"products", 1.0, 0.1, 0.
                                                        {"exchange", 1.2, 0.4, 0.15},
                                                        {"once_exchange", 1.2, 0.4, 0.15},
                                                        {"routing_s", 2e-3, 0.7, 0.25},
-                                                       {"hybridep_host", 0.4, 0.5, 0},
+                                                       {"without_wait", 0.4, 0.5, 0},
                                                        {"replicas", 0.5, 0.6, 0.2},
                                                        {"optimizer", 1.1, 0.4, 0.15},
                                                        {"step_s", 5e-3, 1.0, 0.35},
@@ -58,7 +58,7 @@ const char* name_of(StepConstant constant) { return kKnown[static_cast<std::size
 
 HostConstants StepConstants::host() const {
   using C = StepConstant;
-  return {(*this)[C::item_s], (*this)[C::call_s], (*this)[C::routing_s], (*this)[C::hybridep_host],
+  return {(*this)[C::item_s], (*this)[C::call_s], (*this)[C::routing_s], (*this)[C::without_wait],
           1 + (*this)[C::host_power]};
 }
 
@@ -75,7 +75,9 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
         p.tensor_s * k[C::tensor] * k[C::network] + (work.exchange_overlap ? 0 : exchange) + waiting;
     const double issued = issued_time_s(
         computation(p) + blocking,
-        launch_time_s({p.launches, p.routings, p.tensor_calls}, work.dispatcher, work.graphs, host), host);
+        launch_time_s({p.launches, p.routings, p.tensor_calls},
+                      waits_for_rows(traits.sync_points, work.expert, work.dispatcher), work.graphs, host),
+        host);
     const double beside = p.gather_s * k[C::network] + (work.exchange_overlap ? exchange : 0);
     return overlapped_s(issued, beside, 1 + k[C::gather_power]);
   };

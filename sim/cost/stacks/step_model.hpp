@@ -33,7 +33,7 @@ enum class StepConstant : std::size_t {
   exchange,            ///< exposed part of all-to-alls of rows, and of exchanges of keys and values
   once_exchange,       ///< the same of exchanges that send a token once to each place (DeepEP, HybridEP)
   routing_s,           ///< host, to route the rows of a layer once (HostConstants)
-  hybridep_host,       ///< of routing_s under HybridEP
+  without_wait,        ///< of routing_s where the host does not wait for how many rows come
   replicas,            ///< exposed part of what moves once a step
   optimizer,           ///< update over what its bytes take
   step_s,              ///< once a step: loss, logging, data
@@ -62,6 +62,7 @@ struct StepTraits {
   AttentionKernels attention = AttentionKernels::flash2;
   std::map<std::string, double> factors = {};  ///< StackSpec::step
   bool separate_reduce_group = false;          ///< only the replay asks
+  SyncPoints sync_points = SyncPoints::experts;
 };
 
 double step_seconds(const StepWork& work, const StepTraits& traits, const StepConstants& constants);

@@ -190,6 +190,7 @@ StepWork step_work(const RunRow& run, const ItemTimes& gpu, const CollectiveEsti
   out.ends_as_layers = ends_count_as_layers(run);
   out.tensor_ranks = static_cast<double>(run.tp);
   out.stages_over_nodes = run.pp > 1 && run.gpus > run.interconnect.nvlink_domain;
+  out.expert = run.ep;
   out.dispatcher = run.dispatcher;
   out.exchange_overlap = run.exchange_overlapped;
   out.graphs = run.cuda_graphs;

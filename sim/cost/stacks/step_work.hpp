@@ -37,6 +37,7 @@ struct StepWork {
   bool ends_as_layers = false;          ///< embedding and output projection stand in place of a layer each
   bool stages_over_nodes = false;       ///< a pipeline whose stages are on different nodes
   double tensor_ranks = 1;
+  std::int64_t expert = 1;  ///< ranks that share a layer's experts
   Dispatcher dispatcher = Dispatcher::alltoall;
   bool exchange_overlap = false;  ///< rows travel while another microbatch's are computed
   CudaGraphs graphs = CudaGraphs::none;

@@ -257,7 +257,12 @@ void check_resident(const Layout& layout, const ProgramOptions& options) {
     throw_error(Code::usage,
                 "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
                 layout.name(), options.last_microbatch, layout.microbatch);
-  if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
+  if (layout.schedule == Schedule::dualpipe_v) {
+    if (options.microbatches < 2 * layout.pipeline)
+      throw_error(Code::usage,
+                  "layout {}: found {} microbatches for dualpipe_v of {} stages, needs at least {}, two a stage",
+                  layout.name(), options.microbatches, layout.pipeline, 2 * layout.pipeline);
+  } else if (layout.virtual_stages > 1 && options.microbatches % layout.pipeline != 0)
     throw_error(Code::usage,
                 "layout {}: found {} microbatches for {} interleaved stages, needs a multiple (Narayanan et al. 2021)",
                 layout.name(), options.microbatches, layout.pipeline);

@@ -15,6 +15,8 @@ struct Chunk {
   int first, last;         ///< first > last: none
   bool embedding = false;  ///< the model's first chunk
   bool head = false;       ///< its last one
+  int before = -1;         ///< where the chunk before it is: stages from this one; 0 = here
+  int behind = 1;          ///< and the one behind it
   bool blocks() const { return first <= last; }
 };
 
@@ -23,12 +25,16 @@ std::vector<Chunk> stage_chunks(const ModelSpec& model, const Layout& layout, st
   std::vector<Chunk> out;
   std::vector<std::int64_t> layers = layout.layers_of_chunks(model.layers);
   layers.at(layers.size() - (layout.modules_before_head ? 2 : 1)) += model.mtp_layers;
+  // Around the ends where chunks go round, which neighbours do not tell.
+  const auto stages_to = [&](std::int64_t chunk, int step) {
+    return layout.schedule == Schedule::dualpipe_v ? static_cast<int>(layout.stage_of(chunk + step) - stage) : step;
+  };
   std::int64_t chunk = -1, layer = 0;
   for (const std::int64_t count : layers) {
     ++chunk;
-    if (chunk % layout.pipeline == stage)
+    if (layout.stage_of(chunk) == stage)
       out.push_back({static_cast<int>(layer), static_cast<int>(layer + count) - 1, chunk == 0,
-                     chunk + 1 == static_cast<std::int64_t>(layers.size())});
+                     chunk + 1 == static_cast<std::int64_t>(layers.size()), stages_to(chunk, -1), stages_to(chunk, 1)});
     layer += count;
   }
   return out;
@@ -78,7 +84,6 @@ class StageBuilder : private StepBuilder {
     return chunk.blocks() && chunk.last >= model.layers;
   }
   bool ends(int microbatch) const { return microbatch + 1 == program_.microbatches; }
-  bool split() const { return layout_.schedule == Schedule::zero_bubble; }
   Loop pass_of(const StageWork& work) {
     Nodes body;
     const Chunk& chunk = chunks_[static_cast<std::size_t>(work.chunk)];
@@ -87,7 +92,8 @@ class StageBuilder : private StepBuilder {
         add_forward(body, work.microbatch, chunk);
         break;
       case StageWork::Pass::backward:
-        add_backward(body, work.microbatch, chunk);
+      case StageWork::Pass::inputs:
+        add_backward(body, work.microbatch, chunk, work.pass == StageWork::Pass::inputs);
         break;
       case StageWork::Pass::weights:
         add_weight_gradients(body, work.microbatch, chunk);
@@ -142,25 +148,27 @@ class StageBuilder : private StepBuilder {
   }
 
   /// A message between neighbouring stages.
-  Op message(OpKind kind, Direction direction, double bytes) const {
+  Op message(OpKind kind, Direction direction, double bytes, int stages) const {
     const bool sends = kind == OpKind::send, forward = direction == Direction::forward;
     Op o = op((sends ? "send" : "receive") + suffix(direction), Action::exchange_stages, direction);
     o.kind = kind;
-    o.lane = sends ? (forward ? Lane::send_activations : Lane::send_gradients)
-                   : (forward ? Lane::receive_activations : Lane::receive_gradients);
-    o.collective = {Axis::pipeline, fixed(bytes), {}, sends == forward ? 1 : -1};
+    const bool back = layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1);
+    const Lane first = back ? Lane::send_activations_back : Lane::send_activations;
+    o.lane = static_cast<Lane>(static_cast<int>(first) + (forward ? 0 : 2) + (sends ? 0 : 1));
+    o.collective = {Axis::pipeline, fixed(bytes), {}, stages};
     return o;
   }
 
   /// Receives, and lets the compute lane wait for it. What arrives is of the neighbouring block, as its name says; the
-  /// embedding's output and the gradient of the head's input are without a block.
+  /// embedding's output and the gradient of the head's input are without a block. Nothing where that chunk is here.
   void add_receive(Nodes& out, Direction direction, const Chunk& chunk) const {
     const bool forward = direction == Direction::forward;
+    if ((forward ? chunk.before : chunk.behind) == 0) return;
     const int from = forward ? chunk.first - 1 : chunk.last + 1;
     const bool block = from >= 0 && from < program_.layers;
     const int layer = !block || !chunk.blocks() ? from : forward ? chunk.first : chunk.last;
     const double bytes = message_bytes(forward ? chunk.head : from == program_.layers);
-    Op receive = message(OpKind::receive, direction, bytes);
+    Op receive = message(OpKind::receive, direction, bytes, forward ? chunk.before : chunk.behind);
     receive.layer_delta = from - layer;
     receive.allocates = {{forward ? "block.output" : "block.input.gradient", fixed(bytes)}};
     Op arrived = op("arrived" + suffix(direction), Action::exchange_stages, direction);
@@ -175,12 +183,15 @@ class StageBuilder : private StepBuilder {
   /// Behind the op `after` and the message before, which thereby gives its buffer back.
   void add_send(Nodes& out, Direction direction, int microbatch, const Chunk& chunk, const std::string& after) {
     const bool forward = direction == Direction::forward;
+    const int stages = forward ? chunk.behind : chunk.before;
+    if (stages == 0) return;
     const int layer = !chunk.blocks() ? -1 : forward ? chunk.last : chunk.first;  // -1: the embedding or the head
-    Op send = message(OpKind::send, direction, message_bytes(forward ? chunk.last == program_.layers - 1 : chunk.head));
+    Op send = message(OpKind::send, direction, message_bytes(forward ? chunk.last == program_.layers - 1 : chunk.head),
+                      stages);
     send.waits = {{after}};
-    if (const auto before = sent_.find(direction); before != sent_.end())
+    if (const auto before = sent_.find(send.lane); before != sent_.end())
       send.waits.push_back({send.name, 0, before->second.layer, before->second.microbatch - microbatch});
-    sent_[direction] = {microbatch, layer};
+    sent_[send.lane] = {microbatch, layer, direction};
     send.frees = {{forward ? "block.output" : "block.input.gradient"}};
     if (chunk.blocks())
       at(out, layer, {send});
@@ -190,11 +201,11 @@ class StageBuilder : private StepBuilder {
 
   /// The last messages, of the last microbatch, have left.
   void add_sent() {
-    for (const auto& [direction, message] : sent_) {
-      Op sent = op("sent" + suffix(direction), Action::exchange_stages, direction);
+    for (const auto& [lane, message] : sent_) {
+      Op sent = op("sent" + suffix(message.direction), Action::exchange_stages, message.direction);
       sent.kind = OpKind::host;
       sent.lane = Lane::host;
-      sent.waits = {{"send" + suffix(direction), 0, message.layer}};
+      sent.waits = {{"send" + suffix(message.direction), 0, message.layer}};
       program_.nodes.push_back(sent);
     }
   }
@@ -221,7 +232,8 @@ class StageBuilder : private StepBuilder {
     add_send(out, Direction::forward, microbatch, chunk, last);
   }
 
-  void add_backward(Nodes& out, int microbatch, const Chunk& chunk) {
+  /// `split`: without the gradients of the blocks' weights.
+  void add_backward(Nodes& out, int microbatch, const Chunk& chunk, bool split) {
     const bool last_microbatch = ends(microbatch);
     std::string last = layer_end();
     if (chunk.head) {
@@ -242,11 +254,12 @@ class StageBuilder : private StepBuilder {
       blocks(layer).add_dispatch_backward(body);
       if (recompute.attention) blocks(layer).add_attention(body, Direction::recompute, recompute);
       blocks(layer).add_attention(body, Direction::backward, recompute);
-      if (split())
+      if (split) {
         split_backward(body, blocks(layer).sizes());
-      else
-        add_sums(body, layer);
-      if (!split() && last_microbatch) add_layer_reduced(body, layer);
+      } else {
+        add_sums(body, layer, split);
+        if (last_microbatch) add_layer_reduced(body, layer, split);
+      }
       out.push_back(loop(Loop::Index::layer, layer, run->first, std::move(body)));
     }
     if (!chunk.embedding) return add_send(out, Direction::backward, microbatch, chunk, last);
@@ -263,8 +276,8 @@ class StageBuilder : private StepBuilder {
       blocks(run->last).add_ffn_backward(body, recompute);
       blocks(run->last).add_attention(body, Direction::backward, recompute);
       body = {weight_gradients(body)};
-      add_sums(body, run->last);
-      if (ends(microbatch)) add_layer_reduced(body, run->last);
+      add_sums(body, run->last, true);
+      if (ends(microbatch)) add_layer_reduced(body, run->last, true);
       out.push_back(loop(Loop::Index::layer, run->last, run->first, std::move(body)));
     }
   }
@@ -281,23 +294,23 @@ class StageBuilder : private StepBuilder {
   /// own.
   bool embeds_again(int layer) const { return layer == model_.layers && stage_ > 0; }
 
-  void add_sums(Nodes& out, int layer) const {
-    const std::string end = split() ? kWeightGradients : layer_end();
+  void add_sums(Nodes& out, int layer, bool split) const {
+    const std::string end = split ? kWeightGradients : layer_end();
     for (Group group : block_groups(layer))
-      add_sum(out, groups(layer), group, group == Group::expert && !split() ? "experts.bwd" : end);
+      add_sum(out, groups(layer), group, group == Group::expert && !split ? "experts.bwd" : end);
     if (embeds_again(layer)) add_sum(out, groups(layer), Group::embedding, end);
   }
 
-  void add_layer_reduced(Nodes& out, int layer) const {
+  void add_layer_reduced(Nodes& out, int layer, bool split) const {
     const GroupOps ops = groups(layer);
-    const std::string weights = split() ? kWeightGradients : "";
     if (model_.moe(layer)) {
       ops.add_copy_exchange(out);
       ops.add_copy_sum(out);
-      add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : split() ? weights : "experts.bwd");
+      add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : split ? kWeightGradients : "experts.bwd");
     }
-    add_reduced(out, ops, Group::dense, split() ? weights : layer_end());
-    if (embeds_again(layer)) add_reduced(out, ops, Group::embedding, split() ? weights : layer_end());
+    const std::string end = split ? kWeightGradients : layer_end();
+    add_reduced(out, ops, Group::dense, end);
+    if (embeds_again(layer)) add_reduced(out, ops, Group::embedding, end);
   }
 
   /// A group's gradients over shards and replicas. They lie in one buffer of the step and are summed in place.
@@ -323,11 +336,11 @@ class StageBuilder : private StepBuilder {
     const Group group = has_embedding() ? Group::embedding : Group::head;
     const Amount matrix = fixed(as_double(state(Group::embedding)));  // without the head's norm
     for (const OpKind kind : {OpKind::send, OpKind::receive}) {
-      Op o = message(kind, Direction::recompute, 4 * matrix.fixed);  // a channel of its own
+      const std::int64_t around = layout_.pipeline - copy_stage_;
+      Op o = message(kind, Direction::recompute, 4 * matrix.fixed,  // a channel of its own
+                     static_cast<int>(stage_ == 0 ? -around : around));
       o.name = kind == OpKind::send ? "tied.send" : "tied.receive";
       o.group = group;
-      const std::int64_t around = layout_.pipeline - copy_stage_;
-      o.collective.stages = static_cast<int>(stage_ == 0 ? -around : around);
       if (kind == OpKind::send)
         o.waits = {{groups().last_gradient(group)}};
       else
@@ -343,18 +356,21 @@ class StageBuilder : private StepBuilder {
 
   struct Sent {
     int microbatch, layer;
+    Direction direction;
   };
   std::int64_t stage_;
   std::vector<Chunk> chunks_;
   std::int64_t copy_stage_;
-  std::map<Direction, Sent> sent_;  ///< the last message each way
+  std::map<Lane, Sent> sent_;  ///< the last message each way
 };
 
 }  // namespace
 
 Program stage_program(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage,
                       std::int64_t expert_rank) {
-  if (layout.pipeline == 1) return StageBuilder(model, layout, options, stage, expert_rank, 0).build();
+  // Embedding and head are on one stage without a pipeline, and with dualpipe_v.
+  if (layout.stage_of(0) == layout.stage_of(layout.pipeline * layout.virtual_stages - 1))
+    return StageBuilder(model, layout, options, stage, expert_rank, 0).build();
   ModelSpec own = model;  // a tied embedding has a copy on the first stage
   own.tied = false;
   const std::int64_t last = layout.pipeline - 1, copy = layout.modules_before_head           ? last - 1
