@@ -1,7 +1,7 @@
 // Which chunk of a pipeline has what, as Megatron-Core's pipeline_model_parallel_layout says it
 // (megatron/core/transformer/pipeline_parallel_layer_layout.py): "Et*3|(tt|)*29,m|L". E is the embedding, t a layer, m
 // a module of multi-token prediction, L output projection and loss; | ends a chunk, x*n and (..)*n repeat, commas and
-// spaces mean nothing. Chunk c is stage c % pipeline's.
+// spaces mean nothing. Whose a chunk is says Layout::stage_of.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -33,8 +33,9 @@ SimulatedStep simulated_step(const ModelSpec& model, const Layout& layout, Progr
   };
   // A pipeline is full with as many microbatches as stages, and its chunks want multiples of these. Passes stand beside
   // each other once the first forward ones are through: those of less than twice as many.
+  const bool beside = layout.exchange_overlap || layout.schedule == Schedule::dualpipe_v;
   const std::int64_t stages = layout.pipeline, period = stages > 1 ? stages : 1,
-                     full = stages == 1 ? kSteady : stages * (layout.exchange_overlap ? 2 : 1);
+                     full = stages == 1 ? kSteady : stages * (beside ? 2 : 1);
   const bool uneven = options.last_microbatch != 0 && options.last_microbatch != layout.microbatch;
   SimulatedStep out;
   if (how.every_microbatch || uneven || !routing.same_in_every_microbatch() || all <= full + period) {

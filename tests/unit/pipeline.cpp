@@ -39,11 +39,11 @@ double in_layers(std::int64_t layers, const Layout& layout, std::int64_t microba
   return step_of(dense_model(layers), layout, microbatches, LayerCost{}, free_network(layout.world()));
 }
 
-/// Seconds of DualPipe's V by its order alone, where a forward pass and the backward pass beside it begin and end
-/// together; forward, gradients of inputs and of weights take a second each.
-double pairs_as_one(std::int64_t p, std::int64_t microbatches) {
+/// Seconds of DualPipe's V by its order alone. A forward pass and the backward pass beside it begin and end together
+/// (`as_one`), or follow each other; forward, gradients of inputs and of weights take a second each.
+double by_order(std::int64_t p, std::int64_t microbatches, bool as_one) {
   Layout layout = stages(p, 2, Schedule::dualpipe_v);
-  layout.exchange_overlap = true;
+  layout.exchange_overlap = as_one;
   using Pass = StageWork::Pass;
   using Done = std::tuple<bool, std::int64_t, int>;  // forward, chunk, microbatch
   std::map<Done, double> done;
@@ -116,14 +116,15 @@ TEST_CASE("ZB-H1: a third of 1F1B's idle time where inputs and weights cost what
 }
 
 TEST_CASE(
-    "DualPipe's V: (p-1)(f + i - w) of idle time, and DeepSeek-V3's (PP/2-1)(F&B + B - 3W) where pairs end as one") {
+    "DualPipe's V: p-1 forward passes of idle time, and DeepSeek-V3's (PP/2-1)(F&B + B - 3W) where pairs end as one") {
   for (const std::int64_t p : {2, 3, 4, 8})
     for (const std::int64_t m : {2 * p, 2 * p + 1, 5 * p}) {
       // Chunks of two layers: forward, gradients of inputs and of weights take 2 s each.
       const double P = static_cast<double>(p), busy = 2 * 3 * 2.0 * static_cast<double>(m);
       INFO(p << " stages, " << m << " microbatches");
       CHECK(in_layers(4 * p, stages(p, 2, Schedule::dualpipe_v), m) == Approx(busy + (P - 1) * 2).epsilon(1e-9));
-      CHECK(pairs_as_one(p, m) == Approx((busy + (P - 1) * (6 + 4 - 3 * 2)) / 2).epsilon(1e-9));
+      CHECK(by_order(p, m, false) == Approx(busy / 2 + (P - 1)));
+      CHECK(by_order(p, m, true) == Approx(busy / 2 + (P - 1) * (3 + 2 - 3)));
     }
 }
 

@@ -107,15 +107,22 @@ TEST_CASE("tensor groups and pipelines take what the step model sums, less what 
 }
 
 TEST_CASE("microbatches beyond the replayed ones take as long as the last of these") {
-  const auto [stages, chunks] = GENERATE(table<std::int64_t, std::int64_t>({{1, 1}, {2, 1}, {4, 1}, {2, 2}}));
-  RunRow row = run_of(8, 12);
+  using Case = std::tuple<std::int64_t, std::int64_t, Schedule>;
+  const auto [stages, chunks, schedule] = GENERATE(values<Case>({{1, 1, Schedule::one_f_one_b},
+                                                                 {2, 1, Schedule::one_f_one_b},
+                                                                 {4, 1, Schedule::one_f_one_b},
+                                                                 {2, 2, Schedule::one_f_one_b},
+                                                                 {2, 2, Schedule::dualpipe_v},
+                                                                 {4, 2, Schedule::dualpipe_v}}));
+  RunRow row = run_of(8, schedule == Schedule::dualpipe_v ? 16 : 12);
   row.model.layers = 8;
   row.pp = stages, row.vp = chunks;
   row.dp = row.shard_group = 8 / stages;
   if (stages > 1) row.zero_stage = 1;
   row.global_batch = row.dp * row.accumulation;
   INFO("pipeline " << stages << " x " << chunks);
-  const RunFiles files = run_files(row, stack_with());
+  RunFiles files = run_files(row, stack_with());
+  files.run.layout.schedule = schedule;
   const StackCost cost(files.cluster, StackUse{traits_of(files.stack, row.gpu), plain()},
                        test::published().benchmarks());
   const auto routing = balanced_routing(files.run.model, files.run.tokens());

@@ -47,24 +47,24 @@ Op GroupOps::unshard(Group group, Direction direction, std::vector<Ref> waits, i
   return o;
 }
 
-void GroupOps::add_copy_exchange(Nodes& out) const {
+void GroupOps::add_copy_exchange(Nodes& out, const std::string& after) const {
   if (!copies() || !remote()) return;
   const CopyExchange exchange = copy_exchange(model_, layout_, layer_, expert_rank_);
   const double each = 4 * as_double(model_.expert_parameters()), total = each * as_double(exchange.total());
   Op o = op("copies.exchange", Action::exchange_copies, Direction::backward, Group::expert);
   collective(o, OpKind::all_to_all, Axis::expert, fixed(total));
   for (const std::int64_t rows : exchange.rows()) o.collective.sent.push_back(each * as_double(rows));
-  o.waits = {{"experts.bwd"}};
+  o.waits = {{after}};
   o.allocates = {{"expert.copies", fixed(2 * total)}};
   out.push_back(o);
 }
 
-void GroupOps::add_copy_sum(Nodes& out) const {
+void GroupOps::add_copy_sum(Nodes& out, const std::string& after) const {
   if (!copies() || !moe()) return;
   const double held = as_double(layout_.slots_per_rank(model_) * model_.expert_parameters());
   Op o = op("copies.sum", Action::add_copies, Direction::backward, Group::expert);
   o.work = {make_item(Kernel::add, Pass::forward, Precision::fp32, fixed(held), {1})};
-  o.waits = {{layout_.expert == 1 ? "experts.bwd" : "copies.exchange"}};
+  o.waits = {{layout_.expert == 1 ? after : "copies.exchange"}};
   o.frees = {{"expert.copies"}};
   o.transient = {fixed(8 * as_double(model_.expert_parameters()))};
   out.push_back(o);

@@ -23,8 +23,8 @@ class GroupOps : public OpFactory {
   void add_refresh(Nodes& out, Group group, int layer_delta) const;
   void add_first_refresh(Nodes& out) const;
   /// Where experts have copies: their gradients to and from the ranks that hold them too; then the sum.
-  void add_copy_exchange(Nodes& out) const;
-  void add_copy_sum(Nodes& out) const;
+  void add_copy_exchange(Nodes& out, const std::string& after = "experts.bwd") const;
+  void add_copy_sum(Nodes& out, const std::string& after = "experts.bwd") const;
   void add_reduce(Nodes& out, Group group, std::vector<Ref> waits) const;
   /// A microbatch's gradients of the group, in the compute type, added to the step's.
   WorkItem sum_of_gradients(Group group) const {

@@ -152,6 +152,7 @@ class StageBuilder : private StepBuilder {
     const bool sends = kind == OpKind::send, forward = direction == Direction::forward;
     Op o = op((sends ? "send" : "receive") + suffix(direction), Action::exchange_stages, direction);
     o.kind = kind;
+    // From the last stage to the first, and their gradients the other way.
     const bool back = layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1);
     const Lane first = back ? Lane::send_activations_back : Lane::send_activations;
     o.lane = static_cast<Lane>(static_cast<int>(first) + (forward ? 0 : 2) + (sends ? 0 : 1));
@@ -202,7 +203,8 @@ class StageBuilder : private StepBuilder {
   /// The last messages, of the last microbatch, have left.
   void add_sent() {
     for (const auto& [lane, message] : sent_) {
-      Op sent = op("sent" + suffix(message.direction), Action::exchange_stages, message.direction);
+      Op sent = op((goes_back(lane) ? "sent.back" : "sent") + suffix(message.direction), Action::exchange_stages,
+                   message.direction);
       sent.kind = OpKind::host;
       sent.lane = Lane::host;
       sent.waits = {{"send" + suffix(message.direction), 0, message.layer}};
@@ -211,7 +213,8 @@ class StageBuilder : private StepBuilder {
   }
 
   void add_forward(Nodes& out, int microbatch, const Chunk& chunk) {
-    if (chunk.embedding || chunk.head || reads_tokens(model_, chunk)) {
+    // Once a microbatch, for all chunks of the stage that need it.
+    if (chunk.embedding || (!chunks_.front().embedding && (chunk.head || reads_tokens(model_, chunk)))) {
       Op load = op("data", Action::load_batch);
       load.kind = OpKind::host;
       load.lane = Lane::host;
@@ -304,9 +307,10 @@ class StageBuilder : private StepBuilder {
   void add_layer_reduced(Nodes& out, int layer, bool split) const {
     const GroupOps ops = groups(layer);
     if (model_.moe(layer)) {
-      ops.add_copy_exchange(out);
-      ops.add_copy_sum(out);
-      add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : split ? kWeightGradients : "experts.bwd");
+      const std::string experts = split ? kWeightGradients : "experts.bwd";
+      ops.add_copy_exchange(out, experts);
+      ops.add_copy_sum(out, experts);
+      add_reduced(out, ops, Group::expert, copies() ? "copies.sum" : experts);
     }
     const std::string end = split ? kWeightGradients : layer_end();
     add_reduced(out, ops, Group::dense, end);
@@ -353,6 +357,8 @@ class StageBuilder : private StepBuilder {
     add.frees = {{"tied.gradient"}};
     program_.nodes.push_back(add);
   }
+
+  static bool goes_back(Lane sent) { return sent == Lane::send_activations_back || sent == Lane::send_gradients_back; }
 
   struct Sent {
     int microbatch, layer;

@@ -25,9 +25,9 @@ struct StageWork {
 /// exchanges overlap another microbatch's computation, a stage of 1F1B is one forward pass further ahead, as in
 /// Megatron-Core. DualPipe's V (DeepSeek-V3, arXiv 2412.19437, table 2, with its PP = 2 p chunks): once both chunks are
 /// under way every forward pass of one has a backward pass of the other beside it, and the gradients of weights are cut
-/// off only where the pipeline fills and empties. Idle: (p - 1) (F&B + B - 3 w) where passes side by side, F&B, end as
-/// one, with B = b + w; (p - 1) (f + b - w) where they follow each other; stages keep 2 p + 1 chunks, and a step needs
-/// 2 p microbatches.
+/// off only where the pipeline fills and empties. Idle, with f = b = w: (p - 1) (F&B + B - 3 w) where passes side by
+/// side, F&B, end as one, with B = b + w; (p - 1) f where they follow each other. Stages keep 2 p + 1 chunks, and a
+/// step needs 2 p microbatches at least.
 std::vector<StageWork> stage_schedule(const Layout& layout, std::int64_t stage, std::int64_t microbatches);
 
 }  // namespace wt

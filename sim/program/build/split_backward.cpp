@@ -19,7 +19,10 @@ WorkItem half(WorkItem item) {
 
 /// Gradients travel on, and where they were gathered they are counted among what is kept; what forward saved is needed
 /// again.
-bool saved(const Ref& buffer) { return !buffer.name.ends_with(".gradient") && !buffer.name.ends_with(".gathered"); }
+bool saved(const Ref& buffer) {
+  return !buffer.name.ends_with(".gradient") && !buffer.name.ends_with(".gradients") &&
+         !buffer.name.ends_with(".gathered");
+}
 
 }  // namespace
 
