@@ -25,6 +25,8 @@ wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
   EXPECT "One step of dbrx-3072-h100 on hgx-h100.*3072 ranks .4x768 expert 4.")
 wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --stack torchtitan
   EXPECT "128 ranks .1x128 expert 1.*100.0")
+wt_command(simulate_dualpipe STATUS 1 RUN simulate deepseek-v3-2048-h800 --cluster hgx-h800 --stack megatron-core
+  EXPECT "2048 ranks .4x64 expert 64 optimizer 256 pipeline 8x2 dualpipe_v.*exchanges overlapped.*may not fit")  # 1: memory
 wt_command(simulate_profile RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile tests/data/h100-profile.json
   EXPECT "Where the time goes.*Times of all-reduces inside a node: 25 points of the profile.*for them nic.latency and.nic.transport")
 wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
