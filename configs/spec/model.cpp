@@ -209,4 +209,12 @@ ModelSpec read_model(const std::string& name_or_file) {
   return model;
 }
 
+ModelSpec model_of(YamlMap& file) {
+  if (file.node("model").IsScalar()) return read_model(file.text("model"));
+  YamlMap map = file.map("model");
+  ModelSpec model = model_from_yaml(map);
+  map.finish();
+  return model;
+}
+
 }  // namespace wt

@@ -197,5 +197,7 @@ nlohmann::json config_json(const ModelSpec& model);
 /// By extension: .json = Hugging Face, .yaml = ours; a folder is looked into for config.json; a bare name is looked up
 /// in configs/models.
 ModelSpec read_model(const std::string& name_or_file);
+/// A file's `model`: a map of its own, or what read_model takes.
+ModelSpec model_of(YamlMap& file);
 
 }  // namespace wt

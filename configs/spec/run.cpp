@@ -188,13 +188,7 @@ RunSpec read_run(const std::filesystem::path& file) {
   YamlMap map = YamlMap::from_file(file);
   RunSpec run;
   run.name = map.text("run_name", file.stem().string());
-  if (map.node("model").IsScalar()) {
-    run.model = read_model(map.text("model"));
-  } else {
-    YamlMap model = map.map("model");
-    run.model = model_from_yaml(model);
-    model.finish();
-  }
+  run.model = model_of(map);
   read_layout(map, run);
   read_optimizer(map, run.optimizer);
   run.layout.microbatch = map.integer("device_train_microbatch_size", 1);

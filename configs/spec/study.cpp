@@ -136,7 +136,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   StudySpec s;
   s.text = text;
   s.name = map.text("name", map.file().stem().string());
-  s.model = read_model(map.text("model"));
+  s.model = model_of(map);
   s.cluster = read_cluster(map.text("cluster"));
   s.gpus = map.integer("gpus", 1);
   const std::int64_t per_node = s.cluster.gpus_per_node;

@@ -71,6 +71,17 @@ TEST_CASE("a Hugging Face config.json gives the same shape as the preset") {
   CHECK(hf.router.aux_loss_weight == 0.05);
 }
 
+TEST_CASE("a study may have its model as a map") {
+  const std::string map =
+      "model: {name: mine, n_layers: 4, d_model: 512, n_heads: 8, vocab_size: 1000, attn_config: {head_dim: 64}, "
+      "ffn_config: {ffn_hidden_size: 2048}}\n";
+  const StudySpec s = study_from_text(map + kStudy.substr(kStudy.find('\n') + 1), "study.yaml");
+  CHECK((s.model.name == "mine" && s.model.layers == 4 && s.model.d_model == 512));
+  CHECK(study_from_text(study_yaml(s), "study.yaml").model.total_parameters() == s.model.total_parameters());
+  CHECK_THAT(error_of("model: {name: mine}\n" + kStudy.substr(kStudy.find('\n') + 1)),
+             Catch::Contains("study.yaml:1: model.n_layers: missing"));
+}
+
 TEST_CASE("a study is written with every key, and read back the same") {
   const StudySpec s = study_from_text(kStudy + "search: {expert_degrees: [2, 4]}\nrepair_time: 7h\n", "s");
   const std::string written = study_yaml(s);
