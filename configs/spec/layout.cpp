@@ -1,7 +1,5 @@
 #include "configs/spec/layout.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -12,6 +10,18 @@ namespace wt {
 
 std::string to_string(Precision precision) { return precision == Precision::fp32 ? "fp32" : "bf16"; }
 
+namespace {
+
+/// The value whose name stands at its place among `names`.
+template <typename Enum>
+std::optional<Enum> named(const std::vector<std::string>& names, const std::string& word) {
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+}  // namespace
+
 const std::vector<std::string>& schedule_names() {
   static const std::vector<std::string> names = {"1f1b", "zero_bubble", "dualpipe_v"};
   return names;
@@ -19,11 +29,8 @@ const std::vector<std::string>& schedule_names() {
 
 std::string to_string(Schedule schedule) { return schedule_names().at(static_cast<std::size_t>(schedule)); }
 
-Schedule schedule_from_string(const std::string& name) {
-  const auto found = std::find(schedule_names().begin(), schedule_names().end(), name);
-  if (found == schedule_names().end())
-    throw_error(Code::usage, "found pipeline schedule {}, allowed {}", name, fmt::join(schedule_names(), ", "));
-  return static_cast<Schedule>(found - schedule_names().begin());
+std::optional<Schedule> schedule_from_string(const std::string& word) {
+  return named<Schedule>(schedule_names(), word);
 }
 
 const std::vector<std::string>& dispatcher_names() {
@@ -34,9 +41,7 @@ const std::vector<std::string>& dispatcher_names() {
 std::string to_string(Dispatcher dispatcher) { return dispatcher_names().at(static_cast<std::size_t>(dispatcher)); }
 
 std::optional<Dispatcher> dispatcher_from_string(const std::string& word) {
-  const auto found = std::find(dispatcher_names().begin(), dispatcher_names().end(), word);
-  if (found == dispatcher_names().end()) return std::nullopt;
-  return static_cast<Dispatcher>(found - dispatcher_names().begin());
+  return named<Dispatcher>(dispatcher_names(), word);
 }
 
 std::string to_string(CudaGraphs graphs) {

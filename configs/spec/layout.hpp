@@ -33,7 +33,7 @@ enum class Schedule { one_f_one_b, zero_bubble, dualpipe_v };
 std::string to_string(Schedule schedule);
 /// "1f1b", "zero_bubble", "dualpipe_v".
 const std::vector<std::string>& schedule_names();
-Schedule schedule_from_string(const std::string& name);
+std::optional<Schedule> schedule_from_string(const std::string& word);
 
 /// How the rows of tokens get to their experts on other ranks, and back. alltoall: each row by itself, through the
 /// collective library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes

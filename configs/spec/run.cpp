@@ -91,7 +91,7 @@ void read_layout(YamlMap& map, RunSpec& run) {
   layout.tensor = m.integer_or("tensor_parallel_degree", 1, 1);
   layout.sequence_parallel = m.boolean("sequence_parallel", false);
   layout.pipeline = m.integer_or("pipeline_parallel_degree", 1, 1);
-  layout.schedule = schedule_from_string(m.choice("pipeline_schedule", schedule_names(), "1f1b"));
+  layout.schedule = *schedule_from_string(m.choice("pipeline_schedule", schedule_names(), "1f1b"));
   layout.virtual_stages = m.integer_or("virtual_pipeline_degree", layout.schedule == Schedule::dualpipe_v ? 2 : 1, 1);
   read_chunks(m, run.model, layout);
   const std::int64_t cut = m.integer_or("expert_tensor_parallel_degree", layout.tensor, 1);

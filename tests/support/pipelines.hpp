@@ -53,4 +53,9 @@ inline double step_of(const ModelSpec& model, const Layout& layout, std::int64_t
       .step_s;
 }
 
+/// Seconds of a step in which only layers take time, by LayerCost.
+inline double in_layers(std::int64_t layers, const Layout& layout, std::int64_t microbatches) {
+  return step_of(dense_model(layers), layout, microbatches, LayerCost{}, free_network(layout.world()));
+}
+
 }  // namespace wt::test

@@ -154,8 +154,11 @@ class StageBuilder : private StepBuilder {
     o.kind = kind;
     // From the last stage to the first, and their gradients the other way.
     const bool back = layout_.schedule == Schedule::dualpipe_v && stages != (sends == forward ? 1 : -1);
-    const Lane first = back ? Lane::send_activations_back : Lane::send_activations;
-    o.lane = static_cast<Lane>(static_cast<int>(first) + (forward ? 0 : 2) + (sends ? 0 : 1));
+    o.lane = sends ? (forward ? Lane::send_activations : Lane::send_gradients)
+                   : (forward ? Lane::receive_activations : Lane::receive_gradients);
+    if (back)
+      o.lane = sends ? (forward ? Lane::send_activations_back : Lane::send_gradients_back)
+                     : (forward ? Lane::receive_activations_back : Lane::receive_gradients_back);
     o.collective = {Axis::pipeline, fixed(bytes), {}, stages};
     return o;
   }
