@@ -121,6 +121,10 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.exchange_overlap = map.boolean("exchange_overlap", false);
   stack.cuda_graphs = map.boolean("cuda_graphs", false);
   stack.sync_points = sync_points(map);
+  if (map.has("layouts"))
+    stack.layouts = map.node("layouts").IsScalar() && map.choice("layouts", {"all"}) == "all"
+                        ? StackLayouts::all()
+                        : stack_layouts_from_yaml(map.map("layouts"));
   if (map.has("memory")) stack.memory = memory_from_yaml(map.map("memory"));
   stack.memory_assumed = map.boolean("memory_assumed", false);
   if (map.has("step")) stack.step = step_from_yaml(map.map("step"));

@@ -9,6 +9,7 @@
 
 #include "configs/spec/layout.hpp"
 #include "configs/spec/memory_facts.hpp"
+#include "configs/spec/stack_layouts.hpp"
 
 namespace wt {
 
@@ -53,6 +54,7 @@ struct StackSpec {
   bool exchange_overlap = true;  ///< exchanges of rows can run beside another microbatch
   bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
   SyncPoints sync_points = SyncPoints::experts;
+  StackLayouts layouts = {};  ///< that its trainer runs
   MemoryFacts memory = pytorch_fsdp();
   bool memory_assumed = false;  ///< nobody described how it uses memory: taken for PyTorch's FSDP
   /// Factors on the typical stack's constants, by name of kStackFactors, above 0: known better than by a fit. Others

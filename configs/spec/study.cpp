@@ -17,42 +17,9 @@
 namespace wt {
 namespace {
 
-/// A list of whole numbers >= 1, one such number, or "auto" (empty).
-std::vector<std::int64_t> choices(YamlMap& map, const std::string& key) {
-  if (!map.has(key)) return {};
-  if (map.node(key).IsScalar()) {
-    if (map.text(key) == "auto") return {};
-    return {map.integer(key, 1)};
-  }
-  std::vector<std::int64_t> values = map.integers(key);
-  for (std::int64_t value : values)
-    if (value < 1) map.fail(key, fmt::format("found {}, needs whole numbers >= 1 or auto", value));
-  if (values.empty()) map.fail(key, "found an empty list, needs whole numbers >= 1 or auto");
-  return values;
-}
-
 std::vector<std::string> words(YamlMap& map, const std::string& key, std::vector<std::string> fallback) {
   if (!map.has(key)) return fallback;
   return map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
-}
-
-void read_search(YamlMap& study, SearchSpec& s) {
-  if (!study.has("search")) return;
-  YamlMap map = study.map("search");
-  s.shard_sizes = choices(map, "shard_sizes");
-  s.expert_degrees = choices(map, "expert_degrees");
-  s.microbatches = choices(map, "microbatch");
-  for (const std::string& word : words(map, "recompute", {"auto"})) {
-    if (word == "auto") continue;
-    try {
-      s.recompute.push_back(recompute_from_string(word));
-    } catch (const Error& error) {
-      map.fail("recompute", fmt::format("{}, or none, or auto for the planner's own list", error.what()));
-    }
-  }
-  s.simulations = map.integer_or("simulations", s.simulations, 1);
-  s.tie = map.number_or("tie", s.tie, 0.0, 1.0);
-  map.finish();
 }
 
 /// A time that runs can be simulated with.
@@ -169,7 +136,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_silent_errors(map, s.silent_errors);
   read_replica_loss(map, s.replica_loss);
   read_checkpoint(map, s.checkpoint);
-  read_search(map, s.search);
+  if (map.has("search")) s.search = search_from_yaml(map.map("search"));
   read_scale(map, s.scale);
   if (map.has("memory_reserve"))
     map.fail(

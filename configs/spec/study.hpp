@@ -10,6 +10,7 @@
 #include "configs/spec/evidence.hpp"
 #include "configs/spec/layout.hpp"
 #include "configs/spec/model.hpp"
+#include "configs/spec/search_space.hpp"
 
 namespace wt {
 
@@ -24,16 +25,6 @@ struct CheckpointSpec {
   double local_every_s = 0;   ///< work between them, 0 = none
   double local_survival = 0;  ///< share of failures that leave them intact
   Provenance local_evidence;  ///< of that share
-};
-
-/// What the search may choose from. An empty list = everything that divides.
-struct SearchSpec {
-  std::vector<std::int64_t> shard_sizes, expert_degrees, microbatches;
-  std::vector<Recompute> recompute;
-  std::int64_t simulations = 24;  ///< budget; the search ends earlier when its bound proves the answer
-  /// Layouts this close to the fastest are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it
-  /// by the error validated on your machine.
-  double tie = 0.02;
 };
 
 /// Factors on what was measured, 1 = as it is: the inputs of sensitivities and what-ifs.

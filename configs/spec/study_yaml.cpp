@@ -36,10 +36,7 @@ std::string study_yaml(const StudySpec& s) {
   fill(checkpoint, "bytes_per_parameter", text(s.checkpoint.bytes_per_parameter));
   fill(checkpoint, "copy_bandwidth", text(s.checkpoint.copy_Bps / 1e9, "GB/s"));
   fill(checkpoint, "source", to_string(s.checkpoint.evidence));
-  YAML::Node search = section(root, "search");
-  for (const char* key : {"shard_sizes", "expert_degrees", "recompute", "microbatch"}) fill(search, key, "auto");
-  fill(search, "simulations", s.search.simulations);
-  fill(search, "tie", text(s.search.tie));
+  fill_search_yaml(section(root, "search"), s.search);
   YAML::Node scale = section(root, "scale");
   for (const auto& [key, value] : {std::pair{"compute_rate", s.scale.compute_rate},
                                    {"clock", s.scale.clock},

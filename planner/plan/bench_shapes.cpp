@@ -5,6 +5,7 @@
 
 #include "bench/suites/cases.hpp"
 #include "configs/spec/support/error.hpp"
+#include "planner/search/group_bounds.hpp"
 #include "planner/search/search_evaluate.hpp"
 
 namespace wt {
@@ -42,11 +43,16 @@ StudyShapes study_shapes(const PlanInputs& inputs) {
                 inputs.study.name, inputs.study.cluster.nodes_text(inputs.study.gpus));
   out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.one_gpu(inputs.study.gpus);
   StepItems items;
-  for (const Candidate& c : enumerate_layouts(problem)) {
-    if (c.fate == Fate::infeasible || step_memory(problem, c.layout).needed() > problem.memory_limit_bytes) continue;
-    if (out.layouts++ == 0) out.run = run_of(inputs.study, c.layout);
-    const Microbatches sequences = sequences_of(problem, c.layout);
-    items.add(build_program_set(problem.model, c.layout, program_options(problem, sequences)),
+  GroupBounds bounds(problem);
+  for (const LayoutGroup& group : LayoutSpace(problem).groups()) {  // members of a group compute the same
+    if (bounds.memory_bytes(group) > problem.memory_limit_bytes ||
+        step_memory(problem, group.layout).needed() > problem.memory_limit_bytes)
+      continue;
+    out.layouts += group.members;
+    const Layout layout = dealt(problem, group.layout);
+    if (out.layouts == group.members) out.run = run_of(inputs.study, layout);
+    const Microbatches sequences = sequences_of(problem, layout);
+    items.add(build_program_set(problem.model, layout, program_options(problem, sequences)),
               static_cast<double>(sequences.each * problem.seq * problem.model.top_k));
   }
   if (out.layouts == 0)

@@ -10,6 +10,7 @@
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "planner/plan/plan_evidence.hpp"
+#include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
 
@@ -29,8 +30,8 @@ bool recorded(const SearchProblem& problem) {
 void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
   if (!recorded(problem)) return;
   std::set<std::int64_t> degrees;
-  for (const Candidate& c : enumerate_layouts(problem))
-    if (c.fate != Fate::infeasible && c.layout.expert > 1) degrees.insert(c.layout.expert);
+  for (const LayoutGroup& group : LayoutSpace(problem).groups())
+    if (group.layout.expert > 1) degrees.insert(group.layout.expert);
   for (std::int64_t degree : degrees) {
     if (progress)
       progress("placing experts", static_cast<std::int64_t>(plan.placements.size()),
@@ -186,6 +187,8 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   const ScaledCost scaled(*inputs.prices, s.scale);
   const RememberedCost cost(scaled);
   SearchProblem problem = search_problem(inputs, cost);
+  std::optional<ScaledCost> staged;
+  if (inputs.staged_prices) problem.staged_cost = &staged.emplace(*inputs.staged_prices, s.scale);
   Plan plan;
   const auto begin = std::chrono::steady_clock::now();
   plan_placements(problem, plan, progress);
@@ -231,6 +234,7 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
                                   {"time between failures", &ScaleSpec::mtbf, 0.5, 2, false},
                                   {"storage bandwidth", &ScaleSpec::storage_bandwidth, 0.5, 2, false}};
   std::int64_t evaluated = 0;
+  const auto known_memory = std::make_shared<std::map<std::string, double>>();
   const auto evaluate = [&](const Input& input, double factor) {
     if (progress)
       progress("varying inputs", evaluated++, static_cast<std::int64_t>(2 * varied.size()),
@@ -246,11 +250,10 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
       for (const auto& [degree, study] : plan.placements)
         if (const Placement& p = study.candidates[study.chosen].plan.placement; !p.empty())
           problem.placements[degree] = p;
-      if (input.factor != &ScaleSpec::imbalance)
-        for (const Candidate& c : plan.search.candidates) problem.known_memory.push_back(c.memory_bytes);
+      if (input.factor != &ScaleSpec::imbalance) problem.known_memory = known_memory;
       step_s = simulate_layout(problem, plan.layout).step_s;
       const SearchResult found = search_layouts(problem);
-      const Candidate& best = found.candidates[found.fastest];
+      const Candidate& best = found.candidates[found.best];
       end.regret = std::max(0.0, step_s / best.result->step_s - 1);
       if (end.regret > problem.space.tie)
         end.best = fmt::format("{}, {}, microbatch {}", best.layout.name(), to_string(best.layout.recompute),

@@ -16,16 +16,17 @@ namespace wt {
 /// What a study refers to, read once; sensitivities and what-ifs evaluate it again with other factors.
 struct PlanInputs {
   StudySpec study;
-  std::shared_ptr<const OpCost> prices = nullptr;
-  std::string basis = {};                    ///< Prices::basis
+  std::shared_ptr<const OpCost> prices = nullptr;  ///< with intervals of data-parallel runs
+  std::shared_ptr<const OpCost> staged_prices =
+      nullptr;             ///< the same with intervals of runs with tensor groups or pipelines; none on shared cores
+  std::string basis = {};  ///< Prices::basis
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   FailurePreset failures = {};
   std::vector<FailurePreset> other_failures = {};  ///< every shipped preset, to compare the finish date under
   std::optional<StragglerRates> stragglers = {};   ///< of the study's preset; empty = none
   std::optional<FailureClass> silent_errors = {};  ///< likewise
-  double peak_flops = 0;          ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
-  MemoryFacts memory_facts = {};  ///< of the study's stack, or of our trainer
-  Dispatcher dispatcher = Dispatcher::alltoall;    ///< that the stack takes first
+  double peak_flops = 0;  ///< of a GPU, or what the profile says of its host; 0 = unknown, then there is no MFU
+  StackSpec stack = {};   ///< the study's, or our trainer
   std::shared_ptr<const StackMemory> memory = {};  ///< of published runs; none on a host whose ranks share cores
 };
 /// Throws Error{usage} naming the file or preset.

@@ -64,8 +64,7 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
 }
 
 void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
-  inputs.memory_facts = stack.memory;
-  inputs.dispatcher = stack.dispatchers.front();
+  inputs.stack = stack;
   if (inputs.study.cluster.shared_cores()) return;
   const PublishedTimes& published = PublishedTimes::get();
   inputs.memory =
@@ -78,12 +77,18 @@ void read_prices(PlanInputs& inputs, bool allow_assumed) {
   if (gpus && study.precision != Precision::bf16)
     throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
                 study.name, study.cluster.gpu_name);
-  Prices prices = make_prices({.profiles = study.profiles,
-                               .machine = {},
-                               .stack = study.stack,
-                               .allow_assumed = allow_assumed,
-                               .family = step_family(study.model, Layout{})},
-                              study.cluster, study.gpus);
+  PriceSources sources{.profiles = study.profiles,
+                       .machine = {},
+                       .stack = study.stack,
+                       .allow_assumed = allow_assumed,
+                       .family = step_family(study.model, Layout{})};
+  Prices prices = make_prices(sources, study.cluster, study.gpus);
+  if (gpus) {
+    Layout staged;
+    staged.pipeline = 2;
+    sources.family = step_family(study.model, staged);
+    inputs.staged_prices = make_prices(sources, study.cluster, study.gpus).cost;
+  }
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(prices.fingerprint, study.precision);
   inputs.basis = prices.basis;
   read_stack_facts(inputs, prices.stack);
@@ -125,8 +130,7 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
-  p.memory_facts = inputs.memory_facts;
-  p.dispatcher = inputs.dispatcher;
+  p.stack = inputs.stack;
   p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)

@@ -1,17 +1,19 @@
-// Which layout is fastest: every layout that divides is enumerated, those that do not fit are dropped with their
-// reason, the others are bounded from below and simulated best-first until the bound proves that none of the rest is
-// faster.
+// Which layout is best: every layout of the space is counted, bounded from below and, best first, asked whether it fits
+// and simulated, until the bound proves that none of the rest is better. Layouts whose ranks compute the same are
+// bounded as one group; most groups are never opened.
 //
-// "Proved" is about the model, not the world: no layout of the space has a smaller simulated step time. The certificate
-// says what that rests on, and check_certificate verifies it from the candidates alone.
+// "Proved" is about the model, not the world: no layout of the space has a smaller simulated objective. The certificate
+// says what that rests on, and check_certificate verifies it from the candidates and groups alone.
 #pragma once
 #include <array>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "configs/spec/stack.hpp"
 #include "configs/spec/study.hpp"
 #include "planner/placement/placement.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
@@ -19,6 +21,15 @@
 #include "sim/replay/replay.hpp"
 
 namespace wt {
+
+/// What is made smallest. A longer step of a layout never has a smaller value.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual double of(const Layout& layout, double step_s) const = 0;
+  /// No layout whose ranks compute as this one's, with a step at least so long, has a smaller value.
+  virtual double at_least(const Layout& layout, double step_s) const = 0;
+};
 
 /// What the search works on. Referred objects must outlive it.
 struct SearchProblem {
@@ -30,17 +41,19 @@ struct SearchProblem {
   std::int64_t global_batch = 0;
   Precision precision = Precision::bf16;
   SearchSpec space = {};
-  Dispatcher dispatcher = Dispatcher::alltoall;  ///< of layouts whose experts are on several ranks
-  double memory_limit_bytes = 0;                 ///< of one rank's process
-  MemoryFacts memory_facts = {};                 ///< of the stack that is planned for
-  const StackMemory* memory = nullptr;           ///< what processes take; none: what is live
+  StackSpec stack = {};                 ///< that runs it: which layouts, how they use memory
+  double memory_limit_bytes = 0;        ///< of one rank's process
+  const StackMemory* memory = nullptr;  ///< what processes take; none: what is live
   /// Step times: their mean; memory: p99 over layers and scenarios, of trained ones over microbatches, too. None =
   /// balanced.
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
-  /// Bytes needed by position in enumerate_layouts, of a search over the same space, loads and placements; 0 = unknown.
-  std::vector<double> known_memory = {};
+  const Objective* objective = nullptr;               ///< none: seconds of a step
+  /// Prices of layouts with tensor groups or a pipeline where their intervals are others than `cost` has.
+  const OpCost* staged_cost = nullptr;
+  /// Bytes needed by layouts that were asked before, with these loads; filled by searches.
+  std::shared_ptr<std::map<std::string, double>> known_memory = {};
 };
 
 /// Of one rank, at its peak.
@@ -71,31 +84,41 @@ struct Candidate {
   std::int64_t microbatches = 0;
   Fate fate = Fate::bounded;
   std::string reason;       ///< infeasible: "memory"
-  double memory_bytes = 0;  ///< StepMemory::needed() of one rank at p99 routing
-  double bound0_s = 0;
-  double bound1_s = 0;  ///< 0 = not needed
+  double memory_bytes = 0;  ///< StepMemory::needed() of one rank at p99 routing; 0 = not asked
+  double bound_s = 0;       ///< its step takes no less
+  double least = 0;         ///< its objective is no smaller
+  double value = 0;         ///< objective of a simulated one
   std::optional<Simulated> result;
-  double bound_s() const { return bound1_s > bound0_s ? bound1_s : bound0_s; }
+};
+
+/// Layouts whose ranks compute the same and that were not looked at one by one.
+struct UnopenedGroup {
+  Layout layout;  ///< the member that needs the least memory
+  std::int64_t members = 0;
+  Fate fate = Fate::bounded;  ///< or infeasible: none of them fits
+  double bound_s = 0, least = 0;
+  double memory_bytes = 0;  ///< of infeasible ones: each member needs at least so much
 };
 
 struct Certificate {
-  double bound_s = 0;          ///< no layout of the space is faster, in this model
-  double incumbent_s = 0;      ///< the fastest simulated
+  double bound = 0;            ///< no layout of the space has a smaller objective, in this model
+  double incumbent = 0;        ///< the smallest simulated
   double gap = 0;              ///< incumbent / bound - 1
-  bool proved = false;         ///< gap 0: the incumbent is the fastest of the space
+  bool proved = false;         ///< gap 0: the incumbent is the best of the space
   bool ties_complete = false;  ///< every layout within the tie of the incumbent was simulated
-  std::int64_t enumerated = 0, bounded = 0, simulated = 0;  ///< bounded: feasible but not simulated
+  std::int64_t enumerated = 0, bounded = 0, simulated = 0;  ///< bounded: not simulated and not known to be too large
   std::map<std::string, std::int64_t> infeasible;           ///< by reason
   std::int64_t violations =
       0;  ///< simulated below their own bound (prices that fall as sizes grow); proved is false then
 };
 
 struct SearchResult {
-  std::vector<Candidate> candidates;  ///< in order of enumeration
-  std::size_t fastest = 0;
+  std::vector<Candidate> candidates;  ///< of opened groups, in the order in which they were opened
+  std::vector<UnopenedGroup> groups;  ///< the others
+  std::size_t best = 0;
   std::size_t chosen = 0;         ///< the most robust of the ties
-  std::vector<std::size_t> ties;  ///< by step time, the fastest first
-  std::string tie_break;          ///< why chosen is not simply the fastest; "" where it is
+  std::vector<std::size_t> ties;  ///< by objective, the best first
+  std::string tie_break;          ///< why chosen is not simply the best; "" where it is
   Certificate certificate;
 };
 
@@ -107,8 +130,6 @@ using SearchProgress =
 /// lack.
 SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& progress = {});
 
-/// The layouts of the space that divide, in a fixed order, fate and bounds not yet decided.
-std::vector<Candidate> enumerate_layouts(const SearchProblem& problem);
 /// At p99 routing load.
 StepMemory step_memory(const SearchProblem& problem, const Layout& layout);
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline = false);

@@ -9,6 +9,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/statistics.hpp"
 #include "sim/cost/memory/memory.hpp"
+#include "sim/cost/memory/run_program.hpp"
 #include "sim/estimate/bounds.hpp"
 #include "sim/program/build/restore.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -40,7 +41,21 @@ std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Lay
 }  // namespace
 
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
-  return Microbatches::split(problem.global_batch / layout.world(), layout.microbatch);
+  return Microbatches::split(problem.global_batch / layout.data_ranks(), layout.microbatch);
+}
+
+Layout dealt(const SearchProblem& problem, Layout layout) {
+  ProgramOptions unused;
+  take_stack(problem.stack, problem.model, layout, unused);
+  return layout;
+}
+
+std::string key_of(const Layout& layout) {
+  return fmt::format("{}, {}, microbatch {}", layout.name(), to_string(layout.recompute), layout.microbatch);
+}
+
+const OpCost& cost_of(const SearchProblem& problem, const Layout& layout) {
+  return problem.staged_cost && (layout.tensor > 1 || layout.pipeline > 1) ? *problem.staged_cost : problem.cost;
 }
 
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout) {
@@ -49,14 +64,15 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
   ProgramOptions options = program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
-  options.memory = problem.memory_facts;
+  options.memory = problem.stack.memory;
+  options.tensor_traffic = problem.cost.tensor_traffic();
   return options;
 }
 
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout) {
   const Microbatches n = sequences_of(problem, layout);
-  return mean_routing(problem.model, {n.count, n.each * problem.seq, n.last * problem.seq}, layout.expert,
-                      problem.scenarios);
+  const std::int64_t tokens = problem.seq / layout.context;
+  return mean_routing(problem.model, {n.count, n.each * tokens, n.last * tokens}, layout.expert, problem.scenarios);
 }
 
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
@@ -80,7 +96,7 @@ double mean_imbalance(const SearchProblem& problem, const Layout& layout) {
 double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   if (problem.scenarios.empty() || layout.expert == 1) return 1;
   constexpr double kShare = 0.99;
-  const double tokens = as_double(sequences_of(problem, layout).each * problem.seq * layout.expert);
+  const double tokens = as_double(sequences_of(problem, layout).each * problem.seq / layout.context * layout.expert);
   double trained = 1;
   std::vector<double> all;
   for (const LoadScenario& scenario : problem.scenarios)
@@ -92,19 +108,25 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   return all.empty() ? trained : std::max(trained, quantile(std::move(all), kShare));
 }
 
-StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
-  // Two microbatches of a size pass through every state of the buffers; more repeat them.
-  const Microbatches all = sequences_of(problem, layout), some = all.at_most(all.even() ? 2 : 3);
+StepMemory step_memory(const SearchProblem& problem, const Layout& given) {
+  const Layout layout = dealt(problem, given);
+  const Microbatches all = sequences_of(problem, layout);
+  const Microbatches some = all.at_most(microbatches_to_peak(layout) + (all.even() ? 0 : 1));
   ProgramOptions options = program_options(problem, some);
   options.step_microbatches = all.count;
   const ProgramSet set = build_program_set(problem.model, layout, options);
   const double imbalance = p99_imbalance(problem, layout);
+  const RowsBound rows = [&](int microbatch, int) {
+    return as_double(some.of(microbatch) * problem.seq / layout.context * problem.model.top_k) * imbalance;
+  };
   StepMemory out;
-  MemoryReplay replay = replay_memory(set.programs[0], [&](int microbatch, int) {
-    return as_double(some.of(microbatch) * problem.seq * problem.model.top_k) * imbalance;
-  });
-  out.live = live_memory(set.programs[0], replay.peak_bytes);
-  out.parts = std::move(replay.at_peak);
+  for (const Program& program : set.programs) {
+    MemoryReplay replay = replay_memory(program, rows);
+    const LiveMemory live = live_memory(program, replay.peak_bytes);
+    if (live.peak() <= out.live.peak()) continue;
+    out.live = live;
+    out.parts = std::move(replay.at_peak);
+  }
   const StackMemory* model = problem.memory;
   out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
   out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
@@ -112,7 +134,7 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
   return out;
 }
 
-double first_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
   const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
   const Program& program = set.programs[0];
   double bound = 0;
@@ -120,23 +142,24 @@ double first_bound(const SearchProblem& problem, const Layout& layout, const Rou
     const auto floors = routing_floors(program, layout, problem.cluster, routing, 0, rank);
     bound = std::max(bound, bound0(program, layout, problem.cluster, problem.cost, floors, rank));
   }
-  return bound;
+  return bound + problem.cost.once_a_step().seconds;
 }
 
-double second_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
+double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {
   const ProgramSet set = build_program_set(problem.model, layout, program_options(problem, layout));
   double bound = 0;
   for (const std::int64_t rank : bounding_ranks(problem, layout, routing))
     bound = std::max(bound, bound1(set, layout, problem.cluster, problem.cost, routing, 0, rank));
-  return bound;
+  return bound + problem.cost.once_a_step().seconds;
 }
 
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline) {
   StepOptions how;
   how.replay.timelines = timeline;
-  const ReplayResult replayed = simulated_step(problem.model, layout, program_options(problem, layout), problem.cluster,
-                                               problem.cost, *routing_of(problem, layout), how)
-                                    .replay;
+  const ReplayResult replayed =
+      simulated_step(problem.model, dealt(problem, layout), program_options(problem, layout), problem.cluster,
+                     cost_of(problem, layout), *routing_of(problem, layout), how)
+          .replay;
   Simulated out;
   out.step_s = replayed.step_s;
   out.low_s = replayed.low_s;
@@ -157,9 +180,10 @@ Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bo
 }
 
 double restore_broadcast_s(const SearchProblem& problem, const Layout& layout, double bytes_per_parameter) {
-  const ProgramSet set = restore_programs(problem.model, layout, bytes_per_parameter);
+  const Layout staged = dealt(problem, layout);
+  const ProgramSet set = restore_programs(problem.model, staged, bytes_per_parameter);
   const ReplayOptions options{0, true, false, {}};
-  return replay(set, layout, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options)
+  return replay(set, staged, problem.model, problem.cluster, problem.cost, *balanced_routing(problem.model, 1), options)
       .step_s;
 }
 

@@ -10,11 +10,18 @@ namespace wt {
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout);
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences);
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
+/// As the stack deals its layers to stages.
+Layout dealt(const SearchProblem& problem, Layout layout);
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.
 std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-double first_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
-double second_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
+/// Prices of the layout's family.
+const OpCost& cost_of(const SearchProblem& problem, const Layout& layout);
+/// Seconds that its step takes at least: of lanes and, sharper, of the critical path. Of layouts without a pipeline.
+double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
+double path_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing);
+/// Words for a layout with its recompute policy and microbatch: no two layouts of a space have the same.
+std::string key_of(const Layout& layout);
 
 }  // namespace wt

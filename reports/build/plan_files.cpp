@@ -64,8 +64,7 @@ json candidates_json(const std::vector<Candidate>& candidates) {
     if (c.memory_bytes > 0) one["memory_bytes"] = c.memory_bytes;
     if (c.fate != Fate::infeasible) {
       one["microbatches"] = c.microbatches;
-      one["bound0_s"] = c.bound0_s;
-      if (c.bound1_s > 0) one["bound1_s"] = c.bound1_s;
+      one["bound_s"] = c.bound_s;
     }
     if (c.result) one["step"] = step_json(*c.result);
     out.push_back(std::move(one));
@@ -161,8 +160,8 @@ json presets_json(const std::vector<PresetRow>& presets) {
 }
 
 json certificate_json(const Certificate& c) {
-  return {{"bound_s", c.bound_s},
-          {"incumbent_s", c.incumbent_s},
+  return {{"bound", c.bound},
+          {"incumbent", c.incumbent},
           {"gap", c.gap},
           {"proved", c.proved},
           {"ties_complete", c.ties_complete},
@@ -256,7 +255,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"finish", finish_json(inputs, plan)},
       {"failure_presets", presets_json(plan.presets)},
       {"certificate", certificate_json(plan.search.certificate)},
-      {"fastest", plan.search.fastest},
+      {"best", plan.search.best},
       {"chosen", plan.search.chosen},
       {"ties", plan.search.ties},
       {"tie_break", plan.search.tie_break},

@@ -83,7 +83,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
   const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
     const Candidate& c = plan.search.candidates[i];
-    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
+    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   order.resize(std::min(order.size(), rows));
@@ -94,7 +94,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     const Simulated r = c.result.value_or(Simulated{});
     table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
                           Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
-                          c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s()),
+                          c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s),
                           number(r.exposed_s), number(r.tokens_per_s_per_gpu),
                           r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});

@@ -8,28 +8,11 @@
 
 #include "configs/spec/support/number.hpp"
 #include "sim/estimate/occupation.hpp"
+#include "sim/estimate/op_seconds.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
 namespace {
-
-/// The rank's expert group stands for the cluster. Uplinks are left out: alone, a ring has a whole leaf's.
-Representatives neighbours(const Layout& layout, const ClusterSpec& cluster, std::int64_t rank) {
-  if (cluster.shared_cores()) return every_rank(layout);
-  Representatives group;
-  group.folded = true;
-  group.ranks = Mesh(layout).members(Axis::expert, Mesh(layout).group_index(Axis::expert, rank));
-  return group;
-}
-
-ClusterSpec without_uplinks(ClusterSpec cluster) {
-  cluster.oversubscription = 1;
-  cluster.degraded_leaves.clear();
-  return cluster;
-}
-
-/// n executions of cpu_s on the cores, one core each at most.
-double on_cores(double cpu_s, double n, double cores) { return std::max(cpu_s, n * cpu_s / cores); }
 
 constexpr RoutingFloor kHighestFloor{std::numeric_limits<double>::max(), 1, std::numeric_limits<double>::max()};
 
@@ -50,14 +33,7 @@ class LaneSums {
   /// `cluster` has nodes of one kind, the rank's; `mixed`, where there is one, is the cluster with all kinds.
   LaneSums(const Layout& layout, const ClusterSpec& cluster, const OpCost& cost,
            const std::vector<RoutingFloor>& floors, std::int64_t rank, const ClusterSpec* mixed)
-      : cluster_(cluster),
-        mixed_(mixed),
-        cost_(cost),
-        floors_(floors),
-        layout_(layout),
-        crowding_(cluster.shared_cores() ? cost.crowding(layout.world()) : 1),
-        mesh_(layout),
-        rank_(rank) {}
+      : cluster_(cluster), cost_(cost), floors_(floors), seconds_(layout, cluster, cost, rank, mixed) {}
 
   double run(const Program& program) {
     layers_ = program.layers;
@@ -95,97 +71,34 @@ class LaneSums {
   }
 
   void add(const Op& op, double times) {
-    if (op.kind == OpKind::host) return;
-    double seconds = 0;
-    if (op.kind == OpKind::segment || op.kind == OpKind::copy) {
-      seconds = cost_.segment(op, floor_.rows).seconds * crowding_;
-      cpu_s_ += times * seconds * equal_ranks(op, layout_.stage_ranks());
-    } else {
-      seconds = collective(op, times);
-      if (op.lane == Lane::compute) blocking_s_ += times * seconds;
-    }
-    lane_s_[static_cast<std::size_t>(op.lane)] += times * seconds;
-  }
-
-  /// How many of the ranks surely do as much: copies of experts make expert ranks differ.
-  static double equal_ranks(const Op& op, std::int64_t ranks) {
-    return op.action == Action::exchange_copies || op.action == Action::add_copies ? 1 : as_double(ranks);
-  }
-
-  double collective(const Op& op, double times) {
-    if (op.kind == OpKind::send || op.kind == OpKind::receive) return between_stages(op);
-    std::optional<GroupShape>& group = groups_[static_cast<std::size_t>(op.collective.axis)];
-    if (!group) group = shape(op.collective.axis);
-    if (group->size == 1) return 0;
-    const double bytes = op.collective.bytes.at(floor_.rows);
-    const CollectivePrice price = cost_.collective(op.kind, bytes, group->size, group->nodes);
-    if (cluster_.shared_cores()) {
-      cpu_s_ += times * price.cpu_s * equal_ranks(op, layout_.stage_ranks());
-      return price.latency_s + on_cores(price.cpu_s, equal_ranks(op, group->size), cluster_.cores);
-    }
-    if (op.kind != OpKind::all_to_all)
-      return price.latency_s + ring_bytes(op.kind, bytes, group->size) / price.efficiency *
-                                   (op.kind == OpKind::all_reduce ? reduce_s_per_byte(*group, price.algorithm)
-                                                                  : group->gather_s_per_byte);
-    const bool routed = op.exchanges_rows();
-    const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
-                           : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor_.returned_rows
-                                                              : op.collective.bytes.fixed * floor_.sent_share;
-    // Whichever port they leave by, at its full rate; of a token one row at least.
-    const double efficiency =
-        routed ? cost_.row_exchange({}, layout_.dispatcher, op.collective.row_bytes, group->nodes).efficiency : 1;
-    const double factor = 1 / efficiency / as_double(std::max<std::int64_t>(1, op.collective.rows_of_token));
-    return price.latency_s + factor * leaving / (cluster_.nvswitch_Bps + cluster_.nic_per_gpu_Bps());
-  }
-
-  /// Where nodes are of several kinds, another's algorithm may be taken.
-  double reduce_s_per_byte(const GroupShape& group, AllReduce algorithm) const {
-    return mixed_ ? *std::ranges::min_element(group.reduce_s_per_byte)
-                  : group.reduce_s_per_byte[static_cast<std::size_t>(algorithm)];
-  }
-
-  /// Inside a node or across nodes, whichever is faster.
-  double between_stages(const Op& op) const {
-    const double bytes = op.collective.bytes.fixed;
-    double least = std::numeric_limits<double>::infinity();
-    for (const std::int64_t nodes : {1, 2}) {
-      const CollectivePrice price = cost_.collective(OpKind::send, bytes, 2, nodes);
-      const double Bps = nodes == 1 ? cluster_.nvswitch_Bps : cluster_.nic_per_gpu_Bps();
-      least =
-          std::min(least, price.latency_s + (cluster_.shared_cores() ? price.cpu_s : bytes / (Bps * price.efficiency)));
-    }
-    return least;
-  }
-
-  GroupShape shape(Axis axis) const {
-    if (const auto nested = group_shape(cluster_, layout_, axis)) return *nested;
-    const ClusterSpec& cluster = mixed_ ? *mixed_ : cluster_;
-    const std::size_t kind = cluster.kind_of(cluster.node_of(rank_));
-    const Traffic traffic(without_uplinks(cluster), layout_, neighbours(layout_, cluster, rank_), {});
-    const GroupInstance group = traffic.group(axis, mesh_.group_index(axis, rank_));
-    GroupShape shape{group.size, group.nodes, traffic.alone_s(group.ring, kind)};
-    for (const AllReduce each : kAllReduces)
-      shape.reduce_s_per_byte[static_cast<std::size_t>(each)] = traffic.alone_s(traffic.all_reduce(group, each), kind);
-    return shape;
+    const OpSeconds::Of at_least = seconds_.of(op, floor_);
+    if (op.collective_kind() && op.lane == Lane::compute) blocking_s_ += times * at_least.seconds;
+    lane_s_[static_cast<std::size_t>(op.lane)] += times * at_least.seconds;
+    cpu_s_ += times * at_least.cpu_s;
   }
 
   const ClusterSpec& cluster_;
-  const ClusterSpec* mixed_;
   const OpCost& cost_;
   const std::vector<RoutingFloor>& floors_;
   RoutingFloor floor_;  ///< of the microbatches that are visited
-  const Layout& layout_;
-  const double crowding_;
-  Mesh mesh_;
-  std::int64_t rank_;
+  OpSeconds seconds_;
   int layers_ = 0;
-  std::array<std::optional<GroupShape>, kAxes> groups_;
   LaneSeconds lane_s_{};
   double blocking_s_ = 0;  ///< of the compute lane, a tensor group's collectives
   double cpu_s_ = 0;       ///< of all ranks of the stage, on shared cores
 };
 
 }  // namespace
+
+RoutingFloor floor_of(const RoutingTable& table, const Layout& layout, int microbatch, int layer, std::int64_t rank) {
+  const auto& sends = table.sends(microbatch, layer, rank);
+  const std::size_t n = static_cast<std::size_t>(layout.expert),
+                    own = static_cast<std::size_t>(layout.row_rank(rank) % layout.expert);
+  double sent = 0;
+  for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
+  const double received = table.rows(microbatch, layer, rank), kept = sends[own * n + own];
+  return {received, sent > 0 ? 1 - kept / sent : 0, received - kept};
+}
 
 std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
                                          const RoutingSource& routing, std::int64_t step, std::int64_t rank) {
@@ -201,15 +114,7 @@ std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& l
   for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
     RoutingFloor& floor = floors[static_cast<std::size_t>(microbatch)] = kHighestFloor;
     for (int layer = 0; layer < program.layers; ++layer)
-      for (std::int64_t r : ranks) {
-        const auto& sends = table.sends(microbatch, layer, r);
-        const std::size_t n = static_cast<std::size_t>(layout.expert),
-                          own = static_cast<std::size_t>(layout.row_rank(r) % layout.expert);
-        double sent = 0;
-        for (std::size_t e = 0; e < n; ++e) sent += sends[own * n + e];
-        const double received = table.rows(microbatch, layer, r), kept = sends[own * n + own];
-        floor = lower(floor, {received, sent > 0 ? 1 - kept / sent : 0, received - kept});
-      }
+      for (std::int64_t r : ranks) floor = lower(floor, floor_of(table, layout, microbatch, layer, r));
   }
   return floors;
 }

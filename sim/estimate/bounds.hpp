@@ -14,16 +14,24 @@
 #include "sim/cost/op_cost.hpp"
 #include "sim/program/build/build.hpp"
 #include "sim/program/routing/routing.hpp"
+#include "sim/replay/routing_table.hpp"
 
 namespace wt {
 
-/// The smallest routing load of a rank over all layers of a microbatch.
-struct RoutingFloor {
-  double rows = 0;           ///< received
-  double sent_share = 0;     ///< of the rows it sends, share that leaves the rank
-  double returned_rows = 0;  ///< received from other ranks, and sent back to them
+/// Rows through a rank's fullest port of each kind in one exchange; 0 = not asked.
+struct PortRows {
+  double nic = 0, nvlink = 0;
 };
 
+/// The smallest routing load of a rank over all layers of a microbatch.
+struct RoutingFloor {
+  double rows = 0;                           ///< received
+  double sent_share = 0;                     ///< of the rows it sends, share that leaves the rank
+  double returned_rows = 0;                  ///< received from other ranks, and sent back to them
+  PortRows dispatched = {}, collected = {};  ///< of layer_loads
+};
+
+RoutingFloor floor_of(const RoutingTable& table, const Layout& layout, int microbatch, int layer, std::int64_t rank);
 /// By microbatch, of `rank`; on shared cores the smallest over all ranks. All zero where the expert axis is 1.
 std::vector<RoutingFloor> routing_floors(const Program& program, const Layout& layout, const ClusterSpec& cluster,
                                          const RoutingSource& routing, std::int64_t step, std::int64_t rank);

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "configs/spec/find.hpp"
+#include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cost/prices.hpp"
 #include "sim/cost/remembered_cost.hpp"
@@ -143,13 +144,10 @@ struct Space {
   std::vector<Case> cases;
 
   Space() {
-    for (const Candidate& c : enumerate_layouts(problem)) {
-      if (c.fate == Fate::infeasible) continue;
-      Case each{c.layout,
-                build_program_set(model, c.layout, program_options(problem, c.layout)),
-                routing_of(problem, c.layout),
-                {}};
-      each.floors = routing_floors(each.set.programs[0], c.layout, problem.cluster, *each.routing, 0, 0);
+    for (const Layout& layout : all_layouts(problem)) {
+      Case each{
+          layout, build_program_set(model, layout, program_options(problem, layout)), routing_of(problem, layout), {}};
+      each.floors = routing_floors(each.set.programs[0], layout, problem.cluster, *each.routing, 0, 0);
       cases.push_back(std::move(each));
     }
   }

@@ -1,29 +1,42 @@
 #include "sim/program/build/restore.hpp"
 
-#include "configs/spec/support/error.hpp"
 #include "sim/program/build/step_builder.hpp"
+#include "sim/program/build/tensor_slice.hpp"
 
 namespace wt {
 namespace {
 
 class RestoreBuilder : private StepBuilder {
  public:
-  RestoreBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options)
-      : StepBuilder(model, layout, options, 0, whole(model)) {}
+  RestoreBuilder(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t stage)
+      : StepBuilder(model, layout, options, 0, part(model, layout, stage)) {}
 
   Program build(double bytes_per_parameter) {
     bytes_ = bytes_per_parameter / 3;
-    add(program_.nodes, Group::embedding, 0);
-    for (const LayerRange& run : equal_layers(0, program_.layers - 1)) {
+    if (has_embedding()) add(program_.nodes, Group::embedding, 0);
+    for (const int layer : part_.layers) {
       Nodes body;
-      for (Group group : block_groups(run.first)) add(body, group, run.first);
-      program_.nodes.push_back(loop(Loop::Index::layer, run.first, run.last, body));
+      for (Group group : block_groups(layer)) add(body, group, layer);
+      program_.nodes.push_back(loop(Loop::Index::layer, layer, layer, body));
     }
-    add(program_.nodes, Group::head, 0);
+    if (has_head()) add(program_.nodes, Group::head, 0);
     return std::move(program_);
   }
 
  private:
+  static Part part(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
+    if (layout.pipeline == 1) return whole(model);
+    std::vector<std::int64_t> chunks = layout.layers_of_chunks(model.layers);
+    chunks.at(chunks.size() - (layout.modules_before_head ? 2 : 1)) += model.mtp_layers;
+    const std::int64_t last = static_cast<std::int64_t>(chunks.size()) - 1;
+    Part out{{}, layout.stage_of(0) == stage, layout.stage_of(last) == stage};
+    int layer = 0;
+    for (std::int64_t chunk = 0; chunk <= last; ++chunk)
+      for (std::int64_t i = 0; i < chunks[static_cast<std::size_t>(chunk)]; ++i, ++layer)
+        if (layout.stage_of(chunk) == stage) out.layers.push_back(layer);
+    return out;
+  }
+
   void add(Nodes& out, Group group, int layer) const {
     const Axis copies = state_copies_axis(layout_);
     const double elements = as_double(state_elements(model_, layout_, group, layer));
@@ -42,12 +55,14 @@ class RestoreBuilder : private StepBuilder {
 
 ProgramSet restore_programs(const ModelSpec& model, const Layout& layout, double bytes_per_parameter) {
   layout.check(model, "layout " + layout.name());
-  if (layout.pipeline > 1)
-    throw_error(Code::usage, "layout {}: found {} pipeline stages, needs 1 to restore a checkpoint", layout.name(),
-                layout.pipeline);
   const ProgramOptions options{.seq = 1};
-  return {{RestoreBuilder(model, layout, options).build(bytes_per_parameter)},
-          std::vector<int>(static_cast<std::size_t>(layout.world()), 0)};
+  const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
+  ProgramSet set;
+  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
+    set.programs.push_back(RestoreBuilder(slice, layout, options, stage).build(bytes_per_parameter));
+  for (std::int64_t rank = 0; rank < layout.world(); ++rank)
+    set.class_of_rank.push_back(static_cast<int>(rank / layout.stage_ranks()));
+  return set;
 }
 
 }  // namespace wt

@@ -1,0 +1,41 @@
+// What the search of a plan may choose from. An axis that a study does not name is `auto`: everything that divides and
+// that the stack's trainer runs.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+#include "configs/spec/recompute.hpp"
+
+namespace YAML {
+class Node;
+}
+
+namespace wt {
+
+class YamlMap;
+
+/// The map `search` of a study. Empty lists are `auto`.
+struct SearchSpec {
+  std::vector<std::int64_t> shard_sizes, expert_degrees, microbatches, tensor_degrees, pipeline_degrees, virtual_stages,
+      context_degrees;
+  std::vector<std::int64_t> expert_tensor_degrees;    ///< 1, the tensor degree, or both
+  std::vector<std::int64_t> optimizer_shard_degrees;  ///< ranks that share the optimizer state: shard x a divisor of
+                                                      ///< replicate
+  std::vector<Recompute> recompute;
+  std::vector<Schedule> schedules;
+  std::vector<Dispatcher> dispatchers;
+  std::vector<CudaGraphs> cuda_graphs;
+  std::vector<bool> context_ring, sequence_parallel, reshard_after_forward, reduce_every_microbatch, exchange_overlap;
+  std::int64_t simulations = 200;  ///< budget; the search ends earlier when its bound proves the answer
+  /// Layouts this close to the best are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it by
+  /// the error validated on your machine.
+  double tie = 0.02;
+};
+
+/// Strict. Throws Error{usage} with file, line, found, allowed.
+SearchSpec search_from_yaml(YamlMap map);
+/// Axes that the map does not name, as `auto`, and the budget.
+void fill_search_yaml(YAML::Node map, const SearchSpec& search);
+
+}  // namespace wt

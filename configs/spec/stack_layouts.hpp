@@ -1,0 +1,41 @@
+// Which layouts a stack's trainer runs: what a plan for it may choose from. Facts of its documentation and source code.
+#pragma once
+#include <vector>
+
+#include "configs/spec/layout.hpp"
+#include "configs/spec/recompute.hpp"
+
+namespace wt {
+
+class YamlMap;
+
+/// Whether a stack has expert slots in another order than the model's, and copies of experts.
+enum class PlacementSupport { none, order, copies };
+
+/// What a stack's file does not name, it does not have. The first of several values is what it does unless told
+/// otherwise.
+struct StackLayouts {
+  bool replicas = true;          ///< copies of the model beside each other (HSDP)
+  bool expert_replicas = true;   ///< also where experts are on several ranks
+  bool optimizer_shard = false;  ///< optimizer state cut over the replicas (HFSDP, ZeRO-1)
+  std::vector<bool> reshard_after_forward = {true};
+  std::vector<bool> reduce_every_microbatch = {true};
+  bool tensor = false;                   ///< with sequence parallelism
+  std::vector<Schedule> schedules = {};  ///< of a pipeline; empty = no pipeline
+  bool interleaved = false;              ///< 1F1B with several chunks a stage
+  std::vector<bool> context_ring = {};   ///< empty = no context parallelism
+  std::vector<Recompute> recompute = {Recompute::none, Recompute::block};
+  std::vector<Compression> compression = {};  ///< of block inputs, beside none
+  bool smaller_last_microbatch = false;
+  PlacementSupport placement = PlacementSupport::none;
+
+  /// Everything that can be simulated: of the typical stack.
+  static StackLayouts all();
+  /// Throws Error{usage} naming what of the layout the stack `name` does not run, in the words of run files.
+  void check(const Layout& layout, const std::string& name) const;
+};
+
+/// The map `layouts` of a stack file. Throws Error{usage}.
+StackLayouts stack_layouts_from_yaml(YamlMap map);
+
+}  // namespace wt

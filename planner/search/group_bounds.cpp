@@ -1,0 +1,174 @@
+#include "planner/search/group_bounds.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "configs/spec/support/number.hpp"
+#include "planner/search/search_evaluate.hpp"
+#include "sim/estimate/op_seconds.hpp"
+#include "sim/estimate/schedule_seconds.hpp"
+#include "sim/program/build/tensor_slice.hpp"
+
+namespace wt {
+namespace {
+
+/// Whose ranks compute one microbatch of one layer as the layout's do.
+Layout without_pipeline(Layout layout, std::int64_t microbatch) {
+  layout.pipeline = layout.virtual_stages = 1;
+  layout.schedule = Schedule::one_f_one_b;
+  layout.chunk_layers.clear();
+  layout.exchange_overlap = layout.modules_before_head = false;
+  layout.reshard_after_forward = layout.reduce_every_microbatch = true;
+  layout.microbatch = microbatch;
+  return layout;
+}
+
+/// Bytes that one layer's forward pass leaves behind, at `rows` of its experts.
+class SavedBytes {
+ public:
+  explicit SavedBytes(double rows, int layers) : rows_(rows), out_(static_cast<std::size_t>(layers), 0) {}
+
+  void visit(const std::vector<Node>& nodes, const Loop* over_layers) {
+    std::map<std::string, double> made;
+    for (const Node& node : nodes) {
+      if (const Loop* loop = std::get_if<Loop>(&node)) {
+        if (loop->index == Loop::Index::layer || loop->first == 0)
+          visit(loop->body, loop->index == Loop::Index::layer ? loop : over_layers);
+        continue;
+      }
+      const Op& op = std::get<Op>(node);
+      if (!over_layers || op.direction != Direction::forward || op.asynchronous() || op.layer_delta != 0) continue;
+      for (const Buffer& buffer : op.allocates) made[buffer.name] += buffer.bytes.at(rows_);
+      for (const Ref& ref : op.frees) made.erase(ref.name);
+    }
+    // What the next layer takes is counted there.
+    double bytes = 0;
+    for (const auto& [name, size] : made)
+      if (name != "block.output") bytes += size;
+    if (over_layers && bytes > 0)
+      for (int i = 0; i < over_layers->count(); ++i)
+        out_.at(static_cast<std::size_t>(over_layers->descending ? over_layers->first - i : over_layers->first + i)) +=
+            bytes;
+  }
+  std::vector<double> take() { return std::move(out_); }
+
+ private:
+  double rows_;
+  std::vector<double> out_;
+};
+
+/// Chunks that the first stage holds at once, each of one microbatch.
+std::int64_t chunks_in_flight(const Layout& l, std::int64_t microbatches) {
+  const std::int64_t p = l.pipeline, v = l.virtual_stages, all = microbatches * v;
+  if (p == 1) return 1;
+  if (l.schedule == Schedule::dualpipe_v) return std::min(all, 2 * p);
+  return std::min(all, v > 1 ? 2 * (p - 1) + (v - 1) * p + 1 : p);
+}
+
+}  // namespace
+
+const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges) {
+  const auto [entry, fresh] = known_.try_emplace(key_of_one(layout, microbatch, exchanges));
+  OneMicrobatch& one = entry->second;
+  if (!fresh) return one;
+  const SearchProblem& p = problem_;
+  const Layout simple = without_pipeline(layout, microbatch);
+  const ProgramSet set =
+      build_program_set(p.model, simple, program_options(p, Microbatches(1, microbatch, microbatch)));
+  const auto routing = routing_of(p, layout);
+  const std::int64_t rank = busiest_rank(p, simple, *routing);
+  const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
+  const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
+  const OpCost& cost = p.cluster.others.empty() ? p.cost : p.cost.on(kind);
+  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost,
+                              exchanges == Exchanges::counted ? layer_loads(p.model, simple, cluster, *routing, rank)
+                                                              : own_loads(p.model, simple, *routing, rank),
+                              rank);
+  if (exchanges == Exchanges::counted) return one;
+  SavedBytes saved(as_double(microbatch * p.seq / layout.context * p.model.top_k) * p99_imbalance(p, layout),
+                   set.programs[0].layers);
+  saved.visit(set.programs[0].nodes, nullptr);
+  one.saved_bytes = saved.take();
+  return one;
+}
+
+GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatch, Exchanges exchanges) {
+  auto policy = std::find(policies_.begin(), policies_.end(), l.recompute);
+  if (policy == policies_.end()) policy = policies_.insert(policies_.end(), l.recompute);
+  return {l.tensor,
+          l.sequence_parallel,
+          l.whole_experts,
+          l.context,
+          l.context_ring,
+          l.expert,
+          microbatch,
+          exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
+          policy - policies_.begin()};
+}
+
+const std::vector<std::int64_t>& GroupBounds::chunks_of(const Layout& layout) {
+  const auto [entry, fresh] =
+      chunks_.try_emplace({layout.pipeline, layout.virtual_stages, static_cast<std::int64_t>(layout.schedule)});
+  if (fresh) entry->second = dealt(problem_, layout).layers_of_chunks(problem_.model.layers);
+  return entry->second;
+}
+
+double GroupBounds::step_s(const LayoutGroup& group) {
+  Layout simple = group.layout;
+  simple.exchange_overlap = false;  // nothing is exchanged here
+  return summed_s(simple, Exchanges::left_out);
+}
+
+double GroupBounds::summed_s(const Layout& layout, Exchanges exchanges) {
+  const Microbatches all = sequences_of(problem_, layout);
+  const std::vector<std::int64_t>& chunks = chunks_of(layout);
+  const auto least = [&](std::int64_t size, std::int64_t count) {
+    return least_step_s(of(layout, size, exchanges).seconds, layout, chunks, count);
+  };
+  return (all.even() ? least(all.each, all.count) : least(all.each, all.count - 1) + least(all.last, 1)) +
+         problem_.cost.once_a_step().seconds;
+}
+
+double GroupBounds::scheduled_s(const Layout& layout) {
+  if (layout.pipeline == 1 || layout.schedule != Schedule::one_f_one_b) return summed_s(layout, Exchanges::counted);
+  const double bytes = 2 * as_double(layout.microbatch * problem_.seq / layout.context * problem_.model.d_model) /
+                       as_double(layout.sequence_parallel ? layout.tensor : 1);
+  return scheduled_step_s(of(layout, layout.microbatch, Exchanges::counted).seconds, layout, chunks_of(layout),
+                          sequences_of(problem_, layout).count,
+                          least_message_s(problem_.cluster, problem_.cost, bytes, layout.stage_ranks())) +
+         problem_.cost.once_a_step().seconds;
+}
+
+double GroupBounds::scheduled_s(const LayoutGroup& group) {
+  double least = std::numeric_limits<double>::infinity();
+  Layout member = group.layout;
+  for (const auto& [dispatcher, overlap] : group.exchanges) {
+    member.dispatcher = dispatcher, member.exchange_overlap = overlap;
+    least = std::min(least, scheduled_s(member));
+  }
+  return least;
+}
+
+double GroupBounds::memory_bytes(const LayoutGroup& group) {
+  const Layout& layout = group.layout;
+  const ModelSpec model = tensor_slice(problem_.model, layout.tensor, layout.whole_experts);
+  const OneMicrobatch& one = of(layout, layout.microbatch, Exchanges::left_out);
+  const std::vector<std::int64_t>& chunks = chunks_of(layout);
+  std::int64_t of_stage = 0, layer = 0;
+  LiveMemory live;
+  double saved = 0;
+  for (std::int64_t chunk = 0; chunk < static_cast<std::int64_t>(chunks.size()); ++chunk)
+    for (std::int64_t i = 0; i < chunks[static_cast<std::size_t>(chunk)]; ++i, ++layer) {
+      if (layout.stage_of(chunk) != 0) continue;
+      ++of_stage;
+      saved += one.saved_bytes[static_cast<std::size_t>(layer)];
+      for (const Group part : {Group::dense, Group::expert})
+        if (part == Group::dense || model.moe(layer))
+          live.kept += problem_.stack.memory.optimizer_bytes * as_double(state_elements(model, layout, part, layer));
+    }
+  live.dynamic = saved * as_double(chunks_in_flight(layout, group.microbatches)) / as_double(layout.virtual_stages);
+  return problem_.memory ? problem_.memory->process(live).high : as_live(live).high;
+}
+
+}  // namespace wt

@@ -1,0 +1,296 @@
+#include "planner/search/layout_space.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "configs/spec/support/error.hpp"
+
+namespace wt {
+namespace {
+
+constexpr std::int64_t kFewestTokens = 1024;  ///< of a sequence on each context rank, where the study names no degrees
+
+std::vector<std::int64_t> divisors(std::int64_t n) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t d = 1; d <= n; ++d)
+    if (n % d == 0) out.push_back(d);
+  return out;
+}
+
+/// What the study names, else `usual`; each once, in order.
+std::vector<std::int64_t> choices(std::vector<std::int64_t> wanted, std::vector<std::int64_t> usual) {
+  if (wanted.empty()) return usual;
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  return wanted;
+}
+
+template <typename T>
+std::vector<T> choices(const std::vector<T>& wanted, const std::vector<T>& usual) {
+  return wanted.empty() ? usual : wanted;
+}
+
+/// Sizes of microbatches: for each number of them the smallest, so that the last is no smaller than it has to be.
+std::vector<std::int64_t> microbatch_sizes(std::int64_t sequences, bool smaller_last) {
+  if (!smaller_last) return divisors(sequences);
+  std::vector<std::int64_t> out;
+  for (std::int64_t size = 1; size <= sequences; ++size) {
+    const std::int64_t count = Microbatches::split(sequences, size).count;
+    if (size == 1 || Microbatches::split(sequences, size - 1).count != count) out.push_back(size);
+  }
+  return out;
+}
+
+/// With each compression of the stack where inputs of blocks are kept.
+std::vector<Recompute> policies(const StackLayouts& stack) {
+  std::vector<Recompute> out = stack.recompute;
+  for (const Recompute& policy : stack.recompute)
+    for (const Compression compression : stack.compression)
+      if (policy.has(Module::block) && !policy.has(Module::products)) {
+        out.push_back(policy);
+        out.back().compression = compression;
+      }
+  return out;
+}
+
+/// Every value that the study names, alone in a layout.
+void check_asked(const SearchProblem& p) {
+  const StackLayouts& stack = p.stack.layouts;
+  const auto check = [&](const auto& values, const auto& set) {
+    for (const auto& value : values) {
+      Layout one;
+      one.reshard_after_forward = stack.reshard_after_forward.front();
+      one.reduce_every_microbatch = stack.reduce_every_microbatch.front();
+      set(one, value);
+      stack.check(one, p.stack.name);
+      p.stack.check_layout(one);
+    }
+  };
+  const SearchSpec& s = p.space;
+  const Schedule usual = stack.schedules.empty() ? Schedule::one_f_one_b : stack.schedules.front();
+  check(s.tensor_degrees, [](Layout& l, std::int64_t v) { l.tensor = v; });
+  check(s.pipeline_degrees, [&](Layout& l, std::int64_t v) { l.pipeline = v, l.schedule = usual; });
+  check(s.schedules, [](Layout& l, Schedule v) {
+    if (v != Schedule::one_f_one_b) l.pipeline = 2, l.schedule = v;
+  });
+  check(s.virtual_stages, [&](Layout& l, std::int64_t v) { l.virtual_stages = v, l.schedule = usual; });
+  check(s.context_degrees, [&](Layout& l, std::int64_t v) {
+    l.context = v, l.context_ring = !stack.context_ring.empty() && stack.context_ring.front();
+  });
+  check(s.context_ring, [](Layout& l, bool v) {
+    if (v) l.context = 2, l.context_ring = true;
+  });
+  check(s.reshard_after_forward, [](Layout& l, bool v) { l.reshard_after_forward = v; });
+  check(s.reduce_every_microbatch, [](Layout& l, bool v) { l.reduce_every_microbatch = v; });
+  check(s.dispatchers, [](Layout& l, Dispatcher v) { l.expert = 2, l.dispatcher = v; });
+  check(s.exchange_overlap, [](Layout& l, bool v) { l.exchange_overlap = v; });
+  check(s.cuda_graphs, [](Layout& l, CudaGraphs v) { l.cuda_graphs = v; });
+  check(s.recompute, [](Layout& l, const Recompute& v) { l.recompute = v; });
+}
+
+}  // namespace
+
+LayoutSpace::LayoutSpace(const SearchProblem& problem) : problem_(problem) {
+  check_asked(problem);
+  for (const Recompute& policy : choices(problem.space.recompute, policies(problem.stack.layouts))) {
+    Layout one;
+    one.recompute = policy;
+    if (!problem.space.recompute.empty() || fits_model(one)) recompute_.push_back(policy);
+  }
+}
+
+bool LayoutSpace::fits_model(const Layout& layout) const {
+  try {
+    layout.check(problem_.model, "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<std::int64_t> LayoutSpace::virtual_stages(std::int64_t pipeline, Schedule schedule) const {
+  if (pipeline == 1 || schedule == Schedule::zero_bubble) return {1};
+  if (schedule == Schedule::dualpipe_v) return {2};
+  std::vector<std::int64_t> usual{1};
+  for (std::int64_t v = 2; problem_.stack.layouts.interleaved && pipeline * v <= problem_.model.layers; ++v)
+    if (problem_.model.layers % (pipeline * v) == 0) usual.push_back(v);
+  return choices(problem_.space.virtual_stages, usual);
+}
+
+std::vector<std::int64_t> LayoutSpace::context_degrees(std::int64_t data) const {
+  std::vector<std::int64_t> usual{1};
+  if (!problem_.stack.layouts.context_ring.empty())
+    for (const std::int64_t degree : divisors(data))
+      if (degree > 1 && problem_.seq % degree == 0 && problem_.seq / degree >= kFewestTokens) usual.push_back(degree);
+  std::vector<std::int64_t> wanted = choices(problem_.space.context_degrees, usual);
+  std::erase_if(wanted, [&](std::int64_t degree) { return data % degree != 0 || problem_.seq % degree != 0; });
+  return wanted;
+}
+
+void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
+                               const std::function<void(const Keeping&)>& take) const {
+  const SearchSpec& s = problem_.space;
+  const StackLayouts& stack = problem_.stack.layouts;
+  const std::int64_t data = problem_.gpus / (l.tensor * l.pipeline);
+  const bool staged = l.pipeline > 1;
+  const bool even = problem_.global_batch / (data / l.context) % l.microbatch == 0;
+  const std::vector<bool> reshard =
+      staged ? std::vector<bool>{false} : choices(s.reshard_after_forward, stack.reshard_after_forward);
+  std::vector<bool> reduce =
+      staged ? std::vector<bool>{false} : choices(s.reduce_every_microbatch, stack.reduce_every_microbatch);
+  if (microbatches == 1) reduce.resize(1);  // one reduction either way
+  const std::vector<Dispatcher> dispatchers =
+      l.expert > 1 ? choices(s.dispatchers, problem_.stack.dispatchers) : std::vector{Dispatcher::alltoall};
+  for (const std::int64_t shard : choices(s.shard_sizes, divisors(data))) {
+    if (data % shard != 0 || shard % l.context != 0 || shard * (l.whole_experts ? l.tensor : 1) % l.expert != 0)
+      continue;
+    const std::int64_t replicate = data / shard;
+    if (replicate > 1 && l.expert > 1 && !stack.expert_replicas) continue;
+    if (replicate > 1 && !stack.replicas && !stack.optimizer_shard) continue;
+    std::vector<std::int64_t> over{1};
+    if (!s.optimizer_shard_degrees.empty()) {
+      over.clear();
+      for (const std::int64_t ranks : s.optimizer_shard_degrees)
+        if (ranks % shard == 0 && replicate % (ranks / shard) == 0) over.push_back(ranks / shard);
+    } else if (stack.optimizer_shard) {
+      over = divisors(replicate);
+    }
+    for (const std::int64_t optimizer_shard : over)
+      for (const bool resharded : reshard)
+        for (const bool every : reduce) {
+          const bool resident =
+              !resharded && !every && (l.tensor > 1 || staged || problem_.stack.memory.resident_weights);
+          if (resident && !even) continue;
+          const bool overlaps =
+              resident && l.expert > 1 && l.schedule != Schedule::zero_bubble && problem_.stack.exchange_overlap;
+          for (const Dispatcher dispatcher : dispatchers)
+            for (const bool overlap :
+                 choices(s.exchange_overlap, overlaps ? std::vector<bool>{false, true} : std::vector<bool>{false}))
+              for (const CudaGraphs graphs : choices(s.cuda_graphs, {CudaGraphs::none}))
+                if (!overlap || overlaps) take({shard, optimizer_shard, resharded, every, dispatcher, overlap, graphs});
+        }
+  }
+}
+
+std::vector<Layout> LayoutSpace::members(const LayoutGroup& group) const {
+  std::vector<Layout> out;
+  each_keeping(group.layout, group.microbatches, [&](const Keeping& k) {
+    Layout& l = out.emplace_back(group.layout);
+    l.shard = k.shard, l.optimizer_shard = k.optimizer_shard;
+    l.replicate = problem_.gpus / (l.tensor * l.pipeline * k.shard);
+    l.reshard_after_forward = k.reshard, l.reduce_every_microbatch = k.reduce_every;
+    l.dispatcher = k.dispatcher, l.exchange_overlap = k.overlap, l.cuda_graphs = k.graphs;
+  });
+  return out;
+}
+
+void LayoutSpace::add_group(Layout l, const Microbatches& sequences, std::vector<LayoutGroup>& out) const {
+  LayoutGroup group{{}, sequences.count};
+  const auto rank = [](const Keeping& k) {
+    return std::tuple(k.shard, k.optimizer_shard, k.reshard, k.reduce_every, !k.overlap);
+  };
+  std::optional<Keeping> least;
+  each_keeping(l, sequences.count, [&](const Keeping& k) {
+    ++group.members;
+    const std::pair exchange{k.dispatcher, k.overlap};
+    if (std::find(group.exchanges.begin(), group.exchanges.end(), exchange) == group.exchanges.end())
+      group.exchanges.push_back(exchange);
+    if (!least || rank(k) > rank(*least)) least = k;
+  });
+  if (!least) return;
+  l.shard = least->shard, l.optimizer_shard = least->optimizer_shard;
+  l.replicate = problem_.gpus / (l.tensor * l.pipeline * l.shard);
+  l.reshard_after_forward = least->reshard, l.reduce_every_microbatch = least->reduce_every;
+  l.dispatcher = least->dispatcher, l.exchange_overlap = least->overlap, l.cuda_graphs = least->graphs;
+  if (const auto placed = problem_.placements.find(l.expert); placed != problem_.placements.end())
+    l.placement = placed->second;
+  if (!fits_model(l)) return;
+  group.layout = std::move(l);
+  out.push_back(std::move(group));
+}
+
+void LayoutSpace::add_groups(Layout l, std::vector<LayoutGroup>& out) const {
+  const SearchSpec& s = problem_.space;
+  const std::int64_t data = problem_.gpus / (l.tensor * l.pipeline), data_ranks = data / l.context;
+  if (problem_.global_batch % data_ranks != 0) return;
+  const std::int64_t sequences = problem_.global_batch / data_ranks;
+  const bool smaller_last = problem_.stack.layouts.smaller_last_microbatch && l.pipeline == 1;
+  for (const std::int64_t microbatch : choices(s.microbatches, microbatch_sizes(sequences, smaller_last))) {
+    const Microbatches split = Microbatches::split(sequences, microbatch);
+    if (microbatch > sequences || (!split.even() && !smaller_last)) continue;
+    if (l.schedule == Schedule::dualpipe_v ? split.count < 2 * l.pipeline
+                                           : l.virtual_stages > 1 && split.count % l.pipeline != 0)
+      continue;
+    l.microbatch = microbatch;
+    for (const Recompute& policy : recompute_) {
+      l.recompute = policy;
+      add_group(l, split, out);
+    }
+  }
+}
+
+std::vector<LayoutGroup> LayoutSpace::groups() const {
+  const SearchProblem& p = problem_;
+  const SearchSpec& s = p.space;
+  const StackLayouts& stack = p.stack.layouts;
+  std::vector<LayoutGroup> out;
+  std::vector<std::int64_t> tensors{1}, stages{1};
+  if (stack.tensor) tensors = divisors(std::min(p.gpus, p.cluster.gpus_per_node));
+  if (!stack.schedules.empty()) {
+    stages = divisors(p.gpus);
+    std::erase_if(stages, [&](std::int64_t n) { return n > p.model.layers; });
+  }
+  for (const std::int64_t tensor : choices(s.tensor_degrees, tensors))
+    for (const std::int64_t pipeline : choices(s.pipeline_degrees, stages)) {
+      if (p.gpus % (tensor * pipeline) != 0) continue;
+      Layout l;
+      l.tensor = tensor, l.pipeline = pipeline;
+      l.reshard_after_forward = l.reduce_every_microbatch = pipeline == 1;
+      for (const Schedule schedule :
+           pipeline > 1 ? choices(s.schedules, stack.schedules) : std::vector{Schedule::one_f_one_b})
+        for (const std::int64_t chunks : virtual_stages(pipeline, schedule))
+          for (const std::int64_t context : context_degrees(p.gpus / (tensor * pipeline)))
+            for (const bool ring : context > 1 ? choices(s.context_ring, stack.context_ring) : std::vector<bool>{false})
+              for (const bool sequence : sequence_parallel(tensor))
+                for (const auto& [expert, whole] : expert_degrees(tensor)) {
+                  l.schedule = schedule, l.virtual_stages = chunks;
+                  l.context = context, l.context_ring = ring;
+                  l.sequence_parallel = sequence, l.expert = expert, l.whole_experts = whole;
+                  l.shard = p.gpus / (tensor * pipeline);
+                  if (l.shard * (whole ? tensor : 1) % expert == 0 && fits_model(l)) add_groups(l, out);
+                }
+    }
+  return out;
+}
+
+std::vector<Layout> all_layouts(const SearchProblem& problem) {
+  const LayoutSpace space(problem);
+  std::vector<Layout> out;
+  for (const LayoutGroup& group : space.groups())
+    for (Layout& layout : space.members(group)) out.push_back(std::move(layout));
+  return out;
+}
+
+std::vector<bool> LayoutSpace::sequence_parallel(std::int64_t tensor) const {
+  if (tensor == 1) return {false};
+  const bool parallel = problem_.model.attention.parallel != AttentionSpec::Parallel::none;
+  return choices(problem_.space.sequence_parallel, {!parallel});
+}
+
+std::vector<std::pair<std::int64_t, bool>> LayoutSpace::expert_degrees(std::int64_t tensor) const {
+  const std::int64_t experts = problem_.model.experts;
+  std::vector<bool> whole{false};
+  if (tensor > 1 && experts > 0) {
+    const auto& asked = problem_.space.expert_tensor_degrees;
+    const auto has = [&](std::int64_t degree) { return std::find(asked.begin(), asked.end(), degree) != asked.end(); };
+    whole.clear();
+    if (asked.empty() || has(tensor)) whole.push_back(false);
+    if (asked.empty() || has(1)) whole.push_back(true);
+  }
+  std::vector<std::pair<std::int64_t, bool>> out;
+  for (const std::int64_t degree : choices(problem_.space.expert_degrees, divisors(std::max<std::int64_t>(1, experts))))
+    for (const bool each : whole) out.emplace_back(degree, each);
+  return out;
+}
+
+}  // namespace wt

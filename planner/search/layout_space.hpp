@@ -1,0 +1,55 @@
+// The layouts that a search chooses from: everything that divides, that the study allows and that the stack's trainer
+// runs. They come in groups whose ranks compute the same; the members of a group differ in how weights, gradients and
+// optimizer state are kept and sent.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "planner/search/search.hpp"
+
+namespace wt {
+
+struct LayoutGroup {
+  Layout layout;  ///< the member that needs the least memory
+  std::int64_t microbatches = 0;
+  std::int64_t members = 0;
+  /// How members exchange rows: the dispatcher, and whether beside another microbatch.
+  std::vector<std::pair<Dispatcher, bool>> exchanges = {};
+};
+
+class LayoutSpace {
+ public:
+  /// The problem must outlive it. Throws Error{usage} where the study asks for what the stack does not run.
+  explicit LayoutSpace(const SearchProblem& problem);
+  /// In a fixed order; each layout of the space is a member of one group.
+  std::vector<LayoutGroup> groups() const;
+  std::vector<Layout> members(const LayoutGroup& group) const;
+
+ private:
+  /// How a member keeps and sends what all members compute with.
+  struct Keeping {
+    std::int64_t shard, optimizer_shard;
+    bool reshard, reduce_every;
+    Dispatcher dispatcher;
+    bool overlap;
+    CudaGraphs graphs;
+  };
+  void each_keeping(const Layout& computes, std::int64_t microbatches,
+                    const std::function<void(const Keeping&)>& take) const;
+  void add_groups(Layout layout, std::vector<LayoutGroup>& out) const;
+  void add_group(Layout layout, const Microbatches& sequences, std::vector<LayoutGroup>& out) const;
+  std::vector<std::int64_t> virtual_stages(std::int64_t pipeline, Schedule schedule) const;
+  std::vector<std::int64_t> context_degrees(std::int64_t data) const;
+  std::vector<bool> sequence_parallel(std::int64_t tensor) const;
+  /// And whether tensor ranks have experts of their own.
+  std::vector<std::pair<std::int64_t, bool>> expert_degrees(std::int64_t tensor) const;
+  bool fits_model(const Layout& layout) const;
+
+  const SearchProblem& problem_;
+  std::vector<Recompute> recompute_;
+};
+
+/// Every member of every group: for small spaces, which tests search by brute force.
+std::vector<Layout> all_layouts(const SearchProblem& problem);
+
+}  // namespace wt
