@@ -27,7 +27,7 @@ struct SearchSpec {
   std::vector<Dispatcher> dispatchers;
   std::vector<CudaGraphs> cuda_graphs;
   std::vector<bool> context_ring, sequence_parallel, reshard_after_forward, reduce_every_microbatch, exchange_overlap;
-  std::int64_t simulations = 200;  ///< budget; the search ends earlier when its bound proves the answer
+  std::int64_t simulations = 32;  ///< budget; the search ends earlier when its bound proves the answer
   /// Layouts this close to the best are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it by
   /// the error validated on your machine.
   double tie = 0.02;

@@ -91,6 +91,8 @@ void StackLayouts::check(const Layout& l, const std::string& name) const {
         fmt::format("gradient_reduction: {}", l.reduce_every_microbatch ? "microbatch" : "step"));
   needs(l.recompute.compression == Compression::none || has(compression, l.recompute.compression),
         "activation_compression " + to_string(l.recompute.compression));
+  needs(!l.exchange_overlap || has(overlaps, l.schedule),
+        fmt::format("overlap_expert_exchange with pipeline_schedule {}", to_string(l.schedule)));
   needs(l.placement.empty() || placement != PlacementSupport::none, "expert_placement");
 }
 
@@ -108,6 +110,7 @@ StackLayouts stack_layouts_from_yaml(YamlMap map) {
   for (const std::string& word : schedule_names()) schedules.emplace_back(word, *schedule_from_string(word));
   s.schedules = values<Schedule>(map, "pipeline", schedules, s.schedules);
   s.interleaved = map.boolean("interleaved", s.interleaved);
+  s.overlaps = values<Schedule>(map, "overlap", schedules, s.overlaps);
   s.context_ring = values<bool>(map, "context", {{"gathered", false}, {"ring", true}}, s.context_ring);
   s.recompute = policies(map, s.recompute);
   s.compression =

@@ -23,7 +23,10 @@ struct StackLayouts {
   bool tensor = false;                   ///< with sequence parallelism
   std::vector<Schedule> schedules = {};  ///< of a pipeline; empty = no pipeline
   bool interleaved = false;              ///< 1F1B with several chunks a stage
-  std::vector<bool> context_ring = {};   ///< empty = no context parallelism
+  std::vector<Schedule> overlaps = {Schedule::one_f_one_b,
+                                    Schedule::dualpipe_v};  ///< with which exchanges of rows run beside another
+                                                            ///< microbatch, where the stack has that
+  std::vector<bool> context_ring = {};                      ///< empty = no context parallelism
   std::vector<Recompute> recompute = {Recompute::none, Recompute::block};
   std::vector<Compression> compression = {};  ///< of block inputs, beside none
   bool smaller_last_microbatch = false;

@@ -83,7 +83,9 @@ void check_asked(const SearchProblem& p) {
   check(s.reshard_after_forward, [](Layout& l, bool v) { l.reshard_after_forward = v; });
   check(s.reduce_every_microbatch, [](Layout& l, bool v) { l.reduce_every_microbatch = v; });
   check(s.dispatchers, [](Layout& l, Dispatcher v) { l.expert = 2, l.dispatcher = v; });
-  check(s.exchange_overlap, [](Layout& l, bool v) { l.exchange_overlap = v; });
+  check(s.exchange_overlap, [&](Layout& l, bool v) {
+    if (v && !stack.overlaps.empty()) l.exchange_overlap = true, l.schedule = stack.overlaps.front();
+  });
   check(s.cuda_graphs, [](Layout& l, CudaGraphs v) { l.cuda_graphs = v; });
   check(s.recompute, [](Layout& l, const Recompute& v) { l.recompute = v; });
 }
@@ -162,7 +164,8 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
               !resharded && !every && (l.tensor > 1 || staged || problem_.stack.memory.resident_weights);
           if (resident && !even) continue;
           const bool overlaps =
-              resident && l.expert > 1 && l.schedule != Schedule::zero_bubble && problem_.stack.exchange_overlap;
+              resident && l.expert > 1 && problem_.stack.exchange_overlap &&
+              std::find(stack.overlaps.begin(), stack.overlaps.end(), l.schedule) != stack.overlaps.end();
           for (const Dispatcher dispatcher : dispatchers)
             for (const bool overlap :
                  choices(s.exchange_overlap, overlaps ? std::vector<bool>{false, true} : std::vector<bool>{false}))

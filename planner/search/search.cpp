@@ -1,9 +1,8 @@
 #include "planner/search/search.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <queue>
 
@@ -16,7 +15,8 @@
 namespace wt {
 namespace {
 
-constexpr double kRoomy = 0.9;  ///< of the memory limit: what the model of memory leaves out has to fit in the rest
+constexpr double kMostAbove = 10;  ///< of a simulated objective over its bound, as far as the order of work goes
+constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of memory leaves out has to fit in the rest
 
 /// More robust first: room in memory for what the model of it leaves out, then the smaller failure domain (the ranks
 /// whose state a lost node takes along), then more room.
@@ -57,25 +57,21 @@ class Search {
       : p_(problem), progress_(progress), space_(problem), bounds_(problem) {}
 
   SearchResult run() {
-    auto t0 = std::chrono::steady_clock::now();
-    auto el = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count(); };
     queue_groups();
-    {
-      std::int64_t m = 0;
-      for (auto& g : groups_) m += g.members;
-      fprintf(stderr, "DBG groups %zu members %ld in %.2f s, smallest %.4f\n", groups_.size(), (long)m, el(),
-              open_.top().least);
-    }
-    while (!open_.empty() && open_.top().least <= incumbent_ * (1 + p_.space.tie)) {
+    while (!open_.empty()) {
       const Entry top = open_.top();
       if (top.stage == Stage::path && simulated_ == p_.space.simulations) break;
       open_.pop();
-      advance(top);
+      const double guess = top.least * above_bound(top);
+      if (guess > top.guess)  // learned since
+        open_.push({top.least, guess, top.stage, top.at});
+      else if (top.least <= incumbent_ * (1 + p_.space.tie))
+        advance(top);
+      else if (top.stage <= Stage::scheduled)
+        leave(top);
     }
     for (; !open_.empty(); open_.pop())  // what is left is neither better nor a tie
       if (open_.top().stage <= Stage::scheduled) leave(open_.top());
-    fprintf(stderr, "DBG done %.2f s; candidates %zu groups left %zu\n", el(), result_.candidates.size(),
-            result_.groups.size());
     if (simulated_ == 0) nothing_fits();
     choose(p_, result_);
     certify();
@@ -86,13 +82,30 @@ class Search {
   /// What is known of a group or a candidate: each is advanced to the next one when its bound is the smallest.
   enum class Stage { group, scheduled, opened, lanes, path };
   struct Entry {
-    double least;
+    double least;  ///< no member's objective is smaller
+    double guess;  ///< what it may turn out to be: bounds of some kinds of layouts are further off than of others
     Stage stage;
     std::size_t at;                             ///< in groups_ or the result's candidates
     bool operator<(const Entry& other) const {  // the smallest first; of equals the first counted
-      return std::tie(least, at) > std::tie(other.least, other.at);
+      return std::tie(guess, at) > std::tie(other.guess, other.at);
     }
   };
+  /// Of a layout, as far as its bound's sharpness goes.
+  static std::size_t kind_of(const Layout& l) {
+    return l.pipeline == 1 ? 0 : 1 + static_cast<std::size_t>(l.schedule) + (l.exchange_overlap ? 3 : 0);
+  }
+  /// The least that simulated layouts of its kind were above their bounds, and those of its group that exchange rows as
+  /// it does.
+  double above_bound(const Entry& entry) const {
+    if (entry.stage <= Stage::scheduled) return 1;
+    return std::max(above_bound_[kind_of(result_.candidates[entry.at].layout)].value_or(1),
+                    siblings_above_[sibling_of_[entry.at]].value_or(1));
+  }
+  void push(double least, Stage stage, std::size_t at) {
+    Entry entry{least, least, stage, at};
+    entry.guess *= above_bound(entry);
+    open_.push(entry);
+  }
 
   void say(const char* part, std::int64_t done, std::int64_t total, const Layout& layout) const {
     if (progress_) progress_(part, done, total, layout.name());
@@ -114,7 +127,7 @@ class Search {
       if (i % 64 == 0)
         say("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(groups_.size()), g.layout);
       group_s_.push_back(bounds_.step_s(g));
-      open_.push({p_.objective ? p_.objective->at_least(g.layout, group_s_.back()) : group_s_.back(), Stage::group, i});
+      push(p_.objective ? p_.objective->at_least(g.layout, group_s_.back()) : group_s_.back(), Stage::group, i);
     }
   }
 
@@ -137,7 +150,7 @@ class Search {
     } else {
       return simulate(entry.at);
     }
-    open_.push({c.least, next, entry.at});
+    push(c.least, next, entry.at);
   }
 
   void raise(Candidate& c, double bound_s) const {
@@ -151,8 +164,8 @@ class Search {
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
     double& seconds = group_s_[entry.at];
     seconds = std::max(seconds, bounds_.scheduled_s(g));
-    open_.push({std::max(entry.least, p_.objective ? p_.objective->at_least(g.layout, seconds) : seconds),
-                Stage::scheduled, entry.at});
+    push(std::max(entry.least, p_.objective ? p_.objective->at_least(g.layout, seconds) : seconds), Stage::scheduled,
+         entry.at);
   }
 
   void drop(const Entry& entry, double bytes) {
@@ -164,13 +177,18 @@ class Search {
   void open(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     if (const double bytes = needed(g.layout); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
+    std::map<std::pair<Dispatcher, bool>, std::size_t> siblings;
     for (Layout& layout : space_.members(g)) {
+      const auto [sibling, fresh] =
+          siblings.try_emplace({layout.dispatcher, layout.exchange_overlap}, siblings_above_.size());
+      if (fresh) siblings_above_.emplace_back();
+      sibling_of_.push_back(sibling->second);
       Candidate& c = result_.candidates.emplace_back();
       c.layout = std::move(layout);
       c.microbatches = g.microbatches;
       c.bound_s = bounds_.scheduled_s(c.layout);
       c.least = std::max(entry.least, value(c.layout, c.bound_s));
-      open_.push({c.least, Stage::opened, result_.candidates.size() - 1});
+      push(c.least, Stage::opened, result_.candidates.size() - 1);
     }
   }
 
@@ -192,10 +210,9 @@ class Search {
     c.result = simulate_layout(p_, c.layout);
     c.fate = Fate::simulated;
     c.value = value(c.layout, c.result->step_s);
-    fprintf(stderr, "DBG sim %-90s rc %-18s mb %ld bound %.3f step %.3f wall %.2f\n", c.layout.name().c_str(),
-            to_string(c.layout.recompute).c_str(), (long)c.layout.microbatch, c.bound_s, c.result->step_s,
-            c.result->wall_s);
     ++simulated_;
+    for (std::optional<double>* above : {&above_bound_[kind_of(c.layout)], &siblings_above_[sibling_of_[at]]})
+      *above = std::min(above->value_or(kMostAbove), std::max(1.0, c.value / c.least));
     if (c.value < incumbent_) {
       incumbent_ = c.value;
       result_.best = at;
@@ -249,6 +266,9 @@ class Search {
   std::vector<LayoutGroup> groups_;
   std::vector<double> group_s_;  ///< by group
   std::priority_queue<Entry> open_;
+  std::array<std::optional<double>, 7> above_bound_;   ///< by kind_of
+  std::vector<std::size_t> sibling_of_;                ///< of candidates: those of a group with the same exchanges
+  std::vector<std::optional<double>> siblings_above_;  ///< by that number
   double incumbent_ = std::numeric_limits<double>::infinity();
   std::int64_t simulated_ = 0;
   SearchResult result_;
