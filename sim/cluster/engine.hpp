@@ -7,6 +7,11 @@
 // would give the same linear system, but a parallel task over links wants a dense hosts^2 matrix and walks routes for
 // each entry.
 //
+// SimGrid solves what is shared. A load that has its pools to itself goes on at the pace of its slowest pool, which
+// needs no solver: it takes part in the sharing from the moment another load wants one of its pools, with what is left
+// of it. Of the 134,000 loads of a step on 3,072 GPUs nine in ten never share, and SimGrid's solver visits all loads
+// that it has, each time that one starts or ends.
+//
 // Multi-core pools, by experiment with ptask_L07 (tests/property/replay.cpp repeats it): on a host of 2 cores, 1
 // execution of 1 s takes 1 s, 3 take 1.5 s, 4 take 2 s. So an execution uses at most one core and no other model is
 // needed.
@@ -38,7 +43,7 @@ class Engine {
   /// Call after the last add_pool and before the first delay or load.
   void seal();
   void delay(double seconds, std::int64_t token);
-  /// `scale` times the amounts.
+  /// `scale` times the amounts. The load must stay where it is until its end.
   void load(const PoolLoad& load, double scale, std::int64_t token);
   double now() const;
   /// Until nothing is left to happen.
