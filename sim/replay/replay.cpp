@@ -79,7 +79,7 @@ StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* time
     record.issued_s = times[i].issued;
     record.done_s = times[i].done;
     record.waited_s = exposure.waited[i];
-    record.rows = bound.rows[r][i];
+    record.rows = bound.rows(r, i);
     record.live_bytes = memory.live_bytes[i];
     record.peak_bytes = memory.peak_bytes_of[i];
   }
@@ -94,7 +94,7 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
   double explained = 0;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = *program.ops[i].op;
-    const OpEvidence& evidence = bound.evidence[r][i];
+    const OpEvidence& evidence = bound.evidence(r, i);
     const double busy = times[i].done - times[i].started;
     const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
     if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane});
