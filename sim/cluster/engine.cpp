@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "sim/cluster/event_queue.hpp"
+#include "sim/cluster/pool_users.hpp"
 
 namespace wt {
 namespace sg = simgrid::s4u;
@@ -35,7 +38,8 @@ constexpr double kSameTime_s = 1e-12;
 }  // namespace
 
 struct Engine::Impl {
-  explicit Impl(std::function<void(std::int64_t)> callback) : on_event(std::move(callback)) {
+  Impl(std::function<void(std::int64_t)> callback, Solver for_loads)
+      : on_event(std::move(callback)), solver(for_loads) {
     for (const char* argument : kArguments) words.emplace_back(argument);
     for (std::string& word : words) argv.push_back(word.data());
     argc = static_cast<int>(argv.size());
@@ -48,10 +52,12 @@ struct Engine::Impl {
   /// A load in progress.
   struct Running {
     const PoolLoad* load = nullptr;
-    double scale = 0;
+    double scale = 0;  ///< of what was left when it began to have its pools to itself, or to share them
     std::int64_t token = 0;
-    double alone_s = 0, due_s = -1;  ///< while it has its pools to itself: seconds in all, and its end; else due_s < 0
-    sg::ExecPtr exec;                ///< while it shares a pool
+    double alone_s = 0, due_s = -1;   ///< while it has its pools to itself: seconds in all, and its end; else due_s < 0
+    sg::ExecPtr exec;                 ///< while it shares pools
+    std::vector<std::size_t> listed;  ///< which of its pools SimGrid knows of
+    bool to_share = false;            ///< what it shares has changed
   };
 
   static double now() { return sg::Engine::get_clock(); }
@@ -69,7 +75,6 @@ struct Engine::Impl {
   }
   void stopped() {
     stops.pop_back();
-    std::vector<std::int64_t> batch;
     while (events.next_s() <= now()) {
       events.take(batch);
       for (const std::int64_t event : batch) {
@@ -78,33 +83,56 @@ struct Engine::Impl {
         else
           end_alone(static_cast<std::size_t>(-1 - event));
       }
+      settle();
     }
     arm();
   }
 
+  /// The load runs from now on, though what it shares is settled once all is known that happens now.
   void start(const PoolLoad& load, double scale, std::int64_t token) {
     const std::size_t slot = take_slot();
-    running[slot] = {&load, scale, token, 0, -1, {}};
-    if (std::ranges::none_of(load.pools, [this](int pool) { return taken(pool); })) return start_alone(slot);
-    for (const int pool : load.pools)
-      if (live(alone[at(pool)])) share_on(static_cast<std::size_t>(alone[at(pool)]));
-    share(slot, scale);
+    running[slot] = {&load, scale, token, 0, -1, {}, {}, false};
+    const bool meets = users.enter(static_cast<int>(slot), load);
+    fresh.emplace_back(slot, meets);
   }
 
-  /// By a load that shares pools, or by one that has them to itself and does not end right now.
-  bool taken(int pool) const { return sharing[at(pool)] > 0 || live(alone[at(pool)]); }
-  bool live(int slot) const { return slot >= 0 && running[static_cast<std::size_t>(slot)].due_s > now() + kSameTime_s; }
+  /// What has started gets its pools to itself, or it and those that it meets share them.
+  void settle() {
+    for (const auto& [slot, meets] : fresh)
+      if (solver == Solver::always || (meets && ask_to_share(slot)) || several_cores(*running[slot].load))
+        mark(slot);
+      else
+        start_alone(slot);
+    fresh.clear();
+    for (const std::size_t slot : marked) share(slot);
+    marked.clear();
+  }
+  /// Whether there is anyone: one that ends right now does not count.
+  bool ask_to_share(std::size_t slot) {
+    bool any = false;
+    users.each_other(static_cast<int>(slot), *running[slot].load, [&](int other) {
+      const double due_s = running[static_cast<std::size_t>(other)].due_s;
+      if (due_s >= 0 && due_s <= now() + kSameTime_s) return;
+      any = true;
+      mark(static_cast<std::size_t>(other));
+    });
+    return any;
+  }
+  /// Which SimGrid shares out, however many loads there are.
+  bool several_cores(const PoolLoad& load) const {
+    return std::ranges::any_of(load.pools, [this](int pool) { return cores[at(pool)] > 1; });
+  }
+  void mark(std::size_t slot) {
+    if (!std::exchange(running[slot].to_share, true)) marked.push_back(slot);
+  }
 
   /// At the rate that SimGrid would find, without asking it.
   void start_alone(std::size_t slot) {
     Running& r = running[slot];
     double rate = std::numeric_limits<double>::infinity();  // of the whole load, 1/s
-    for (std::size_t i = 0; i < r.load->pools.size(); ++i) {
-      const std::size_t pool = at(r.load->pools[i]);
+    for (std::size_t i = 0; i < r.load->pools.size(); ++i)
       if (const double amount = r.load->amounts[i] * r.scale; amount > 0)
-        rate = std::min(rate, capacity[pool] / amount);
-      alone[pool] = static_cast<int>(slot);
-    }
+        rate = std::min(rate, capacity[at(r.load->pools[i])] / amount);
     r.alone_s = 1 / rate;
     r.due_s = now() + r.alone_s;
     add_event(r.due_s, -1 - static_cast<std::int64_t>(slot));
@@ -112,60 +140,83 @@ struct Engine::Impl {
 
   /// Nothing for an event of a load that shares its pools since, or of an earlier one in this slot.
   void end_alone(std::size_t slot) {
+    if (running[slot].due_s >= 0 && running[slot].due_s <= now()) end(slot);
+  }
+
+  /// Hands SimGrid what is left of a load, unless SimGrid has it and knows of all pools that matter.
+  void share(std::size_t slot) {
     Running& r = running[slot];
-    if (r.due_s < 0 || r.due_s > now()) return;
-    leave_alone(slot);
-    end(slot);
+    r.to_share = false;
+    std::vector<std::size_t> pools = solver == Solver::always ? all_of(*r.load) : users.binding(*r.load);
+    if (r.exec && std::ranges::includes(r.listed, pools)) return;
+    if (r.exec) {
+      // Those that it knows of stay: other loads rely on them.
+      std::vector<std::size_t> both;
+      std::ranges::set_union(r.listed, pools, std::back_inserter(both));
+      pools = std::move(both);
+      r.scale *= r.exec->get_remaining_ratio();
+      withdraw(r);
+    } else if (r.due_s >= 0) {
+      r.scale *= (r.due_s - now()) / r.alone_s;
+      r.due_s = -1;
+    }
+    r.listed = std::move(pools);
+    hand_over(slot);
   }
 
-  void leave_alone(std::size_t slot) {
-    for (const int pool : running[slot].load->pools)
-      if (alone[at(pool)] == static_cast<int>(slot)) alone[at(pool)] = -1;
-    running[slot].due_s = -1;
-  }
-
-  /// What is left of a load that had its pools to itself so far.
-  void share_on(std::size_t slot) {
-    const double left = (running[slot].due_s - now()) / running[slot].alone_s;
-    leave_alone(slot);
-    share(slot, running[slot].scale * left);
-  }
-
-  void share(std::size_t slot, double scale) {
+  void withdraw(Running& r) {
+    r.exec->set_data(nullptr);
     bury();
-    const PoolLoad& load = *running[slot].load;
-    sg::ExecPtr exec = sg::Exec::init();
+    ended.emplace_back(now(), r.exec);
+    r.exec->cancel();
+  }
+
+  void hand_over(std::size_t slot) {
+    Running& r = running[slot];
     std::vector<sg::Host*> on;
     std::vector<double> amounts;
-    for (std::size_t i = 0; i < load.pools.size(); ++i) {
-      const std::size_t pool = at(load.pools[i]);
-      ++sharing[pool];
+    for (const std::size_t i : r.listed) {
+      const std::size_t pool = at(r.load->pools[i]);
       on.push_back(hosts[pool]);
-      amounts.push_back(load.amounts[i] * scale * scales[pool]);
+      amounts.push_back(r.load->amounts[i] * r.scale * scales[pool]);
     }
+    r.exec = sg::Exec::init();
     if (on.size() == 1) {
-      exec->set_flops_amount(amounts[0]);
-      exec->set_host(on[0]);
+      r.exec->set_flops_amount(amounts[0]);
+      r.exec->set_host(on[0]);
     } else {
-      exec->set_flops_amounts(amounts);
-      exec->set_hosts(on);
+      r.exec->set_flops_amounts(amounts);
+      r.exec->set_hosts(on);
     }
-    exec->set_data(reinterpret_cast<void*>(slot));
-    running[slot].exec = exec;
-    exec->vetoable_start();
+    r.exec->set_data(reinterpret_cast<void*>(slot + 1));
+    r.exec->vetoable_start();
   }
 
   void completed(const sg::Activity& activity) {
-    const auto slot = reinterpret_cast<std::uintptr_t>(activity.get_data<void>());
+    const auto number = reinterpret_cast<std::uintptr_t>(activity.get_data<void>());
+    if (number == 0) return;  // withdrawn
     // SimGrid still touches the activity after this callback: it is let go once time has moved on.
-    ended.emplace_back(now(), std::move(running[slot].exec));
-    for (const int pool : running[slot].load->pools) --sharing[at(pool)];
-    end(slot);
+    bury();
+    ended.emplace_back(now(), std::move(running[number - 1].exec));
+    end(number - 1);
+    if (!fresh.empty() && !std::exchange(settles, true))
+      simgrid::kernel::timer::Timer::set(now(), [this] {
+        settles = false;
+        settle();
+      });
   }
 
   void end(std::size_t slot) {
+    users.leave(static_cast<int>(slot), *running[slot].load);
+    running[slot].due_s = -1;
     free_slots.push_back(slot);
     on_event(running[slot].token);
+  }
+
+  static std::vector<std::size_t> all_of(const PoolLoad& load) {
+    std::vector<std::size_t> all(load.pools.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
   }
 
   std::size_t take_slot() {
@@ -182,6 +233,7 @@ struct Engine::Impl {
   static std::size_t at(int pool) { return static_cast<std::size_t>(pool); }
 
   std::function<void(std::int64_t)> on_event;
+  Solver solver;
   std::vector<std::string> words;
   std::vector<char*> argv;
   int argc = 0;
@@ -191,14 +243,19 @@ struct Engine::Impl {
   std::vector<double> stops;     ///< of SimGrid's clock, the next one last
   std::vector<sg::Host*> hosts;  ///< by pool, as are
   std::vector<double> capacity, scales;
-  std::vector<int> alone;    ///< the load that has it to itself, or that has just ended; -1 = none
-  std::vector<int> sharing;  ///< how many loads that share pools use it
+  std::vector<int> cores;
+  PoolUsers users;
+  std::vector<std::int64_t> batch;                  ///< events of now
+  std::vector<std::pair<std::size_t, bool>> fresh;  ///< loads that started now, and whether they met another then
+  std::vector<std::size_t> marked;                  ///< those to share
+  bool settles = false;                             ///< SimGrid will call settle() before its clock goes on
   std::vector<Running> running;
   std::vector<std::size_t> free_slots;
   std::deque<std::pair<double, sg::ExecPtr>> ended;
 };
 
-Engine::Engine(std::function<void(std::int64_t)> on_event) : impl_(std::make_unique<Impl>(std::move(on_event))) {}
+Engine::Engine(std::function<void(std::int64_t)> on_event, Solver solver)
+    : impl_(std::make_unique<Impl>(std::move(on_event), solver)) {}
 Engine::~Engine() = default;
 
 int Engine::add_pool(double capacity, int cores) {
@@ -208,8 +265,8 @@ int Engine::add_pool(double capacity, int cores) {
   impl_->hosts.push_back(host);
   impl_->capacity.push_back(capacity);
   impl_->scales.push_back(scale);
-  impl_->alone.push_back(-1);
-  impl_->sharing.push_back(cores > 1 ? 1 : 0);  // several cores are SimGrid's, however many loads there are
+  impl_->cores.push_back(cores);
+  impl_->users.add_pool(capacity);
   return static_cast<int>(impl_->hosts.size()) - 1;
 }
 
@@ -220,6 +277,9 @@ void Engine::delay(double seconds, std::int64_t token) { impl_->add_event(now() 
 void Engine::load(const PoolLoad& load, double scale, std::int64_t token) { impl_->start(load, scale, token); }
 
 double Engine::now() const { return sg::Engine::get_clock(); }
-void Engine::run() { impl_->engine->run(); }
+void Engine::run() {
+  impl_->settle();
+  impl_->engine->run();
+}
 
 }  // namespace wt

@@ -19,21 +19,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
+
+#include "sim/cluster/pool_load.hpp"
 
 namespace wt {
 
-/// Amounts on pools; the unit is that of the pools.
-struct PoolLoad {
-  std::vector<int> pools;
-  std::vector<double> amounts;
-};
+/// Which loads SimGrid solves: those that meet another on a pool, or all (slower, with the same result).
+enum class Solver { when_shared, always };
 
 /// One simulation. SimGrid's engine is a singleton that aborts on misuse: use it inside run_in_child only.
 class Engine {
  public:
   /// `on_event` is called with the token of each delay or load that ended, at its simulated time.
-  explicit Engine(std::function<void(std::int64_t token)> on_event);
+  explicit Engine(std::function<void(std::int64_t token)> on_event, Solver solver = Solver::when_shared);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
