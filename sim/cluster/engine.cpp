@@ -150,11 +150,13 @@ struct Engine::Impl {
     std::vector<std::size_t> pools = solver == Solver::always ? all_of(*r.load) : users.binding(*r.load);
     if (r.exec && std::ranges::includes(r.listed, pools)) return;
     if (r.exec) {
+      const double left = r.exec->get_remaining_ratio();
+      if (left <= 0) return;  // it ends now
       // Those that it knows of stay: other loads rely on them.
       std::vector<std::size_t> both;
       std::ranges::set_union(r.listed, pools, std::back_inserter(both));
       pools = std::move(both);
-      r.scale *= r.exec->get_remaining_ratio();
+      r.scale *= left;
       withdraw(r);
     } else if (r.due_s >= 0) {
       r.scale *= (r.due_s - now()) / r.alone_s;
