@@ -100,6 +100,18 @@ TEST_CASE("a load learns of pools that others come to while it shares") {
              {kUnit, kUnit, kUnit}, {7, 3, 4, 7.5});
 }
 
+TEST_CASE("loads that share a pool still do when only one of them learns of another") {
+  // Of pools 0 and 1, which are alike for the first two, the third one makes 1 the one that matters. It leaves, and the
+  // fourth meets the first one alone, to which 0 would be as good now.
+  const std::vector<Planned> loads{{0, {{0, 1, 2}, {4 * kUnit, 4 * kUnit, kUnit}}},
+                                   {0, {{0, 1}, {4 * kUnit, 4 * kUnit}}},
+                                   {0, {{0, 1}, {0.1 * kUnit, 0.2 * kUnit}}},
+                                   {2, {{2}, {kUnit}}}};
+  const std::vector<double> capacity(3, kUnit), ends = ends_of(loads, capacity, Solver::always);
+  CHECK(ends[0] > 8);
+  check_ends(loads, capacity, ends);
+}
+
 TEST_CASE("random loads end when SimGrid has them end that solves all of them") {
   std::mt19937_64 random(17);
   const auto draw = [&](int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); };
