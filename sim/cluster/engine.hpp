@@ -9,8 +9,9 @@
 //
 // SimGrid solves what is shared. A load that has its pools to itself goes on at the pace of its slowest pool, which
 // needs no solver: it takes part in the sharing from the moment another load wants one of its pools, with what is left
-// of it. Of the 134,000 loads of a step on 3,072 GPUs nine in ten never share, and SimGrid's solver visits all loads
-// that it has, each time that one starts or ends.
+// of it. Of the 134,000 loads of a step on 3,072 GPUs nine in ten never share. Of a load that does, SimGrid knows the
+// pools that can hold it up (PoolUsers): it walks all pools of all its loads at every stop of its clock, and those of
+// one load quadratically when one starts or ends.
 //
 // Multi-core pools, by experiment with ptask_L07 (tests/property/replay.cpp repeats it): on a host of 2 cores, 1
 // execution of 1 s takes 1 s, 3 take 1.5 s, 4 take 2 s. So an execution uses at most one core and no other model is
