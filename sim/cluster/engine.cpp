@@ -3,9 +3,16 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
+#include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
+
+#include "sim/cluster/event_queue.hpp"
+#include "sim/cluster/pool_users.hpp"
 
 namespace wt {
 namespace sg = simgrid::s4u;
@@ -25,10 +32,14 @@ const char* const kArguments[] = {"windtunnel",
 // 1e9.
 constexpr double kSmallCapacity = 1e6, kScale = 1e9;
 
+// Ends that rounding alone tells apart: a step of hours has an ulp of 1e-12 s.
+constexpr double kSameTime_s = 1e-12;
+
 }  // namespace
 
 struct Engine::Impl {
-  explicit Impl(std::function<void(std::int64_t)> callback) : on_event(std::move(callback)) {
+  Impl(std::function<void(std::int64_t)> callback, Solver for_loads)
+      : on_event(std::move(callback)), solver(for_loads) {
     for (const char* argument : kArguments) words.emplace_back(argument);
     for (std::string& word : words) argv.push_back(word.data());
     argc = static_cast<int>(argv.size());
@@ -38,34 +49,215 @@ struct Engine::Impl {
     sg::Activity::on_completion_cb([this](const sg::Activity& activity) { completed(activity); });
   }
 
+  /// A load in progress.
+  struct Running {
+    const PoolLoad* load = nullptr;
+    double scale = 0;  ///< of what was left when it began to have its pools to itself, or to share them
+    std::int64_t token = 0;
+    double alone_s = 0, due_s = -1;   ///< while it has its pools to itself: seconds in all, and its end; else due_s < 0
+    sg::ExecPtr exec;                 ///< while it shares pools
+    std::vector<std::size_t> listed;  ///< which of its pools SimGrid knows of
+    bool to_share = false;            ///< what it shares has changed
+  };
+
+  static double now() { return sg::Engine::get_clock(); }
+
+  /// SimGrid's clock stops at the next event; it may have been told to stop earlier than an event added before.
+  void add_event(double time_s, std::int64_t event) {
+    events.add(time_s, event);
+    arm();
+  }
+  void arm() {
+    const double next_s = events.next_s();
+    if (events.empty() || (!stops.empty() && stops.back() <= next_s)) return;
+    stops.push_back(next_s);
+    simgrid::kernel::timer::Timer::set(next_s, [this] { stopped(); });
+  }
+  void stopped() {
+    stops.pop_back();
+    while (events.next_s() <= now()) {
+      events.take(batch);
+      for (const std::int64_t event : batch) {
+        if (event >= 0)
+          on_event(event);
+        else
+          end_alone(static_cast<std::size_t>(-1 - event));
+      }
+      settle();
+    }
+    arm();
+  }
+
+  /// The load runs from now on, though what it shares is settled once all is known that happens now.
+  void start(const PoolLoad& load, double scale, std::int64_t token) {
+    const std::size_t slot = take_slot();
+    running[slot] = {&load, scale, token, 0, -1, {}, {}, false};
+    const bool meets = users.enter(static_cast<int>(slot), load);
+    fresh.emplace_back(slot, meets);
+  }
+
+  /// What has started gets its pools to itself, or it and those that it meets share them.
+  void settle() {
+    for (const auto& [slot, meets] : fresh)
+      if (solver == Solver::always || (meets && ask_to_share(slot)) || several_cores(*running[slot].load))
+        mark(slot);
+      else
+        start_alone(slot);
+    fresh.clear();
+    for (const std::size_t slot : marked) share(slot);
+    marked.clear();
+  }
+  /// Whether there is anyone: one that ends right now does not count.
+  bool ask_to_share(std::size_t slot) {
+    bool any = false;
+    users.each_other(static_cast<int>(slot), *running[slot].load, [&](int other) {
+      const double due_s = running[static_cast<std::size_t>(other)].due_s;
+      if (due_s >= 0 && due_s <= now() + kSameTime_s) return;
+      any = true;
+      mark(static_cast<std::size_t>(other));
+    });
+    return any;
+  }
+  /// Which SimGrid shares out, however many loads there are.
+  bool several_cores(const PoolLoad& load) const {
+    return std::ranges::any_of(load.pools, [this](int pool) { return cores[at(pool)] > 1; });
+  }
+  void mark(std::size_t slot) {
+    if (!std::exchange(running[slot].to_share, true)) marked.push_back(slot);
+  }
+
+  /// At the rate that SimGrid would find, without asking it.
+  void start_alone(std::size_t slot) {
+    Running& r = running[slot];
+    double rate = std::numeric_limits<double>::infinity();  // of the whole load, 1/s
+    for (std::size_t i = 0; i < r.load->pools.size(); ++i)
+      if (const double amount = r.load->amounts[i] * r.scale; amount > 0)
+        rate = std::min(rate, capacity[at(r.load->pools[i])] / amount);
+    r.alone_s = 1 / rate;
+    r.due_s = now() + r.alone_s;
+    add_event(r.due_s, -1 - static_cast<std::int64_t>(slot));
+  }
+
+  /// Nothing for an event of a load that shares its pools since, or of an earlier one in this slot.
+  void end_alone(std::size_t slot) {
+    if (running[slot].due_s >= 0 && running[slot].due_s <= now()) end(slot);
+  }
+
+  /// Hands SimGrid what is left of a load, unless SimGrid has it and knows of all pools that matter.
+  void share(std::size_t slot) {
+    Running& r = running[slot];
+    r.to_share = false;
+    std::vector<std::size_t> pools = solver == Solver::always ? all_of(*r.load) : users.binding(*r.load);
+    if (r.exec && std::ranges::includes(r.listed, pools)) return;
+    if (r.exec) {
+      const double left = r.exec->get_remaining_ratio();
+      if (left <= 0) return;  // it ends now
+      // Those that it knows of stay: other loads rely on them.
+      std::vector<std::size_t> both;
+      std::ranges::set_union(r.listed, pools, std::back_inserter(both));
+      pools = std::move(both);
+      r.scale *= left;
+      withdraw(r);
+    } else if (r.due_s >= 0) {
+      r.scale *= (r.due_s - now()) / r.alone_s;
+      r.due_s = -1;
+    }
+    r.listed = std::move(pools);
+    hand_over(slot);
+  }
+
+  void withdraw(Running& r) {
+    r.exec->set_data(nullptr);
+    bury();
+    ended.emplace_back(now(), r.exec);
+    r.exec->cancel();
+  }
+
+  void hand_over(std::size_t slot) {
+    Running& r = running[slot];
+    std::vector<sg::Host*> on;
+    std::vector<double> amounts;
+    for (const std::size_t i : r.listed) {
+      const std::size_t pool = at(r.load->pools[i]);
+      on.push_back(hosts[pool]);
+      amounts.push_back(r.load->amounts[i] * r.scale * scales[pool]);
+    }
+    r.exec = sg::Exec::init();
+    if (on.size() == 1) {
+      r.exec->set_flops_amount(amounts[0]);
+      r.exec->set_host(on[0]);
+    } else {
+      r.exec->set_flops_amounts(amounts);
+      r.exec->set_hosts(on);
+    }
+    r.exec->set_data(reinterpret_cast<void*>(slot + 1));
+    r.exec->vetoable_start();
+  }
+
   void completed(const sg::Activity& activity) {
-    const auto slot = reinterpret_cast<std::uintptr_t>(activity.get_data<void>());
-    const std::int64_t token = running[slot].second;
+    const auto number = reinterpret_cast<std::uintptr_t>(activity.get_data<void>());
+    if (number == 0) return;  // withdrawn
     // SimGrid still touches the activity after this callback: it is let go once time has moved on.
-    ended.emplace_back(sg::Engine::get_clock(), std::move(running[slot].first));
+    bury();
+    ended.emplace_back(now(), std::move(running[number - 1].exec));
+    end(number - 1);
+    if (!fresh.empty() && !std::exchange(settles, true))
+      simgrid::kernel::timer::Timer::set(now(), [this] {
+        settles = false;
+        settle();
+      });
+  }
+
+  void end(std::size_t slot) {
+    users.leave(static_cast<int>(slot), *running[slot].load);
+    running[slot].due_s = -1;
     free_slots.push_back(slot);
-    on_event(token);
+    on_event(running[slot].token);
+  }
+
+  static std::vector<std::size_t> all_of(const PoolLoad& load) {
+    std::vector<std::size_t> all(load.pools.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
+  std::size_t take_slot() {
+    if (free_slots.empty()) return running.emplace_back(), running.size() - 1;
+    const std::size_t slot = free_slots.back();
+    free_slots.pop_back();
+    return slot;
   }
 
   void bury() {
-    const double now = sg::Engine::get_clock();
-    while (!ended.empty() && ended.front().first < now) ended.pop_front();
+    while (!ended.empty() && ended.front().first < now()) ended.pop_front();
   }
 
+  static std::size_t at(int pool) { return static_cast<std::size_t>(pool); }
+
   std::function<void(std::int64_t)> on_event;
+  Solver solver;
   std::vector<std::string> words;
   std::vector<char*> argv;
   int argc = 0;
   std::unique_ptr<sg::Engine> engine;
   sg::NetZone* zone = nullptr;
-  std::vector<sg::Host*> hosts;
-  std::vector<double> scales;
-  std::vector<std::pair<sg::ExecPtr, std::int64_t>> running;
+  EventQueue events;             ///< tokens of delays; below 0 the ends of loads that have their pools to themselves
+  std::vector<double> stops;     ///< of SimGrid's clock, the next one last
+  std::vector<sg::Host*> hosts;  ///< by pool, as are
+  std::vector<double> capacity, scales;
+  std::vector<int> cores;
+  PoolUsers users;
+  std::vector<std::int64_t> batch;                  ///< events of now
+  std::vector<std::pair<std::size_t, bool>> fresh;  ///< loads that started now, and whether they met another then
+  std::vector<std::size_t> marked;                  ///< those to share
+  bool settles = false;                             ///< SimGrid will call settle() before its clock goes on
+  std::vector<Running> running;
   std::vector<std::size_t> free_slots;
   std::deque<std::pair<double, sg::ExecPtr>> ended;
 };
 
-Engine::Engine(std::function<void(std::int64_t)> on_event) : impl_(std::make_unique<Impl>(std::move(on_event))) {}
+Engine::Engine(std::function<void(std::int64_t)> on_event, Solver solver)
+    : impl_(std::make_unique<Impl>(std::move(on_event), solver)) {}
 Engine::~Engine() = default;
 
 int Engine::add_pool(double capacity, int cores) {
@@ -73,47 +265,23 @@ int Engine::add_pool(double capacity, int cores) {
   sg::Host* host = impl_->zone->create_host("p" + std::to_string(impl_->hosts.size()), capacity * scale / cores);
   host->set_core_count(cores);
   impl_->hosts.push_back(host);
+  impl_->capacity.push_back(capacity);
   impl_->scales.push_back(scale);
+  impl_->cores.push_back(cores);
+  impl_->users.add_pool(capacity);
   return static_cast<int>(impl_->hosts.size()) - 1;
 }
 
 void Engine::seal() { impl_->zone->seal(); }
 
-void Engine::delay(double seconds, std::int64_t token) {
-  simgrid::kernel::timer::Timer::set(now() + seconds, [this, token] { impl_->on_event(token); });
-}
+void Engine::delay(double seconds, std::int64_t token) { impl_->add_event(now() + seconds, token); }
 
-void Engine::load(const PoolLoad& load, double scale, std::int64_t token) {
-  impl_->bury();
-  sg::ExecPtr exec = sg::Exec::init();
-  if (load.pools.size() == 1) {
-    const std::size_t pool = static_cast<std::size_t>(load.pools[0]);
-    exec->set_flops_amount(load.amounts[0] * scale * impl_->scales[pool]);
-    exec->set_host(impl_->hosts[pool]);
-  } else {
-    std::vector<sg::Host*> hosts;
-    std::vector<double> amounts;
-    for (std::size_t i = 0; i < load.pools.size(); ++i) {
-      const std::size_t pool = static_cast<std::size_t>(load.pools[i]);
-      hosts.push_back(impl_->hosts[pool]);
-      amounts.push_back(load.amounts[i] * scale * impl_->scales[pool]);
-    }
-    exec->set_flops_amounts(amounts);
-    exec->set_hosts(hosts);
-  }
-  std::size_t slot = impl_->running.size();
-  if (impl_->free_slots.empty()) {
-    impl_->running.emplace_back();
-  } else {
-    slot = impl_->free_slots.back();
-    impl_->free_slots.pop_back();
-  }
-  exec->set_data(reinterpret_cast<void*>(slot));
-  impl_->running[slot] = {exec, token};
-  exec->vetoable_start();
-}
+void Engine::load(const PoolLoad& load, double scale, std::int64_t token) { impl_->start(load, scale, token); }
 
 double Engine::now() const { return sg::Engine::get_clock(); }
-void Engine::run() { impl_->engine->run(); }
+void Engine::run() {
+  impl_->settle();
+  impl_->engine->run();
+}
 
 }  // namespace wt

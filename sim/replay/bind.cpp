@@ -42,9 +42,10 @@ class Binder {
     bound_->slowdown = cost_.communication_slowdown();
     tasks.slowdown = bound_->slowdown.share;
     tasks.ranks.resize(bound_->ranks.size());
-    bound_->rows.resize(bound_->ranks.size());
-    bound_->evidence.resize(bound_->ranks.size());
+    bound_->different_evidence.emplace_back();
+    bound_->evidence_of_op.resize(bound_->ranks.size());
     for (std::size_t r = 0; r < bound_->ranks.size(); ++r) bind_rank(static_cast<int>(r));
+    bound_->evidence_of_collective.resize(tasks.collectives.size());
     for (std::size_t c = 0; c < tasks.collectives.size(); ++c) price_collective(static_cast<int>(c));
     if (!cost_.synchronous_host()) {
       HostLaunches launches(cost_, layout_, [this](int collective) { return alone_s(collective); });
@@ -116,8 +117,7 @@ class Binder {
     tasks.program = &program;
     tasks.seconds.assign(n, 0.0);
     tasks.collective.assign(n, -1);
-    bound_->rows[index].assign(n, 0.0);
-    bound_->evidence[index].resize(n);
+    bound_->evidence_of_op[index].assign(n, 0);
     std::array<int, kAxes> group;  // of this rank on each axis
     group.fill(-1);
     std::array<std::size_t, kAxes> sequence{};
@@ -127,9 +127,6 @@ class Binder {
     for (int i = 0; i < program.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(i);
       const OpInstance& instance = program.ops[at];
-      const double rows =
-          program.row_dependent[at] ? bound_->routing->rows(instance.microbatch, instance.layer, rank) : 0;
-      bound_->rows[index][at] = rows;
       if (between_two(*instance.op)) {
         const int channel = channel_of(*instance.op, rank);
         tasks.collective[at] = join(channel, messages[channel]++, r, i);
@@ -138,12 +135,21 @@ class Binder {
         if (group[axis] < 0) group[axis] = group_of(instance.op->collective.axis, rank);
         tasks.collective[at] = join(group[axis], sequence[axis]++, r, i);
       } else if (instance.op->kind != OpKind::host) {
-        const Price& price = prices.segment(*instance.op, {rows, groups_of(instance, rank)});
-        tasks.seconds[at] = price.seconds * crowding_ / speed;
-        if (price.seconds > 0)
-          bound_->evidence[index][at] = {price.low_s / price.seconds, price.high_s / price.seconds, price.shares()};
+        SegmentPrice& found = prices.segment(*instance.op, {bound_->rows(index, at), groups_of(instance, rank)});
+        tasks.seconds[at] = found.price.seconds * crowding_ / speed;
+        bound_->evidence_of_op[index][at] = evidence_of(found);
       }
     }
+  }
+
+  int evidence_of(SegmentPrice& found) {
+    const Price& price = found.price;
+    if (price.seconds <= 0) return 0;
+    if (found.evidence < 0) {
+      found.evidence = static_cast<int>(bound_->different_evidence.size());
+      bound_->different_evidence.push_back({price.low_s / price.seconds, price.high_s / price.seconds, price.shares()});
+    }
+    return found.evidence;
   }
 
   /// Of the experts' products; a split backward pass computes the weights' gradients elsewhere, where no rows are
@@ -197,7 +203,7 @@ class Binder {
     for (const auto& [r, i] : task.members) {
       const std::size_t rank = static_cast<std::size_t>(r), at = static_cast<std::size_t>(i);
       ops.push_back(bound_->tasks.ranks[rank].program->ops[at].op);
-      bytes.push_back(ops.back()->collective.bytes.at(bound_->rows[rank][at]));
+      bytes.push_back(ops.back()->collective.bytes.at(bound_->rows(rank, at)));
     }
     if (one_a_stage_ && op.kind == OpKind::all_to_all) {  // its twins send as much
       bytes.resize(static_cast<std::size_t>(group.size), bytes.front());
@@ -211,7 +217,7 @@ class Binder {
       task.latency_s = price.latency_s;
       for (double b : bytes)
         task.cpu_s.push_back(prices_[0].collective(kind, b, group.size, group.nodes).cpu_s + crowding_ * preparation_s);
-      set_evidence(task, price, std::nullopt);
+      set_evidence(c, price, std::nullopt);
       return;
     }
     if (op.kind == OpKind::all_to_all) {
@@ -249,7 +255,7 @@ class Binder {
       else
         task.load = by_kind(task.load, over_slowest);
     }
-    set_evidence(task, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
+    set_evidence(c, price, kind == OpKind::all_reduce ? std::optional(price.algorithm) : std::nullopt);
   }
 
   /// At nominal rates, on nodes of that kind; of an all-reduce by the algorithm that they take.
@@ -303,10 +309,9 @@ class Binder {
     return traffic_.all_to_all(group, exchange_bytes(ops, sends, bytes), pending.op->collective.rows_of_token);
   }
 
-  void set_evidence(const CollectiveTask& task, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
-    for (const auto& [r, i] : task.members)
-      bound_->evidence[static_cast<std::size_t>(r)][static_cast<std::size_t>(i)] = {
-          1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)), algorithm};
+  void set_evidence(int c, const CollectivePrice& price, std::optional<AllReduce> algorithm) {
+    bound_->evidence_of_collective[static_cast<std::size_t>(c)] = {
+        1 - price.relative_spread, 1 + price.relative_spread, only(price.root.value_or(price.evidence)), algorithm};
   }
 
   /// Seconds of a collective's items: the cast of the own shard before a gather.
@@ -349,16 +354,16 @@ class Binder {
 
 }  // namespace
 
-const Price& PriceCache::segment(const Op& op, const BoundRows& rows) {
-  const auto [it, fresh] = segments_[&op].try_emplace({rows.sum, {rows.by_expert.begin(), rows.by_expert.end()}});
-  if (fresh) it->second = cost_.segment(op, rows);
-  return it->second;
+const OpEvidence& BoundStep::evidence(std::size_t rank, std::size_t op) const {
+  if (const int c = tasks.ranks[rank].collective[op]; c >= 0)
+    return evidence_of_collective[static_cast<std::size_t>(c)];
+  return different_evidence[static_cast<std::size_t>(evidence_of_op[rank][op])];
 }
 
-const CollectivePrice& PriceCache::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) {
-  const auto [it, fresh] = collectives_.try_emplace({kind, bytes, ranks, nodes});
-  if (fresh) it->second = cost_.collective(kind, bytes, ranks, nodes);
-  return it->second;
+double BoundStep::rows(std::size_t rank, std::size_t op) const {
+  const RankProgram& program = *tasks.ranks[rank].program;
+  const OpInstance& instance = program.ops[op];
+  return program.row_dependent[op] ? routing->rows(instance.microbatch, instance.layer, ranks[rank]) : 0;
 }
 
 std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std::vector<double>& sends,

@@ -1,13 +1,12 @@
 // Binds a step to its sizes and prices: programs + layout + cluster + routing + prices -> tasks to execute.
 #pragma once
-#include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "configs/spec/model.hpp"
 #include "sim/cost/op_cost.hpp"
 #include "sim/replay/executor.hpp"
+#include "sim/replay/price_cache.hpp"
 #include "sim/replay/representatives.hpp"
 #include "sim/replay/routing_table.hpp"
 #include "sim/replay/traffic.hpp"
@@ -21,28 +20,20 @@ struct OpEvidence {
   std::optional<AllReduce> algorithm = {};          ///< of an all-reduce over GPUs
 };
 
-/// Asks OpCost once for each different question: layers and ranks repeat the same ones.
-class PriceCache {
- public:
-  explicit PriceCache(const OpCost& cost) : cost_(cost) {}
-  const Price& segment(const Op& op, const BoundRows& rows);
-  const CollectivePrice& collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes);
-
- private:
-  const OpCost& cost_;
-  using Rows = std::pair<double, std::vector<double>>;  ///< BoundRows
-  std::unordered_map<const Op*, std::map<Rows, Price>> segments_;
-  std::map<std::tuple<OpKind, double, std::int64_t, std::int64_t>, CollectivePrice> collectives_;
-};
-
 struct BoundStep {
   StepTasks tasks;
   std::vector<RankProgram> programs;  ///< by class; tasks point into it
   std::unique_ptr<RoutingTable> routing;
-  std::vector<std::int64_t> ranks;                ///< world rank of each simulated rank
-  std::vector<std::vector<double>> rows;          ///< by rank and op: rows bound where the op depends on them
-  std::vector<std::vector<OpEvidence>> evidence;  ///< by rank and op
-  CommunicationSlowdown slowdown;                 ///< what the tasks' slowdown rests on
+  std::vector<std::int64_t> ranks;  ///< world rank of each simulated rank
+  CommunicationSlowdown slowdown;   ///< what the tasks' slowdown rests on
+  /// Ranks repeat a few prices millions of times, so each op has the number of its evidence.
+  std::vector<OpEvidence> different_evidence;      ///< of ops that are no collectives; the first one of no price
+  std::vector<std::vector<int>> evidence_of_op;    ///< by rank and op: index into different_evidence
+  std::vector<OpEvidence> evidence_of_collective;  ///< by collective
+
+  const OpEvidence& evidence(std::size_t rank, std::size_t op) const;
+  /// That are bound where the op depends on them, else 0.
+  double rows(std::size_t rank, std::size_t op) const;
 };
 
 /// A step whose sizes and prices are not known yet, and who knows them.

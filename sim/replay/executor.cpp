@@ -1,6 +1,7 @@
 #include "sim/replay/executor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
@@ -10,21 +11,20 @@ namespace {
 
 class Executor {
  public:
-  explicit Executor(const StepTasks& tasks) : tasks_(tasks), engine_([this](std::int64_t token) { on_event(token); }) {
+  Executor(const StepTasks& tasks, std::span<OpTimes> times)
+      : tasks_(tasks),
+        engine_([this](std::int64_t token) { on_event(token); }),
+        number_(programs_of(tasks)),
+        times_(times) {
     for (std::size_t p = 0; p < tasks.capacity.size(); ++p) engine_.add_pool(tasks.capacity[p], tasks.cores[p]);
     engine_.seal();
-    int ops = 0;
-    for (const RankTasks& rank : tasks.ranks) {
-      first_.push_back(ops);
-      ops += rank.program->size();
-      pending_.insert(pending_.end(), rank.program->depends.begin(), rank.program->depends.end());
+    std::ranges::fill(times_, OpTimes{-1, -1, -1});
+    pending_.resize(number_.size());
+    for (const OpNumbers::Group& group : number_.groups()) {
+      auto at = pending_.begin() + static_cast<std::ptrdiff_t>(group.first);
+      for (const int depends : group.program->depends) at = std::fill_n(at, group.ranks.size(), depends);
     }
-    first_.push_back(ops);
-    times_.assign(static_cast<std::size_t>(ops), {-1, -1, -1});
-    entered_.assign(static_cast<std::size_t>(ops), 0);
-    rank_of_.resize(static_cast<std::size_t>(ops));
-    for (std::size_t r = 0; r + 1 < first_.size(); ++r)
-      for (int i = first_[r]; i < first_[r + 1]; ++i) rank_of_[static_cast<std::size_t>(i)] = static_cast<int>(r);
+    if (tasks.synchronous_host) entered_.assign(number_.size(), 0);
     joined_.assign(tasks.collectives.size(), 0);
     parts_.assign(tasks.collectives.size(), 0);
     position_.assign(tasks.ranks.size(), 0);
@@ -33,7 +33,7 @@ class Executor {
     computing_.resize(tasks.ranks.size());
   }
 
-  std::vector<OpTimes> run() {
+  void run() {
     for (std::size_t r = 0; r < tasks_.ranks.size(); ++r) {
       const int rank = static_cast<int>(r);
       if (tasks_.synchronous_host) {
@@ -45,7 +45,6 @@ class Executor {
     }
     engine_.run();
     check();
-    return std::move(times_);
   }
 
  private:
@@ -55,27 +54,36 @@ class Executor {
     double due;
   };
 
-  // Tokens: an op's global index while it computes; behind them two for each collective (latency over, a load done).
-  std::int64_t op_token(int rank, int i) const { return first_[static_cast<std::size_t>(rank)] + i; }
-  std::int64_t collective_token(int c, int part) const {
-    return first_.back() + 2 * static_cast<std::int64_t>(c) + part;
+  /// What a rank's GPU works on: no more than an op on each lane.
+  struct Busy {
+    std::size_t count = 0;
+    std::array<Computing, kLanes> ops;
+  };
+
+  // Tokens: a rank and its op while it computes; or a collective, and whether its latency is over or a load is done.
+  static constexpr std::int64_t kCollective = std::int64_t{1} << 62;
+  static std::int64_t op_token(int rank, int i) { return (static_cast<std::int64_t>(rank) << 32) | i; }
+  static std::int64_t collective_token(int c, int part) {
+    return kCollective | (2 * static_cast<std::int64_t>(c) + part);
   }
-  OpTimes& times(int rank, int i) { return times_[static_cast<std::size_t>(op_token(rank, i))]; }
+  std::size_t number(int rank, int i) const {
+    return number_(static_cast<std::size_t>(rank), static_cast<std::size_t>(i));
+  }
+  OpTimes& times(int rank, int i) { return times_[number(rank, i)]; }
   const RankProgram& program(int rank) const { return *tasks_.ranks[static_cast<std::size_t>(rank)].program; }
   int collective_of(int rank, int i) const {
     return tasks_.ranks[static_cast<std::size_t>(rank)].collective[static_cast<std::size_t>(i)];
   }
 
   void on_event(std::int64_t token) {
-    if (token < first_.back()) {
-      const int rank = rank_of_[static_cast<std::size_t>(token)];
-      const int i = static_cast<int>(token) - first_[static_cast<std::size_t>(rank)];
+    if (token < kCollective) {
+      const int rank = static_cast<int>(token >> 32), i = static_cast<int>(token & 0xffffffff);
       if (tasks_.compute_on_pool || computed(rank, i)) finish(rank, i);
       return;
     }
-    const std::int64_t behind = token - first_.back();
-    const int c = static_cast<int>(behind / 2);
-    if (behind % 2 == 0)
+    const std::int64_t part = token ^ kCollective;
+    const int c = static_cast<int>(part / 2);
+    if (part % 2 == 0)
       transfer(c);
     else if (--parts_[static_cast<std::size_t>(c)] == 0)
       finish_collective(c);
@@ -98,7 +106,14 @@ class Executor {
     else if (tasks_.compute_on_pool)
       engine_.load(kOneCore, seconds, op_token(rank, i));
     else
-      end_at(rank, computing_[static_cast<std::size_t>(rank)].emplace_back(Computing{i, 0}), seconds / rate(rank));
+      start_computing(rank, i, seconds);
+  }
+
+  void start_computing(int rank, int i, double seconds) {
+    Busy& busy = computing_[static_cast<std::size_t>(rank)];
+    Computing& computing = busy.ops[busy.count++];
+    computing.op = i;
+    end_at(rank, computing, seconds / rate(rank));
   }
 
   /// Of a GPU's computation. Kernels of collectives that are in flight together take no more than those of one: they
@@ -112,10 +127,11 @@ class Executor {
 
   /// False for an event whose op has been given another end since.
   bool computed(int rank, int i) {
-    auto& all = computing_[static_cast<std::size_t>(rank)];
-    const auto found = std::find_if(all.begin(), all.end(), [i](const Computing& c) { return c.op == i; });
-    if (found == all.end() || engine_.now() < found->due) return false;
-    all.erase(found);
+    Busy& busy = computing_[static_cast<std::size_t>(rank)];
+    const auto end = busy.ops.begin() + static_cast<std::ptrdiff_t>(busy.count);
+    const auto found = std::find_if(busy.ops.begin(), end, [i](const Computing& c) { return c.op == i; });
+    if (found == end || engine_.now() < found->due) return false;
+    *found = busy.ops[--busy.count];
     return true;
   }
 
@@ -129,7 +145,8 @@ class Executor {
       in_flight_[static_cast<std::size_t>(rank)] += change;
       const double after = rate(rank);
       if (before == after) continue;
-      for (Computing& each : computing_[static_cast<std::size_t>(rank)])
+      Busy& busy = computing_[static_cast<std::size_t>(rank)];
+      for (Computing& each : std::span(busy.ops).first(busy.count))
         if (const double left = each.due - engine_.now(); left > 0) end_at(rank, each, left * before / after);
     }
   }
@@ -172,7 +189,7 @@ class Executor {
       for (int d = p.dependent_first[static_cast<std::size_t>(i)];
            d < p.dependent_first[static_cast<std::size_t>(i) + 1]; ++d) {
         const int after = p.dependent[static_cast<std::size_t>(d)];
-        if (--pending_[static_cast<std::size_t>(op_token(rank, after))] == 0) issue(rank, after);
+        if (--pending_[number(rank, after)] == 0) issue(rank, after);
       }
       return;
     }
@@ -210,7 +227,7 @@ class Executor {
   void start_asynchronous(int rank, int i) {
     const int previous = program(rank).lane_previous[static_cast<std::size_t>(i)];
     if (previous >= 0 && times(rank, previous).done < 0) return;  // finish() of the lane's previous op comes back here
-    if (std::exchange(entered_[static_cast<std::size_t>(op_token(rank, i))], char{1})) return;
+    if (std::exchange(entered_[number(rank, i)], char{1})) return;
     if (program(rank).collective(i))
       join(rank, i);
     else
@@ -218,32 +235,41 @@ class Executor {
   }
 
   void check() const {
-    for (std::size_t t = 0; t < times_.size(); ++t)
-      if (times_[t].done < 0) {
-        const int rank = rank_of_[t], i = static_cast<int>(t) - first_[static_cast<std::size_t>(rank)];
-        const OpInstance& op = program(rank).ops[static_cast<std::size_t>(i)];
-        throw_error(Code::runtime,
-                    "simulation: simulated rank {} stands still before {} ({}); the ranks' programs disagree on the "
-                    "order of their collectives",
-                    rank, op.id(), to_string(op.op->kind));
-      }
+    if (std::ranges::none_of(times_, [](const OpTimes& op) { return op.done < 0; })) return;
+    for (std::size_t r = 0; r < tasks_.ranks.size(); ++r)
+      for (std::size_t i = 0; i < tasks_.ranks[r].program->ops.size(); ++i)
+        if (times_[number_(r, i)].done < 0) stands_still(r, tasks_.ranks[r].program->ops[i]);
+  }
+
+  [[noreturn]] static void stands_still(std::size_t rank, const OpInstance& op) {
+    throw_error(Code::runtime,
+                "simulation: simulated rank {} stands still before {} ({}); the ranks' programs disagree on the "
+                "order of their collectives",
+                rank, op.id(), to_string(op.op->kind));
   }
 
   const PoolLoad kOneCore{{0}, {1.0}};
   const StepTasks& tasks_;
   Engine engine_;
-  std::vector<int> first_;  ///< global index of each rank's first op
-  std::vector<int> rank_of_, pending_, joined_, parts_;
-  std::vector<int> position_;  ///< synchronous hosts: the next op to issue, or the one computing
+  const OpNumbers number_;
+  std::span<OpTimes> times_;         ///< by op's number
+  std::vector<int> pending_;         ///< the same: ops that it still waits for
+  std::vector<char> entered_;        ///< the same, of synchronous hosts: the asynchronous op has been handed over
+  std::vector<int> joined_, parts_;  ///< by collective: members, loads that are not done
+  std::vector<int> position_;        ///< synchronous hosts: the next op to issue, or the one computing
   std::vector<std::size_t> next_wait_;
-  std::vector<int> in_flight_;                     ///< collectives of each rank
-  std::vector<std::vector<Computing>> computing_;  ///< by rank: its compute lane's op, and a copy beside it
-  std::vector<char> entered_;                      ///< synchronous hosts: the asynchronous op has been handed over
-  std::vector<OpTimes> times_;
+  std::vector<int> in_flight_;   ///< collectives of each rank
+  std::vector<Busy> computing_;  ///< by rank
 };
 
 }  // namespace
 
-std::vector<OpTimes> execute(const StepTasks& tasks) { return Executor(tasks).run(); }
+std::vector<const RankProgram*> programs_of(const StepTasks& tasks) {
+  std::vector<const RankProgram*> programs;
+  for (const RankTasks& rank : tasks.ranks) programs.push_back(rank.program);
+  return programs;
+}
+
+void execute(const StepTasks& tasks, std::span<OpTimes> times) { Executor(tasks, times).run(); }
 
 }  // namespace wt

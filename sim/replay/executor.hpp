@@ -2,10 +2,12 @@
 // layouts or prices; everything is bound beforehand.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/engine.hpp"
+#include "sim/replay/op_numbers.hpp"
 #include "sim/replay/rank_program.hpp"
 
 namespace wt {
@@ -42,8 +44,11 @@ struct OpTimes {
   double done = 0;
 };
 
-/// Seconds of every op of every rank, concatenated in the order of StepTasks::ranks. Runs SimGrid in this process (see
-/// run_in_child). Throws Error{runtime} naming the first op of a deadlock.
-std::vector<OpTimes> execute(const StepTasks& tasks);
+/// The program of each of the tasks' ranks.
+std::vector<const RankProgram*> programs_of(const StepTasks& tasks);
+
+/// Seconds of every op of every rank, by OpNumbers of programs_of(tasks), into `times`, which has one for each. Runs
+/// SimGrid in this process (see run_in_child). Throws Error{runtime} naming the first op of a deadlock.
+void execute(const StepTasks& tasks, std::span<OpTimes> times);
 
 }  // namespace wt

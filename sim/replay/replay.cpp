@@ -2,39 +2,58 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <random>
+#include <span>
 #include <tuple>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
 #include "sim/cluster/child.hpp"
+#include "sim/cluster/shared_array.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/replay/bind.hpp"
 
 namespace wt {
 namespace {
 
-std::vector<OpTimes> execute_in_child(const StepTasks& tasks) {
-  const std::string bytes = run_in_child([&] {
-    const std::vector<OpTimes> times = execute(tasks);
-    return std::string(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(OpTimes));
+void execute_in_child(const StepTasks& tasks, std::span<OpTimes> times) {
+  run_in_child([&] {
+    execute(tasks, times);
+    return std::string();
   });
-  std::vector<OpTimes> times(bytes.size() / sizeof(OpTimes));
-  if (!bytes.empty()) std::memcpy(times.data(), bytes.data(), bytes.size());  // a program without ops has none
-  return times;
+}
+
+/// Of the ops of one rank.
+struct RankTimes {
+  std::span<const OpTimes> all;
+  const OpNumbers& number;
+  std::size_t rank;
+  template <class Index>
+  const OpTimes& operator[](Index op) const {
+    return all[number(rank, static_cast<std::size_t>(op))];
+  }
+};
+
+/// When each rank was through: the last of its ops.
+std::vector<double> ends_of(std::span<const OpTimes> times, const OpNumbers& numbers, std::size_t ranks) {
+  std::vector<double> ends(ranks, 0.0);
+  for (const OpNumbers::Group& group : numbers.groups()) {
+    const OpTimes* next = times.data() + group.first;
+    for (std::size_t i = 0; i < group.program->ops.size(); ++i)
+      for (const std::size_t rank : group.ranks) ends[rank] = std::max(ends[rank], next++->done);
+  }
+  return ends;
 }
 
 /// Where the compute lane of a rank stood still, and for which collectives.
 struct Exposure {
   std::vector<double> waited;  ///< by op
   double total = 0;
-  double end = 0;  ///< when the rank was through
 };
 
 /// The lane's clock: it is free at the end of its last op (and, where the host is the lane, no earlier than it issued
 /// the last asynchronous one); a wait that is done later holds it until then.
-Exposure expose(const RankProgram& program, const OpTimes* times, bool synchronous_host) {
+Exposure expose(const RankProgram& program, const RankTimes& times, bool synchronous_host) {
   Exposure e;
   e.waited.assign(static_cast<std::size_t>(program.size()), 0.0);
   double free = 0;
@@ -55,17 +74,17 @@ Exposure expose(const RankProgram& program, const OpTimes* times, bool synchrono
     free = std::max(free, program.on_host(i) ? times[i].done : times[i].issued);
   }
   for (int i = 0; i < program.size(); ++i) wait_for(i);
-  e.end = free;
   return e;
 }
 
-StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure,
+StepTimeline timeline(const BoundStep& bound, const RankTimes& times, const Exposure& exposure, double end_s,
                       std::int64_t step) {
+  const std::size_t r = times.rank;
   const RankProgram& program = *bound.tasks.ranks[r].program;
   StepTimeline out;
   out.step = step;
   out.rank = bound.ranks[r];
-  out.step_s = exposure.end;
+  out.step_s = end_s;
   out.exposed_s = exposure.total;
   const MemoryReplay memory = replay_memory(*program.source, [&](int microbatch, int layer) {
     return bound.routing->rows(microbatch, layer, bound.ranks[r]);
@@ -79,7 +98,7 @@ StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* time
     record.issued_s = times[i].issued;
     record.done_s = times[i].done;
     record.waited_s = exposure.waited[i];
-    record.rows = bound.rows[r][i];
+    record.rows = bound.rows(r, i);
     record.live_bytes = memory.live_bytes[i];
     record.peak_bytes = memory.peak_bytes_of[i];
   }
@@ -87,14 +106,14 @@ StepTimeline timeline(const BoundStep& bound, std::size_t r, const OpTimes* time
 }
 
 /// Sums over the critical rank: by class of op, by lane, by evidence, and the interval.
-void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, const Exposure& exposure,
-               ReplayResult& result) {
+void summarize(const BoundStep& bound, const RankTimes& times, const Exposure& exposure, ReplayResult& result) {
+  const std::size_t r = times.rank;
   const RankProgram& program = *bound.tasks.ranks[r].program;
   std::map<std::tuple<Action, Direction, Group>, std::size_t> classes;
   double explained = 0;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = *program.ops[i].op;
-    const OpEvidence& evidence = bound.evidence[r][i];
+    const OpEvidence& evidence = bound.evidence(r, i);
     const double busy = times[i].done - times[i].started;
     const auto [it, fresh] = classes.try_emplace({op.action, op.direction, op.group}, result.totals.size());
     if (fresh) result.totals.push_back({op.action, op.direction, op.group, op.lane});
@@ -133,9 +152,9 @@ void summarize(const BoundStep& bound, std::size_t r, const OpTimes* times, cons
     result.evidence_s[static_cast<std::size_t>(Evidence::derived)] = rest;
 }
 
-std::uint64_t digest_of(const std::vector<OpTimes>& times) {
+std::uint64_t digest_of(std::span<const OpTimes> times) {
   static_assert(sizeof(OpTimes) == 3 * sizeof(double), "padding would be hashed");
-  return hash_of(std::span(times));
+  return hash_of(times);
 }
 
 void vary(BoundStep& bound, double deviation, std::int64_t step) {
@@ -184,31 +203,30 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
       options.fold ? representatives(programs, layout, cluster, routing, options.step, health) : every_rank(layout);
   const auto bound = bind_step({programs, layout, cluster, cost, routing, options.step}, ranks, health);
   if (options.vary) vary(*bound, cost.variation(), options.step);
-  const std::vector<OpTimes> times = execute_in_child(bound->tasks);
+  const OpNumbers numbers(programs_of(bound->tasks));
+  SharedArray<OpTimes> shared(numbers.size());
+  const std::span<OpTimes> times = shared.values();
+  execute_in_child(bound->tasks, times);
 
   ReplayResult result;
   result.folded = ranks.folded;
   result.uplink_shares = ranks.uplink_shares;
   result.simulated_ranks = static_cast<std::int64_t>(ranks.ranks.size());
   result.digest = digest_of(times);
-  std::size_t critical = 0, critical_first = 0, first = 0;
-  Exposure critical_exposure;
-  for (std::size_t r = 0; r < bound->ranks.size(); ++r) {
-    const RankProgram& program = *bound->tasks.ranks[r].program;
-    Exposure exposure = expose(program, times.data() + first, bound->tasks.synchronous_host);
-    if (options.timelines)
-      result.timelines.push_back(timeline(*bound, r, times.data() + first, exposure, options.step));
-    if (r == 0 || exposure.end > result.step_s) {
-      result.step_s = exposure.end;
-      critical = r;
-      critical_first = first;
-      critical_exposure = std::move(exposure);
-    }
-    first += program.ops.size();
-  }
+  const std::vector<double> ends = ends_of(times, numbers, bound->ranks.size());
+  const auto times_of = [&](std::size_t r) { return RankTimes{times, numbers, r}; };
+  const auto exposure_of = [&](std::size_t r) {
+    return expose(*bound->tasks.ranks[r].program, times_of(r), bound->tasks.synchronous_host);
+  };
+  if (options.timelines)
+    for (std::size_t r = 0; r < ends.size(); ++r)
+      result.timelines.push_back(timeline(*bound, times_of(r), exposure_of(r), ends[r], options.step));
+  const std::size_t critical = static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin());
+  result.step_s = ends[critical];
   result.critical_rank = bound->ranks[critical];
-  result.exposed_s = critical_exposure.total;
-  summarize(*bound, critical, times.data() + critical_first, critical_exposure, result);
+  const Exposure exposure = exposure_of(critical);
+  result.exposed_s = exposure.total;
+  summarize(*bound, times_of(critical), exposure, result);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

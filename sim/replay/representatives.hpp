@@ -20,7 +20,7 @@
 
 namespace wt {
 
-inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep uplinks exact; a step costs about 0.5 s
+inline constexpr std::int64_t kLargestBlock = 512;  ///< ranks simulated to keep uplinks exact; a step costs about 0.2 s
 
 struct Representatives {
   bool folded = false;

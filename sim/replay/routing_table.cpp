@@ -28,6 +28,11 @@ RoutingTable::RoutingTable(const RoutingSource& routing, const Layout& layout, i
             received[slot] += slots[slot];
           }
         }
+        const std::size_t each = received.size() / n;
+        for (std::size_t k = 0; k < n; ++k) {
+          const auto own = std::span(received).subspan(k * each, each);
+          rows_.push_back(std::accumulate(own.begin(), own.end(), 0.0));
+        }
         sends_.push_back(std::move(sends));
         slots_.push_back(std::move(received));
       }
@@ -40,9 +45,9 @@ std::size_t RoutingTable::at(int microbatch, int layer, std::int64_t rank) const
 }
 
 double RoutingTable::rows(int microbatch, int layer, std::int64_t rank) const {
-  if (expert_ == 1) return 0;
-  const auto slots = by_expert(microbatch, layer, rank);
-  return std::accumulate(slots.begin(), slots.end(), 0.0);
+  if (expert_ == 1 || microbatch < 0 || layer < 0) return 0;
+  return rows_[at(microbatch, layer, rank) * static_cast<std::size_t>(expert_) +
+               static_cast<std::size_t>(layout_.row_rank(rank) % expert_)];
 }
 
 std::span<const double> RoutingTable::by_expert(int microbatch, int layer, std::int64_t rank) const {

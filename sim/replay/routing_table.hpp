@@ -30,6 +30,7 @@ class RoutingTable {
   int layers_;
   std::vector<std::int64_t> groups_;
   std::vector<std::vector<double>> sends_, slots_;  ///< of a microbatch, layer and group
+  std::vector<double> rows_;                        ///< of a microbatch, layer, group and expert coordinate
 };
 
 }  // namespace wt

@@ -50,6 +50,7 @@ Traffic::Traffic(const ClusterSpec& cluster, const Layout& layout, const Represe
     kinds_.push_back(cluster_.kind_of(cluster_.node_of(rank)));
   }
   if (uplinks_) add_uplinks(ranks.ranks);
+  sum_ = PoolSum(capacity_.size());
 }
 
 /// Uplink pools of whole leaves, or of each rank its share; of a degraded leaf always whole, as all of its ranks are
@@ -96,16 +97,6 @@ int Traffic::uplink(std::int64_t rank, bool up) const {
   return uplink_[static_cast<std::size_t>(local_[static_cast<std::size_t>(rank)])] + (up ? 0 : 1);
 }
 
-PoolLoad Traffic::gather(const std::vector<double>& amounts) const {
-  PoolLoad load;
-  for (std::size_t p = 0; p < amounts.size(); ++p)
-    if (amounts[p] > 0) {
-      load.pools.push_back(static_cast<int>(p));
-      load.amounts.push_back(amounts[p]);
-    }
-  return load;
-}
-
 GroupInstance Traffic::group(Axis axis, std::int64_t index) const {
   GroupInstance g;
   g.axis = axis;
@@ -129,14 +120,13 @@ PoolLoad Traffic::all_reduce(const GroupInstance& g, AllReduce algorithm) const 
 }
 
 PoolLoad Traffic::spread(const GroupInstance& g, const Ports& ports) const {
-  std::vector<double> amounts(capacity_.size(), 0.0);
   each_simulated(g, [&](std::int64_t rank, std::size_t i) {
     const PortBytes bytes = ports(as_double(g.on_nodes[i].count));
-    for (Port p : {nvlink_out, nvlink_in}) amounts[static_cast<std::size_t>(port(rank, p))] += bytes.nvlink;
-    for (Port p : {nic_out, nic_in}) amounts[static_cast<std::size_t>(port(rank, p))] += bytes.nic;
+    for (Port p : {nvlink_out, nvlink_in}) sum_.add(port(rank, p), bytes.nvlink);
+    for (Port p : {nic_out, nic_in}) sum_.add(port(rank, p), bytes.nic);
   });
-  if (uplinks_ && g.nodes > 1) ring_uplinks(g, ports, amounts);
-  return gather(amounts);
+  if (uplinks_ && g.nodes > 1) ring_uplinks(g, ports);
+  return sum_.take();
 }
 
 template <class Visit>
@@ -155,21 +145,19 @@ GroupInstance Traffic::channel(std::int64_t from, std::int64_t to) const {
   if (cluster_.shared_cores()) return g;
   const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
   g.nodes = a == b ? 1 : 2;
-  std::vector<double> amounts(capacity_.size(), 0.0);
   const bool crosses = uplinks_ && cluster_.leaf_of(a) != cluster_.leaf_of(b);
   for (const bool sends : {true, false}) {
     const std::int64_t rank = sends ? from : to;
     if (local_[static_cast<std::size_t>(rank)] < 0) continue;
-    amounts[static_cast<std::size_t>(
-        port(rank, a == b ? (sends ? nvlink_out : nvlink_in) : (sends ? nic_out : nic_in)))] += 1;
-    if (crosses) amounts[static_cast<std::size_t>(uplink(rank, sends))] += 1;
+    sum_.add(port(rank, a == b ? (sends ? nvlink_out : nvlink_in) : (sends ? nic_out : nic_in)), 1);
+    if (crosses) sum_.add(uplink(rank, sends), 1);
   }
-  g.ring = gather(amounts);
+  g.ring = sum_.take();
   return g;
 }
 
 /// The ring visits the nodes in order; each hop between leaves loads the sender's uplinks and the receiver's downlinks.
-void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports, std::vector<double>& amounts) const {
+void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports) const {
   const std::int64_t all_nodes = (mesh_.world() + cluster_.gpus_per_node - 1) / cluster_.gpus_per_node;
   const auto leaf = [&](std::int64_t node) { return cluster_.leaf_of(node); };
   const std::size_t nodes = g.on_nodes.size();
@@ -196,19 +184,17 @@ void Traffic::ring_uplinks(const GroupInstance& g, const Ports& ports, std::vect
   each_simulated(g, [&](std::int64_t rank, std::size_t i) {
     const double bytes = ports(as_double(g.on_nodes[i].count)).nic;
     const bool whole = whole_uplinks(leaf(g.on_nodes[i].node));
-    amounts[static_cast<std::size_t>(uplink(rank, true))] += bytes * (whole ? leaves_node[i] : up);
-    amounts[static_cast<std::size_t>(uplink(rank, false))] += bytes * (whole ? enters_node[i] : down);
+    sum_.add(uplink(rank, true), bytes * (whole ? leaves_node[i] : up));
+    sum_.add(uplink(rank, false), bytes * (whole ? enters_node[i] : down));
   });
 }
 
 PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& bytes,
                              std::int64_t rows_of_token) const {
-  std::vector<double> amounts(capacity_.size(), 0.0);
   const std::size_t n = g.members.size();
   std::vector<std::size_t> node_of(n);  // index into g.on_nodes
   for (std::size_t node = 0, member = 0; node < g.on_nodes.size(); ++node)
     for (std::int64_t k = 0; k < g.on_nodes[node].count; ++k) node_of[member++] = node;
-  const auto add = [&](int pool, double amount) { amounts[static_cast<std::size_t>(pool)] += amount; };
   const auto simulated = [&](std::size_t member) { return local_[static_cast<std::size_t>(g.members[member])] >= 0; };
   std::vector<double> to_node(g.on_nodes.size());
   for (std::size_t i = 0; i < n; ++i) {
@@ -221,21 +207,21 @@ PoolLoad Traffic::all_to_all(const GroupInstance& g, const std::vector<double>& 
       const std::int64_t from = g.members[i], to = g.members[j];
       const std::int64_t a = cluster_.node_of(from), b = cluster_.node_of(to);
       const double amount = bytes[i * n + j] * sent(a == b ? bytes[i * n + j] : to_node[node_of[j]]);
-      if (simulated(i)) add(port(from, a == b ? nvlink_out : nic_out), amount);
+      if (simulated(i)) sum_.add(port(from, a == b ? nvlink_out : nic_out), amount);
       if (!simulated(j)) continue;
-      add(port(to, a == b ? nvlink_in : nic_in), amount);
+      sum_.add(port(to, a == b ? nvlink_in : nic_in), amount);
       if (rows_of_token > 0 && a != b) {  // from the member that received it; all of the node's do it alike
         const double passed =
             bytes[i * n + j] * sent(bytes[i * n + j]) * (1 - 1 / as_double(g.on_nodes[node_of[j]].count));
-        add(port(to, nvlink_out), passed);
-        add(port(to, nvlink_in), passed);
+        sum_.add(port(to, nvlink_out), passed);
+        sum_.add(port(to, nvlink_in), passed);
       }
       if (!uplinks_ || !simulated(i) || cluster_.leaf_of(a) == cluster_.leaf_of(b)) continue;
-      add(uplink(from, true), amount);
-      add(uplink(to, false), amount);
+      sum_.add(uplink(from, true), amount);
+      sum_.add(uplink(to, false), amount);
     }
   }
-  return gather(amounts);
+  return sum_.take();
 }
 
 PoolLoad Traffic::by_kind(PoolLoad load, const std::vector<double>& factors) const {

@@ -19,6 +19,7 @@
 #include "sim/cost/collectives/collective_algorithm.hpp"
 #include "sim/program/program.hpp"
 #include "sim/program/routing/routing.hpp"
+#include "sim/replay/pool_sum.hpp"
 #include "sim/replay/representatives.hpp"
 
 namespace wt {
@@ -82,11 +83,10 @@ class Traffic {
   /// Of a GPU on a node with that many members.
   using Ports = std::function<PortBytes(double members)>;
   PoolLoad spread(const GroupInstance& group, const Ports& ports) const;
-  void ring_uplinks(const GroupInstance& group, const Ports& ports, std::vector<double>& amounts) const;
+  void ring_uplinks(const GroupInstance& group, const Ports& ports) const;
   /// visit(rank, i) for the simulated members, each on node group.on_nodes[i].
   template <class Visit>
   void each_simulated(const GroupInstance& group, const Visit& visit) const;
-  PoolLoad gather(const std::vector<double>& amounts) const;
 
   const ClusterSpec cluster_;
   Mesh mesh_;
@@ -95,6 +95,7 @@ class Traffic {
   std::vector<int> uplink_;         ///< simulated rank -> its pool upwards; the one downwards follows
   std::vector<std::size_t> kinds_;  ///< simulated rank -> its node's
   std::vector<double> capacity_;
+  mutable PoolSum sum_;  ///< of the load being made; empty between two
 };
 
 }  // namespace wt

@@ -1,4 +1,4 @@
-"""Draws what bench_simulator measured: cost of one simulated step against GPUs and against ops, as one SVG.
+"""Draws what bench_simulator measured: CPU time of one simulated step against GPUs and against ops, as one SVG.
 
 plot.py RESULT.json CHART.svg
 """
@@ -41,7 +41,7 @@ def panel(at, title, x_label, series):
 def main():
     rows = json.load(open(sys.argv[1]))["benchmarks"]
     gpus = lambda r: float(r["name"].split("gpus:")[1].split("/")[0])
-    ms, ops = lambda r: r["real_time"], lambda r: r["ops"]
+    ms, ops = lambda r: 1e3 * r["cpu_s"], lambda r: r["ops"]
     drawn = panel(0, "One DBRX step, one microbatch, against GPUs", "GPUs", [
         ("twins simulated once", points(rows, "step_by_gpus", gpus, ms)), ("every GPU", points(rows, "step_unfolded", gpus, ms))])
     drawn += panel(WIDTH, "The same against simulated ops", "ops", [

@@ -24,6 +24,7 @@ def main():
         ("an op of 32 microbatches over one of 1", per_op("step_by_microbatches/microbatches:32") / per_op("step_by_microbatches/microbatches:1"), 2),
         ("an op of 320 layers over one of 10", per_op("step_by_layers/layers:320") / per_op("step_by_layers/layers:10"), 2),
         ("an op of every one of 64 GPUs over one of a folded step", per_op("step_unfolded/gpus:64") / per_op(step), 2),
+        ("an op of every one of 1,024 GPUs over one of 64", per_op("step_unfolded/gpus:1024") / per_op("step_unfolded/gpus:64"), 2),
         ("folded step over bound 1 of a layout", time(step) / per_layout("bound1_of_space"), 40),
         ("1,000 bounds 0 over a folded step", 1000 * per_layout("bound0_of_space") / time(step), 1.2),
         ("bound 1 over bound 0 of a layout", per_layout("bound1_of_space") / per_layout("bound0_of_space"), 250),

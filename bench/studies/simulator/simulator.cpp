@@ -263,7 +263,20 @@ BENCHMARK_CAPTURE(thousand_runs_with, replica_loss, [](RunScenario& s) {
   s.tolerance = {16, 600, 180};
 })->Unit(benchmark::kMillisecond);
 
-// Last: its memory stays the largest.
+// Last: their memory stays the largest.
+/// Every one of 3,072 GPUs, with another cluster or layout: more or other transfers share pools.
+void step_unfolded_with(benchmark::State& state, void (*change)(Step&)) {
+  Step step(3072);
+  change(step);
+  simulate(state, step, false);
+}
+#define WT_UNFOLDED_WITH(name, ...) \
+  BENCHMARK_CAPTURE(step_unfolded_with, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1)
+WT_UNFOLDED_WITH(slow_node, [](Step& step) { step.cluster.degraded.push_back({17, 0.9, 0.8, 1}); });
+WT_UNFOLDED_WITH(oversubscription_2, [](Step& step) { step.cluster.oversubscription = 2; });
+WT_UNFOLDED_WITH(replicas_of_512, [](Step& step) { step.layout.shard = 512, step.layout.replicate = 6; });
+WT_UNFOLDED_WITH(experts_over_two_nodes, [](Step& step) { step.layout.expert = 16; });
+
 void step_unfolded(benchmark::State& state) { simulate(state, Step(state.range(0)), false); }
 BENCHMARK(step_unfolded)
     ->ArgName("gpus")
