@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
@@ -60,7 +61,7 @@ StudySpec quick_study(const Options& o) {
 }
 
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
-  fmt::print("{}\nRange: {}.\n{}.\n\n", plan_answer(inputs, plan), plan_range(inputs, plan), plan_scope(inputs));
+  fmt::print("{}\nRange: {}.\n{}.\n\n", plan_answer(inputs, plan), plan_range(inputs), plan_scope(inputs));
   const bool color = use_color(Color::automatic, 1);
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
   const Certificate& c = plan.search.certificate;

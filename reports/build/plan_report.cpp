@@ -266,7 +266,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::vector
   Report report;
   report.title = "Plan of " + inputs.study.name;
   report.answer = plan_answer(inputs, plan);
-  report.answer_range = plan_range(inputs, plan);
+  report.answer_range = "Range: " + plan_range(inputs) + ".";
   report.status = plan.search.certificate.proved ? Status::good : Status::warn;
   report.sections = {layout_section(inputs, plan),
                      step_section(inputs, plan),

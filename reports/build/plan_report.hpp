@@ -10,8 +10,10 @@
 
 namespace wt {
 
+/// "dbrx on 3,072 hgx-h100 GPUs: 12T tokens in 31.2 days (25.1 to 48.0)."
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
-std::string plan_range(const PlanInputs& inputs, const Plan& plan);
+/// What the two ends in the answer are: "from the 5 % quantile of ..."
+std::string plan_range(const PlanInputs& inputs);
 /// What the search chose among, and what it never looks at.
 std::string plan_scope(const PlanInputs& inputs);
 /// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was

@@ -11,9 +11,9 @@
 namespace wt {
 namespace {
 
-std::string layout_words(const Layout& l) {
-  return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
-                     l.shard, l.expert, to_string(l.recompute), l.microbatch);
+/// "12T", "300B".
+std::string tokens_text(double tokens) {
+  return tokens >= 1e12 ? fmt::format("{:g}T", tokens / 1e12) : fmt::format("{:g}B", tokens / 1e9);
 }
 
 /// The first scenario that nobody recorded.
@@ -43,19 +43,16 @@ std::string mfu_definition(const PlanInputs& inputs) {
 
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
-  return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name,
-                     s.gpus, s.cluster.name,
-                     s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
-                     plan.runs.distribution.p50_s / kDay_s, layout_words(plan.layout),
-                     format_seconds(plan.schedule.cadence.interval_s.value),
-                     counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
+  return fmt::format("{} on {} {} {}: {} tokens in {:.1f} days ({:.1f} to {:.1f}).", s.model.name,
+                     format_number(as_double(s.gpus)), s.cluster.name, s.cluster.shared_cores() ? "ranks" : "GPUs",
+                     tokens_text(s.tokens), plan.runs.distribution.p50_s / kDay_s, plan.days_low, plan.days_high);
 }
 
-std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
+std::string plan_range(const PlanInputs& inputs) {
   return fmt::format(
-      "{:.1f} to {:.1f} days, from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to "
-      "the 95 % quantile at its high end",
-      plan.days_low, plan.days_high, inputs.study.runs);
+      "from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to the 95 % quantile at "
+      "its high end",
+      format_number(as_double(inputs.study.runs)));
 }
 
 std::string plan_scope(const PlanInputs& inputs) {

@@ -63,9 +63,10 @@ std::size_t height_of(const Chart& chart) {
 }
 
 json cell_data(const Cell& cell, Align align) {
-  return {{"class", class_of(align, cell.status)},
-          {"shown", icon(cell.status) + cell.text},
-          {"evidence", cell.evidence ? to_string(*cell.evidence) : ""}};
+  return {
+      {"class", class_of(align, cell.status) + (cell.heat ? fmt::format(" style=\"--heat:{:.3g}\"", *cell.heat) : "")},
+      {"shown", icon(cell.status) + cell.text},
+      {"evidence", cell.evidence ? to_string(*cell.evidence) : ""}};
 }
 
 json table_data(const Table& table) {
