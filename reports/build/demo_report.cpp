@@ -65,7 +65,7 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
 }
 
 Report demo_report(const DemoResult& result) {
-  Report report = plan_report(result.inputs, result.plan, result.dependence);
+  Report report = plan_report(result.inputs, result.plan, result.details, plan_json(result.inputs, result.plan));
   report.title = "Windtunnel demo: what was measured here, and the plan of " + result.inputs.study.name;
   const auto proof = {comparison_section(result.comparisons), timeline_section(result.shown()),
                       rank_memory_section(result.comparisons)};

@@ -265,15 +265,14 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 
-std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan,
-                                              const std::vector<SensitivityRow>& sensitivities,
-                                              const std::filesystem::path& folder) {
-  const std::string yaml = plan_yaml(inputs, plan), document = plan_json(inputs, plan).dump(1) + "\n",
-                    study = study_yaml(inputs.study);
-  std::vector<std::filesystem::path> files = write_report(plan_report(inputs, plan, sensitivities), folder, "report");
-  for (const auto& [name, text] : {std::pair{"plan.yaml", &yaml}, {"plan.json", &document}, {"study.yaml", &study}}) {
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details,
+                                              const nlohmann::json& document, const std::filesystem::path& folder) {
+  const std::string yaml = plan_yaml(inputs, plan), text = document.dump(1) + "\n", study = study_yaml(inputs.study);
+  std::vector<std::filesystem::path> files =
+      write_report(plan_report(inputs, plan, details, document), folder, "report");
+  for (const auto& [name, bytes] : {std::pair{"plan.yaml", &yaml}, {"plan.json", &text}, {"study.yaml", &study}}) {
     files.insert(files.begin(), folder / name);
-    write_file_atomically(files.front(), *text);
+    write_file_atomically(files.front(), *bytes);
   }
   return files;
 }

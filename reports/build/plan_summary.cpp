@@ -1,4 +1,4 @@
-// What a plan says in sentences and its table of candidates: for the terminal, the run file and the report alike.
+// What a plan says in sentences: for the terminal, the run file and the report alike.
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
@@ -60,46 +60,6 @@ std::string plan_scope(const PlanInputs& inputs) {
       "Searched: FSDP and HSDP{}, recompute and microbatch in {}; not tensor, pipeline or context parallelism, not fp8",
       inputs.study.model.experts > 0 ? " with expert parallelism" : "",
       inputs.study.precision == Precision::bf16 ? "bf16" : "fp32");
-}
-
-Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
-  Table table{.title = "Fastest layouts",
-              .columns = {{"layout"},
-                          {"recompute"},
-                          {"microbatch", "", Align::right},
-                          {"step", "s", Align::right},
-                          {"80 % interval", "s", Align::right},
-                          {"bound", "s", Align::right},
-                          {"exposed", "s", Align::right},
-                          {"tokens/s/GPU", "", Align::right},
-                          {"MFU", "%", Align::right},
-                          {"memory, up to", "GiB", Align::right},
-                          {""}}};
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
-    if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
-  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
-    const Candidate& c = plan.search.candidates[i];
-    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s());
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  order.resize(std::min(order.size(), rows));
-  if (std::find(order.begin(), order.end(), plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
-  for (std::size_t i : order) {
-    const Candidate& c = plan.search.candidates[i];
-    const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
-    const Simulated r = c.result.value_or(Simulated{});
-    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
-                          Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
-                          c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s()),
-                          number(r.exposed_s), number(r.tokens_per_s_per_gpu),
-                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
-                          i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
-  }
-  table.note = fmt::format("Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,
-                           inputs.memory ? "process. The column is the upper end of the 80 % interval" : "rank");
-  if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
-  return table;
 }
 
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {

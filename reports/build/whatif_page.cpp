@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/hash.hpp"
@@ -150,6 +151,34 @@ std::optional<Chart> influence(const WhatIf& result) {
   return chart;
 }
 
+/// These columns of a table, behind the first `kept`.
+Table with_columns(const Table& table, std::size_t kept, const std::set<std::string>& names, const std::string& title) {
+  Table out{.title = title};
+  std::vector<std::size_t> chosen;
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
+    if (c < kept || names.contains(table.columns[c].name)) {
+      chosen.push_back(c);
+      out.columns.push_back(table.columns[c]);
+    }
+  for (const std::vector<Cell>& row : table.rows) {
+    out.rows.emplace_back();
+    for (const std::size_t c : chosen) out.rows.back().push_back(row[c]);
+  }
+  return out;
+}
+
+/// The table of the terminal as two that fit a page.
+Section rows_section(const WhatIf& result) {
+  const Table all = what_if_table(result);
+  Table days =
+      with_columns(all, result.axes.size(), {"save every", "goodput", "P50", "P95", "layout"}, "Run and layout");
+  Table step = with_columns(
+      all, result.axes.size(),
+      {"step", "80 % interval", "extrapolated", "tokens/s/GPU", "MFU", "exposed", "process memory"}, "Step");
+  step.note = all.note;
+  return {"rows", "Every row", {}, {std::move(days), std::move(step)}};
+}
+
 /// The first line of the report and the row that is first and last.
 void put_answer(const WhatIf& result, Report& report) {
   const WhatIfRow *first = nullptr, *last = nullptr;
@@ -193,14 +222,12 @@ Report what_if_report(const WhatIf& result) {
   if (Chart chart = chart_of(result); !chart.labels.empty() || !chart.x.empty()) compared.items.push_back(chart);
   if (two_of_numbers(result)) compared.items.push_back(grid(result));
   if (const auto chart = influence(result)) compared.items.push_back(*chart);
-  Table rows = what_if_table(result);
-  rows.title.clear();
   Section evidence{.id = "evidence", .title = "What it rests on", .paragraphs = what_if_notes(result)};
   for (std::size_t i = 0; i < result.rows.size(); ++i)
     if (!result.rows[i].plan)
       compared.items.push_back(
           Callout{Status::bad, "No plan: " + values_of(result, result.rows[i]), result.rows[i].misfit});
-  report.sections = {std::move(compared), {"rows", "Every row", {}, {std::move(rows)}}, std::move(evidence)};
+  report.sections = {std::move(compared), rows_section(result), std::move(evidence)};
   report.provenance = provenance(
       {{"configuration", fmt::format("study {}, hash of the first row {:016x}", study.name, hash_of(study.text))},
        {"seed", std::to_string(study.seed)},

@@ -8,6 +8,7 @@ const ink = '#17202b', soft = '#4d5967', grid = '#e3e8ed';
 const palette = ['#1b5e9b', '#d1660f', '#0f8f70', '#9b4f96', '#a3790a', '#3a8fbb', '#b23a5b', '#5f6b7a'];
 const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#0f8f70', kLimit = '#b3261e';
 const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
+const brief = new Intl.NumberFormat('en', {maximumSignificantDigits: 2});
 const show = (value, unit) =>
     (value === null || value === undefined) ? 'n/a' : number.format(value) + (unit ? ' ' + unit : '');
 const faded = color => color + '40';
@@ -22,6 +23,7 @@ Object.assign(Chart.defaults, {
 });
 Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
 Chart.defaults.font.size = 13;
+Chart.defaults.plugins.legend.maxHeight = 400;
 Object.assign(Chart.defaults.plugins.legend.labels, {boxWidth: 10, boxHeight: 10, padding: 14, usePointStyle: true});
 Chart.defaults.elements.bar.pointStyle = 'rect';
 Chart.defaults.plugins.legend.position = 'top';
@@ -63,6 +65,23 @@ function seriesName(series) {
   return series.evidence && series.evidence !== series.name ? series.name + ' (' + series.evidence + ')' : series.name;
 }
 
+const narrow = chart => chart.width < 520;
+
+// A label in lines of at most so many characters, three at most.
+function broken(text, length) {
+  const lines = [];
+  text.split(' ').forEach(word => {
+    const last = lines.length - 1;
+    if (last >= 0 && (lines[last] + ' ' + word).length <= length)
+      lines[last] += ' ' + word;
+    else
+      lines.push(word);
+  });
+  const shown = lines.slice(0, 3).map(line => line.length > 46 ? line.slice(0, 45) + '\u2026' : line);
+  if (lines.length > 3) shown[2] += '\u2026';
+  return shown.length === 1 ? shown[0] : shown;
+}
+
 function base(chart, horizontal) {
   const label = {
     type: 'category',
@@ -74,8 +93,7 @@ function base(chart, horizontal) {
       autoSkip: chart.labels.length > 40,
       maxRotation: 50,
       callback(index) {
-        const text = this.getLabelForValue(index);
-        return text.length > 46 ? text.slice(0, 45) + '\u2026' : text;
+        return broken(this.getLabelForValue(index), narrow(this.chart) ? 16 : 30);
       }
     }
   };
@@ -248,6 +266,15 @@ function waterfall(chart) {
   const config = base(chart, true), series = chart.series[0] || {name: '', values: [], low: [], high: []};
   const last = series.values.length - 1;
   const total = i => i === 0 || i === last;
+  // Where all changes are small beside the totals, the axis starts shortly below them, and says so.
+  const ends = series.values.length ? [series.values[last], ...series.low.filter((v, i) => v !== null && !total(i))] : [];
+  const lowest = Math.min(...ends), highest = Math.max(...series.high || []);
+  if (Number.isFinite(lowest) && lowest > .8 * highest) {
+    const step = Math.pow(10, Math.floor(Math.log10(highest - lowest || 1)));
+    const start = Math.max(0, Math.floor((lowest - (highest - lowest) / 4) / step) * step);
+    config.options.scales.value.min = start;
+    config.options.scales.value.title.text += ', axis starts at ' + show(start);
+  }
   config.data.datasets.push(onAxes(
       {
         label: series.name,
@@ -258,7 +285,7 @@ function waterfall(chart) {
             (v, i) => total(i) ? kTotal :
                 v < 0          ? kLoss :
                                  kGain),
-        written: series.values.map((v, i) => (!total(i) && v > 0 ? '+' : '') + show(v, chart.unit))
+        written: series.values.map((v, i) => total(i) ? show(v, chart.unit) : (v > 0 ? '+' : '') + brief.format(v) + (chart.unit ? ' ' + chart.unit : ''))
       },
       true));
   config.options.layout.padding = {right: 76, top: 4};
@@ -349,14 +376,16 @@ const charts = [];
 let failed = 0;
 document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
   const [section, item] = canvas.dataset.chart.split('/').map(Number);
-  const chart = report.sections[section].items[item];
+  const chart = report.sections[section].items[item], box = canvas.parentElement;
+  if (box.offsetWidth < 520 && chart.series.length > 2)  // the legend has a line for each series, or nearly so
+    box.style.height = box.offsetHeight + 22 * (chart.series.length - 2) + 'px';
   try {
     charts.push(new Chart(canvas, builders[chart.kind](chart)));
   } catch (error) {  // the numbers stay: they are in the table below
     failed += 1;
     console.error(chart.title, error);
     const item = canvas.closest('.item');
-    canvas.parentElement.remove();
+    box.remove();
     item.querySelector('details').open = true;
   }
 });

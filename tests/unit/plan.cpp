@@ -24,6 +24,10 @@ const std::string kStudy =
 
 PlanInputs inputs_of(const std::string& text) { return read_plan_inputs(study_from_text(text, "study.yaml"), false); }
 
+Report report_of(const PlanInputs& inputs, const Plan& plan) {
+  return plan_report(inputs, plan, plan_details(inputs, plan), plan_json(inputs, plan));
+}
+
 }  // namespace
 
 TEST_CASE("plan.yaml is a run file that reads back to the plan") {
@@ -102,7 +106,7 @@ TEST_CASE("a plan mentions slow nodes and maintenance where the study names them
   CHECK(plan_disturbances(plain, before).empty());
   CHECK(plan.step.step_s == before.step.step_s);
   CHECK(plan.runs.distribution.mean_s > before.runs.distribution.mean_s);
-  const std::string report = text_report(plan_report(inputs, plan, sensitivities(inputs, plan)));
+  const std::string report = text_report(report_of(inputs, plan));
   CHECK_THAT(report,
              Catch::Contains("Slow nodes as in bloom") && Catch::Contains("Maintenance of 10.0 min every 3.00 h"));
   const auto document = plan_json(inputs, plan);
@@ -116,7 +120,7 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
                                       "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n"
                                       "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n");
   const Plan plan = make_plan(inputs);
-  const std::string report = text_report(plan_report(inputs, plan, sensitivities(inputs, plan)));
+  const std::string report = text_report(report_of(inputs, plan));
   CHECK_THAT(report,
              Catch::Contains("Local saves to host memory every") && Catch::Contains("Silent errors as in llama3"));
   const auto disturbances = plan_json(inputs, plan)["finish"]["disturbances"];
@@ -224,8 +228,7 @@ TEST_CASE("a study's microbatch may leave a smaller last one") {
   CHECK(plan.layout.microbatch == 2);
   CHECK(plan.step.step_s < one.step.step_s);  // 2 + 1 gathers weights twice, 1 + 1 + 1 three times
   CHECK(plan.memory.live.peak() > one.memory.live.peak());
-  CHECK_THAT(text_report(plan_report(inputs, plan, sensitivities(inputs, plan))),
-             Catch::Contains("2 sequences, 2 a step, the last of 1"));
+  CHECK_THAT(text_report(report_of(inputs, plan)), Catch::Contains("2 sequences, 2 a step, the last of 1"));
   const TempDirectory folder;
   write_bytes(folder / "plan.yaml", plan_yaml(inputs, plan));
   CHECK(read_run(folder / "plan.yaml").microbatches() == 2);
@@ -349,7 +352,7 @@ TEST_CASE("plan, document and report say the same, twice") {
   const nlohmann::json document = plan_json(inputs, first);
   CHECK(document == plan_json(inputs, second));
   CHECK(document["certificate"]["enumerated"] == first.search.candidates.size());
-  const Report report = plan_report(inputs, first, sensitivities(inputs, first));
+  const Report report = report_of(inputs, first);
   check(report);
   CHECK(report.answer == document["answer"]);
   CHECK(report.payload == document);
@@ -362,7 +365,7 @@ TEST_CASE("all files of a plan are written") {
   const PlanInputs inputs = inputs_of(kStudy);
   const TempDirectory folder;
   const Plan plan = make_plan(inputs);
-  const auto files = write_plan(inputs, plan, sensitivities(inputs, plan), folder / "plan");
+  const auto files = write_plan(inputs, plan, plan_details(inputs, plan), plan_json(inputs, plan), folder / "plan");
   CHECK(files.size() == 6);
   for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 100);
   CHECK(read_bytes(folder / "plan/study.yaml") == study_yaml(inputs.study));
