@@ -82,16 +82,23 @@ Section sensitivity_section(const Plan& plan, const PlanDetails& details) {
       "ranges: a real EFA fleet reached 28 and 11 GB/s bus bandwidth in 256 MB all-gathers over 32 and "
       "64 nodes (HF Ultrascale Playbook).");
   std::vector<Sensitivity> bars;
-  Table table{
-      .title = "Would another layout be better?",
-      .columns =
-          {{"input"}, {"end"}, {"this layout", "days", Align::right}, {"regret", "%", Align::right}, {"better layout"}},
-      .note = "Regret: how much longer this layout's step takes than the best one's at that end. Days: closed form."};
+  Table table{.title = "Would another layout be better?",
+              .columns = {{"input"},
+                          {"at its low end", "days", Align::right},
+                          {"better then"},
+                          {"at its high end", "days", Align::right},
+                          {"better then"}},
+              .note =
+                  "Days of this layout, by the closed form. Better: the layout whose step is shortest there, where "
+                  "it is shorter by more than a tie."};
+  const auto better = [](const SensitivityEnd& end) {
+    return end.best.empty() ? Cell("none", Status::good)
+                            : Cell(fmt::format("{}; this one's step takes {:.1f} % longer", end.best, 100 * end.regret),
+                                   Status::warn);
+  };
   for (const SensitivityRow& row : details.sensitivities) {
     bars.push_back({row.input, row.low.days, row.high.days});
-    for (const auto& [name, end] : {std::pair{"low", &row.low}, {"high", &row.high}})
-      table.rows.push_back({row.input, name, Cell(end->days), Cell(100 * end->regret),
-                            end->best.empty() ? Cell("none", Status::good) : Cell(end->best, Status::warn)});
+    table.rows.push_back({row.input, Cell(row.low.days), better(row.low), Cell(row.high.days), better(row.high)});
   }
   s.items.push_back(tornado("Expected days", "days", {plan.schedule.days(), "plan"}, std::move(bars)));
   s.items.push_back(table);

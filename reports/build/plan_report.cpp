@@ -6,38 +6,62 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
+#include "reports/build/cells.hpp"
 #include "reports/build/plan_sections.hpp"
 #include "reports/build/provenance.hpp"
 
 namespace wt {
 namespace {
 
+constexpr std::size_t kShownSources = 5, kLongestTitle = 24;
+
+/// The kernels with the largest shares of the computation, and the published or measured times behind them.
+Table sources_table(const Plan& plan) {
+  Table table{
+      .title = "Largest sources",
+      .columns = {{"kernel"}, {"computation", "%", Align::right}, {"figures", "", Align::right}, {"the first"}}};
+  for (const PricedClass& each : plan.priced_by) {
+    if (table.rows.size() == kShownSources) break;
+    std::string name;  // "grouped_gemm/backward"
+    for (const char c : each.name) name += c == '_' ? " " : c == '/' ? ", " : std::string(1, c);
+    table.rows.push_back({name, percent(each.share), whole(each.points), each.source});
+  }
+  return table;
+}
+
+/// "Routing: the mean of ..." under "Routing".
+KeyValues assumptions(const PlanInputs& inputs, const Plan& plan) {
+  KeyValues out{.title = "Assumptions"};
+  for (const std::string& assumption : plan_assumptions(inputs, plan)) {
+    const std::size_t colon = assumption.find(": ");
+    const bool titled = colon != std::string::npos && colon <= kLongestTitle;
+    out.entries.emplace_back(titled ? assumption.substr(0, colon) : "",
+                             Cell(titled ? assumption.substr(colon + 2) : assumption));
+  }
+  return out;
+}
+
 Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "evidence", .title = "What it rests on"};
   s.paragraphs.push_back(evidence_sentence(plan.step.evidence) +
                          ". Counted by the root: what follows from a published time counts as published.");
-  std::string largest;
-  const std::vector<PricedClass>& sources = plan.priced_by;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, sources.size()); ++i)
-    largest +=
-        fmt::format("{}{}, {:.0f} % of the computation, rests on {} figure{} ({}{})", i ? "; " : "", sources[i].name,
-                    100 * sources[i].share, sources[i].points, sources[i].points == 1 ? "" : "s",
-                    sources[i].points > 1 ? "the first: " : "", sources[i].source);
-  if (!largest.empty()) s.paragraphs.push_back("Largest sources: " + largest + ".");
-  for (const std::string& assumption : plan_assumptions(inputs, plan)) s.paragraphs.push_back(assumption);
   Chart chart{.kind = ChartKind::bar,
               .title = "Share of the step time",
               .unit = "%",
               .labels = {},
-              .series = {{.name = "share"}}};
+              .series = {{.name = "share"}},
+              .horizontal = true};
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
     if (kind == Evidence::derived && plan.step.evidence[static_cast<std::size_t>(kind)] < 0.005) continue;
     chart.labels.push_back(to_string(kind));
     chart.series[0].values.push_back(100 * plan.step.evidence[static_cast<std::size_t>(kind)]);
   }
   s.items.push_back(chart);
-  Table cluster{.title = "The cluster's numbers", .columns = {{"section"}, {"source"}}};
-  for (const auto& [section, from] : inputs.study.cluster.sources) cluster.rows.push_back({section, to_string(from)});
+  if (!plan.priced_by.empty()) s.items.push_back(sources_table(plan));
+  s.items.push_back(assumptions(inputs, plan));
+  KeyValues cluster{.title = "The cluster's numbers"};
+  for (const auto& [section, from] : inputs.study.cluster.sources)
+    cluster.entries.emplace_back(section, to_string(from));
   s.items.push_back(cluster);
   return s;
 }

@@ -70,17 +70,20 @@ const narrow = chart => chart.width < 520;
 // A label in lines of at most so many characters, three at most.
 function broken(text, length) {
   const lines = [];
-  text.split(' ').forEach(word => {
+  text.split(/(?<=[ .+\/_])/).forEach(word => {
     const last = lines.length - 1;
-    if (last >= 0 && (lines[last] + ' ' + word).length <= length)
-      lines[last] += ' ' + word;
+    if (last >= 0 && (lines[last] + word).trimEnd().length <= length)
+      lines[last] += word;
     else
       lines.push(word);
   });
-  const shown = lines.slice(0, 3).map(line => line.length > 46 ? line.slice(0, 45) + '\u2026' : line);
+  const shown = lines.slice(0, 3).map(line => line.trimEnd()).map(line => line.length > 46 ? line.slice(0, 45) + '\u2026' : line);
   if (lines.length > 3) shown[2] += '\u2026';
   return shown.length === 1 ? shown[0] : shown;
 }
+
+// On a phone in two lines, where Chart.js would squeeze it into one.
+const axisTitle = text => window.innerWidth < 560 ? broken(text, 28) : text;
 
 function base(chart, horizontal) {
   const label = {
@@ -93,7 +96,7 @@ function base(chart, horizontal) {
       autoSkip: chart.labels.length > 40,
       maxRotation: 50,
       callback(index) {
-        return broken(this.getLabelForValue(index), narrow(this.chart) ? 16 : 30);
+        return broken(this.getLabelForValue(index), narrow(this.chart) ? 16 : 38);
       }
     }
   };
@@ -103,7 +106,7 @@ function base(chart, horizontal) {
     border: {display: false},
     stacked: false,
     beginAtZero: true,
-    title: {display: true, text: titled(chart.value_axis, chart.unit), color: soft},
+    title: {display: true, text: axisTitle(titled(chart.value_axis, chart.unit)), color: soft},
     ticks: {callback: v => number.format(v)}
   };
   label.axis = horizontal ? 'y' : 'x';
@@ -273,7 +276,8 @@ function waterfall(chart) {
     const step = Math.pow(10, Math.floor(Math.log10(highest - lowest || 1)));
     const start = Math.max(0, Math.floor((lowest - (highest - lowest) / 4) / step) * step);
     config.options.scales.value.min = start;
-    config.options.scales.value.title.text += ', axis starts at ' + show(start);
+    config.options.scales.value.title.text =
+        axisTitle(titled(chart.value_axis, chart.unit) + ', axis starts at ' + show(start));
   }
   config.data.datasets.push(onAxes(
       {

@@ -357,7 +357,7 @@ TEST_CASE("plan, document and report say the same, twice") {
   CHECK(report.answer == document["answer"]);
   CHECK(report.payload == document);
   const std::string text = text_report(report);
-  for (const char* said : {"Overlap:", "Routing:", "Prices:", "assumed:", "Would another layout be better?"})
+  for (const char* said : {"  Overlap  ", "  Routing  ", "  Prices ", "assumed:", "Would another layout be better?"})
     CHECK(text.find(said) != std::string::npos);
 }
 
