@@ -130,6 +130,7 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
   Assignments fixed;
   for (const KeyValuesOf& setting : settings) fixed.emplace_back(setting.key, setting.values.at(0));
   WhatIf out;
+  for (const auto& [key, value] : fixed) out.settings.push_back(key + "=" + value);
   for (const KeyValuesOf& sweep : sweeps) out.axes.push_back(swept_axis(sweep.key, sweep.values));
   const auto rows = combinations(sweeps);
   const auto total = static_cast<std::int64_t>(rows.size());

@@ -29,6 +29,7 @@ struct WhatIfRow {
 };
 
 struct WhatIf {
+  std::vector<std::string> settings;  ///< of every row: "search.tie=0.1"
   std::vector<SweptAxis> axes;
   std::vector<WhatIfRow> rows;  ///< one or more
   /// With one row of each combination: that of these places on the axes.

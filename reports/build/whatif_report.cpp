@@ -103,7 +103,10 @@ std::vector<std::string> what_if_notes(const WhatIf& result) {
   for (std::size_t i = 0; i < result.rows.size(); ++i)
     if (result.rows[i].plan)
       for (const std::string& sentence : plan_collectives(result.rows[i].inputs)) notes.add(i, sentence);
-  return notes.texts();
+  std::vector<std::string> texts = notes.texts();
+  if (!result.settings.empty())
+    texts.insert(texts.begin(), fmt::format("Set in every row: {}.", fmt::join(result.settings, ", ")));
+  return texts;
 }
 
 nlohmann::json what_if_json(const WhatIf& result) {
@@ -141,6 +144,7 @@ nlohmann::json what_if_json(const WhatIf& result) {
     if (axis.rank_correlation) ranks[axis.key] = *axis.rank_correlation;
   return {{"schema", "windtunnel.whatif/1"},
           {"study", result.rows.front().inputs.study.name},
+          {"set", result.settings},
           {"notes", what_if_notes(result)},
           {"rank_correlation_with_days", ranks},
           {"rows", rows}};

@@ -83,7 +83,7 @@ function broken(text, length) {
 }
 
 // On a phone in two lines, where Chart.js would squeeze it into one.
-const axisTitle = text => window.innerWidth < 560 ? broken(text, 28) : text;
+const axisTitle = text => window.innerWidth < 560 ? broken(text, 24) : text;
 
 function base(chart, horizontal) {
   const label = {
@@ -303,7 +303,8 @@ function tornado(chart) {
   const config = base(chart, true), at = chart.line ? chart.line.value : 0;
   config.options.scales.label.stacked = true;
   config.options.scales.value.beginAtZero = false;
-  config.options.scales.value.grace = '22%';
+  config.options.layout.padding = {right: 28, top: 4};
+  config.options.scales.value.grace = window.innerWidth < 560 ? '45%' : '22%';
   chart.series.forEach((series, s) => {
     const other = chart.series[1 - s];
     config.data.datasets.push(onAxes(
@@ -381,8 +382,12 @@ let failed = 0;
 document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
   const [section, item] = canvas.dataset.chart.split('/').map(Number);
   const chart = report.sections[section].items[item], box = canvas.parentElement;
-  if (box.offsetWidth < 520 && chart.series.length > 2)  // the legend has a line for each series, or nearly so
-    box.style.height = box.offsetHeight + 22 * (chart.series.length - 2) + 'px';
+  if (box.offsetWidth < 520) {  // the legend has a line for each series, or nearly so, and labels break
+    const lines = Math.max(1, ...chart.labels.map(label => [broken(label, 16)].flat().length));
+    const lying = chart.horizontal || ['waterfall', 'tornado', 'timeline'].includes(chart.kind);
+    const more = 22 * Math.max(0, chart.series.length - 2) + (lying ? 13 * (lines - 1) * chart.labels.length : 0);
+    box.style.height = box.offsetHeight + more + 'px';
+  }
   try {
     charts.push(new Chart(canvas, builders[chart.kind](chart)));
   } catch (error) {  // the numbers stay: they are in the table below

@@ -65,6 +65,7 @@ TEST_CASE("a what-if reaches keys of the cluster and of the model") {
 TEST_CASE("a cluster that is swept comes before keys that are set in it") {
   const WhatIf r = swept({"cluster=hgx-h100,hgx-h200"}, {"cluster.nic.bandwidth=100Gb/s"});
   for (const WhatIfRow& row : r.rows) CHECK(row.inputs.study.cluster.nic_Bps == 12.5e9);
+  CHECK(what_if_notes(r).front() == "Set in every row: cluster.nic.bandwidth=100Gb/s.");
   CHECK(r.rows[1].inputs.study.cluster.name == "hgx-h200");
 }
 
