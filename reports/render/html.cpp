@@ -174,6 +174,7 @@ std::string html_report(const Report& report) {
                      {"twin", for_script(report_json(report).dump(-1, ' ', false, json::error_handler_t::replace))},
                      {"css", assets::report_css},
                      {"chart_js", assets::chart_js},
+                     {"chart_text_js", assets::chart_text_js},
                      {"report_js", assets::report_js}};
   return mustache::mustache(std::string(assets::report_html)).render(template_data(page));
 }

@@ -8,13 +8,6 @@
 namespace wt {
 namespace {
 
-using Kind = MemoryUseKind;
-
-const char* group_words(Group group) {
-  static const char* const words[] = {"", "embedding", "attention and dense", "expert", "output", "router bias"};
-  return words[static_cast<int>(group)];
-}
-
 const char* direction_words(Direction direction) {
   static const char* const words[] = {"forward", "recomputed", "backward"};
   return words[static_cast<int>(direction)];
@@ -80,20 +73,34 @@ Group usual_group(Action action) {
   }
 }
 
+/// Once a step or once a microbatch, whatever the pass.
+bool without_direction(Action action) {
+  switch (action) {
+    case Action::load_batch:
+    case Action::reduce_gradients:
+    case Action::accumulate:
+    case Action::reduce_replicas:
+    case Action::refresh:
+    case Action::reduce_loads:
+    case Action::update_bias:
+    case Action::gradient_norm:
+    case Action::reduce_norm:
+    case Action::optimizer:
+    case Action::orthogonalize:
+    case Action::offload:
+    case Action::reduce_loss:
+    case Action::restore:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string with_group(Action action, Group group) {
   const std::string words = action_words(action), of = group_words(group);
   if (const std::size_t at = words.find("{}"); at != std::string::npos)
     return words.substr(0, at) + (of.empty() ? "" : of + " ") + words.substr(at + 2);
   return group == Group::none || group == usual_group(action) ? words : fmt::format("{} ({})", words, of);
-}
-
-const std::map<std::string, Group>& groups() {
-  static const std::map<std::string, Group> known{{"embedding", Group::embedding},
-                                                  {"dense", Group::dense},
-                                                  {"expert", Group::expert},
-                                                  {"head", Group::head},
-                                                  {"router_bias", Group::router_bias}};
-  return known;
 }
 
 /// Names of ops behind their group: "dense.unshard".
@@ -180,13 +187,13 @@ std::optional<std::string> base_words(std::string name) {
   if (const auto other = other_ops().find(name); other != other_ops().end()) return other->second;
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) return {};
-  const auto group = groups().find(name.substr(0, dot));
+  const std::optional<Group> group = group_named(name.substr(0, dot));
   std::string op = name.substr(dot + 1);
   const bool sum = op.ends_with(".sum");  // what replicas sent, added up
   if (sum) op.resize(op.size() - 4);
   const auto action = group_ops().find(op);
-  if (group == groups().end() || action == group_ops().end()) return {};
-  return sum ? "sum of " + with_group(Action::accumulate, group->second) : with_group(action->second, group->second);
+  if (!group || action == group_ops().end()) return {};
+  return sum ? "sum of " + with_group(Action::accumulate, *group) : with_group(action->second, *group);
 }
 
 /// Cuts "mb3." or "L3." off the front; the number, or none.
@@ -210,125 +217,22 @@ std::optional<Direction> cut_direction(std::string& name) {
   return {};
 }
 
-const std::map<std::string, BufferWords>& buffers() {
-  static const std::map<std::string, BufferWords> known{
-      {"masters", {"fp32 copy of the weights", Kind::optimizer}},
-      {"moments", {"optimizer moments", Kind::optimizer}},
-      {"muon.dense.owned", {"attention and dense momenta of this rank (Muon)", Kind::optimizer}},
-      {"muon.expert.owned", {"expert momenta of this rank (Muon)", Kind::optimizer}},
-      {"weights", {"weights", Kind::weights}},
-      {"weight shards", {"weight shards", Kind::weights}},
-      {"gathered slots", {"gathered weights of layers", Kind::weights}},
-      {"head.weights", {"gathered output projection", Kind::weights}},
-      {"embedding.weights", {"gathered embedding", Kind::weights}},
-      {"gradients", {"gradients", Kind::gradients}},
-      {"gradient shards", {"gradient shards", Kind::gradients}},
-      {"gradient slots", {"whole gradients of layers", Kind::gradients}},
-      {"outer gradients", {"whole gradients of embedding and output projection", Kind::gradients}},
-      {"dummy gradients", {"placeholder gradients", Kind::gradients}},
-      {"head.gradient", {"gradient of the output projection", Kind::gradients}},
-      {"embedding.gradient", {"gradient of the embedding", Kind::gradients}},
-      {"tied.gradient", {"gradient of the tied embedding", Kind::gradients}},
-      {"expert.copies", {"gradients of expert copies", Kind::gradients}},
-      {"block.input", {"inputs of layers", Kind::activations}},
-      {"block.output", {"outputs of layers", Kind::activations}},
-      {"compressed.input", {"compressed inputs of layers", Kind::activations}},
-      {"residual", {"residual", Kind::activations}},
-      {"attention.saved", {"saved by attention", Kind::activations}},
-      {"attention.core", {"attention's core, computed again", Kind::activations}},
-      {"attention.up", {"latent attention's projections, computed again", Kind::activations}},
-      {"attention masks", {"attention masks", Kind::working}},
-      {"attention.kept", {"products of attention", Kind::activations}},
-      {"project.saved", {"saved by projections", Kind::activations}},
-      {"router.saved", {"saved by the router", Kind::activations}},
-      {"ffn.saved", {"saved by the dense FFN", Kind::activations}},
-      {"ffn.kept", {"products of the dense FFN", Kind::activations}},
-      {"ffn.input", {"input of the dense FFN", Kind::activations}},
-      {"moe.input", {"input of router and experts", Kind::activations}},
-      {"shared.expert.output", {"output of the shared experts", Kind::activations}},
-      {"module.input", {"input of multi-token prediction", Kind::activations}},
-      {"module.saved", {"saved by multi-token prediction", Kind::activations}},
-      {"q", {"queries", Kind::activations}},
-      {"kv", {"keys and values", Kind::activations}},
-      {"kv.gathered", {"keys and values of the context group", Kind::activations}},
-      {"weights.kept", {"kept for gradients of weights", Kind::activations}},
-      {"routing", {"routing choices", Kind::rows}},
-      {"row.orders", {"order of rows", Kind::rows}},
-      {"routed.rows", {"rows on their way to experts", Kind::rows}},
-      {"received.rows", {"rows received for experts", Kind::rows}},
-      {"expert.input", {"rows that experts read", Kind::rows}},
-      {"experts.saved", {"saved by experts", Kind::rows}},
-      {"experts.kept", {"products of experts", Kind::rows}},
-      {"experts.activation", {"activation of experts, computed again", Kind::rows}},
-      {"expert.output", {"rows that experts wrote", Kind::rows}},
-      {"own.expert.output", {"rows that cut experts wrote", Kind::rows}},
-      {"collected.rows", {"rows returned from experts", Kind::rows}},
-      {"rows.gathered", {"gathered rows of cut experts", Kind::rows}},
-      {"weights.rows.kept", {"rows kept for gradients of weights", Kind::rows}},
-      {"collected.rows.gradient", {"gradient of rows returned from experts", Kind::working}},
-      {"expert.output.gradient", {"gradient of rows that experts wrote", Kind::working}},
-      {"expert.input.gradient", {"gradient of rows that experts read", Kind::working}},
-      {"own.expert.input.gradient", {"gradient of rows that cut experts read", Kind::working}},
-      {"routed.rows.gradient", {"gradient of rows on their way to experts", Kind::working}},
-      {"block.input.gradient", {"gradient of a layer's input", Kind::working}},
-      {"ffn.input.gradient", {"gradient of the dense FFN's input", Kind::working}},
-      {"residual.gradient", {"gradient of the residual", Kind::working}},
-      {"hidden.gradients", {"gradients of hidden states", Kind::working}},
-      {"q.gradient", {"gradient of queries", Kind::working}},
-      {"kv.gradient", {"gradient of keys and values", Kind::working}},
-      {"gathered.kv.gradient", {"gradient of gathered keys and values", Kind::working}},
-      {"kv.scratch", {"buffer to gather keys and values", Kind::communication}},
-      {"rope table", {"table of positions", Kind::working}},
-      {"transient", {"working memory of the running operation", Kind::working}}};
-  return known;
+}  // namespace
+
+std::string group_words(Group group) {
+  static const char* const words[] = {"", "embedding", "attention and dense", "expert", "output", "router bias"};
+  return words[static_cast<int>(group)];
 }
 
-/// Of names that are made of a group or a product and what is done with it.
-std::optional<BufferWords> made_buffer(const std::string& name) {
-  const std::size_t dot = name.find('.');
-  if (dot == std::string::npos) return {};
-  const std::string first = name.substr(0, dot), rest = name.substr(dot + 1);
-  static const std::map<std::string, std::string> products{
-      {"attn", "attention"}, {"ffn", "the FFN"}, {"embed", "the embedding"}, {"head", "the output projection"}};
-  static const std::map<std::string, std::string> shares{{"gathered", "gathered tokens of {}"},
-                                                         {"regathered", "gathered tokens of {}, again"},
-                                                         {"partial", "partial sums of {}"}};
-  if (const auto product = products.find(first), share = shares.find(rest); product != products.end())
-    if (share != shares.end())
-      return BufferWords{fmt::format(fmt::runtime(share->second), product->second), Kind::communication};
-  const auto group = groups().find(first);
-  if (group == groups().end()) return {};
-  const std::string of = group_words(group->second);
-  if (rest == "reduced") return BufferWords{"reduced " + of + " gradients", Kind::gradients};
-  if (rest == "scratch") return BufferWords{"buffer to reduce " + of + " gradients", Kind::communication};
-  for (const auto& [op, words] : {std::pair{"unshard.fwd.scratch", "buffer to gather {} weights"},
-                                  {"unshard.bwd.scratch", "buffer to gather {} weights, backward"},
-                                  {"refresh.scratch", "buffer for {} weights of other replicas"},
-                                  {"replicas.scratch", "buffer to reduce {} gradients over replicas"}})
-    if (rest == op) return BufferWords{fmt::format(fmt::runtime(words), of), Kind::communication};
+std::optional<Group> group_named(const std::string& name) {
+  for (const Group group : {Group::embedding, Group::dense, Group::expert, Group::head, Group::router_bias})
+    if (to_string(group) == name) return group;
   return {};
 }
 
-}  // namespace
-
-std::string to_string(MemoryUseKind kind) {
-  static const char* const words[] = {"weights",         "gradients",     "optimizer state", "saved activations",
-                                      "rows of experts", "communication", "working memory"};
-  static_assert(std::size(words) == kMemoryUseKinds);
-  return words[static_cast<int>(kind)];
-}
-
-std::optional<BufferWords> find_buffer_words(const std::string& name) {
-  if (const auto known = buffers().find(name); known != buffers().end()) return known->second;
-  return made_buffer(name);
-}
-
-BufferWords buffer_words(const std::string& name) {
-  return find_buffer_words(name).value_or(BufferWords{name, MemoryUseKind::working});
-}
-
 std::string op_words(Action action, Direction direction, Group group) {
-  return fmt::format("{}, {}", with_group(action, group), direction_words(direction));
+  const std::string words = with_group(action, group);
+  return without_direction(action) ? words : fmt::format("{}, {}", words, direction_words(direction));
 }
 
 std::optional<std::string> find_op_words(const std::string& id) {

@@ -23,7 +23,13 @@ std::optional<BufferWords> find_buffer_words(const std::string& name);
 /// The same; of a name that it does not know, the name itself as working memory.
 BufferWords buffer_words(const std::string& name);
 
-/// "gather expert weights, backward"; of different ops different words.
+/// Of a parameter group: "attention and dense" of dense; "" of none.
+std::string group_words(Group group);
+/// The group that to_string() names so; none of another name.
+std::optional<Group> group_named(const std::string& name);
+
+/// "gather expert weights, backward"; of different ops different words. Without a direction what is done
+/// once a step or once a microbatch.
 std::string op_words(Action action, Direction direction, Group group);
 /// Of an instance's id: "mb0.L19.experts.fwd" is "layer 19: experts, forward"; "mb1.L19..." is "microbatch 1, layer 19:
 /// ...". Empty for an id that it does not know.

@@ -2,17 +2,13 @@
 // beyond choosing colours and axes.
 (function() {
 'use strict';
+const {number, brief, show, titled, valueLabels, seriesName, narrow, broken, axisTitle} = chartText;
 const report = JSON.parse(document.getElementById('report-data').textContent);
 const ink = '#17202b', soft = '#4d5967', grid = '#e3e8ed';
 // Told apart with every common colour vision, and at least 3:1 against white.
 const palette = ['#1b5e9b', '#d1660f', '#0f8f70', '#9b4f96', '#a3790a', '#3a8fbb', '#b23a5b', '#5f6b7a'];
 const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#0f8f70', kLimit = '#b3261e';
-const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
-const brief = new Intl.NumberFormat('en', {maximumSignificantDigits: 2});
-const show = (value, unit) =>
-    (value === null || value === undefined) ? 'n/a' : number.format(value) + (unit ? ' ' + unit : '');
 const faded = color => color + '40';
-const titled = (name, unit) => unit ? (name ? name + ' [' + unit + ']' : '[' + unit + ']') : name;
 
 // Twice the pixels at least: a page that is printed should be sharp.
 Object.assign(Chart.defaults, {
@@ -29,62 +25,6 @@ Chart.defaults.elements.bar.pointStyle = 'rect';
 Chart.defaults.plugins.legend.position = 'top';
 Chart.defaults.plugins.legend.align = 'start';
 
-// Writes a bar's value behind its end; where the end is, Chart.js says.
-const valueLabels = {
-  id: 'valueLabels',
-  afterDatasetsDraw(chart) {
-    const {ctx} = chart;
-    ctx.save();
-    ctx.font = '12px ' + Chart.defaults.font.family;
-    ctx.fillStyle = ink;
-    chart.data.datasets.forEach((dataset, d) => {
-      if (!dataset.written || !chart.isDatasetVisible(d)) return;
-      chart.getDatasetMeta(d).data.forEach((bar, i) => {
-        if (!dataset.written[i] || !Number.isFinite(bar.x) || !Number.isFinite(bar.y)) return;
-        const p = bar.getProps(['x', 'y', 'base'], true);
-        if (bar.horizontal) {
-          const left = dataset.writtenLeft && dataset.writtenLeft[i];
-          ctx.textAlign = left ? 'right' : 'left';
-          ctx.textBaseline = 'middle';
-          ctx.fillText(dataset.written[i], left ? Math.min(p.x, p.base) - 5 : Math.max(p.x, p.base) + 5, p.y);
-        } else {
-          ctx.textAlign = 'center';
-          ctx.textBaseline = 'bottom';
-          const top = dataset.writtenAbove && dataset.writtenAbove[i] !== null ?
-              chart.scales.value.getPixelForValue(dataset.writtenAbove[i]) :
-              Math.min(p.y, p.base);
-          ctx.fillText(dataset.written[i], p.x, top - 3);
-        }
-      });
-    });
-    ctx.restore();
-  }
-};
-
-function seriesName(series) {
-  return series.evidence && series.evidence !== series.name ? series.name + ' (' + series.evidence + ')' : series.name;
-}
-
-const narrow = chart => chart.width < 520;
-
-// A label in lines of at most so many characters, three at most.
-function broken(text, length) {
-  const lines = [];
-  text.split(/(?<=[ .+\/_])/).forEach(word => {
-    const last = lines.length - 1;
-    if (last >= 0 && (lines[last] + word).trimEnd().length <= length)
-      lines[last] += word;
-    else
-      lines.push(word);
-  });
-  const shown = lines.slice(0, 3).map(line => line.trimEnd()).map(line => line.length > 46 ? line.slice(0, 45) + '\u2026' : line);
-  if (lines.length > 3) shown[2] += '\u2026';
-  return shown.length === 1 ? shown[0] : shown;
-}
-
-// On a phone in two lines, where Chart.js would squeeze it into one.
-const axisTitle = text => window.innerWidth < 560 ? broken(text, 24) : text;
-
 function base(chart, horizontal) {
   const label = {
     type: 'category',
@@ -95,9 +35,7 @@ function base(chart, horizontal) {
     ticks: {
       autoSkip: chart.labels.length > 40,
       maxRotation: 50,
-      callback(index) {
-        return broken(this.getLabelForValue(index), narrow(this.chart) ? 16 : 38);
-      }
+      callback(index) { return broken(this.getLabelForValue(index), narrow(this.chart) ? 16 : 38); }
     }
   };
   const value = {
@@ -270,7 +208,8 @@ function waterfall(chart) {
   const last = series.values.length - 1;
   const total = i => i === 0 || i === last;
   // Where all changes are small beside the totals, the axis starts shortly below them, and says so.
-  const ends = series.values.length ? [series.values[last], ...series.low.filter((v, i) => v !== null && !total(i))] : [];
+  const ends =
+      series.values.length ? [series.values[last], ...series.low.filter((v, i) => v !== null && !total(i))] : [];
   const lowest = Math.min(...ends), highest = Math.max(...series.high || []);
   if (Number.isFinite(lowest) && lowest > .8 * highest) {
     const step = Math.pow(10, Math.floor(Math.log10(highest - lowest || 1)));
@@ -289,7 +228,9 @@ function waterfall(chart) {
             (v, i) => total(i) ? kTotal :
                 v < 0          ? kLoss :
                                  kGain),
-        written: series.values.map((v, i) => total(i) ? show(v, chart.unit) : (v > 0 ? '+' : '') + brief.format(v) + (chart.unit ? ' ' + chart.unit : ''))
+        written: series.values.map(
+            (v, i) => total(i) ? show(v, chart.unit) :
+                                 (v > 0 ? '+' : '') + brief.format(v) + (chart.unit ? ' ' + chart.unit : ''))
       },
       true));
   config.options.layout.padding = {right: 76, top: 4};

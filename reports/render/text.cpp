@@ -92,8 +92,8 @@ class TextWriter {
     for (const auto& [key, value] : item.entries) {
       std::string name = tame(key);
       name = "  " + name + std::string(width - width_of(name) + 2, ' ');
-      std::vector<std::string> lines = lines_of(cell_text(value), room);
-      if (lines.empty()) lines.emplace_back();
+      std::vector<std::string> lines{cell_text(value)};
+      if (beside + width_of(lines[0]) > kLongestLine) lines = lines_of(lines[0], room);
       for (const std::string& each : lines) {
         line(name + paint(each, color_of(value.status)));
         name.assign(beside, ' ');
@@ -112,7 +112,8 @@ class TextWriter {
   std::string take() { return std::move(out_); }
 
  private:
-  static constexpr std::size_t kLeastRoom = 40;  // for a value beside its key
+  static constexpr std::size_t kLeastRoom = 40;     // for a value beside its key
+  static constexpr std::size_t kLongestLine = 160;  // shorter values stay in one line, in which a script finds them
 
   /// Words in lines of at most `width` where they fit; no line without a word.
   static std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
@@ -194,7 +195,7 @@ std::string text_report(const Report& report, const TextOptions& options) {
   if (!report.provenance.entries.empty()) {
     writer.line();
     writer.line(report.provenance.title.empty() ? "Provenance" : tame(report.provenance.title), kBold);
-    // A command is to be copied in one line.
+    // A command is copied in one line, however long.
     writer.key_values({"", report.provenance.entries}, std::numeric_limits<std::size_t>::max());
   }
   return writer.take();

@@ -92,6 +92,7 @@ TEST_CASE("an op's words say its layer and direction, and its microbatch from th
   CHECK(op_words("optimizer") == "optimizer");
   CHECK(op_words(Action::unshard, Direction::backward, Group::expert) == "gather expert weights, backward");
   CHECK(op_words(Action::experts, Direction::recompute, Group::expert) == "experts, recomputed");
+  CHECK(op_words(Action::optimizer, Direction::forward, Group::none) == "optimizer");
   for (const char* unknown : {"", "mb0.", "mb0.L1.", "L.experts.fwd", "nothing.of.it", "dense.", "mbx.L1.attn.fwd"})
     CHECK_FALSE(find_op_words(unknown));
   CHECK(op_words("nothing.of.it") == "nothing.of.it");

@@ -140,6 +140,14 @@ TEST_CASE("text columns align by code point, not by byte") {
   CHECK(text == "  a     b\n  äöü   1\n  x    22\n");
 }
 
+TEST_CASE("a long value wraps beside its key; a shorter one stays in a line") {
+  const std::string words = "many words of a value that goes on and on ";
+  const std::string longer = words + words + words + words + words;
+  const std::string text = text_report(with(KeyValues{"", {{"key", longer}, {"other", words + words + words}}}));
+  CHECK_THAT(text, Catch::Contains("\n  key    many words") && Catch::Contains("\n         and on many"));
+  CHECK_THAT(text, Catch::Contains("\n  other  " + words + words + words.substr(0, words.size() - 1)));
+}
+
 TEST_CASE("of a long timeline people get the beginning and machines get all") {
   Chart chart{.kind = ChartKind::timeline, .labels = {"lane"}, .series = {{.name = "s"}}};
   for (int i = 0; i < 3000; ++i) chart.series[0].spans.push_back({0, i * 1.0, i + 1.0, "op" + std::to_string(i)});
