@@ -69,6 +69,13 @@ TEST_CASE("a cluster that is swept comes before keys that are set in it") {
   CHECK(r.rows[1].inputs.study.cluster.name == "hgx-h200");
 }
 
+TEST_CASE("a list of maps is one value, with its commas") {
+  CHECK(parse_assignment("cluster.degraded=[{node: 0, nic: 0.5}],[]", true).values ==
+        std::vector<std::string>{"[{node: 0, nic: 0.5}]", "[]"});
+  const WhatIf r = swept({"cluster.degraded=[{node: 0, nic: 0.1}],[]"});
+  CHECK(r.rows[0].plan->step.step_s > r.rows[1].plan->step.step_s);
+}
+
 TEST_CASE("an unknown key names the nearest one and its file") {
   CHECK_THROWS_WITH(swept({"cluster.nic.bandwith=1Gb/s"}),
                     Catch::Contains("cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth' (") &&
