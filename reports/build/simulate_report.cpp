@@ -10,6 +10,7 @@
 #include "reports/build/json_parts.hpp"
 #include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
+#include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {
 namespace {

@@ -1,4 +1,6 @@
 // The report that compares the rows of a what-if.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
