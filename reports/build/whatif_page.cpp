@@ -92,6 +92,8 @@ Chart bar_chart(const WhatIf& result) {
     series.high.push_back(row.plan->days_high);
     if (chart.labels.size() == kMostBars) break;
   }
+  if (chart.labels.size() < result.rows.size())
+    chart.note += fmt::format(" {} of {} rows.", chart.labels.size(), result.rows.size());
   chart.series = {std::move(series)};
   return chart;
 }

@@ -81,6 +81,12 @@ bool shaded(const Table& table) {
   return false;
 }
 
+/// A name, a value and what it means: on a phone the meaning goes below.
+bool explains(const Table& table) {
+  return table.columns.size() == 3 && std::all_of(table.columns.begin(), table.columns.end(),
+                                                  [](const Column& column) { return column.align == Align::left; });
+}
+
 json table_data(const Table& table) {
   json columns = json::array(), rows = json::array();
   const bool cards = table.columns.size() >= kManyColumns && !shaded(table);
@@ -93,7 +99,7 @@ json table_data(const Table& table) {
       cells.back()["label"] = cards ? with_unit(table.columns[c].name, table.columns[c].unit) : "";
     }
   }
-  std::string names = cards ? "cards" : shaded(table) ? "shaded" : "";
+  std::string names = cards ? "cards" : shaded(table) ? "shaded" : explains(table) ? "explains" : "";
   if (table.columns.size() >= kCloseColumns) names += names.empty() ? "close" : " close";
   return {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"note", table.note}, {"table_class", names}};
 }
