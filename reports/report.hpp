@@ -33,6 +33,7 @@ struct Cell {
   std::optional<double> number;
   std::optional<Evidence> evidence;
   Status status = Status::none;
+  std::optional<double> heat = {};  ///< 0 to 1, from the least to the largest of a table: how dark it is shaded
 };
 
 struct Column {

@@ -274,4 +274,10 @@ ClusterSpec read_cluster(const std::string& name_or_file) {
   return cluster_from_yaml(map);
 }
 
+ClusterSpec cluster_of(YamlMap& file) {
+  if (file.node("cluster").IsScalar()) return read_cluster(file.text("cluster"));
+  YamlMap map = file.map("cluster");
+  return cluster_from_yaml(map);
+}
+
 }  // namespace wt

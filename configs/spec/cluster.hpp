@@ -119,5 +119,7 @@ ClusterSpec cluster_from_yaml(YamlMap& map);
 std::string cluster_to_yaml(const ClusterSpec& cluster);
 /// A preset of configs/clusters by name, or a file.
 ClusterSpec read_cluster(const std::string& name_or_file);
+/// A file's `cluster`: a map of its own, or what read_cluster takes.
+ClusterSpec cluster_of(YamlMap& file);
 
 }  // namespace wt

@@ -1,6 +1,7 @@
 // Keys of a Hugging Face config.json, and what several families say in the same words.
 #pragma once
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "configs/spec/model.hpp"
@@ -12,9 +13,13 @@ namespace wt {
 struct HuggingFaceConfig {
   const nlohmann::json& object;
   const std::string& file;
-  std::string in = {};  ///< the map that the keys are in, "rope_scaling/"; "" = the document
+  std::string in = {};                     ///< the map that the keys are in, "rope_scaling/"; "" = the document
+  std::set<std::string>* asked = nullptr;  ///< gets every key that is looked for, behind `in`
 
-  bool has(const char* key) const { return object.contains(key) && !object[key].is_null(); }
+  bool has(const char* key) const {
+    if (asked) asked->insert(in + key);
+    return object.contains(key) && !object[key].is_null();
+  }
   std::int64_t integer(const char* key) const {
     if (!has(key) || !object[key].is_number_integer())
       throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
@@ -39,7 +44,7 @@ struct HuggingFaceConfig {
   }
   HuggingFaceConfig map(const char* key) const {
     static const nlohmann::json kEmpty = nlohmann::json::object();
-    return {has(key) ? object[key] : kEmpty, file, in + key + "/"};
+    return {has(key) ? object[key] : kEmpty, file, in + key + "/", asked};
   }
   void must_be(const char* key, bool good, const char* reads) const {
     must_be(key, good, reads, has(key) ? object[key].dump() : "nothing");

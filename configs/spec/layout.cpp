@@ -94,6 +94,7 @@ std::string Layout::name() const {
   if (dispatcher != Dispatcher::alltoall) out += " " + to_string(dispatcher);
   if (cuda_graphs != CudaGraphs::none) out += " " + to_string(cuda_graphs) + " graphs";
   if (exchange_overlap) out += " exchanges overlapped";
+  if (pipeline > 1) return out;  // which keeps weights and reduces gradients once whatever it does
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";
   return out;

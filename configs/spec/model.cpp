@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
@@ -198,10 +199,13 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
                 r.groups > 1 ? fmt::format(", {} of {} groups", r.top_groups, r.groups) : "");
 }
 
-ModelSpec read_model(const std::string& name_or_file) {
+std::filesystem::path model_file(const std::string& name_or_file) {
   namespace fs = std::filesystem;
-  if (fs::is_directory(name_or_file)) return model_from_hugging_face(fs::path(name_or_file) / "config.json");
-  const fs::path file = find_config("models", name_or_file);
+  return fs::is_directory(name_or_file) ? fs::path(name_or_file) / "config.json" : find_config("models", name_or_file);
+}
+
+ModelSpec read_model(const std::string& name_or_file) {
+  const std::filesystem::path file = model_file(name_or_file);
   if (file.extension() == ".json") return model_from_hugging_face(file);
   YamlMap map = YamlMap::from_file(file);
   ModelSpec model = model_from_yaml(map);
@@ -210,8 +214,18 @@ ModelSpec read_model(const std::string& name_or_file) {
 }
 
 ModelSpec model_of(YamlMap& file) {
-  if (file.node("model").IsScalar()) return read_model(file.text("model"));
+  const YAML::Node node = file.node("model");
+  if (node.IsScalar()) return read_model(file.text("model"));
   YamlMap map = file.map("model");
+  if (map.has("model_type")) {
+    std::set<std::string> asked;
+    ModelSpec model = model_from_hugging_face(yaml_to_json(node), map.where(""), &asked);
+    for (std::string key : asked) {
+      std::replace(key.begin(), key.end(), '/', '.');
+      map.also_asked(key);
+    }
+    return model;
+  }
   ModelSpec model = model_from_yaml(map);
   map.finish();
   return model;

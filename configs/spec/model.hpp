@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -190,6 +191,10 @@ ModelSpec model_from_yaml(YamlMap& map);
 void model_to_yaml(const ModelSpec& model, YAML::Emitter& out);
 /// Hugging Face config.json; throws Error{usage} naming the file, what it asks for and what is read.
 ModelSpec model_from_hugging_face(const std::filesystem::path& file);
+/// The same of a document that stands in `file`. `asked` gets the keys that were looked for, with slashes between
+/// levels.
+ModelSpec model_from_hugging_face(const nlohmann::json& document, const std::string& file,
+                                  std::set<std::string>* asked = nullptr);
 /// The family whose config.json can say exactly this model ("mixtral"), and that config.json. Throw Error{usage} where
 /// none can.
 std::string family_of(const ModelSpec& model);
@@ -197,7 +202,10 @@ nlohmann::json config_json(const ModelSpec& model);
 /// By extension: .json = Hugging Face, .yaml = ours; a folder is looked into for config.json; a bare name is looked up
 /// in configs/models.
 ModelSpec read_model(const std::string& name_or_file);
-/// A file's `model`: a map of its own, or what read_model takes.
+/// The file that read_model reads.
+std::filesystem::path model_file(const std::string& name_or_file);
+/// A file's `model`: a map of its own, with our keys or, where it has model_type, those of a config.json; or what
+/// read_model takes.
 ModelSpec model_of(YamlMap& file);
 
 }  // namespace wt

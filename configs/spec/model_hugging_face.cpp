@@ -363,10 +363,12 @@ std::map<std::string, std::string> key_names(const json& document) {
 }  // namespace
 
 ModelSpec model_from_hugging_face(const std::filesystem::path& path) {
-  const std::string file = path.string();
-  const json document = read_json(path);
+  return model_from_hugging_face(read_json(path), path.string());
+}
+
+ModelSpec model_from_hugging_face(const json& document, const std::string& file, std::set<std::string>* asked) {
   if (!document.is_object()) throw_error(Code::usage, "{}: not a JSON object; needs a Hugging Face config.json", file);
-  const Config config{document, file};
+  const Config config{document, file, "", asked};
   const std::string type = config.text("model_type", "");
   const auto family = families().find(type);
   if (family == families().end()) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "configs/spec/data_sheet.hpp"
 #include "configs/spec/find.hpp"
@@ -104,7 +103,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.text = text;
   s.name = map.text("name", map.file().stem().string());
   s.model = model_of(map);
-  s.cluster = read_cluster(map.text("cluster"));
+  s.cluster = cluster_of(map);
   s.gpus = map.integer("gpus", 1);
   const std::int64_t per_node = s.cluster.gpus_per_node;
   if (s.gpus > per_node && s.gpus % per_node != 0)
@@ -159,42 +158,16 @@ std::int64_t StudySpec::steps() const {
   return static_cast<std::int64_t>(std::ceil(tokens / static_cast<double>(tokens_per_step())));
 }
 
-StudySpec study_from_text(const std::string& text, const std::string& origin) {
+StudySpec study_from_text(const std::string& text, const std::string& origin, std::set<std::string>* asked) {
   YamlMap map = YamlMap::from_text(text, origin);
-  return read(map, text);
+  StudySpec study = read(map, text);
+  if (asked) *asked = map.asked();
+  return study;
 }
 
 StudySpec read_study(const std::string& name_or_file) {
   const std::filesystem::path file = find_config("studies", name_or_file);
   return study_from_text(read_file(file, "a study file"), file.string());
-}
-
-std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
-                          const std::string& origin) {
-  YAML::Node root, parsed;
-  try {
-    root = YAML::Load(text);
-    parsed = YAML::Load(value);
-  } catch (const YAML::Exception& e) {
-    throw_error(Code::usage, "{}: {}={}: not valid YAML: {}", origin, key, value, e.msg);
-  }
-  YAML::Node at = root;  // a handle on the same tree; reset() moves it without writing
-  std::stringstream split(key);
-  std::vector<std::string> parts;
-  for (std::string part; std::getline(split, part, '.');) parts.push_back(part);
-  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
-    throw_error(Code::usage, "{}: found key '{}', needs dotted study keys such as search.tie", origin, key);
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    if (!at.IsMap()) throw_error(Code::usage, "{}: {}: '{}' is inside no map", origin, key, parts[i]);
-    if (!at[parts[i]].IsDefined() || at[parts[i]].IsNull()) at[parts[i]] = YAML::Node(YAML::NodeType::Map);
-    at.reset(at[parts[i]]);
-  }
-  if (!at.IsMap())
-    throw_error(Code::usage, "{}: {}: the key before '{}' holds a value, needs a map", origin, key, parts.back());
-  at[parts.back()] = parsed;
-  YAML::Emitter out;
-  out << root;
-  return std::string(out.c_str()) + "\n";
 }
 
 std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,13 +97,8 @@ struct StudySpec {
 /// Strict; throws Error{usage} with file, line, found, allowed: unknown keys and presets, gpus that are no whole nodes,
 /// a batch that the GPUs do not divide.
 StudySpec read_study(const std::string& name_or_file);
-/// Relative names inside are looked up as read_study does.
-StudySpec study_from_text(const std::string& text, const std::string& origin);
-
-/// The text of a study with `key` (dotted) set to a YAML value. Keys are checked when the text is read. Throws
-/// Error{usage} where the key passes through something that is no map, or the value is no YAML.
-std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
-                          const std::string& origin);
+/// Relative names inside are looked up as read_study does. `asked` gets the dotted keys that were looked for.
+StudySpec study_from_text(const std::string& text, const std::string& origin, std::set<std::string>* asked = nullptr);
 
 /// The study with every key that it was planned with, those left out at their defaults: reading it gives the same
 /// study. Sections that ask for more than usual (maintenance and the like) are there only where it has them.

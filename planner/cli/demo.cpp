@@ -34,7 +34,8 @@ void write_stage(DemoStage stage, const DemoResult& result, const std::filesyste
   if (stage == DemoStage::simulate)
     write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", result.shown().predicted_timelines},
                                                                {"measured", result.shown().measured_timelines}}));
-  if (stage == DemoStage::plan) write_plan(result.inputs, result.plan, result.dependence, folder / "plan");
+  if (stage == DemoStage::plan)
+    write_plan(result.inputs, result.plan, result.details, plan_json(result.inputs, result.plan), folder / "plan");
 }
 
 void demo(const DemoOptions& options) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
@@ -60,8 +61,9 @@ StudySpec quick_study(const Options& o) {
 }
 
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
-  fmt::print("{}\nRange: {}.\n{}.\n\n", plan_answer(inputs, plan), plan_range(inputs, plan), plan_scope(inputs));
+  fmt::print("{}\nRange: {}.\n{}.\n\n", plan_answer(inputs, plan), plan_range(inputs), plan_scope(inputs));
   const bool color = use_color(Color::automatic, 1);
+  fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
@@ -93,10 +95,12 @@ void plan_command(const Options& o) {
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
   const Plan plan = make_plan(inputs, progress);
   std::vector<std::filesystem::path> files;
-  if (!o.output.empty()) files = write_plan(inputs, plan, sensitivities(inputs, plan, progress), o.output);
+  nlohmann::json document;
+  if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
+  if (!o.output.empty()) files = write_plan(inputs, plan, plan_details(inputs, plan, progress), document, o.output);
   bar.finish();
   if (o.json)
-    fmt::print("{}\n", plan_json(inputs, plan).dump(1));
+    fmt::print("{}\n", document.dump(1));
   else
     print_text(inputs, plan, files);
 }

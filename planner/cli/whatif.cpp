@@ -7,6 +7,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/build/whatif_report.hpp"
 #include "reports/render/progress.hpp"
@@ -16,7 +17,7 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string study;
+  std::string study, output;
   std::vector<std::string> set, sweep;
   bool json = false, allow_assumed = false;
 };
@@ -26,17 +27,20 @@ void what_if_command(const Options& o) {
   std::vector<KeyValuesOf> settings, sweeps;
   for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
+  if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading inputs");
-  const WhatIf result = what_if(read_file(file, "a study file"), file.string() + " with --set and --sweep", settings,
-                                sweeps, o.allow_assumed,
+  const WhatIf result = what_if(read_file(file, "a study file"), file.string(), settings, sweeps, o.allow_assumed,
                                 [&](const std::string& part, std::int64_t done, std::int64_t total,
                                     const std::string& what) { bar.update(part, done, total, what); });
   bar.finish();
+  std::vector<std::filesystem::path> files;
+  if (!o.output.empty()) files = write_what_if(result, o.output);
   if (o.json) {
     fmt::print("{}\n", what_if_json(result).dump(1));
   } else {
     fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
     for (const std::string& note : what_if_notes(result)) fmt::print("- {}\n", note);
+    for (const auto& written : files) fmt::print("wrote {}\n", written.string());
   }
   Code status = Code::finding;  // of no row with a plan
   bool planned = false;
@@ -56,12 +60,14 @@ void add_whatif(CLI::App& app) {
   const Command command(
       app, "whatif",
       "Plan a study again with other values of its keys, one row a value\n"
-      "Example: windtunnel whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.25,0.5,1,2\n"
+      "Example: windtunnel whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=100Gb/s,200Gb/s,400Gb/s -o out/nic\n"
       "         windtunnel whatif dbrx-3072-h100 --set search.expert_degrees=8 --sweep search.shard_sizes=64,128,256");
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
-  command.option("--set", o->set, "key=value, a dotted study key; may be repeated").one_a_mention();
+  command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
+      .one_a_mention();
   command.option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination").one_a_mention();
+  command.option("-o,--output", o->output, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
   command.runs([o] { what_if_command(*o); });

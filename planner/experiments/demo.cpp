@@ -120,7 +120,7 @@ DemoResult run_demo(const DemoOptions& options, const std::function<void(DemoSta
 
   result.inputs = read_plan_inputs(read_study(options.study), false);
   result.plan = make_plan(result.inputs);
-  result.dependence = sensitivities(result.inputs, result.plan);
+  result.details = plan_details(result.inputs, result.plan);
   ended(DemoStage::plan, result);
 
   const FaultSpec faults = read_fault_spec(options.faults);

@@ -11,7 +11,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/experiments/comparison.hpp"
 #include "planner/experiments/drill.hpp"
-#include "planner/plan/plan.hpp"
+#include "planner/plan/plan_details.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 
 namespace wt {
@@ -35,7 +35,7 @@ struct DemoResult {
   std::vector<RunComparison> comparisons;  ///< the calibration run first
   PlanInputs inputs;                       ///< of the study
   Plan plan;
-  std::vector<SensitivityRow> dependence;  ///< of the plan
+  PlanDetails details;  ///< of the plan
   DrillResult drill;
   GateResult gate;  ///< of this build against itself
 

@@ -23,7 +23,7 @@ constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of m
 bool more_robust(const Candidate& a, const Candidate& b, double limit) {
   const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
   if (roomy(a) != roomy(b)) return roomy(a);
-  if (a.layout.shard != b.layout.shard) return a.layout.shard < b.layout.shard;
+  if (a.layout.replica_ranks() != b.layout.replica_ranks()) return a.layout.replica_ranks() < b.layout.replica_ranks();
   if (a.memory_bytes != b.memory_bytes) return a.memory_bytes < b.memory_bytes;
   return a.value < b.value;
 }
@@ -43,8 +43,8 @@ void choose(const SearchProblem& p, SearchResult& r) {
   r.tie_break = fmt::format(
       "{} layouts are within {:.1f} % of the best. Chosen: the smallest failure domain ({}){} {:.0f} "
       "% of the memory free",
-      r.ties.size(), 100 * p.space.tie, counted(c.layout.shard, "GPU"), roomy ? " that leaves" : "; none leaves",
-      100 * (1 - kRoomy));
+      r.ties.size(), 100 * p.space.tie, counted(c.layout.replica_ranks(), "GPU"),
+      roomy ? " that leaves" : "; none leaves", 100 * (1 - kRoomy));
   if (r.chosen != r.best)
     r.tie_break += fmt::format(". The best, {} ({}, microbatch {}), takes {:.2f} % less time", f.layout.name(),
                                to_string(f.layout.recompute), f.layout.microbatch,

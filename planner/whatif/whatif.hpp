@@ -7,14 +7,15 @@
 
 #include "configs/spec/support/error.hpp"
 #include "planner/plan/plan.hpp"
+#include "planner/whatif/swept_axis.hpp"
 
 namespace wt {
 
 struct KeyValuesOf {
-  std::string key;                  ///< dotted study key, "scale.network_bandwidth"
+  std::string key;                  ///< dotted, of the study, its cluster or its model: "cluster.nic.bandwidth"
   std::vector<std::string> values;  ///< YAML
 };
-/// "key=a,b,c"; commas inside brackets do not split. Throws Error{usage} without a key or a value.
+/// "key=a,b,c"; commas inside brackets and braces do not split. Throws Error{usage} without a key or a value.
 KeyValuesOf parse_assignment(const std::string& text, bool several);
 
 struct WhatIfRow {
@@ -23,16 +24,22 @@ struct WhatIfRow {
   std::optional<Plan> plan;      ///< nothing: does not fit
   std::string misfit;            ///< why
   Code failure = Code::finding;  ///< of a row without a plan; else than finding, something in it is refused
+
+  double days() const { return plan->runs.distribution.p50_s / 86400; }  ///< of half of the simulated runs
 };
 
 struct WhatIf {
-  std::vector<std::string> keys;
+  std::vector<std::string> settings;  ///< of every row: "search.tie=0.1"
+  std::vector<SweptAxis> axes;
   std::vector<WhatIfRow> rows;  ///< one or more
+  /// With one row of each combination: that of these places on the axes.
+  const WhatIfRow& at(const std::vector<std::size_t>& places) const;
 };
 
 /// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} for
-/// keys that a study does not have and values that it does not take, before anything is planned and with the row's
-/// values; what only shows while a row is planned is that row's misfit. At most 200 rows.
+/// keys that study, cluster and model do not have (with the nearest one and its file) and for values that they do not
+/// take, before anything is planned and with the row's values; what only shows while a row is planned is that row's
+/// misfit. At most 200 rows.
 WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
                const std::vector<KeyValuesOf>& sweeps, bool allow_assumed, const SearchProgress& progress = {});
 

@@ -54,7 +54,7 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
       return lines + disturbance(result.comparisons);
     }
     case DemoStage::plan:
-      return plan_answer(result.inputs, result.plan) + "\nRange: " + plan_range(result.inputs, result.plan);
+      return plan_answer(result.inputs, result.plan) + "\nRange: " + plan_range(result.inputs);
     case DemoStage::drill:
       return fmt::format("{} faults injected, recovery {}", result.drill.cases.size(),
                          result.drill.passed() ? "bitwise exact in every case" : "NOT exact");
@@ -65,7 +65,7 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
 }
 
 Report demo_report(const DemoResult& result) {
-  Report report = plan_report(result.inputs, result.plan, result.dependence);
+  Report report = plan_report(result.inputs, result.plan, result.details, plan_json(result.inputs, result.plan));
   report.title = "Windtunnel demo: what was measured here, and the plan of " + result.inputs.study.name;
   const auto proof = {comparison_section(result.comparisons), timeline_section(result.shown()),
                       rank_memory_section(result.comparisons)};
@@ -87,7 +87,7 @@ std::string demo_summary(const DemoResult& result, const std::filesystem::path& 
       "after {} injected faults was {}. "
       "The report is {}.",
       result.run.steps, result.suites.measurements.size(), error_sentence(unseen) + disturbance(result.comparisons),
-      plan_answer(result.inputs, result.plan), plan_range(result.inputs, result.plan), result.drill.cases.size(),
+      plan_answer(result.inputs, result.plan), plan_range(result.inputs), result.drill.cases.size(),
       result.drill.passed() ? "bitwise exact" : "NOT exact", report.string());
 }
 

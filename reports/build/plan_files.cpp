@@ -219,7 +219,7 @@ std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
               inputs.study.cluster.name +
               ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
               "launched with one rank per GPU by Slurm, MPI or torchrun.");
-  out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs, plan) + ".");
+  out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(inputs) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
   out +=
       comment(fmt::format("Spare nodes: {:.0f}. A save every {} of work; why, and what this rests on: plan.json and "
@@ -236,7 +236,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"schema", "windtunnel.plan/1"},
       {"study", study_json(inputs.study)},
       {"answer", plan_answer(inputs, plan)},
-      {"range", plan_range(inputs, plan)},
+      {"range", plan_range(inputs)},
       {"layout", layout_json(plan.layout)},
       {"expert_placement", plan.layout.placement},
       {"step", step_json(plan.step)},
@@ -264,15 +264,14 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 
-std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan,
-                                              const std::vector<SensitivityRow>& sensitivities,
-                                              const std::filesystem::path& folder) {
-  const std::string yaml = plan_yaml(inputs, plan), document = plan_json(inputs, plan).dump(1) + "\n",
-                    study = study_yaml(inputs.study);
-  std::vector<std::filesystem::path> files = write_report(plan_report(inputs, plan, sensitivities), folder, "report");
-  for (const auto& [name, text] : {std::pair{"plan.yaml", &yaml}, {"plan.json", &document}, {"study.yaml", &study}}) {
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details,
+                                              const nlohmann::json& document, const std::filesystem::path& folder) {
+  const std::string yaml = plan_yaml(inputs, plan), text = document.dump(1) + "\n", study = study_yaml(inputs.study);
+  std::vector<std::filesystem::path> files =
+      write_report(plan_report(inputs, plan, details, document), folder, "report");
+  for (const auto& [name, bytes] : {std::pair{"plan.yaml", &yaml}, {"plan.json", &text}, {"study.yaml", &study}}) {
     files.insert(files.begin(), folder / name);
-    write_file_atomically(files.front(), *text);
+    write_file_atomically(files.front(), *bytes);
   }
   return files;
 }

@@ -5,15 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "planner/plan/plan.hpp"
+#include "planner/plan/plan_details.hpp"
 #include "reports/report.hpp"
 
 namespace wt {
 
+/// "dbrx on 3,072 hgx-h100 GPUs: 12T tokens in 31.2 days (25.1 to 48.0)."
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
-std::string plan_range(const PlanInputs& inputs, const Plan& plan);
+/// What the two ends in the answer are: "from the 5 % quantile of ..."
+std::string plan_range(const PlanInputs& inputs);
 /// What the search chose among, and what it never looks at.
 std::string plan_scope(const PlanInputs& inputs);
+/// The chosen layout: each axis with its value and what it means; saves and spare nodes.
+Table layout_table(const PlanInputs& inputs, const Plan& plan);
 /// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was
 /// decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
@@ -38,12 +42,11 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan);
 /// Everything, for machines. Schema "windtunnel.plan/1".
 nlohmann::json plan_json(const PlanInputs& inputs, const Plan& plan);
-/// `sensitivities` as sensitivities() computes them.
-Report plan_report(const PlanInputs& inputs, const Plan& plan, const std::vector<SensitivityRow>& sensitivities);
-/// plan.yaml, plan.json, report.html, report.md, report.json and the study as resolved; the folder is created. Returns
-/// the files.
-std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan,
-                                              const std::vector<SensitivityRow>& sensitivities,
-                                              const std::filesystem::path& folder);
+/// `document`: plan_json() of the same, which becomes the payload.
+Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details, nlohmann::json document);
+/// plan.yaml, plan.json (the document), report.html, report.md, report.json and the study as resolved; the folder is
+/// created. Returns the files.
+std::vector<std::filesystem::path> write_plan(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details,
+                                              const nlohmann::json& document, const std::filesystem::path& folder);
 
 }  // namespace wt

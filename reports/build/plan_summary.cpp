@@ -1,4 +1,4 @@
-// What a plan says in sentences and its table of candidates: for the terminal, the run file and the report alike.
+// What a plan says in sentences: for the terminal, the run file and the report alike.
 #include <algorithm>
 
 #include "configs/spec/support/error.hpp"
@@ -11,9 +11,9 @@
 namespace wt {
 namespace {
 
-std::string layout_words(const Layout& l) {
-  return fmt::format("{} of {} GPUs, expert degree {}, recompute {}, microbatch {}", counted(l.replicate, "replica"),
-                     l.shard, l.expert, to_string(l.recompute), l.microbatch);
+/// "12T", "300B".
+std::string tokens_text(double tokens) {
+  return tokens >= 1e12 ? fmt::format("{:g}T", tokens / 1e12) : fmt::format("{:g}B", tokens / 1e9);
 }
 
 /// The first scenario that nobody recorded.
@@ -43,66 +43,29 @@ std::string mfu_definition(const PlanInputs& inputs) {
 
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
-  return fmt::format("{} on {} GPUs of {}: {} tokens take {:.1f} days with {}, a save every {} and {}.", s.model.name,
-                     s.gpus, s.cluster.name,
-                     s.tokens >= 1e12 ? fmt::format("{:g}T", s.tokens / 1e12) : fmt::format("{:g}B", s.tokens / 1e9),
-                     plan.runs.distribution.p50_s / kDay_s, layout_words(plan.layout),
-                     format_seconds(plan.schedule.cadence.interval_s.value),
-                     counted(static_cast<std::int64_t>(plan.schedule.cadence.spares.value), "spare node"));
+  return fmt::format("{} on {} {} {}: {} tokens in {:.1f} days ({:.1f} to {:.1f}).", s.model.name,
+                     format_number(as_double(s.gpus)), s.cluster.name, s.cluster.shared_cores() ? "ranks" : "GPUs",
+                     tokens_text(s.tokens), plan.runs.distribution.p50_s / kDay_s, plan.days_low, plan.days_high);
 }
 
-std::string plan_range(const PlanInputs& inputs, const Plan& plan) {
+std::string plan_range(const PlanInputs& inputs) {
   return fmt::format(
-      "{:.1f} to {:.1f} days, from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to "
-      "the 95 % quantile at its high end",
-      plan.days_low, plan.days_high, inputs.study.runs);
+      "from the 5 % quantile of {} simulated runs at the low end of the step's 80 % interval to the 95 % quantile at "
+      "its high end",
+      format_number(as_double(inputs.study.runs)));
 }
 
 std::string plan_scope(const PlanInputs& inputs) {
-  return fmt::format(
-      "Searched: FSDP and HSDP{}, recompute and microbatch in {}; not tensor, pipeline or context parallelism, not fp8",
-      inputs.study.model.experts > 0 ? " with expert parallelism" : "",
-      inputs.study.precision == Precision::bf16 ? "bf16" : "fp32");
-}
-
-Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
-  Table table{.title = "Fastest layouts",
-              .columns = {{"layout"},
-                          {"recompute"},
-                          {"microbatch", "", Align::right},
-                          {"step", "s", Align::right},
-                          {"80 % interval", "s", Align::right},
-                          {"bound", "s", Align::right},
-                          {"exposed", "s", Align::right},
-                          {"tokens/s/GPU", "", Align::right},
-                          {"MFU", "%", Align::right},
-                          {"memory, up to", "GiB", Align::right},
-                          {""}}};
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
-    if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
-  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
-    const Candidate& c = plan.search.candidates[i];
-    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s);
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  order.resize(std::min(order.size(), rows));
-  if (std::find(order.begin(), order.end(), plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
-  for (std::size_t i : order) {
-    const Candidate& c = plan.search.candidates[i];
-    const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
-    const Simulated r = c.result.value_or(Simulated{});
-    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
-                          Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
-                          c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s),
-                          number(r.exposed_s), number(r.tokens_per_s_per_gpu),
-                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
-                          i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
-  }
-  table.note = fmt::format("Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,
-                           inputs.memory ? "process. The column is the upper end of the 80 % interval" : "rank");
-  if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
-  return table;
+  const StackLayouts& stack = inputs.stack.layouts;
+  const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
+  std::string searched = stack.replicas ? "FSDP and HSDP" : "FSDP", left_out = "fp8";
+  const auto add = [&](bool there, const char* what) { (there ? searched : left_out) += std::string(", ") + what; };
+  if (inputs.study.model.experts > 0) add(true, "expert");
+  add(stack.tensor, "tensor");
+  add(!stack.schedules.empty(), "pipeline");
+  add(!stack.context_ring.empty(), "context parallelism");
+  return fmt::format("Searched, of what {} runs: {}, recompute and microbatch in {}; not {}", inputs.stack.name,
+                     searched, format, left_out);
 }
 
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {

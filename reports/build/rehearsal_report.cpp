@@ -7,7 +7,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "reports/build/cells.hpp"
-#include "reports/build/op_format.hpp"
+#include "reports/render/program_words.hpp"
 
 namespace wt {
 namespace {
@@ -31,8 +31,8 @@ Table op_table(const Rehearsal& r) {
   for (const RehearsedOp& op : ops) {
     const auto plan_s =
         r.figures ? r.figures->op_s.find(to_string(op.key)) : std::map<std::string, double>::const_iterator{};
-    t.rows.push_back({op_name(op.key), whole(op.planned), whole(op.rehearsed), milliseconds(op.measured_s),
-                      op.predicted ? milliseconds(op.predicted->seconds) : Cell("-"),
+    t.rows.push_back({op_words(op.key.action, op.key.direction, op.key.group), whole(op.planned), whole(op.rehearsed),
+                      milliseconds(op.measured_s), op.predicted ? milliseconds(op.predicted->seconds) : Cell("-"),
                       op.predicted ? signed_percent(op.predicted->seconds / op.measured_s - 1) : Cell("-"),
                       milliseconds(weight(op)),
                       r.figures && plan_s != r.figures->op_s.end() ? milliseconds(plan_s->second) : Cell("-")});

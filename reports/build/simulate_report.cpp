@@ -8,8 +8,9 @@
 
 #include "configs/spec/support/quantity.hpp"
 #include "reports/build/json_parts.hpp"
-#include "reports/build/op_format.hpp"
+#include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
+#include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {
 namespace {
@@ -22,7 +23,8 @@ Cell share(double part, double whole) { return {part / whole * 100, fmt::format(
 OpKey key_of(const OpClassTotal& total) { return {total.action, total.direction, total.group}; }
 
 std::string op_text(const OpClassTotal& total) {
-  return op_name(key_of(total)) + (total.algorithm ? ": " + to_string(*total.algorithm) : "");
+  return op_words(total.action, total.direction, total.group) +
+         (total.algorithm ? ": " + to_string(*total.algorithm) : "");
 }
 
 Table time_table(const ReplayResult& r) {

@@ -48,7 +48,7 @@ class ByRow {
 
 Table what_if_table(const WhatIf& result) {
   Table table{.title = "What if: " + result.rows.front().inputs.study.name, .columns = {}};
-  for (const std::string& key : result.keys) table.columns.push_back({key, "", Align::right});
+  for (const SweptAxis& axis : result.axes) table.columns.push_back({axis.key, "", Align::right});
   for (const auto& [name, unit] : {std::pair{"step", "s"},
                                    {"80 % interval", "s"},
                                    {"extrapolated", "%"},
@@ -103,14 +103,17 @@ std::vector<std::string> what_if_notes(const WhatIf& result) {
   for (std::size_t i = 0; i < result.rows.size(); ++i)
     if (result.rows[i].plan)
       for (const std::string& sentence : plan_collectives(result.rows[i].inputs)) notes.add(i, sentence);
-  return notes.texts();
+  std::vector<std::string> texts = notes.texts();
+  if (!result.settings.empty())
+    texts.insert(texts.begin(), fmt::format("Set in every row: {}.", fmt::join(result.settings, ", ")));
+  return texts;
 }
 
 nlohmann::json what_if_json(const WhatIf& result) {
   nlohmann::json rows = nlohmann::json::array();
   for (const WhatIfRow& row : result.rows) {
     nlohmann::json one{{"values", nlohmann::json::object()}, {"fits", row.plan.has_value()}};
-    for (std::size_t k = 0; k < result.keys.size(); ++k) one["values"][result.keys[k]] = row.values[k];
+    for (std::size_t k = 0; k < result.axes.size(); ++k) one["values"][result.axes[k].key] = row.values[k];
     if (row.plan) {
       const Plan& p = *row.plan;
       one.update({{"step_s", p.step.step_s},
@@ -136,9 +139,14 @@ nlohmann::json what_if_json(const WhatIf& result) {
     }
     rows.push_back(std::move(one));
   }
+  nlohmann::json ranks = nlohmann::json::object();
+  for (const SweptAxis& axis : result.axes)
+    if (axis.rank_correlation) ranks[axis.key] = *axis.rank_correlation;
   return {{"schema", "windtunnel.whatif/1"},
           {"study", result.rows.front().inputs.study.name},
+          {"set", result.settings},
           {"notes", what_if_notes(result)},
+          {"rank_correlation_with_days", ranks},
           {"rows", rows}};
 }
 

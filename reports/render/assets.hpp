@@ -4,9 +4,10 @@
 
 namespace wt::assets {
 
-extern const std::string_view chart_js;     ///< Chart.js, minified (MIT, see NOTICE)
-extern const std::string_view report_html;  ///< reports/render/report.mustache: the page
-extern const std::string_view report_js;    ///< reports/render/report.js: from the JSON twin to Chart.js
-extern const std::string_view report_css;   ///< reports/render/report.css
+extern const std::string_view chart_js;       ///< Chart.js, minified (MIT, see NOTICE)
+extern const std::string_view report_html;    ///< reports/render/report.mustache: the page
+extern const std::string_view chart_text_js;  ///< reports/render/chart_text.js: what charts write
+extern const std::string_view report_js;      ///< reports/render/report.js: from the JSON twin to Chart.js
+extern const std::string_view report_css;     ///< reports/render/report.css
 
 }  // namespace wt::assets

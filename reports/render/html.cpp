@@ -44,9 +44,11 @@ const char* icon(Status status) {
 /// " good", to be put behind another class.
 std::string class_name(Status status) { return status == Status::none ? "" : fmt::format(" {}", to_string(status)); }
 
-std::string class_of(Align align, Status status) {
+/// `nothing`: a cell without a figure, which a card leaves out.
+std::string class_of(Align align, Status status, bool nothing = false) {
   std::string names = align == Align::right ? "right" : "";
   names += class_name(status);
+  if (nothing) names += names.empty() ? "nothing" : " nothing";
   return names.empty() ? "" : fmt::format(" class=\"{}\"", names);
 }
 
@@ -63,20 +65,43 @@ std::size_t height_of(const Chart& chart) {
 }
 
 json cell_data(const Cell& cell, Align align) {
-  return {{"class", class_of(align, cell.status)},
+  return {{"class", class_of(align, cell.status, cell.text.empty() || cell.text == "-") +
+                        (cell.heat ? fmt::format(" style=\"--heat:{:.3g}\"", *cell.heat) : "")},
           {"shown", icon(cell.status) + cell.text},
           {"evidence", cell.evidence ? to_string(*cell.evidence) : ""}};
 }
 
+/// Wider tables are set closer; on a phone each of their rows becomes a card, its cells under one another.
+constexpr std::size_t kManyColumns = 5, kCloseColumns = 8;
+
+bool shaded(const Table& table) {
+  for (const auto& row : table.rows)
+    for (const Cell& cell : row)
+      if (cell.heat) return true;
+  return false;
+}
+
+/// A name, a value and what it means: on a phone the meaning goes below.
+bool explains(const Table& table) {
+  return table.columns.size() == 3 && std::all_of(table.columns.begin(), table.columns.end(),
+                                                  [](const Column& column) { return column.align == Align::left; });
+}
+
 json table_data(const Table& table) {
   json columns = json::array(), rows = json::array();
+  const bool cards = table.columns.size() >= kManyColumns && !shaded(table);
   for (const Column& column : table.columns)
     columns.push_back({{"class", class_of(column.align, Status::none)}, {"name", column.name}, {"unit", column.unit}});
   for (const auto& row : table.rows) {
     json& cells = rows.emplace_back()["cells"] = json::array();
-    for (std::size_t c = 0; c < row.size(); ++c) cells.push_back(cell_data(row[c], table.columns[c].align));
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      cells.push_back(cell_data(row[c], table.columns[c].align));
+      cells.back()["label"] = cards ? with_unit(table.columns[c].name, table.columns[c].unit) : "";
+    }
   }
-  return {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"note", table.note}};
+  std::string names = cards ? "cards" : shaded(table) ? "shaded" : explains(table) ? "explains" : "";
+  if (table.columns.size() >= kCloseColumns) names += names.empty() ? "close" : " close";
+  return {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"note", table.note}, {"table_class", names}};
 }
 
 json item_data(const Table& item, const std::string&) {
@@ -155,6 +180,7 @@ std::string html_report(const Report& report) {
                      {"twin", for_script(report_json(report).dump(-1, ' ', false, json::error_handler_t::replace))},
                      {"css", assets::report_css},
                      {"chart_js", assets::chart_js},
+                     {"chart_text_js", assets::chart_text_js},
                      {"report_js", assets::report_js}};
   return mustache::mustache(std::string(assets::report_html)).render(template_data(page));
 }

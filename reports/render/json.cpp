@@ -19,6 +19,7 @@ json to_json(const Cell& cell) {
   if (cell.number) out["number"] = *cell.number;
   if (cell.evidence) out["evidence"] = to_string(*cell.evidence);
   if (cell.status != Status::none) out["status"] = to_string(cell.status);
+  if (cell.heat) out["heat"] = *cell.heat;
   return out;
 }
 

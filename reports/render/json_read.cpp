@@ -38,11 +38,12 @@ std::vector<std::string> strings(const JsonReader& reader) {
 }
 
 Cell cell(const JsonReader& r) {
-  r.allow_only({"text", "number", "evidence", "status"});
+  r.allow_only({"text", "number", "evidence", "status", "heat"});
   Cell out(r.at("text").string());
   if (r.has("number")) out.number = r.at("number").finite();
   if (r.has("evidence")) out.evidence = evidence(r.at("evidence"));
   if (r.has("status")) out.status = status(r.at("status"));
+  if (r.has("heat")) out.heat = r.at("heat").finite();
   return out;
 }
 

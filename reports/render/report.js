@@ -2,16 +2,13 @@
 // beyond choosing colours and axes.
 (function() {
 'use strict';
+const {number, brief, show, titled, valueLabels, seriesName, narrow, broken, axisTitle} = chartText;
 const report = JSON.parse(document.getElementById('report-data').textContent);
 const ink = '#17202b', soft = '#4d5967', grid = '#e3e8ed';
 // Told apart with every common colour vision, and at least 3:1 against white.
 const palette = ['#1b5e9b', '#d1660f', '#0f8f70', '#9b4f96', '#a3790a', '#3a8fbb', '#b23a5b', '#5f6b7a'];
 const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#0f8f70', kLimit = '#b3261e';
-const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
-const show = (value, unit) =>
-    (value === null || value === undefined) ? 'n/a' : number.format(value) + (unit ? ' ' + unit : '');
 const faded = color => color + '40';
-const titled = (name, unit) => unit ? (name ? name + ' [' + unit + ']' : '[' + unit + ']') : name;
 
 // Twice the pixels at least: a page that is printed should be sharp.
 Object.assign(Chart.defaults, {
@@ -22,46 +19,11 @@ Object.assign(Chart.defaults, {
 });
 Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
 Chart.defaults.font.size = 13;
+Chart.defaults.plugins.legend.maxHeight = 400;
 Object.assign(Chart.defaults.plugins.legend.labels, {boxWidth: 10, boxHeight: 10, padding: 14, usePointStyle: true});
 Chart.defaults.elements.bar.pointStyle = 'rect';
 Chart.defaults.plugins.legend.position = 'top';
 Chart.defaults.plugins.legend.align = 'start';
-
-// Writes a bar's value behind its end; where the end is, Chart.js says.
-const valueLabels = {
-  id: 'valueLabels',
-  afterDatasetsDraw(chart) {
-    const {ctx} = chart;
-    ctx.save();
-    ctx.font = '12px ' + Chart.defaults.font.family;
-    ctx.fillStyle = ink;
-    chart.data.datasets.forEach((dataset, d) => {
-      if (!dataset.written || !chart.isDatasetVisible(d)) return;
-      chart.getDatasetMeta(d).data.forEach((bar, i) => {
-        if (!dataset.written[i] || !Number.isFinite(bar.x) || !Number.isFinite(bar.y)) return;
-        const p = bar.getProps(['x', 'y', 'base'], true);
-        if (bar.horizontal) {
-          const left = dataset.writtenLeft && dataset.writtenLeft[i];
-          ctx.textAlign = left ? 'right' : 'left';
-          ctx.textBaseline = 'middle';
-          ctx.fillText(dataset.written[i], left ? Math.min(p.x, p.base) - 5 : Math.max(p.x, p.base) + 5, p.y);
-        } else {
-          ctx.textAlign = 'center';
-          ctx.textBaseline = 'bottom';
-          const top = dataset.writtenAbove && dataset.writtenAbove[i] !== null ?
-              chart.scales.value.getPixelForValue(dataset.writtenAbove[i]) :
-              Math.min(p.y, p.base);
-          ctx.fillText(dataset.written[i], p.x, top - 3);
-        }
-      });
-    });
-    ctx.restore();
-  }
-};
-
-function seriesName(series) {
-  return series.evidence && series.evidence !== series.name ? series.name + ' (' + series.evidence + ')' : series.name;
-}
 
 function base(chart, horizontal) {
   const label = {
@@ -73,10 +35,7 @@ function base(chart, horizontal) {
     ticks: {
       autoSkip: chart.labels.length > 40,
       maxRotation: 50,
-      callback(index) {
-        const text = this.getLabelForValue(index);
-        return text.length > 46 ? text.slice(0, 45) + '\u2026' : text;
-      }
+      callback(index) { return broken(this.getLabelForValue(index), narrow(this.chart) ? 16 : 38); }
     }
   };
   const value = {
@@ -85,7 +44,7 @@ function base(chart, horizontal) {
     border: {display: false},
     stacked: false,
     beginAtZero: true,
-    title: {display: true, text: titled(chart.value_axis, chart.unit), color: soft},
+    title: {display: true, text: axisTitle(titled(chart.value_axis, chart.unit)), color: soft},
     ticks: {callback: v => number.format(v)}
   };
   label.axis = horizontal ? 'y' : 'x';
@@ -248,6 +207,17 @@ function waterfall(chart) {
   const config = base(chart, true), series = chart.series[0] || {name: '', values: [], low: [], high: []};
   const last = series.values.length - 1;
   const total = i => i === 0 || i === last;
+  // Where all changes are small beside the totals, the axis starts shortly below them, and says so.
+  const ends =
+      series.values.length ? [series.values[last], ...series.low.filter((v, i) => v !== null && !total(i))] : [];
+  const lowest = Math.min(...ends), highest = Math.max(...series.high || []);
+  if (Number.isFinite(lowest) && lowest > .8 * highest) {
+    const step = Math.pow(10, Math.floor(Math.log10(highest - lowest || 1)));
+    const start = Math.max(0, Math.floor((lowest - (highest - lowest) / 4) / step) * step);
+    config.options.scales.value.min = start;
+    config.options.scales.value.title.text =
+        axisTitle(titled(chart.value_axis, chart.unit) + ', axis starts at ' + show(start));
+  }
   config.data.datasets.push(onAxes(
       {
         label: series.name,
@@ -258,7 +228,9 @@ function waterfall(chart) {
             (v, i) => total(i) ? kTotal :
                 v < 0          ? kLoss :
                                  kGain),
-        written: series.values.map((v, i) => (!total(i) && v > 0 ? '+' : '') + show(v, chart.unit))
+        written: series.values.map(
+            (v, i) => total(i) ? show(v, chart.unit) :
+                                 (v > 0 ? '+' : '') + brief.format(v) + (chart.unit ? ' ' + chart.unit : ''))
       },
       true));
   config.options.layout.padding = {right: 76, top: 4};
@@ -272,7 +244,8 @@ function tornado(chart) {
   const config = base(chart, true), at = chart.line ? chart.line.value : 0;
   config.options.scales.label.stacked = true;
   config.options.scales.value.beginAtZero = false;
-  config.options.scales.value.grace = '22%';
+  config.options.layout.padding = {right: 28, top: 4};
+  config.options.scales.value.grace = window.innerWidth < 560 ? '45%' : '22%';
   chart.series.forEach((series, s) => {
     const other = chart.series[1 - s];
     config.data.datasets.push(onAxes(
@@ -349,14 +322,20 @@ const charts = [];
 let failed = 0;
 document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
   const [section, item] = canvas.dataset.chart.split('/').map(Number);
-  const chart = report.sections[section].items[item];
+  const chart = report.sections[section].items[item], box = canvas.parentElement;
+  if (box.offsetWidth < 520) {  // the legend has a line for each series, or nearly so, and labels break
+    const lines = Math.max(1, ...chart.labels.map(label => [broken(label, 16)].flat().length));
+    const lying = chart.horizontal || ['waterfall', 'tornado', 'timeline'].includes(chart.kind);
+    const more = 22 * Math.max(0, chart.series.length - 2) + (lying ? 13 * (lines - 1) * chart.labels.length : 0);
+    box.style.height = box.offsetHeight + more + 'px';
+  }
   try {
     charts.push(new Chart(canvas, builders[chart.kind](chart)));
   } catch (error) {  // the numbers stay: they are in the table below
     failed += 1;
     console.error(chart.title, error);
     const item = canvas.closest('.item');
-    canvas.parentElement.remove();
+    box.remove();
     item.querySelector('details').open = true;
   }
 });

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
+#include <sstream>
 
 #include "configs/spec/support/error.hpp"
 
@@ -49,21 +51,8 @@ class TextWriter {
   void line(const std::string& text = "", const char* style = kPlain) { out_ += paint(text, style) + "\n"; }
 
   void wrapped(const std::string& text, std::size_t indent = 0, const char* style = kPlain) {
-    std::string current, word;
-    const std::string clean = tame(text) + " ";
-    for (char c : clean) {
-      if (c != ' ') {
-        word += c;
-        continue;
-      }
-      if (!current.empty() && width_of(current) + 1 + width_of(word) + indent > options_.width) {
-        line(std::string(indent, ' ') + current, style);
-        current.clear();
-      }
-      if (!word.empty()) current += (current.empty() ? "" : " ") + word;
-      word.clear();
-    }
-    if (!current.empty()) line(std::string(indent, ' ') + current, style);
+    for (const std::string& each : lines_of(text, options_.width - std::min(options_.width, indent)))
+      line(std::string(indent, ' ') + each, style);
   }
 
   void table(const Table& table, std::size_t max_rows) {
@@ -93,14 +82,22 @@ class TextWriter {
     const Table numbers = chart_table(item);
     table(numbers, item.kind == ChartKind::timeline ? options_.max_timeline_rows : numbers.rows.size());
   }
-  void operator()(const KeyValues& item) {
+  void operator()(const KeyValues& item) { key_values(item, options_.width); }
+  /// Values wrap at `page`, under one another.
+  void key_values(const KeyValues& item, std::size_t page) {
     if (!item.title.empty()) line(tame(item.title), kBold);
     std::size_t width = 0;
     for (const auto& [key, value] : item.entries) width = std::max(width, width_of(tame(key)));
+    const std::size_t beside = width + 4, room = std::max(kLeastRoom, page - std::min(page, beside));
     for (const auto& [key, value] : item.entries) {
-      const std::string name = tame(key);
-      line("  " + name + std::string(width - width_of(name) + 2, ' ') +
-           paint(cell_text(value), color_of(value.status)));
+      std::string name = tame(key);
+      name = "  " + name + std::string(width - width_of(name) + 2, ' ');
+      std::vector<std::string> lines{cell_text(value)};
+      if (beside + width_of(lines[0]) > kLongestLine) lines = lines_of(lines[0], room);
+      for (const std::string& each : lines) {
+        line(name + paint(each, color_of(value.status)));
+        name.assign(beside, ' ');
+      }
     }
   }
   void operator()(const Callout& item) {
@@ -115,6 +112,21 @@ class TextWriter {
   std::string take() { return std::move(out_); }
 
  private:
+  static constexpr std::size_t kLeastRoom = 40;     // for a value beside its key
+  static constexpr std::size_t kLongestLine = 160;  // shorter values stay in one line, in which a script finds them
+
+  /// Words in lines of at most `width` where they fit; no line without a word.
+  static std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
+    std::vector<std::string> lines;
+    std::istringstream words(tame(text));
+    for (std::string word; words >> word;)
+      if (!lines.empty() && width_of(lines.back()) + 1 + width_of(word) <= width)
+        lines.back() += " " + word;
+      else
+        lines.push_back(word);
+    return lines;
+  }
+
   static std::string cell_text(const Cell& cell) {
     return tame(cell.text) + (cell.evidence ? " (" + to_string(*cell.evidence) + ")" : "");
   }
@@ -183,7 +195,8 @@ std::string text_report(const Report& report, const TextOptions& options) {
   if (!report.provenance.entries.empty()) {
     writer.line();
     writer.line(report.provenance.title.empty() ? "Provenance" : tame(report.provenance.title), kBold);
-    writer(KeyValues{"", report.provenance.entries});
+    // A command is copied in one line, however long.
+    writer.key_values({"", report.provenance.entries}, std::numeric_limits<std::size_t>::max());
   }
   return writer.take();
 }

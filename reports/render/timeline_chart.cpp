@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "configs/spec/support/error.hpp"
+#include "reports/render/program_words.hpp"
 
 namespace wt {
 
@@ -29,7 +30,8 @@ Chart timeline_chart(const std::string& title, const std::vector<TraceGroup>& gr
   for (auto& [key, row] : rows) {
     const auto& [rank, lane, g] = key;
     row = chart.labels.size();
-    chart.labels.push_back("rank " + std::to_string(rank) + " \u00B7 " + to_string(lane) + " \u00B7 " + groups[g].name);
+    chart.labels.push_back("rank " + std::to_string(rank) + " \u00B7 " + lane_words(lane) + " \u00B7 " +
+                           groups[g].name);
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
     Series series{.name = groups[g].name};
@@ -37,7 +39,7 @@ Chart timeline_chart(const std::string& title, const std::vector<TraceGroup>& gr
       const std::vector<double> starts = op_starts(one);
       for (std::size_t i = 0; i < one.ops.size(); ++i)
         series.spans.push_back({rows.at({one.rank, one.ops[i].lane, g}), starts[i] * 1e3,
-                                std::max(starts[i], one.ops[i].done_s) * 1e3, one.ops[i].id});
+                                std::max(starts[i], one.ops[i].done_s) * 1e3, op_words(one.ops[i].id)});
     }
     chart.series.push_back(std::move(series));
   }

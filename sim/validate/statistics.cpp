@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "configs/spec/support/statistics.hpp"
@@ -11,20 +10,6 @@
 
 namespace wt {
 namespace {
-
-std::vector<double> midranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t from = 0; from < order.size();) {
-    std::size_t to = from;
-    while (to < order.size() && values[order[to]] == values[order[from]]) ++to;
-    for (std::size_t i = from; i < to; ++i) ranks[order[i]] = 0.5 * static_cast<double>(from + to - 1);
-    from = to;
-  }
-  return ranks;
-}
 
 using Choices = std::map<std::string, std::vector<const Judged*>>;
 
@@ -45,24 +30,6 @@ double regret_among(const std::vector<const Judged*>& alternatives, Forecast Jud
                                      [](const Judged* a, const Judged* b) { return a->measured < b->measured; });
   return (*chosen)->measured / (*best)->measured - 1;
 }
-
-}  // namespace
-
-std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y) {
-  if (x.size() < 3) return std::nullopt;
-  const std::vector<double> a = midranks(x), b = midranks(y);
-  const double middle = mean(a);
-  double ab = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - middle) * (b[i] - middle);
-    aa += (a[i] - middle) * (a[i] - middle);
-    bb += (b[i] - middle) * (b[i] - middle);
-  }
-  if (aa == 0 || bb == 0) return std::nullopt;
-  return ab / std::sqrt(aa * bb);
-}
-
-namespace {
 
 std::optional<double> spearman_among(const std::vector<const Judged*>& rows, Forecast Judged::*which) {
   std::vector<double> predicted, measured;

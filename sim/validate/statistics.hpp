@@ -56,9 +56,6 @@ std::vector<ChoiceAccuracy> accuracy_of_choices(const std::vector<Judged>& rows,
 /// `which` = &Judged::forecast or &Judged::baseline.
 Accuracy accuracy(const std::vector<Judged>& rows, Forecast Judged::*which);
 
-/// Spearman's rank correlation with midranks for ties. Empty below three pairs or where one side does not vary.
-std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y);
-
 /// Intervals from the rows' own errors, by regime, each without the rows of its own group (LeftOutErrors).
 void add_intervals(std::vector<Judged>& rows, Forecast Judged::*which);
 

@@ -15,10 +15,10 @@ endfunction()
 
 set(out ${CMAKE_CURRENT_BINARY_DIR}/commands)
 wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --cluster hgx-h100 --gpus 256
-  EXPECT "dbrx on 256 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
-wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens take.*the fastest is proved.*report.html")
+  EXPECT "dbrx on 256 hgx-h100 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
+wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fastest is proved.*report.html")
 wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpus 256
-  EXPECT "mixtral-8x7b on 256 GPUs of aws-p4de.*0 % measured, 9[0-9] % published.*as torchtitan uses them")  # attention was not published on A100
+  EXPECT "mixtral-8x7b on 256 aws-p4de GPUs.*0 % measured, 9[0-9] % published.*as torchtitan uses them")  # attention was not published on A100
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
   AFTER plan_dbrx EXPECT "One step of dbrx-3072-h100 on hgx-h100")
 wt_command(simulate_preset RUN simulate dbrx-3072-h100 --cluster hgx-h100
@@ -39,7 +39,8 @@ wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
   EXPECT "Range:[^\n]*\nSearched: FSDP and HSDP, recompute and microbatch in bf16; not tensor, pipeline or context parallelism, not fp8")
 wt_command(whatif_bad_value STATUS 2 RUN whatif dbrx-3072-h100 --sweep search.tie=0.01,7  # 2: usage
   EXPECT "whatif: search.tie=7: .*nothing was planned")
-wt_command(whatif RUN whatif dbrx-3072-h100 --sweep scale.network_bandwidth=0.5,1 EXPECT "scale.network_bandwidth")
+wt_command(whatif RUN whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=200Gb/s,400Gb/s -o ${out}/whatif
+  EXPECT "cluster.nic.bandwidth.*whatif.csv")
 wt_command(calibrate RUN calibrate ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json -o ${out}/machine.json EXPECT "gemm/forward/bf16|gemm/forward/fp16")
 wt_command(profile_show RUN profile show ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json gemm EXPECT "1628 measurements of 17 kernels.*rows=")
 wt_command(profile_diff RUN profile diff ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json ${CMAKE_SOURCE_DIR}/tests/data/h100-profile.json EXPECT "1628 measurements in common b is .0.0 %")
@@ -50,13 +51,15 @@ wt_command(validate_memory RUN validate memory configs/measurements/training_run
 wt_command(validate_runs RUN validate runs configs/measurements/training_runs.csv EXPECT "dense, FSDP .together..*everything from a row's stack left out")
 wt_command(validate_routing RUN validate routing configs/measurements/routing_step_times.csv EXPECT "FSDP over LAER.*recorded are FLEX, FSDP, LAER")
 wt_command(data_pack RUN data pack --text LICENSE README.md -o ${out}/data --seq-len 64 EXPECT "2 files.*samples of 64")
-wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens take")
+wt_command(report RUN report ${out}/plan/report.json -o - AFTER plan_dbrx EXPECT "12T tokens in")
 file(WRITE ${out}/kernel.log "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
 wt_command(health RUN health --quick --storage ${out} --kernel-log ${out}/kernel.log -o ${out}/node.json STATUS 1  # 1: the XID is a finding
   EXPECT "Cordon 1 of 1 nodes.*XID 79.*restart the bare-metal node.*compute stress")
 wt_command(health_judge RUN health judge ${out}/node.json STATUS 1 AFTER health EXPECT "XID 79")
 wt_command(unknown STATUS 2 RUN pln EXPECT "did you mean 'plan'")                                            # 2: usage
-wt_command(unknown_key STATUS 2 RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")  # 2: usage
+wt_command(unknown_key STATUS 2 RUN whatif dbrx-3072-h100 --set searhc.budget=1 EXPECT "did you mean 'search'")
+wt_command(unknown_cluster_key STATUS 2 RUN whatif dbrx-3072-h100 --sweep cluster.nic.bandwith=1Gb/s  # 2: usage
+  EXPECT "did you mean 'cluster.nic.bandwidth' .*hgx-h100.yaml")  # 2: usage
 add_test(NAME command_replay_summary COMMAND sh -c "python3 bench/studies/replay/summary.py bench/studies/replay/passes/*.csv"
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(command_replay_summary PROPERTIES

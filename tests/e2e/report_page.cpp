@@ -18,15 +18,22 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// The page's own count, "7 drawn, 0 failed", from the browser's DOM after its scripts ran; empty without a browser.
-std::string drawn(const Report& report) {
+/// Counts what is cut off: tables wider than their box, and 1 where the page itself is wider than its window.
+const std::string kCutOff =
+    "<script>document.documentElement.dataset.cut = [...document.querySelectorAll('table')].filter(table => "
+    "table.scrollWidth > table.closest('.scroll').clientWidth + 1 && !table.closest('details')).length + "
+    "(document.documentElement.scrollWidth > window.innerWidth ? 1 : 0);</script>";
+
+/// A data attribute of the root element, from the browser's DOM after the page's scripts ran; empty without a browser.
+std::string from_page(const Report& report, const std::string& attribute, int width = 1200) {
   if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";
   const fs::path folder = fs::temp_directory_path() / ("wt_page_" + std::to_string(std::random_device{}()));
   fs::create_directories(folder);
-  std::ofstream(folder / "page.html") << html_report(report);
-  const std::string command = "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=" +
-                              (folder / "profile").string() + " --dump-dom file://" + (folder / "page.html").string() +
-                              " 2>/dev/null";
+  std::ofstream(folder / "page.html") << html_report(report) << kCutOff;
+  const std::string command =
+      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --window-size=" + std::to_string(width) +
+      ",2000 --user-data-dir=" + (folder / "profile").string() + " --dump-dom file://" +
+      (folder / "page.html").string() + " 2>/dev/null";
   std::string dom;
   std::FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe);
@@ -34,11 +41,16 @@ std::string drawn(const Report& report) {
   while (std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) dom.append(buffer, n);
   pclose(pipe);
   fs::remove_all(folder);
-  const std::size_t at = dom.find("data-charts=\"");
+  const std::string mark = "data-" + attribute + "=\"";
+  const std::size_t at = dom.find(mark);
   INFO("the page's script did not run to its end");
   REQUIRE(at != std::string::npos);
-  return dom.substr(at + 13, dom.find('"', at + 13) - at - 13);
+  const std::size_t from = at + mark.size();
+  return dom.substr(from, dom.find('"', from) - from);
 }
+
+/// The page's own count, "7 drawn, 0 failed".
+std::string drawn(const Report& report) { return from_page(report, "charts"); }
 
 Chart odd(ChartKind kind, std::vector<std::string> labels, std::vector<Series> series) {
   return {.kind = kind, .labels = std::move(labels), .series = std::move(series)};
@@ -76,4 +88,23 @@ TEST_CASE("a browser draws charts of nothing, of gaps and of one point") {
     WARN("SKIPPED: no chromium");
   else
     CHECK(found == std::to_string(charts + 2) + " drawn, 0 failed");
+}
+
+TEST_CASE("nothing is cut off, neither on a screen nor on a phone") {
+  Report report = fixture::report();
+  Table wide{.title = "Eleven columns", .columns = {{"layout"}, {"recompute"}}};
+  for (const char* name : {"microbatch", "step", "80 % interval", "bound", "exposed", "tokens/s/GPU", "MFU", "memory"})
+    wide.columns.push_back({name, "s", Align::right});
+  wide.columns.push_back({""});
+  wide.rows = {{"16x192 expert 8", "attention+experts", "2", "5.589", "4.50 to 8.49", "5.426", "0.2307", "1,466",
+                "32.77", "78.87", Cell("chosen", Status::good)}};
+  report.sections.push_back({"wide", "Wide", {}, {std::move(wide)}});
+  for (const int width : {1200, 500}) {  // no window of a headless browser is narrower
+    const std::string cut = from_page(report, "cut", width);
+    INFO(width);
+    if (cut.empty())
+      WARN("SKIPPED: no chromium");
+    else
+      CHECK(cut == "0");
+  }
 }

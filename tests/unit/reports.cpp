@@ -140,6 +140,15 @@ TEST_CASE("text columns align by code point, not by byte") {
   CHECK(text == "  a     b\n  äöü   1\n  x    22\n");
 }
 
+TEST_CASE("a long value wraps beside its key; a shorter one stays in a line") {
+  const std::string words = "many words of a value that goes on and on ";
+  const std::string longer = words + words + words + words + words;
+  const std::string text = text_report(with(KeyValues{"", {{"key", longer}, {"other", words + words + words}}}));
+  CHECK_THAT(text,
+             Catch::Contains("\n  key    many words") && Catch::Contains(" and on many\n         words of a value"));
+  CHECK_THAT(text, Catch::Contains("\n  other  " + words + words + words.substr(0, words.size() - 1)));
+}
+
 TEST_CASE("of a long timeline people get the beginning and machines get all") {
   Chart chart{.kind = ChartKind::timeline, .labels = {"lane"}, .series = {{.name = "s"}}};
   for (int i = 0; i < 3000; ++i) chart.series[0].spans.push_back({0, i * 1.0, i + 1.0, "op" + std::to_string(i)});
@@ -147,8 +156,29 @@ TEST_CASE("of a long timeline people get the beginning and machines get all") {
              Catch::Contains("| op99 |") && !Catch::Contains("| op100 |") && Catch::Contains("100 of 3000"));
   CHECK_THAT(text_report(with(chart)),
              Catch::Contains("op19 ") && !Catch::Contains("op20 ") && Catch::Contains("2980 more"));
-  CHECK_THAT(html_report(with(chart)), Catch::Contains("<td>op1999</td>") && !Catch::Contains("<td>op2000</td>"));
+  CHECK_THAT(html_report(with(chart)), Catch::Contains(">op1999</td>") && !Catch::Contains(">op2000</td>"));
   CHECK(report_json(with(chart))["sections"][0]["items"][0]["series"][0]["spans"].size() == 3000);
+}
+
+TEST_CASE("a wide table's cells carry their column's name, for cards on a phone; a narrow one's do not") {
+  const Table wide{.columns = {{"a"}, {"b", "s"}, {"c"}, {"d"}, {"e"}}, .rows = {{"1", "2", "-", "", "5"}}};
+  const std::string page = html_report(with(wide));
+  CHECK_THAT(page, Catch::Contains("<table class=\"cards\">") && Catch::Contains("<td data-label=\"a\">1</td>") &&
+                       Catch::Contains("<td data-label=\"b [s]\">2</td>") &&
+                       Catch::Contains("<td class=\"nothing\" data-label=\"c\">-</td>"));
+  CHECK_THAT(html_report(with(Table{.columns = {{"a"}, {"b"}}, .rows = {{"1", "2"}}})),
+             Catch::Contains("<td>1</td><td>2</td>"));
+}
+
+TEST_CASE("a shaded cell keeps its shade in page and twin, and is a plain cell for terminals") {
+  Cell dark(3.5);
+  dark.heat = 0.75;
+  const Report report = with(Table{.columns = {{"a"}, {"b", "", Align::right}}, .rows = {{"x", dark}}});
+  CHECK_THAT(html_report(report), Catch::Contains("<td class=\"right\" style=\"--heat:0.75\">3.5</td>") &&
+                                      Catch::Contains("<table class=\"shaded\">"));
+  const Report again = report_from_json(report_json(report), "r");
+  CHECK(std::get<Table>(again.sections[0].items[0]).rows[0][1].heat == 0.75);
+  CHECK_THAT(text_report(report), Catch::Contains("x  3.5"));
 }
 
 TEST_CASE("an empty report and empty items render in every format") {

@@ -36,3 +36,13 @@ TEST_CASE("no value has no statistics") {
   CHECK_THROWS_AS(wt::trimmed_range({}, 0.1), wt::Error);
   CHECK_THROWS_AS(wt::trimmed_mean({}, 0.1), wt::Error);
 }
+
+TEST_CASE("rank correlation, with ties") {
+  CHECK(*wt::spearman({1, 2, 3, 4}, {10, 20, 30, 40}) == Approx(1));
+  CHECK(*wt::spearman({1, 2, 3, 4}, {40, 30, 20, 10}) == Approx(-1));
+  CHECK(*wt::spearman({1, 2, 3, 4, 5}, {2, 1, 4, 3, 5}) ==
+        Approx(1 - 6.0 * 4 / (5 * 24)));  // 1 - 6 sum d^2 / (n (n^2 - 1))
+  CHECK(*wt::spearman({1, 1, 2, 2}, {1, 2, 1, 2}) == Approx(0).margin(1e-12));
+  CHECK_FALSE(wt::spearman({1, 2}, {1, 2}));
+  CHECK_FALSE(wt::spearman({1, 1, 1}, {1, 2, 3}));
+}

@@ -195,16 +195,6 @@ TEST_CASE("loads nobody says are those of models in training") {
   CHECK(routing_for_model(read_model("llama3-8b")) == std::vector<std::string>{"balanced"});
 }
 
-TEST_CASE("keys are set by dotted name, and maps are made on the way") {
-  std::string text = set_study_key(kStudy, "scale.mtbf", "0.5", "s");
-  text = set_study_key(text, "search.shard_sizes", "[32, 64]", "s");
-  const StudySpec s = study_from_text(text, "s");
-  CHECK(s.scale.mtbf == 0.5);
-  CHECK(s.search.shard_sizes == std::vector<std::int64_t>{32, 64});
-  CHECK_THROWS_WITH(set_study_key(kStudy, "gpus.count", "1", "s"), Catch::Contains("holds a value, needs a map"));
-  CHECK_THROWS_WITH(set_study_key(kStudy, "search..tie", "1", "s"), Catch::Contains("needs dotted study keys"));
-}
-
 TEST_CASE("GPUs are priced as a stack uses them, whatever was measured; ranks on shared cores by what was") {
   CHECK(profiles_for_gpu("B999").empty());
   const std::string study =

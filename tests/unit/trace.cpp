@@ -83,8 +83,8 @@ TEST_CASE("a trace of nothing, of an empty step and of an odd id is still a docu
 TEST_CASE("the timeline chart has predicted above measured for each rank and lane") {
   const Chart chart = timeline_chart("t", {{"predicted", {fixture::step(0, 1)}}, {"measured", {fixture::step(0, 1)}}});
   REQUIRE(chart.labels.size() == 8);
-  CHECK(chart.labels[0] == "rank 0 · compute · predicted");
-  CHECK(chart.labels[1] == "rank 0 · compute · measured");
+  CHECK(chart.labels[0] == "rank 0 · computation · predicted");
+  CHECK(chart.labels[1] == "rank 0 · computation · measured");
   CHECK(chart.series[0].spans.size() == fixture::step(0, 1).ops.size());
   CHECK(chart.series[1].spans[0].end == Approx(8.0));
   CHECK_THROWS_AS(timeline_chart("t", {{"g", {fixture::step(0, 1), fixture::step(0, 1)}}}), Error);

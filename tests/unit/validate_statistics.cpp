@@ -51,16 +51,6 @@ TEST_CASE("without a prediction there are no figures, only counts") {
   CHECK_FALSE(a.coverage80);
 }
 
-TEST_CASE("rank correlation, with ties") {
-  CHECK(*spearman({1, 2, 3, 4}, {10, 20, 30, 40}) == Approx(1));
-  CHECK(*spearman({1, 2, 3, 4}, {40, 30, 20, 10}) == Approx(-1));
-  CHECK(*spearman({1, 2, 3, 4, 5}, {2, 1, 4, 3, 5}) ==
-        Approx(1 - 6.0 * 4 / (5 * 24)));  // 1 - 6 sum d^2 / (n (n^2 - 1))
-  CHECK(*spearman({1, 1, 2, 2}, {1, 2, 1, 2}) == Approx(0).margin(1e-12));
-  CHECK_FALSE(spearman({1, 2}, {1, 2}));
-  CHECK_FALSE(spearman({1, 1, 1}, {1, 2, 3}));
-}
-
 TEST_CASE("regret is what the choice predicted best costs over the best one, a mean over choices") {
   const Accuracy a = accuracy({judged(10, 3, "g", "a"), judged(8, 4, "g", "a"), judged(5, 1, "g", "b"),
                                judged(6, 2, "g", "b"), judged(1, 1, "g", "alone")},

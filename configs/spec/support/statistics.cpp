@@ -18,6 +18,20 @@ std::size_t trimmed_away(const std::vector<double>& values, double share) {
   return values.size() < 5 ? 0 : static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
 }
 
+std::vector<double> midranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t from = 0; from < order.size();) {
+    std::size_t to = from;
+    while (to < order.size() && values[order[to]] == values[order[from]]) ++to;
+    for (std::size_t i = from; i < to; ++i) ranks[order[i]] = 0.5 * static_cast<double>(from + to - 1);
+    from = to;
+  }
+  return ranks;
+}
+
 }  // namespace
 
 double mean(const std::vector<double>& values) {
@@ -57,6 +71,20 @@ double trimmed_mean(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   return std::accumulate(values.begin() + away, values.end() - away, 0.0) /
          static_cast<double>(std::ssize(values) - 2 * away);
+}
+
+std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y) {
+  if (x.size() < 3) return std::nullopt;
+  const std::vector<double> a = midranks(x), b = midranks(y);
+  const double middle = mean(a);
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - middle) * (b[i] - middle);
+    aa += (a[i] - middle) * (a[i] - middle);
+    bb += (b[i] - middle) * (b[i] - middle);
+  }
+  if (aa == 0 || bb == 0) return std::nullopt;
+  return ab / std::sqrt(aa * bb);
 }
 
 }  // namespace wt

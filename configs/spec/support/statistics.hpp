@@ -1,5 +1,6 @@
 // Order statistics of unsorted values: one definition each for every figure that is printed, fitted or judged.
 #pragma once
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,5 +23,9 @@ double median_absolute_deviation(const std::vector<double>& values);
 std::pair<double, double> trimmed_range(std::vector<double> values, double share);
 /// Mean of these values.
 double trimmed_mean(std::vector<double> values, double share);
+
+/// Spearman's rank correlation of as many x as y, with midranks for ties. Empty below three pairs or where one side
+/// does not vary.
+std::optional<double> spearman(const std::vector<double>& x, const std::vector<double>& y);
 
 }  // namespace wt

@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
 #include "configs/spec/support/text.hpp"
 
 namespace wt {
-YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path)
-    : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {
+YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
+                 std::shared_ptr<std::set<std::string>> asked)
+    : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)), asked_(std::move(asked)) {
   if (!node_.IsMap())
     throw_error(Code::usage, "{}:{}: {}: found {}, needs a map of keys and values", file_.string(),
                 node_.Mark().line + 1, path_.empty() ? "the file" : path_,
@@ -43,8 +45,13 @@ void YamlMap::fail(const std::string& key, const std::string& message, std::opti
   throw_error(Code::usage, "{}: {}", where(key, entry), message);
 }
 
+void YamlMap::fail_unknown(const std::string& key, const std::string& message) const {
+  throw UnknownKey(where(key) + ": " + message, dotted(key), *asked_);
+}
+
 YAML::Node YamlMap::find(const std::string& key) {
   known_.push_back(key);
+  asked_->insert(dotted(key));
   return std::as_const(node_)[key];
 }
 
@@ -57,7 +64,7 @@ YAML::Node YamlMap::require(const std::string& key) {
   if (!has(key)) {
     for (const auto& entry : node_)  // a misspelt key explains a missing one
       if (const auto found = entry.first.as<std::string>(); nearest(found, {key}) == key)
-        fail(found, fmt::format("unknown key; did you mean '{}', which is missing?", key));
+        fail_unknown(found, fmt::format("unknown key; did you mean '{}', which is missing?", key));
     fail(key, "missing; this key is required");
   }
   return std::as_const(node_)[key];
@@ -155,14 +162,14 @@ std::vector<std::string> YamlMap::texts(const std::string& key, std::vector<std:
   return values;
 }
 
-YamlMap YamlMap::map(const std::string& key) { return {require(key), file_, path_.empty() ? key : path_ + "." + key}; }
+YamlMap YamlMap::map(const std::string& key) { return {require(key), file_, dotted(key), asked_}; }
 
 std::vector<YamlMap> YamlMap::maps(const std::string& key) {
   std::vector<YamlMap> out;
   const YAML::Node list = require(key);
   if (!list.IsSequence()) fail(key, "needs a list of maps");
   for (std::size_t i = 0; i < list.size(); ++i)
-    out.push_back(YamlMap(list[i], file_, fmt::format("{}{}{}[{}]", path_, path_.empty() ? "" : ".", key, i)));
+    out.push_back(YamlMap(list[i], file_, fmt::format("{}[{}]", dotted(key), i), asked_));
   return out;
 }
 
@@ -176,9 +183,35 @@ void YamlMap::finish() const {
     std::sort(allowed.begin(), allowed.end());
     allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
     const std::string near = nearest(key, allowed);
-    fail(key, fmt::format("unknown key; {}allowed here: {}",
-                          near.empty() ? "" : fmt::format("did you mean '{}'? ", near), fmt::join(allowed, ", ")));
+    fail_unknown(key,
+                 fmt::format("unknown key; {}allowed here: {}",
+                             near.empty() ? "" : fmt::format("did you mean '{}'? ", near), fmt::join(allowed, ", ")));
   }
+}
+
+namespace {
+
+nlohmann::json scalar_to_json(const YAML::Node& node) {
+  if (node.Tag() == "!") return node.Scalar();  // quoted
+  if (node.Scalar() == "true" || node.Scalar() == "false") return node.Scalar() == "true";
+  if (std::int64_t whole = 0; YAML::convert<std::int64_t>::decode(node, whole)) return whole;
+  if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
+  return node.Scalar();
+}
+
+}  // namespace
+
+nlohmann::json yaml_to_json(const YAML::Node& node) {
+  if (node.IsScalar()) return scalar_to_json(node);
+  if (node.IsMap()) {
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& entry : node) object[entry.first.as<std::string>()] = yaml_to_json(entry.second);
+    return object;
+  }
+  if (!node.IsSequence()) return nullptr;
+  nlohmann::json array = nlohmann::json::array();
+  for (const auto& entry : node) array.push_back(yaml_to_json(entry));
+  return array;
 }
 
 }  // namespace wt

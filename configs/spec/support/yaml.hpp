@@ -6,11 +6,29 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "configs/spec/support/error.hpp"
+
 namespace wt {
+
+/// A key that no reader knows; usage.
+class UnknownKey : public Error {
+ public:
+  UnknownKey(const std::string& message, std::string key, std::set<std::string> asked)
+      : Error(Code::usage, message), key_(std::move(key)), asked_(std::move(asked)) {}
+  const std::string& key() const { return key_; }                ///< dotted, from the file's root
+  const std::set<std::string>& asked() const { return asked_; }  ///< keys that were looked for until then
+
+ private:
+  std::string key_;
+  std::set<std::string> asked_;
+};
 
 /// One map of a YAML file while it is read. Call finish() after the last key.
 class YamlMap {
@@ -39,8 +57,12 @@ class YamlMap {
   /// Scalar or map: the raw node, for readers that accept either. Counts as consumed.
   YAML::Node node(const std::string& key);
 
-  /// Throws for every key that nobody asked for.
+  /// Throws UnknownKey for a key that nobody asked for.
   void finish() const;
+  /// Dotted keys that were asked for so far in this file, there or not, in all of its maps.
+  const std::set<std::string>& asked() const { return *asked_; }
+  /// Counts a key inside of this map as asked for, where another reader has its raw node.
+  void also_asked(const std::string& key) { asked_->insert(dotted(key)); }
   /// Throws Error{usage} "file:line: key: message", of one entry of the key's list "file:line: key[entry]: message".
   [[noreturn]] void fail(const std::string& key, const std::string& message,
                          std::optional<std::size_t> entry = {}) const;
@@ -49,15 +71,23 @@ class YamlMap {
   const std::filesystem::path& file() const { return file_; }
 
  private:
-  YamlMap(YAML::Node node, std::filesystem::path file, std::string path);
+  YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
+          std::shared_ptr<std::set<std::string>> asked = std::make_shared<std::set<std::string>>());
   YAML::Node require(const std::string& key);
   YAML::Node find(const std::string& key);
   std::string scalar(const std::string& key);
+  std::string dotted(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
+  [[noreturn]] void fail_unknown(const std::string& key, const std::string& message) const;
 
   YAML::Node node_;
   std::filesystem::path file_;
   std::string path_;  ///< dotted path of this map inside the file, "" at the root
   std::vector<std::string> known_;
+  std::shared_ptr<std::set<std::string>> asked_;  ///< of the whole file
 };
+
+/// Words, numbers and flags as YAML 1.2 reads them; quoted ones are words. For readers of JSON that is inside a YAML
+/// file.
+nlohmann::json yaml_to_json(const YAML::Node& node);
 
 }  // namespace wt

@@ -1,0 +1,173 @@
+// The chosen layout, axis by axis, and the candidates that it was chosen from: for the terminal and the report.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "configs/spec/support/text.hpp"
+#include "reports/build/cells.hpp"
+#include "reports/build/plan_report.hpp"
+#include "reports/build/plan_sections.hpp"
+
+namespace wt {
+namespace {
+
+KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
+  const Simulated& step = plan.step;
+  KeyValues facts{.title = "Its step"};
+  facts.entries = {{"step time", Cell(step.step_s,
+                                      fmt::format("{} ({} to {}, 80 % of the prices)", format_seconds(step.step_s),
+                                                  format_seconds(step.low_s), format_seconds(step.high_s)),
+                                      Evidence::derived)},
+                   {"exposed communication", Cell(step.exposed_s, format_seconds(step.exposed_s), Evidence::derived)},
+                   {"slowed by communication", Cell(step.slowed_s, format_seconds(step.slowed_s), Evidence::derived)},
+                   {"expert load, max/mean",
+                    Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over {})", plan.imbalance,
+                                                     plan.imbalance_p99, p99_basis(inputs)))}};
+  if (step.mfu > 0)
+    facts.entries.emplace_back(
+        "MFU", Cell(step.mfu,
+                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} tokens/s/GPU "
+                                "over {:.0f} TFLOP/s",
+                                100 * step.mfu, inputs.study.model.flops_per_token(inputs.study.seq) / 1e9,
+                                format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
+                    Evidence::derived));
+  return facts;
+}
+
+std::string microbatch_text(const Microbatches& n) {
+  return fmt::format("{}, {} a step{}", counted(n.each, "sequence"), n.count,
+                     n.even() ? "" : fmt::format(", the last of {}", n.last));
+}
+
+}  // namespace
+
+Table layout_table(const PlanInputs& inputs, const Plan& plan) {
+  const Layout& l = plan.layout;
+  const ModelSpec& model = inputs.study.model;
+  const char* ranks = inputs.study.cluster.shared_cores() ? "ranks" : "GPUs";
+  Table table{.title = "The layout", .columns = {{"axis"}, {"value"}, {"what it means"}}};
+  const auto row = [&](const char* axis, std::string value, std::string meaning) {
+    table.rows.push_back({axis, std::move(value), std::move(meaning)});
+  };
+  row("replicas", std::to_string(l.replicate), "copies of the model, each with its share of the batch");
+  row("shard", fmt::format("{} {}", l.shard, ranks),
+      "hold one copy of weights, gradients and optimizer state together");
+  if (l.optimizer_shard > 1)
+    row("optimizer", fmt::format("{} {}", l.shard * l.optimizer_shard, ranks), "share the optimizer's state");
+  if (l.pipeline > 1)
+    row("pipeline",
+        fmt::format("{}, {}{}", counted(l.pipeline, "stage"), to_string(l.schedule),
+                    l.virtual_stages > 1 ? fmt::format(", {} chunks each", l.virtual_stages) : ""),
+        "each has its share of the layers");
+  if (l.tensor > 1)
+    row("tensor", fmt::format("{} {}", l.tensor, ranks),
+        l.sequence_parallel ? "share every product of a layer, and its norms by tokens"
+                            : "share every product of a layer");
+  if (l.context > 1)
+    row("context", fmt::format("{} {}", l.context, ranks),
+        l.context_ring ? "share each sequence; keys and values go round"
+                       : "share each sequence; keys and values are gathered");
+  if (model.experts > 0)
+    row("experts", fmt::format("over {} {}", l.expert, ranks),
+        l.expert > 1 ? fmt::format("each computes {} of a layer's {} experts{}", l.slots_per_rank(model), model.experts,
+                                   l.placement.empty() ? "" : ", placed by recorded loads")
+                     : "each computes all experts of a layer");
+  if (l.expert > 1)
+    row("token dispatcher", to_string(l.dispatcher),
+        l.exchange_overlap ? "rows travel while another microbatch computes" : "takes rows to their experts and back");
+  if (l.pipeline == 1) {
+    row("gathered weights", l.reshard_after_forward ? "given back" : "kept",
+        l.reshard_after_forward ? "after forward, and gathered again for backward" : "from forward to backward");
+    row("gradients", l.reduce_every_microbatch ? "each microbatch" : "once a step", "summed over the ranks");
+  }
+  const Microbatches n = Microbatches::split(inputs.study.global_batch / l.data_ranks(), l.microbatch);
+  row("microbatch", microbatch_text(n), "go through the model at once");
+  row("recompute", to_string(l.recompute), "is computed again in backward instead of kept");
+  const CadencePlan& cadence = plan.schedule.cadence;
+  row("save every",
+      fmt::format("{} ({})", format_seconds(cadence.interval_s.value), counted(cadence.interval_steps, "step")),
+      fmt::format("training stands still for {} each time", format_seconds(plan.schedule.input.blocking_s.value)));
+  row("spare nodes", fmt::format("{:.0f}", cadence.spares.value), "stand by for those that fail");
+  return table;
+}
+
+Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
+  Table table{.title = "Fastest layouts",
+              .columns = {{"layout"},
+                          {"recompute"},
+                          {"microbatch", "", Align::right},
+                          {"step", "s", Align::right},
+                          {"80 % interval", "s", Align::right},
+                          {"bound", "s", Align::right},
+                          {"exposed", "s", Align::right},
+                          {"tokens/s/GPU", "", Align::right},
+                          {"MFU", "%", Align::right},
+                          {"memory, up to", "GiB", Align::right},
+                          {""}}};
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
+    if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
+  const auto key = [&](std::size_t i) {  // simulated by time, then the others by bound
+    const Candidate& c = plan.search.candidates[i];
+    return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  // Of those that compute and exchange the same, the best.
+  std::set<std::string> shown;
+  std::erase_if(order, [&](std::size_t i) {
+    Layout alike = plan.search.candidates[i].layout;
+    alike.shard = alike.replicate = alike.optimizer_shard = 1;
+    return !shown
+                .insert(fmt::format("{} {} {} {} {}", alike.name(), to_string(alike.recompute), alike.microbatch,
+                                    alike.reshard_after_forward, alike.reduce_every_microbatch))
+                .second;
+  });
+  order.resize(std::min(order.size(), rows));
+  if (std::find(order.begin(), order.end(), plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
+  for (std::size_t i : order) {
+    const Candidate& c = plan.search.candidates[i];
+    const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
+    const Simulated r = c.result.value_or(Simulated{});
+    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
+                          Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
+                          c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s),
+                          number(r.exposed_s), number(r.tokens_per_s_per_gpu),
+                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
+                          i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
+  }
+  table.note = fmt::format("Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,
+                           inputs.memory ? "process. The column is the upper end of the 80 % interval" : "rank");
+  if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ".";
+  return table;
+}
+
+Section layout_section(const PlanInputs& inputs, const Plan& plan) {
+  return {"layout", "The plan", {}, {layout_table(inputs, plan), step_facts(inputs, plan)}};
+}
+
+Section search_section(const PlanInputs& inputs, const Plan& plan) {
+  const Certificate& c = plan.search.certificate;
+  std::int64_t infeasible = 0;
+  std::string reasons;
+  for (const auto& [reason, count] : c.infeasible) {
+    infeasible += count;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", reason, count);
+  }
+  Section s{.id = "search", .title = "Why this layout"};
+  s.paragraphs.push_back(plan_scope(inputs) + ".");
+  s.paragraphs.push_back(fmt::format(
+      "Of {} layouts {} do not fit ({}), {} were bounded away and {} simulated. {}", c.enumerated, infeasible,
+      reasons.empty() ? "none" : reasons, c.bounded, c.simulated,
+      c.proved ? "No other layout of the space has a shorter step in this model: the bound proves it."
+               : fmt::format("The bound leaves a gap of {:.2f} %: a layout not simulated may be that much faster.",
+                             100 * c.gap)));
+  if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
+  s.paragraphs.push_back(plan.placement_note);
+  s.items.push_back(candidate_table(inputs, plan, 12));
+  return s;
+}
+
+}  // namespace wt

@@ -1,0 +1,274 @@
+#include "reports/render/program_words.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <map>
+
+namespace wt {
+namespace {
+
+const char* direction_words(Direction direction) {
+  static const char* const words[] = {"forward", "recomputed", "backward"};
+  return words[static_cast<int>(direction)];
+}
+
+/// With {} where the group belongs.
+const char* action_words(Action action) {
+  static const char* const words[] = {"load the batch",
+                                      "gather {}weights",
+                                      "token embedding",
+                                      "projections to queries, keys and values",
+                                      "gather keys and values",
+                                      "attention and router",
+                                      "dense FFN",
+                                      "sum expert loads of a sequence",
+                                      "exchange row counts",
+                                      "send rows to experts",
+                                      "experts",
+                                      "return rows from experts",
+                                      "combine expert outputs",
+                                      "output projection and loss",
+                                      "reduce {}gradients",
+                                      "exchange gradients of expert copies",
+                                      "add gradients of expert copies",
+                                      "add {}gradients to the step's",
+                                      "reduce {}gradients over replicas",
+                                      "{}weights from other replicas",
+                                      "sum expert loads",
+                                      "update router biases",
+                                      "gradient norm",
+                                      "sum the gradient norm",
+                                      "optimizer",
+                                      "orthogonalize {}momenta (Muon)",
+                                      "optimizer on the host",
+                                      "sum the loss",
+                                      "exchange within the tensor group",
+                                      "pass between pipeline stages",
+                                      "restore {}state from a checkpoint"};
+  static_assert(std::size(words) == static_cast<std::size_t>(Action::restore) + 1);
+  return words[static_cast<int>(action)];
+}
+
+/// The group that goes without saying.
+Group usual_group(Action action) {
+  switch (action) {
+    case Action::embed:
+      return Group::embedding;
+    case Action::project:
+    case Action::gather_kv:
+    case Action::attention:
+    case Action::ffn:
+      return Group::dense;
+    case Action::experts:
+    case Action::exchange_copies:
+    case Action::add_copies:
+      return Group::expert;
+    case Action::head_loss:
+      return Group::head;
+    case Action::update_bias:
+      return Group::router_bias;
+    default:
+      return Group::none;
+  }
+}
+
+/// Once a step or once a microbatch, whatever the pass.
+bool without_direction(Action action) {
+  switch (action) {
+    case Action::load_batch:
+    case Action::reduce_gradients:
+    case Action::accumulate:
+    case Action::reduce_replicas:
+    case Action::refresh:
+    case Action::reduce_loads:
+    case Action::update_bias:
+    case Action::gradient_norm:
+    case Action::reduce_norm:
+    case Action::optimizer:
+    case Action::orthogonalize:
+    case Action::offload:
+    case Action::reduce_loss:
+    case Action::restore:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string with_group(Action action, Group group) {
+  const std::string words = action_words(action), of = group_words(group);
+  if (const std::size_t at = words.find("{}"); at != std::string::npos)
+    return words.substr(0, at) + (of.empty() ? "" : of + " ") + words.substr(at + 2);
+  return group == Group::none || group == usual_group(action) ? words : fmt::format("{} ({})", words, of);
+}
+
+/// Names of ops behind their group: "dense.unshard".
+const std::map<std::string, Action>& group_ops() {
+  static const std::map<std::string, Action> known{
+      {"unshard", Action::unshard},         {"reduce", Action::reduce_gradients},
+      {"accumulate", Action::accumulate},   {"replicas", Action::reduce_replicas},
+      {"refresh", Action::refresh},         {"restore.master", Action::restore},
+      {"restore.exp_avg", Action::restore}, {"restore.exp_avg_sq", Action::restore}};
+  return known;
+}
+
+/// Names of all other ops without their direction.
+const std::map<std::string, std::string>& other_ops() {
+  static const std::map<std::string, std::string> known{
+      {"data", action_words(Action::load_batch)},
+      {"embed", action_words(Action::embed)},
+      {"project", action_words(Action::project)},
+      {"attn", action_words(Action::attention)},
+      {"pre", "norm and projections before attention"},
+      {"mix", "sum around attention"},
+      {"core", "attention's core"},
+      {"up", "projections from latent attention"},
+      {"router", "router"},
+      {"ffn", action_words(Action::ffn)},
+      {"ffn.add", "add the dense FFN's output"},
+      {"experts", action_words(Action::experts)},
+      {"activation", "activation of the experts"},
+      {"combine", action_words(Action::combine)},
+      {"weights", "gradients of weights"},
+      {"balance", action_words(Action::reduce_balance)},
+      {"counts", action_words(Action::exchange_counts)},
+      {"dispatch", action_words(Action::dispatch)},
+      {"collect", action_words(Action::collect)},
+      {"copies.exchange", action_words(Action::exchange_copies)},
+      {"copies.sum", action_words(Action::add_copies)},
+      {"kv.gather", action_words(Action::gather_kv)},
+      {"kv.reduce", "sum gradients of keys and values"},
+      {"kv.ring", "pass keys and values around"},
+      {"head", action_words(Action::head_loss)},
+      {"head.norm", "final norm"},
+      {"head.loss", "sum the loss of the tensor group"},
+      {"head.gather", "gather tokens for the output projection"},
+      {"head.sum", "sum the output projection's gradients"},
+      {"embed.gather", "gather tokens for the embedding"},
+      {"embed.sum", "sum embedded tokens"},
+      {"attn.gather", "gather tokens for attention"},
+      {"attn.regather", "gather tokens for attention again"},
+      {"attn.sum", "sum attention's output"},
+      {"ffn.gather", "gather tokens for the FFN"},
+      {"ffn.regather", "gather tokens for the FFN again"},
+      {"ffn.sum", "sum the FFN's output"},
+      {"rows.gather", "gather rows for cut experts"},
+      {"rows.scatter", "sum and scatter rows of cut experts"},
+      {"send", "send to the next stage"},
+      {"receive", "receive from the stage before"},
+      {"sent", "wait until it is sent"},
+      {"sent.back", "wait until it is sent back"},
+      {"arrived", "wait until it has arrived"},
+      {"tied.send", "send the tied embedding's gradient"},
+      {"tied.receive", "receive the tied embedding's gradient"},
+      {"tied.sum", "sum the tied embedding's gradient"},
+      {"router_loads.reduce", action_words(Action::reduce_loads)},
+      {"router_bias", action_words(Action::update_bias)},
+      {"norm", action_words(Action::gradient_norm)},
+      {"norm.reduce", action_words(Action::reduce_norm)},
+      {"norm.stages", "sum the gradient norm over stages"},
+      {"momentum", "momenta (Muon)"},
+      {"muon.dense", with_group(Action::orthogonalize, Group::dense)},
+      {"muon.expert", with_group(Action::orthogonalize, Group::expert)},
+      {"muon.dense.gather", "gather orthogonalized attention and dense momenta"},
+      {"muon.expert.gather", "gather orthogonalized expert momenta"},
+      {"muon.dense.replicas", "attention and dense momenta from other replicas"},
+      {"muon.expert.replicas", "expert momenta from other replicas"},
+      {"optimizer", action_words(Action::optimizer)},
+      {"offload.gradients", "gradients to the host"},
+      {"offload.update", action_words(Action::offload)},
+      {"offload.weights", "weights from the host"},
+      {"loss.reduce", action_words(Action::reduce_loss)}};
+  return known;
+}
+
+std::optional<std::string> base_words(std::string name) {
+  if (const auto other = other_ops().find(name); other != other_ops().end()) return other->second;
+  const std::size_t dot = name.find('.');
+  if (dot == std::string::npos) return {};
+  const std::optional<Group> group = group_named(name.substr(0, dot));
+  std::string op = name.substr(dot + 1);
+  const bool sum = op.ends_with(".sum");  // what replicas sent, added up
+  if (sum) op.resize(op.size() - 4);
+  const auto action = group_ops().find(op);
+  if (!group || action == group_ops().end()) return {};
+  return sum ? "sum of " + with_group(Action::accumulate, *group) : with_group(action->second, *group);
+}
+
+/// Cuts "mb3." or "L3." off the front; the number, or none.
+std::optional<int> cut_number(std::string& id, const std::string& mark) {
+  if (!id.starts_with(mark)) return {};
+  const std::size_t dot = id.find('.'), from = mark.size();
+  if (dot == std::string::npos || dot == from || id.find_first_not_of("0123456789", from) != dot) return {};
+  const int number = std::stoi(id.substr(from, dot - from));
+  id.erase(0, dot + 1);
+  return number;
+}
+
+/// Cuts ".fwd", ".rec" or ".bwd" off the end.
+std::optional<Direction> cut_direction(std::string& name) {
+  for (const auto& [suffix, direction] :
+       {std::pair{".fwd", Direction::forward}, {".rec", Direction::recompute}, {".bwd", Direction::backward}})
+    if (name.ends_with(suffix)) {
+      name.resize(name.size() - 4);
+      return direction;
+    }
+  return {};
+}
+
+}  // namespace
+
+std::string group_words(Group group) {
+  static const char* const words[] = {"", "embedding", "attention and dense", "expert", "output", "router bias"};
+  return words[static_cast<int>(group)];
+}
+
+std::optional<Group> group_named(const std::string& name) {
+  for (const Group group : {Group::embedding, Group::dense, Group::expert, Group::head, Group::router_bias})
+    if (to_string(group) == name) return group;
+  return {};
+}
+
+std::string op_words(Action action, Direction direction, Group group) {
+  const std::string words = with_group(action, group);
+  return without_direction(action) ? words : fmt::format("{}, {}", words, direction_words(direction));
+}
+
+std::optional<std::string> find_op_words(const std::string& id) {
+  std::string name = id;
+  const std::optional<int> microbatch = cut_number(name, "mb"), layer = cut_number(name, "L");
+  const std::optional<Direction> direction = cut_direction(name);
+  const std::optional<std::string> words = base_words(name);
+  if (!words) return {};
+  std::string where;
+  if (microbatch.value_or(0) > 0) where = fmt::format("microbatch {}", *microbatch);
+  if (layer) where += fmt::format("{}layer {}", where.empty() ? "" : ", ", *layer);
+  return fmt::format("{}{}{}", where.empty() ? "" : where + ": ", *words,
+                     direction ? fmt::format(", {}", direction_words(*direction)) : "");
+}
+
+std::string op_words(const std::string& id) { return find_op_words(id).value_or(id); }
+
+std::string lane_words(Lane lane) {
+  static const char* const words[] = {"computation",
+                                      "gathers",
+                                      "reductions",
+                                      "between replicas",
+                                      "rows of experts",
+                                      "copies",
+                                      "host",
+                                      "tensor group",
+                                      "activations sent",
+                                      "activations received",
+                                      "gradients sent",
+                                      "gradients received",
+                                      "activations sent back",
+                                      "activations received back",
+                                      "gradients sent back",
+                                      "gradients received back"};
+  static_assert(std::size(words) == kLanes);
+  return words[static_cast<int>(lane)];
+}
+
+}  // namespace wt

@@ -1,0 +1,124 @@
+// The report of a plan: short answers, a layout that a stranger reads, and words instead of ids.
+#include "reports/build/plan_report.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/text.hpp"
+#include "reports/render/render.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+const std::string kStudy =
+    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nstack: torchtitan\ntokens: 20B\n"
+    "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: [olmoe-c4, olmoe-arxiv]\nfailures: llama3\nruns: 50\n"
+    "search: {expert_degrees: [8], microbatch: [2], shard_sizes: [16], recompute: experts}\n";
+
+struct Planned {
+  PlanInputs inputs = read_plan_inputs(study_from_text(kStudy, "study.yaml"), false);
+  Plan plan = make_plan(inputs);
+  PlanDetails details = plan_details(inputs, plan);
+  nlohmann::json document = plan_json(inputs, plan);
+  Report report = plan_report(inputs, plan, details, document);
+};
+
+/// One for all cases: nobody changes it.
+const Planned& planned() {
+  static const Planned all;
+  return all;
+}
+
+template <class T>
+const T& item(const std::string& section, const std::string& title) {
+  for (const Section& each : planned().report.sections)
+    for (const Item& one : each.items)
+      if (const T* found = std::get_if<T>(&one); found && each.id == section && found->title == title) return *found;
+  FAIL("no '" << title << "' in " << section);
+  throw;
+}
+
+}  // namespace
+
+TEST_CASE("the answer is one short sentence with its range") {
+  const std::string answer = planned().report.answer;
+  CHECK(std::regex_match(
+      answer, std::regex(R"(olmoe-1b-7b on 16 hgx-h100 GPUs: 20B tokens in [0-9.]+ days \([0-9.]+ to [0-9.]+\)\.)")));
+  CHECK(planned().document["answer"] == answer);
+  CHECK_THAT(planned().report.answer_range, Catch::StartsWith("Range: from the 5 % quantile of 50 simulated runs"));
+}
+
+TEST_CASE("the layout is a table of axes, values and meanings") {
+  const Table& table = item<Table>("layout", "The layout");
+  REQUIRE(table.columns.size() == 3);
+  std::map<std::string, std::string> value, meaning;
+  for (const auto& row : table.rows) value[row[0].text] = row[1].text, meaning[row[0].text] = row[2].text;
+  CHECK(value.at("replicas") == "1");
+  CHECK(value.at("shard") == "16 GPUs");
+  CHECK(value.at("experts") == "over 8 GPUs");
+  CHECK_THAT(meaning.at("experts"), Catch::StartsWith("each computes 8 of a layer's 64 experts"));
+  CHECK(value.at("microbatch") == "2 sequences, 2 a step");
+  CHECK(value.at("recompute") == "experts");
+  CHECK(value.at("save every").find(counted(planned().plan.schedule.cadence.interval_steps, "step")) !=
+        std::string::npos);
+  CHECK(value.contains("spare nodes"));
+  for (const char* axis : {"pipeline", "tensor", "context"}) CHECK_FALSE(value.contains(axis));  // of 1 here
+}
+
+TEST_CASE("memory adds up to the process, in words") {
+  const Planned& p = planned();
+  double GiB = 0;
+  for (const Series& series : item<Chart>("memory", "At the peak").series) GiB += series.values.at(0);
+  CHECK(GiB * kGiB_bytes == Approx(p.plan.memory.process.bytes));
+  GiB = 0;
+  for (const auto& row : item<Table>("memory", "What it is").rows) {
+    GiB += *row[2].number;
+    CHECK(row[0].text.find_first_of("._") == std::string::npos);
+  }
+  CHECK(GiB * kGiB_bytes == Approx(p.plan.memory.process.bytes));
+}
+
+TEST_CASE("the step stands on a time axis from its start to its end, in words") {
+  const Chart& chart = item<Chart>("step", "The step of the critical rank");
+  double first = 1e9, last = 0;
+  for (const Series& series : chart.series)
+    for (const Span& span : series.spans) first = std::min(first, span.start), last = std::max(last, span.end);
+  CHECK(first == Approx(0).margin(1e-6));
+  CHECK(last == Approx(planned().plan.step.step_s).epsilon(0.02));
+  for (const std::string& label : chart.labels) CHECK(label.find('_') == std::string::npos);
+  const Chart& layers = item<Chart>("step", "Layers 7 and 8, forward");
+  for (const Series& series : layers.series)
+    for (const Span& span : series.spans) CHECK_THAT(span.name, Catch::StartsWith("layer ") && Catch::Contains(": "));
+}
+
+TEST_CASE("what failures take is told in words and adds up to the goodput") {
+  const Chart& chart = item<Chart>("goodput", "From wall time to goodput");
+  for (const std::string& label : chart.labels) CHECK(label.find('_') == std::string::npos);
+  CHECK(chart.series[0].values.back() == Approx(100 * planned().plan.runs.distribution.goodput).margin(0.01));
+  const Table& intervals = item<Table>("goodput", "Other intervals");
+  REQUIRE(intervals.rows.size() == planned().details.intervals.size());
+  CHECK(*intervals.rows[0][2].number == 100 * planned().plan.schedule.cadence.goodput.value);
+}
+
+TEST_CASE("every input of the sensitivities has a bar and a row") {
+  const std::size_t inputs = planned().details.sensitivities.size();
+  CHECK(inputs == 6);
+  CHECK(item<Chart>("sensitivity", "Expected days").labels.size() == inputs);
+  CHECK(item<Table>("sensitivity", "Would another layout be better?").rows.size() == inputs);
+}
+
+TEST_CASE("the document is made once: plan.json and the report's payload are the same") {
+  const Planned& p = planned();
+  const TempDirectory folder;
+  write_plan(p.inputs, p.plan, p.details, p.document, folder / "plan");
+  const auto plan = nlohmann::json::parse(read_bytes(folder / "plan/plan.json")),
+             report = nlohmann::json::parse(read_bytes(folder / "plan/report.json"));
+  CHECK(plan == p.document);
+  CHECK(report["payload"] == plan);
+  CHECK(report == report_json(report_from_json(report, "report.json")));
+}

@@ -1,0 +1,152 @@
+// What-ifs over keys of the cluster and the model, and the report that compares their rows.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/support/error.hpp"
+#include "reports/build/whatif_report.hpp"
+#include "reports/render/render.hpp"
+#include "reports/render/text.hpp"
+#include "tests/support/temp_directory.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+const std::string kStudy =
+    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nstack: torchtitan\ntokens: 20B\n"
+    "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: balanced\nfailures: llama3\nruns: 50\n"
+    "search: {expert_degrees: [1], microbatch: [1], shard_sizes: [16], recompute: block}\n";
+
+WhatIf swept(const std::vector<std::string>& sweeps, const std::vector<std::string>& settings = {}) {
+  std::vector<KeyValuesOf> set, sweep;
+  for (const std::string& one : settings) set.push_back(parse_assignment(one, false));
+  for (const std::string& one : sweeps) sweep.push_back(parse_assignment(one, true));
+  return what_if(kStudy, "s.yaml", set, sweep, false);
+}
+
+const Table* table_named(const Report& report, const std::string& title) {
+  for (const Section& section : report.sections)
+    for (const Item& item : section.items)
+      if (const Table* table = std::get_if<Table>(&item); table && table->title == title) return table;
+  return nullptr;
+}
+
+const Chart* chart_at(const Report& report, std::size_t number) {
+  for (const Section& section : report.sections)
+    for (const Item& item : section.items)
+      if (const Chart* chart = std::get_if<Chart>(&item); chart && number-- == 0) return chart;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("swept values are numbers where all have the same unit") {
+  const SweptAxis axis = swept_axis("cluster.nic.bandwidth", {"100Gb/s", "400 Gb/s"});
+  CHECK(axis.numbers == std::vector<double>{100, 400});
+  CHECK(axis.unit == "Gb/s");
+  CHECK(swept_axis("scale.mtbf", {"1", "0.5"}).unit.empty());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"1T", "1B"}, {"1", "auto"}, {"[1, 2]", "[3]"}, {"inf", "1"}, {"dbrx", "olmoe"}})
+    CHECK_FALSE(swept_axis("k", words).numeric());
+}
+
+TEST_CASE("a what-if reaches keys of the cluster and of the model") {
+  const WhatIf nic = swept({"cluster.nic.bandwidth=100Gb/s,400Gb/s"}),
+               same = swept({}, {"scale.network_bandwidth=0.25"});
+  CHECK(nic.rows[0].plan->step.step_s > nic.rows[1].plan->step.step_s);
+  // A factor on the NICs is the same as NICs that slow, but for collectives priced by whole published times.
+  CHECK(nic.rows[0].plan->step.step_s == Approx(same.rows[0].plan->step.step_s).epsilon(0.05));
+  const WhatIf layers = swept({"model.n_layers=8,16"});
+  CHECK(layers.rows[0].inputs.study.model.layers == 8);
+  CHECK(layers.rows[1].plan->step.step_s > 1.5 * layers.rows[0].plan->step.step_s);
+}
+
+TEST_CASE("a cluster that is swept comes before keys that are set in it") {
+  const WhatIf r = swept({"cluster=hgx-h100,hgx-h200"}, {"cluster.nic.bandwidth=100Gb/s"});
+  for (const WhatIfRow& row : r.rows) CHECK(row.inputs.study.cluster.nic_Bps == 12.5e9);
+  CHECK(what_if_notes(r).front() == "Set in every row: cluster.nic.bandwidth=100Gb/s.");
+  CHECK(r.rows[1].inputs.study.cluster.name == "hgx-h200");
+}
+
+TEST_CASE("a list of maps is one value, with its commas") {
+  CHECK(parse_assignment("cluster.degraded=[{node: 0, nic: 0.5}],[]", true).values ==
+        std::vector<std::string>{"[{node: 0, nic: 0.5}]", "[]"});
+  const WhatIf r = swept({"cluster.degraded=[{node: 0, nic: 0.1}],[]"});
+  CHECK(r.rows[0].plan->step.step_s > r.rows[1].plan->step.step_s);
+}
+
+TEST_CASE("an unknown key names the nearest one and its file") {
+  CHECK_THROWS_WITH(swept({"cluster.nic.bandwith=1Gb/s"}),
+                    Catch::Contains("cluster.nic.bandwith: unknown key; did you mean 'cluster.nic.bandwidth' (") &&
+                        Catch::Contains("hgx-h100.yaml)?"));
+  CHECK_THROWS_WITH(swept({}, {"nic.bandwidth=1Gb/s"}), Catch::Contains("'cluster.nic.bandwidth' ("));
+  CHECK_THROWS_WITH(swept({}, {"model=tests/data/models/dbrx_config.json", "model.n_lyers=3"}),
+                    Catch::Contains("'model.n_layers' (tests/data/models/dbrx_config.json)?"));
+  CHECK_THROWS_WITH(swept({}, {"maintenance.evry=30d"}), Catch::Contains("'maintenance.every' (s.yaml)?"));
+  CHECK_THROWS_WITH(swept({}, {"zzz=1"}), Catch::Contains("zzz: unknown key of the study, its cluster and its model"));
+}
+
+TEST_CASE("one key of numbers is a line, each plan with its range") {
+  const Report report = what_if_report(swept({"cluster.nic.bandwidth=400Gb/s,100Gb/s"}));
+  check(report);
+  const Chart* chart = chart_at(report, 0);
+  REQUIRE(chart);
+  CHECK(chart->kind == ChartKind::line);
+  CHECK(chart->x == std::vector<double>{100, 400});
+  CHECK(chart->label_axis == "cluster.nic.bandwidth [Gb/s]");
+  const Series& days = chart->series[0];
+  CHECK(days.values[0] > days.values[1]);
+  for (std::size_t i = 0; i < 2; ++i) CHECK((days.low[i] <= days.values[i] && days.values[i] <= days.high[i]));
+  CHECK_THAT(report.answer, Catch::StartsWith("tiny: ") && Catch::EndsWith(" days over 2 rows."));
+  CHECK_THAT(report.answer_range, Catch::Contains("Shortest with cluster.nic.bandwidth=400Gb/s; longest with "));
+}
+
+TEST_CASE("two keys of numbers make a grid of days, and rank correlations") {
+  const WhatIf r = swept({"cluster.nic.bandwidth=100Gb/s,400Gb/s", "scale.mtbf=4,0.01"});
+  CHECK(*r.axes[0].rank_correlation < 0);
+  CHECK(*r.axes[1].rank_correlation < 0);
+  const Report report = what_if_report(r);
+  check(report);
+  const Table* grid = table_named(report, "Days over both keys");
+  REQUIRE(grid);
+  CHECK(grid->columns[0].name == "cluster.nic.bandwidth");
+  CHECK(grid->columns[1].name == "0.01");  // ascending
+  CHECK(grid->columns[2].name == "4");
+  REQUIRE(grid->rows.size() == 2);
+  CHECK(*grid->rows[0][1].number == Approx(r.at({0, 1}).days()));
+  CHECK(*grid->rows[1][2].number == Approx(r.at({1, 0}).days()));
+  CHECK(*grid->rows[0][1].heat == 1);
+  CHECK(*grid->rows[1][2].heat == 0);
+  const Chart* ranks = chart_at(report, 1);
+  REQUIRE(ranks);
+  CHECK(ranks->title == "Which key days go with");
+  CHECK(ranks->series[0].values.size() == 2);
+  CHECK_THAT(html_report(report), Catch::Contains("--heat:1"));
+  CHECK(report_json(report_from_json(report_json(report), "r")) == report_json(report));
+  CHECK(report.payload["rank_correlation_with_days"]["scale.mtbf"] == *r.axes[1].rank_correlation);
+}
+
+TEST_CASE("keys of words are bars, and rows without a plan say why") {
+  const WhatIf r = swept({"model=olmoe-1b-7b,dbrx"});
+  CHECK_FALSE(r.axes[0].numeric());
+  CHECK_FALSE(r.axes[0].rank_correlation);
+  const Report report = what_if_report(r);
+  REQUIRE(chart_at(report, 0));
+  CHECK(chart_at(report, 0)->kind == ChartKind::bar);
+  CHECK(chart_at(report, 0)->labels == std::vector<std::string>{"olmoe-1b-7b"});
+  CHECK_THAT(text_report(report), Catch::Contains("No plan: model=dbrx"));
+}
+
+TEST_CASE("a what-if is written as a page, a twin, Markdown and CSV") {
+  const WhatIf r = swept({"search.shard_sizes=[8],[16]"});
+  const TempDirectory folder;
+  const auto files = write_what_if(r, folder / "out");
+  REQUIRE(files.size() == 4);
+  for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 100);
+  const std::string csv = what_if_csv(r);
+  CHECK(read_bytes(folder / "out/whatif.csv") == csv);
+  CHECK_THAT(csv, Catch::StartsWith("search.shard_sizes,fits,step_s,low_s,"));
+  CHECK_THAT(csv, Catch::Contains("\n[8],true,") && Catch::Contains("\n[16],true,"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+}
