@@ -30,13 +30,21 @@ wt_command(simulate_dualpipe STATUS 1 RUN simulate deepseek-v3-2048-h800 --clust
 wt_command(simulate_profile RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile tests/data/h100-profile.json
   EXPECT "Where the time goes.*Times of all-reduces inside a node: 25 points of the profile.*for them nic.latency and.nic.transport")
 wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
-  EXPECT "--gpus: found -5, allowed are whole numbers from 1; give the GPUs to plan for")
+  EXPECT "--gpus: found .-5., needs whole numbers from 1")
 wt_command(plan_half_a_node STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 12  # 2: usage
   EXPECT "windtunnel: --gpus: found 12, needs whole nodes of 8 GPUs .hgx-h100.")
 wt_command(plan_too_many STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 100000000000000000000000  # 2: usage
-  EXPECT "found 100000000000000000000000, allowed are whole numbers of 64 bits")
+  EXPECT "--gpus: found .100000000000000000000000., needs whole numbers from 1")
 wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
-  EXPECT "Range:[^\n]*\nSearched: FSDP and HSDP, recompute and microbatch in bf16; not tensor, pipeline or context parallelism, not fp8")
+  EXPECT "Range:[^\n]*\nSearched, of what torchtitan runs: FSDP and HSDP, tensor, pipeline, context parallelism, recompute and microbatch in bf16; not fp8")
+wt_command(plan_options RUN plan --model llama3-8b --cluster hgx-h100 --cluster hgx-b200 --gpus 128..512 --finish-within 10d --fewest-gpus -o ${out}/options
+  EXPECT "256 hgx-h100 GPUs|128 hgx-b200 GPUs.*the fewest GPUs that are in time.*chosen.*options.html")
+wt_command(plan_too_late STATUS 1 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64 --finish-within 2d  # 1: not in time
+  EXPECT "None is done within 2.0 days. The nearest, 64 hgx-h100 GPUs, takes .* shorter, .* tokens instead of 1T, or more GPUs would do")
+wt_command(plan_bad_gpus STATUS 2 RUN plan dbrx-3072-h100 --gpus 512..256 EXPECT "--gpus: found 512..256, needs the smaller number first: 256..512")
+wt_command(plan_bad_deadline STATUS 2 RUN plan dbrx-3072-h100 --finish-within soon EXPECT "--finish-within")
+wt_command(plan_not_run STATUS 2 RUN whatif dbrx-3072-h100 --set stack=llm-foundry --set search.pipeline_parallel_degree=4
+  EXPECT "stack llm-foundry: found pipeline_parallel_degree 4 .*which its trainer does not run")
 wt_command(whatif_bad_value STATUS 2 RUN whatif dbrx-3072-h100 --sweep search.tie=0.01,7  # 2: usage
   EXPECT "whatif: search.tie=7: .*nothing was planned")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=200Gb/s,400Gb/s -o ${out}/whatif
