@@ -1,0 +1,169 @@
+#include "planner/recipes/recipe.hpp"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
+#include "planner/recipes/translator.hpp"
+
+namespace wt {
+namespace {
+
+const RecipeTranslator& translator_of(RecipeFormat format) {
+  switch (format) {
+    case RecipeFormat::torchtitan:
+      return torchtitan_translator();
+    case RecipeFormat::megatron_core:
+      return megatron_core_translator();
+    case RecipeFormat::megatron_bridge:
+      return megatron_bridge_translator();
+    case RecipeFormat::automodel:
+      return automodel_translator();
+    default:
+      return llm_foundry_translator();
+  }
+}
+
+std::string as_comments(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) out += "# " + line + "\n";
+  return out;
+}
+
+/// What stands above the settings: where the file is from, what it leaves out, what to do with it.
+std::string head_of(const RunSpec& run, const Recipe& recipe) {
+  std::vector<std::string> lines{fmt::format("{} on {} GPUs ({}), for {}; written by windtunnel export.", run.name,
+                                             run.layout.world(), run.layout.name(), recipe.version)};
+  if (!recipe.not_expressed.empty()) lines.emplace_back("Not said here:");
+  for (const std::string& what : recipe.not_expressed) lines.push_back("  " + what);
+  lines.push_back("Next: " + recipe.next_step);
+  return as_comments(lines);
+}
+
+Recipe export_to_us(const RunSpec& run) {
+  Recipe out{.text = "", .file_name = "run.yaml", .version = "windtunnel", .next_step = "", .not_expressed = {}};
+  std::vector<std::string> only_simulated = untrainable(run);
+  for (std::string& what : run.model.untrainable()) only_simulated.push_back(std::move(what));
+  for (const std::string& what : only_simulated) out.not_expressed.push_back(what + ": simulated alone");
+  out.next_step =
+      only_simulated.empty() ? "windtunnel train run.yaml -o out/train" : "windtunnel simulate run.yaml --cluster NAME";
+  out.text = head_of(run, out) + run_to_yaml(run);
+  return out;
+}
+
+RunSpec run_on_gpus(const std::string& name) {
+  RunSpec run;
+  run.name = name;
+  run.device = DeviceKind::cuda;
+  set_precision(run, "amp_bf16");
+  run.steps = 1;
+  return run;
+}
+
+RecipeFormat format_of_shell(const std::string& text, const std::string& origin) {
+  const Settings settings = settings_from_shell(text, origin);
+  const bool overrides = std::any_of(settings.entries().begin(), settings.entries().end(),
+                                     [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
+  if (settings.has("recipe") || overrides) return RecipeFormat::megatron_bridge;
+  if (!settings.entries().empty()) return RecipeFormat::megatron_core;
+  throw_error(Code::usage,
+              "{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}", origin,
+              fmt::join(recipe_format_names(), ", "));
+}
+
+RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
+  Settings settings = settings_from_yaml(text, origin);
+  if (settings.has_under("step_scheduler") || settings.has_under("distributed")) return RecipeFormat::automodel;
+  for (const char* key : {"model.tensor_model_parallel_size", "train.micro_batch_size", "train.global_batch_size",
+                          "ddp.use_distributed_optimizer", "model.pipeline_model_parallel_size"})
+    if (settings.has(key)) return RecipeFormat::megatron_bridge;
+  const std::string model = settings.has("model.name") ? settings.text("model.name", "") : "";
+  if (settings.has_under("tokenizer") || settings.has_under("variables") || model.ends_with("_causal_lm") ||
+      model == "hf_t5")
+    return RecipeFormat::llm_foundry;
+  return RecipeFormat::windtunnel;
+}
+
+RecipeFormat format_of(const std::string& text, const std::string& origin) {
+  const std::string ending = std::filesystem::path(origin).extension().string();
+  static const std::regex section(R"((^|\n)\s*\[[A-Za-z_.]+\]\s*(#[^\n]*)?\n)"), flag(R"((^|\s)--[a-z])"),
+      key(R"((^|\n)[A-Za-z_]+:(\s|$))");
+  if (ending == ".toml" || (ending.empty() && std::regex_search(text, section))) return RecipeFormat::torchtitan;
+  const bool yaml = ending == ".yaml" || ending == ".yml" ||
+                    (ending != ".sh" && std::regex_search(text, key) && !std::regex_search(text, flag));
+  return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin);
+}
+
+}  // namespace
+
+const std::vector<std::string>& recipe_format_names() {
+  static const std::vector<std::string> names{"torchtitan", "megatron-core", "megatron-bridge",
+                                              "automodel",  "llm-foundry",   "windtunnel"};
+  return names;
+}
+
+std::string to_string(RecipeFormat format) { return recipe_format_names().at(static_cast<std::size_t>(format)); }
+
+RecipeFormat recipe_format_from_string(const std::string& word, const std::string& where) {
+  const auto& names = recipe_format_names();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end())
+    throw_error(Code::usage, "{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names),
+                fmt::join(names, ", "));
+  return static_cast<RecipeFormat>(found - names.begin());
+}
+
+Recipe export_run(const RunSpec& run, RecipeFormat target) {
+  check_run(run, run.name);
+  if (target == RecipeFormat::windtunnel) return export_to_us(run);
+  const RecipeTranslator& format = translator_of(target);
+  RecipeDraft draft{.run = run};
+  format.write(draft);
+  const std::string body = format.shell ? settings_to_shell(draft.command, draft.out) : format.print(draft.out);
+
+  Settings settings = format.parse(body, to_string(target));
+  RecipeReading reading{.in = settings, .run = run_on_gpus(run.name), .model = {}, .gpus = run.layout.world()};
+  if (draft.names_no_model) reading.model = run.model;
+  try {
+    format.read(reading);
+    check_run(reading.run, to_string(target));
+  } catch (const Error& error) {
+    throw_error(Code::usage, "{}: found a run that {} would have as another one, which is impossible; simulate it: {}",
+                run.name, format.version, error.what());
+  }
+  Recipe out{.text = "",
+             .file_name = format.file_name,
+             .version = format.version,
+             .next_step = draft.next_step,
+             .not_expressed = std::move(draft.not_expressed)};
+  for (std::string& what : run_differences(run, reading.run, draft.why)) out.not_expressed.push_back(std::move(what));
+  out.text = (format.shell ? "#!/usr/bin/env bash\n" : "") + head_of(run, out) + body;
+  return out;
+}
+
+ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  ImportedRun out;
+  out.format = source.format ? *source.format : format_of(text, origin);
+  if (out.format == RecipeFormat::windtunnel) {
+    out.run = run_from_text(text, origin);
+    return out;
+  }
+  const RecipeTranslator& format = translator_of(out.format);
+  Settings settings = format.parse(text, origin);
+  const std::string stem = std::filesystem::path(origin).stem().string();
+  RecipeReading reading{
+      .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};
+  if (!source.model.empty()) reading.model = read_model(source.model);
+  format.read(reading);
+  check_run(reading.run, origin);
+  out.run = std::move(reading.run);
+  out.dropped = std::move(reading.dropped);
+  for (std::string& what : settings.unread()) out.dropped.push_back(std::move(what));
+  out.assumed = std::move(reading.assumed);
+  return out;
+}
+
+}  // namespace wt

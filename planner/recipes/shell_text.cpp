@@ -1,0 +1,226 @@
+// Command lines. Of the shell's language this reads what launch scripts are made of: quotes, comments, continued lines,
+// variables with and without defaults, and lists (ARGS=(...) and "${ARGS[@]}"). It runs nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "planner/recipes/settings.hpp"
+
+namespace wt {
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+class Script {
+ public:
+  explicit Script(const std::string& text) : text_(text) {}
+
+  /// The words of the command that has the most flags.
+  Words command() {
+    Words best;
+    std::ptrdiff_t most = -1;
+    while (at_ < text_.size()) {
+      const Words words = statement();
+      const std::ptrdiff_t flags = std::count_if(words.begin(), words.end(), [](const std::string& word) {
+        return word.starts_with("--") || word.find('=') != std::string::npos;
+      });
+      if (flags > most && !words.empty()) best = words, most = flags;
+    }
+    return best;
+  }
+
+ private:
+  /// Up to the end of the line or a separator; remembers what it sets.
+  Words statement() {
+    Words words;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '\n' || c == ';' || c == '|' || c == '&') {
+        ++at_;
+        break;
+      }
+      if (c == '#' && (at_ == 0 || std::isspace(static_cast<unsigned char>(text_[at_ - 1])) != 0))
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      else if (std::isspace(static_cast<unsigned char>(c)) != 0)
+        ++at_;
+      else if (text_.compare(at_, 2, "\\\n") == 0)
+        at_ += 2;
+      else if (!assignment(words))
+        add_word(words);
+    }
+    return words;
+  }
+
+  /// NAME=value, NAME=(list) or NAME+=(list) before any other word than export and the like.
+  bool assignment(const Words& words) {
+    if (!words.empty() && words != Words{"export"} && words != Words{"local"} && words != Words{"declare"})
+      return false;
+    std::size_t end = at_;
+    while (end < text_.size() && is_name(text_[end])) ++end;
+    const bool more = text_.compare(end, 2, "+=") == 0;
+    if (end == at_ || (!more && text_.compare(end, 1, "=") != 0)) return false;
+    Words& set = variables_[text_.substr(at_, end - at_)];
+    if (!more) set.clear();
+    at_ = end + (more ? 2 : 1);
+    if (at_ < text_.size() && text_[at_] == '(')
+      ++at_, list(set);
+    else
+      add_word(set, false);
+    return true;
+  }
+
+  void list(Words& out) {
+    while (at_ < text_.size() && text_[at_] != ')') {
+      if (text_[at_] == '#')
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      else if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '\\')
+        ++at_;
+      else
+        add_word(out);
+    }
+    ++at_;
+  }
+
+  /// One word with its quotes taken off and its variables filled in: several words where these hold several.
+  void add_word(Words& out, bool splits = true) {
+    std::string word;
+    bool quoted = false;
+    char quote = 0;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (quote == 0 && (std::isspace(static_cast<unsigned char>(c)) != 0 || std::strchr(";|&)", c) != nullptr)) break;
+      if (quote == 0 && (c == '"' || c == '\'')) {
+        quote = c, quoted = true;
+      } else if (c == quote) {
+        quote = 0;
+      } else if (c == '\\' && quote != '\'' && at_ + 1 < text_.size()) {
+        if (text_[++at_] != '\n') word += text_[at_];
+      } else if (c == '$' && quote != '\'') {
+        const Words values = variable();
+        const bool apart = splits && (quote == 0 || values.size() > 1);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          if (apart && i > 0) out.push_back(std::exchange(word, ""));
+          word += (!apart && i > 0 ? " " : "") + values[i];
+        }
+      } else {
+        word += c;
+      }
+    }
+    if (splits && !quoted)
+      split_at_blanks(word, out);
+    else
+      out.push_back(word);
+  }
+
+  static void split_at_blanks(const std::string& word, Words& out) {
+    std::istringstream parts(word);
+    for (std::string part; parts >> part;)
+      if (part != "\\") out.push_back(part);
+  }
+
+  /// From a $ on; leaves at_ at its last character. What the script does not set stays as it is written.
+  Words variable() {
+    const std::size_t begin = at_;
+    const bool braces = text_.compare(at_ + 1, 1, "{") == 0;
+    std::size_t end = at_ + (braces ? 2 : 1);
+    const std::size_t name = end;
+    while (end < text_.size() && is_name(text_[end])) ++end;
+    const auto known = variables_.find(text_.substr(name, end - name));
+    at_ = end - 1;
+    std::string fallback;
+    if (braces) {
+      const std::size_t close = std::min(text_.find('}', end), text_.size() - 1);
+      const std::string rest = text_.substr(end, close - end);
+      if (rest.starts_with(":-") || rest.starts_with("-")) fallback = rest.substr(rest.find('-') + 1);
+      at_ = close;
+    }
+    if (known != variables_.end()) return known->second;
+    if (!fallback.empty()) return {fallback};
+    return {text_.substr(begin, at_ + 1 - begin)};
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+  std::map<std::string, Words> variables_;
+};
+
+bool is_override(const std::string& word) {
+  static const std::regex form(R"(\+{0,2}[A-Za-z_]\w*(\.\w+)*=.*)");
+  return std::regex_match(word, form);
+}
+
+bool ends_values(const std::string& word) {
+  return word.starts_with("--") || is_override(word) || word.ends_with(".py");
+}
+
+std::string shell_word(const Settings::Value& value) {
+  if (value.is_number()) return plain_number(value);
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string in_quotes(const std::string& word) {
+  static const std::regex plain("[A-Za-z0-9_./:=,+@%-]+");
+  if (std::regex_match(word, plain)) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+/// A list of an override: [a,b].
+std::string override_value(const Settings::Value& value) {
+  static const std::regex plain("[A-Za-z0-9_./:+@%-]+");
+  if (value.is_string() && !std::regex_match(value.get<std::string>(), plain)) return value.dump();
+  if (!value.is_array()) return value.is_null() ? "null" : shell_word(value);
+  std::string out;
+  for (const Settings::Value& one : value) out += (out.empty() ? "" : ",") + shell_word(one);
+  return "[" + out + "]";
+}
+
+}  // namespace
+
+Settings settings_from_shell(const std::string& text, const std::string& origin) {
+  Settings out(origin);
+  const Words words = Script(text).command();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_override(words[i])) {
+      const std::size_t begin = words[i].find_first_not_of('+'), equals = words[i].find('=');
+      out.put(words[i].substr(begin, equals - begin), value_from_yaml(words[i].substr(equals + 1)));
+      continue;
+    }
+    if (!words[i].starts_with("--") || words[i].size() == 2) continue;
+    std::string flag = words[i].substr(2);
+    Settings::Value values = Settings::Value::array();
+    if (const std::size_t equals = flag.find('='); equals != std::string::npos)
+      values.push_back(scalar_of_word(flag.substr(equals + 1))), flag.resize(equals);
+    else
+      while (i + 1 < words.size() && !ends_values(words[i + 1])) values.push_back(scalar_of_word(words[++i]));
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    out.put(flag, values.empty() ? Settings::Value(true) : values.size() == 1 ? values[0] : values);
+  }
+  return out;
+}
+
+std::string settings_to_shell(const std::string& command, const Settings& settings) {
+  std::string out = command;
+  for (const auto& [key, value] : settings.entries()) {
+    out += " \\\n  ";
+    if (key.find_first_of("._") != std::string::npos) {
+      out += in_quotes(key + "=" + override_value(value));
+      continue;
+    }
+    out += "--" + key;
+    if (value == true) continue;
+    for (const Settings::Value& one : value.is_array() ? value : Settings::Value::array({value}))
+      out += " " + in_quotes(shell_word(one));
+  }
+  return out + "\n";
+}
+
+}  // namespace wt
