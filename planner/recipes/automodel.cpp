@@ -130,10 +130,10 @@ void write_automodel(RecipeDraft& draft) {
   draft.why["fsdp_config.sequence_parallel"] = "it has no sequence parallelism without FSDP2";
   draft.why["train_loader"] = "mock data stands for it";
   if (l.expert > 1 && l.replicate > 1)
-    draft.not_expressed.push_back(fmt::format(
-        "fsdp_config.data_parallel_replicate_degree: found {}, of the experts the file says 1; its experts are "
-        "dealt over replicas, too, so that memory and traffic differ",
-        l.replicate));
+    draft.not_expressed.push_back(
+        fmt::format("fsdp_config.data_parallel_replicate_degree: found {} with experts over {} ranks; its experts are "
+                    "dealt over replicas, too, so that memory and traffic differ",
+                    l.replicate, l.expert));
   draft.next_step =
       fmt::format("automodel recipe.yaml --nproc-per-node {} on each node", nodes_and_gpus(l.world()).second);
 }
@@ -180,7 +180,10 @@ void read_automodel_layout(RecipeReading& reading) {
     l.sequence_parallel = true;
     reading.assume(here + "sequence_parallel: found none, taken as set: our tensor ranks need it with experts");
   }
-  l.context_ring = l.context > 1;
+  const AttentionSpec& attention = reading.run.model.attention;
+  l.context_ring = l.context > 1 && !attention.any_local() && !attention.sinks;
+  if (l.context > 1 && !l.context_ring)
+    reading.assume(here + "cp_size: found a ring with attention windows or sinks, taken as gathered keys and values");
   const std::int64_t tensor = l.whole_experts ? l.tensor : 1;
   if (l.expert > 1 && l.shard * tensor % l.expert != 0) {
     reading.assume(fmt::format("{}ep_size: found {} over replicas of {} ranks, taken as one replica of all", here,

@@ -21,6 +21,7 @@ class MegatronKeys {
   /// A boolean field. As a flag it stands there or not; some flags say no: --disable-bias-linear.
   void put_flag(const std::string& field, bool value);
   bool has(const std::string& field) const { return settings_.has(key(field)); }
+  bool mentions(const std::string& field) const { return settings_.mentions(key(field)); }
   bool flag(const std::string& field, bool fallback);
   std::int64_t integer(const std::string& field, std::int64_t fallback, std::int64_t minimum = 0) {
     return settings_.integer(key(field), fallback, minimum);

@@ -85,9 +85,8 @@ void read_bridge(RecipeReading& reading) {
   read_megatron_layout(reading, keys, world);
   read_megatron_training(reading, keys);
   reading.in.boolean("dist.use_megatron_fsdp", false);
-  const bool said = std::any_of(reading.in.entries().begin(), reading.in.entries().end(),
-                                [](const Settings::Entry& entry) { return entry.key == "mixed_precision"; });
-  const std::string word = reading.in.text("mixed_precision", said ? "fp32" : "bf16_mixed");
+  const std::string word =
+      reading.in.text("mixed_precision", reading.in.mentions("mixed_precision") ? "fp32" : "bf16_mixed");
   const auto precision = meaning_of(kBridgePrecisions, word);
   if (!precision && word != "fp32")
     reading.in.fail("mixed_precision", fmt::format("found {}, needs bf16_mixed or another of Megatron-Bridge's", word));

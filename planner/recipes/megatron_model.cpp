@@ -32,17 +32,16 @@ const std::vector<RecipeRow>& expert_rows() {
 }
 
 void write_bias(const ModelSpec& m, MegatronKeys& keys) {
-  const bool everywhere = m.attention.bias == AttentionSpec::Bias::all && (m.ffn_bias || m.attention.mla.on());
-  keys.put_flag("add_bias_linear", everywhere);
-  keys.put_flag("add_qkv_bias", m.attention.bias != AttentionSpec::Bias::none);
+  keys.put_flag("add_bias_linear", m.ffn_bias && m.attention.bias != AttentionSpec::Bias::none);
+  keys.put_flag("add_qkv_bias", m.attention.bias != AttentionSpec::Bias::none && !m.attention.mla.on());
 }
 
 void read_bias(ModelSpec& m, MegatronKeys& keys) {
-  const bool had = m.attention.bias == AttentionSpec::Bias::all;
-  const bool everywhere = keys.flag("add_bias_linear", had && m.ffn_bias);
-  const bool qkv = keys.flag("add_qkv_bias", m.attention.bias != AttentionSpec::Bias::none);
-  if (!keys.has("add_bias_linear") && !keys.has("add_qkv_bias") && !keys.flags()) return;
-  m.attention.bias = everywhere ? AttentionSpec::Bias::all : qkv ? AttentionSpec::Bias::qkv : AttentionSpec::Bias::none;
+  using Bias = AttentionSpec::Bias;
+  if (!keys.flags() && !keys.has("add_bias_linear") && !keys.has("add_qkv_bias")) return;
+  const bool everywhere = keys.flag("add_bias_linear", keys.flags());
+  const bool qkv = keys.flag("add_qkv_bias", !keys.flags() && m.attention.bias != Bias::none);
+  m.attention.bias = everywhere ? Bias::all : qkv ? Bias::qkv : Bias::none;
   m.ffn_bias = everywhere;
 }
 
@@ -89,7 +88,8 @@ void write_attention(RecipeDraft& draft, MegatronKeys& keys) {
   if (a.mla.on()) {
     keys.put_flag("multi_latent_attention", true);
     write_megatron_rows(latent_rows(), draft, keys);
-    if (a.mla.q_lora_rank > 0) keys.put("q_lora_rank", a.mla.q_lora_rank);
+    if (a.mla.q_lora_rank > 0 || !keys.flags())
+      keys.put("q_lora_rank", a.mla.q_lora_rank > 0 ? Settings::Value(a.mla.q_lora_rank) : Settings::Value());
   } else {
     if (keys.flags()) keys.put_flag("group_query_attention", true);
     keys.put("num_query_groups", m.kv_heads);
@@ -133,7 +133,7 @@ void read_attention(RecipeReading& reading, MegatronKeys& keys) {
                .qk_rope_head_dim = 64,
                .v_head_dim = 128};
     read_megatron_rows(latent_rows(), reading, keys);
-    a.mla.q_lora_rank = keys.integer("q_lora_rank", a.mla.q_lora_rank);
+    a.mla.q_lora_rank = keys.integer("q_lora_rank", keys.mentions("q_lora_rank") ? 0 : a.mla.q_lora_rank);
     m.head_dim = a.mla.qk_nope_head_dim + a.mla.qk_rope_head_dim;
     m.kv_heads = m.heads;
   } else {
@@ -235,7 +235,6 @@ void read_activation(RecipeReading& reading, MegatronKeys& keys) {
 ModelSpec megatron_default_model() {
   ModelSpec m;
   m.norm = Norm::layernorm, m.norm_bias = true, m.tied = true;
-  m.attention.bias = AttentionSpec::Bias::all, m.ffn_bias = true;
   m.activation = Activation::gelu;
   m.mtp_loss_weight = 0.1;
   return m;
@@ -294,6 +293,8 @@ void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelS
   else
     m.mtp_loss_weight = ModelSpec().mtp_loss_weight;
   read_attention(reading, keys);
+  if (m.attention.mla.on() && m.attention.bias == AttentionSpec::Bias::qkv)
+    m.attention.bias = AttentionSpec::Bias::none;
   if (m.experts > 0) read_router(reading, keys);
   if (m.experts > 0 && dense > 0) m.dense_ffn = m.moe_layers() < m.blocks() ? dense : 0;
   const std::int64_t vocab = keys.integer("vocab_size", m.vocab, 2);

@@ -60,6 +60,8 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   if (run.save) {
     keys.put("save", "checkpoints");
     keys.put("save_interval", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps));
+  } else if (!keys.flags()) {
+    keys.put("save", nullptr);
   }
   constexpr double kMinute = 60;
   keys.put("distributed_timeout_minutes", static_cast<std::int64_t>(std::ceil(run.dist_timeout_s / kMinute)));
@@ -87,7 +89,7 @@ void read_megatron_training(RecipeReading& reading, MegatronKeys keys) {
         fmt::format("{}: found {}, taken as the run's {} steps", keys.key("lr_decay_iters"), decay_steps, run.steps));
   read_optimizer_kind(reading, keys);
   run.pure_reduction = !keys.flag("grad_reduce_in_fp32", true);
-  run.save = keys.has("save") || !keys.flags();
+  run.save = keys.has("save") || (!keys.flags() && !keys.mentions("save"));
   const std::int64_t interval = keys.integer("save_interval", 0, 1);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   keys.value("save");

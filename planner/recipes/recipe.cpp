@@ -37,14 +37,14 @@ std::string as_comments(const std::vector<std::string>& lines) {
 std::string head_of(const RunSpec& run, const Recipe& recipe) {
   std::vector<std::string> lines{fmt::format("{} on {} GPUs ({}), for {}; written by windtunnel export.", run.name,
                                              run.layout.world(), run.layout.name(), recipe.version)};
-  if (!recipe.not_expressed.empty()) lines.emplace_back("Not said here:");
+  if (!recipe.not_expressed.empty()) lines.emplace_back("Not expressed here:");
   for (const std::string& what : recipe.not_expressed) lines.push_back("  " + what);
   lines.push_back("Next: " + recipe.next_step);
   return as_comments(lines);
 }
 
 Recipe export_to_us(const RunSpec& run) {
-  Recipe out{.text = "", .file_name = "run.yaml", .version = "windtunnel", .next_step = "", .not_expressed = {}};
+  Recipe out{.text = "", .file_name = "run.yaml", .version = "windtunnel train", .next_step = "", .not_expressed = {}};
   std::vector<std::string> only_simulated = untrainable(run);
   for (std::string& what : run.model.untrainable()) only_simulated.push_back(std::move(what));
   for (const std::string& what : only_simulated) out.not_expressed.push_back(what + ": simulated alone");
@@ -131,7 +131,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
     format.read(reading);
     check_run(reading.run, to_string(target));
   } catch (const Error& error) {
-    throw_error(Code::usage, "{}: found a run that {} would have as another one, which is impossible; simulate it: {}",
+    throw_error(Code::usage, "{}: found what {} can say only as an impossible run; windtunnel simulate takes it: {}",
                 run.name, format.version, error.what());
   }
   Recipe out{.text = "",

@@ -24,6 +24,10 @@ const Settings::Value* Settings::find(const std::string& key) const {
   return at == entries_.end() || at->value.is_null() ? nullptr : &at->value;
 }
 
+bool Settings::mentions(const std::string& key) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+}
+
 bool Settings::has_under(const std::string& prefix) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key.starts_with(prefix + "."); });
 }

@@ -24,6 +24,7 @@ class Settings {
   /// A key that is there already gets the new value, at its old place.
   void put(const std::string& key, Value value);
   bool has(const std::string& key) const { return find(key) != nullptr; }
+  bool mentions(const std::string& key) const;      ///< be it without a value
   bool has_under(const std::string& prefix) const;  ///< any key "prefix.*"
 
   /// The value, or null where there is none. All readers mark the key as read.

@@ -119,11 +119,57 @@ void flatten(const YAML::Node& node, const std::string& prefix, Flat& out) {
   }
 }
 
+/// Keys that a run file has only where it needs them, with what they mean where they are missing.
+void add_defaults(Flat& flat) {
+  for (const auto& [key, value] : {std::pair{"context_parallel_ring", "false"},
+                                   {"tensor_parallel_degree", "1"},
+                                   {"sequence_parallel", "false"},
+                                   {"pipeline_parallel_degree", "1"},
+                                   {"virtual_pipeline_degree", "1"},
+                                   {"pipeline_schedule", "1f1b"},
+                                   {"expert_tensor_parallel_degree", "1"},
+                                   {"token_dispatcher", "alltoall"},
+                                   {"cuda_graphs", "none"},
+                                   {"overlap_expert_exchange", "false"},
+                                   {"mixed_precision", "DEFAULT"}})
+    flat.try_emplace(std::string("fsdp_config.") + key, value);
+}
+
+/// Layers with experts and with a window one by one: patterns say the same in several ways.
+void spell_out_layers(const ModelSpec& model, Flat& flat) {
+  std::string experts, windows;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    experts += model.moe(layer) ? '1' : '0';
+    windows += model.local_attention(layer) ? '1' : '0';
+  }
+  for (const char* key : {"first_k_dense", "moe_layer_freq"}) flat.erase(std::string("model.ffn_config.") + key);
+  if (model.experts > 0) flat["model.ffn_config.moe_layer_freq"] = experts;
+  if (model.attention.any_local()) flat["model.attn_config.sliding_window_layers"] = windows;
+}
+
+/// A run file's values by dotted key; recompute is one of them. Names are nobody's business.
 Flat flat_run(const RunSpec& run) {
   Flat out;
   flatten(YAML::Load(run_to_yaml(run)), "", out);
-  out.erase("run_name");
+  const std::string recompute = "fsdp_config.activation_checkpointing";
+  std::erase_if(out, [&](const auto& entry) { return entry.first.starts_with(recompute); });
+  out[recompute + "_target"] = to_string(run.layout.recompute);
+  for (const char* name : {"run_name", "model.name", "train_loader.dataset.shuffle_seed"}) out.erase(name);
+  if (!run.data.empty() && run.shuffle_seed != RunSpec().shuffle_seed)
+    out["train_loader.dataset.shuffle_seed"] = std::to_string(run.shuffle_seed);
+  if (!run.save)
+    for (const char* unused : {"save_interval", "save_num_checkpoints_to_keep"}) out.erase(unused);
+  spell_out_layers(run.model, out);
+  add_defaults(out);
   return out;
+}
+
+/// As text, or as numbers that differ in their last digits, which products and quotients lose.
+bool same_value(const std::string& a, const std::string& b) {
+  const Settings::Value x = scalar_of_word(a), y = scalar_of_word(b);
+  if (!x.is_number() || !y.is_number()) return a == b;
+  constexpr double kDigits = 1e-9;
+  return std::abs(x.get<double>() - y.get<double>()) <= kDigits * std::abs(x.get<double>());
 }
 
 /// Long lists, such as a placement, by their beginning.
@@ -141,7 +187,7 @@ std::string reason_of(std::string key, const std::map<std::string, std::string>&
   while (true) {
     if (const auto found = why.find(key); found != why.end()) return "; " + found->second;
     const std::size_t dot = key.rfind('.');
-    if (dot == std::string::npos) return "";
+    if (dot == std::string::npos) return "; no key says it";
     key.resize(dot);
   }
 }
@@ -155,7 +201,7 @@ std::vector<std::string> run_differences(const RunSpec& wanted, const RunSpec& f
   const auto compare = [&](const std::string& key) {
     const std::string was = short_text(a, key), is = short_text(b, key);
     const auto in_a = a.find(key), in_b = b.find(key);
-    if (in_a != a.end() && in_b != b.end() && in_a->second == in_b->second) return;
+    if (in_a != a.end() && in_b != b.end() && same_value(in_a->second, in_b->second)) return;
     out.push_back(fmt::format("{}: found {}, the file says {}{}", key, was, is, reason_of(key, why)));
   };
   for (const auto& [key, value] : a) compare(key);

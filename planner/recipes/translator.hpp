@@ -103,8 +103,8 @@ std::pair<std::int64_t, std::int64_t> nodes_and_gpus(std::int64_t world);
 /// Chunk layers that say nothing new become empty: those that the layout has without them.
 void set_chunks(Layout& layout, std::vector<std::int64_t> chunks, std::int64_t layers);
 
-/// What differs between two runs, "KEY: found A, reads back as B" by the keys of their run files, with the reason where
-/// `why` has one for the key or for a map around it. run_name is nobody's business.
+/// What differs between two runs, "KEY: found A, the file says B; reason" by the keys of their run files. `why` has the
+/// reason for the key or for a map around it. Names do not count.
 std::vector<std::string> run_differences(const RunSpec& wanted, const RunSpec& found,
                                          const std::map<std::string, std::string>& why);
 
