@@ -121,14 +121,10 @@ void write_automodel(RecipeDraft& draft) {
   draft.out.put("dataset.vocab_size", run.model.vocab);
   draft.out.put("dataset.seq_len", run.seq);
   draft.out.put("loss_fn._target_", "nemo_automodel.components.loss.masked_ce.MaskedCrossEntropy");
-  draft.why["fsdp_config.optimizer_shard_degree"] = "its optimizer is cut as the weights are";
-  draft.why["fsdp_config.expert_placement"] =
-      "it deals experts in order; without copies, rename experts and router rows in the first checkpoint";
   draft.why["fsdp_config.activation_checkpointing_target"] = "it recomputes whole layers, or selected products of all";
   draft.why["fsdp_config.context_parallel_ring"] = "context ranks always pass keys and values round";
   draft.why["fsdp_config.expert_tensor_parallel_degree"] = "experts are never cut over tensor ranks there";
   draft.why["fsdp_config.sequence_parallel"] = "it has no sequence parallelism without FSDP2";
-  draft.why["train_loader"] = "mock data stands for it";
   if (l.expert > 1 && l.replicate > 1)
     draft.not_expressed.push_back(
         fmt::format("fsdp_config.data_parallel_replicate_degree: found {} with experts over {} ranks; its experts are "

@@ -140,14 +140,9 @@ void write_foundry(RecipeDraft& draft) {
   out.put("save_interval",
           fmt::format("{}ba", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps)));
   if (!run.load_path.empty()) out.put("load_path", run.load_path.string());
-  draft.why["fsdp_config.optimizer_shard_degree"] = "its optimizer is cut as the weights are";
   draft.why["fsdp_config.gradient_reduction"] = "Composer's FSDP reduces in every microbatch";
-  draft.why["fsdp_config.expert_placement"] =
-      "MegaBlocks deals experts in order; without copies, rename experts and router rows in the first checkpoint";
-  draft.why["fsdp_config.activation_compression"] = "layer inputs are kept as they are";
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
   draft.why["train_loader"] = "a path stands for it";
-  draft.why["callbacks"] = "its hf_checkpointer takes other keys";
   draft.next_step = fmt::format("composer -n {} train.py recipe.yaml in LLM Foundry's scripts/train, on each node",
                                 nodes_and_gpus(run.layout.world()).second);
 }

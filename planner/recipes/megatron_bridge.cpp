@@ -33,7 +33,8 @@ void write_bridge(RecipeDraft& draft) {
     write_megatron_model(draft, keys);
     draft.out.put("model.should_pad_vocab", false);
     draft.not_expressed.push_back(
-        fmt::format("model.ffn_config.activation and positions: found those of {}, the file has those of the recipe {}",
+        fmt::format("model.name: found {}, which has no recipe there; the file overrides the shape of {}, whose "
+                    "activation function and initial weights stay",
                     run.model.name, like_recipe(run.model)));
   }
   write_megatron_layout(draft, keys);

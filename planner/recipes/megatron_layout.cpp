@@ -168,8 +168,6 @@ void write_experts(RecipeDraft& draft, MegatronKeys& keys) {
   keys.put_flag("overlap_moe_expert_parallel_comm", l.exchange_overlap);
   draft.why["fsdp_config.token_dispatcher"] =
       "its flex dispatcher has deepep and hybridep; UCCL-EP takes DeepEP's place";
-  draft.why["fsdp_config.expert_placement"] =
-      "it deals experts in order; without copies, rename experts and router rows in the first checkpoint";
 }
 
 void read_experts(RecipeReading& reading, MegatronKeys& keys) {

@@ -89,7 +89,6 @@ void write_megatron_recompute(RecipeDraft& draft, MegatronKeys keys) {
   const bool full = recompute.has(Module::block);
   draft.why["fsdp_config.activation_checkpointing_target"] =
       "Megatron-Core recomputes whole layers, or modules of its own in every layer";
-  draft.why["fsdp_config.activation_compression"] = "Megatron-Core keeps layer inputs as they are";
   if (!recompute.any()) {
     if (!keys.flags()) keys.put("recompute_granularity", nullptr);
     return;

@@ -66,12 +66,7 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   constexpr double kMinute = 60;
   keys.put("distributed_timeout_minutes", static_cast<std::int64_t>(std::ceil(run.dist_timeout_s / kMinute)));
   draft.why["dist_timeout"] = "it is a number of minutes";
-  draft.why["device_train_microbatch_size"] = "all microbatches of a step have one size there";
-  draft.why["train_loader"] = "it does not read MDS; mock data stands for it";
   draft.why["save_num_checkpoints_to_keep"] = "old checkpoints are not deleted by number";
-  draft.why["load_path"] = "it reads checkpoints of its own; convert the weights";
-  draft.why["callbacks"] = "weights are exported after the run";
-  draft.why["device"] = "it needs GPUs";
 }
 
 void read_megatron_training(RecipeReading& reading, MegatronKeys keys) {

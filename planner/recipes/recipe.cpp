@@ -54,6 +54,25 @@ Recipe export_to_us(const RunSpec& run) {
   return out;
 }
 
+/// Reasons that hold for every other trainer, where the format has none of its own.
+void add_common_reasons(RecipeDraft& draft) {
+  for (const auto& [key, reason] :
+       {std::pair{"device", "it trains on GPUs"},
+        {"device_train_microbatch_size", "all microbatches of a step have one size there"},
+        {"train_loader", "it reads no MDS; made-up data stand for it"},
+        {"load_path", "it starts from checkpoints of its own; convert the weights"},
+        {"callbacks", "weights are exported after the run"},
+        {"precision", "formats below 16 bits are not written"},
+        {"precisions", "formats of one class of operations have no key"},
+        {"fsdp_config.data_parallel_replicate_degree", "replicas of single ranks and shards are not told apart"},
+        {"fsdp_config.data_parallel_shard_degree", "replicas of single ranks and shards are not told apart"},
+        {"fsdp_config.optimizer_shard_degree", "its optimizer is cut as the weights are"},
+        {"fsdp_config.expert_placement",
+         "it deals experts in order; without copies, rename experts and router rows in the first checkpoint"},
+        {"fsdp_config.activation_compression", "layer inputs are kept as they are"}})
+    draft.why.try_emplace(key, reason);
+}
+
 RunSpec run_on_gpus(const std::string& name) {
   RunSpec run;
   run.name = name;
@@ -139,6 +158,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
              .version = format.version,
              .next_step = draft.next_step,
              .not_expressed = std::move(draft.not_expressed)};
+  add_common_reasons(draft);
   for (std::string& what : run_differences(run, reading.run, draft.why)) out.not_expressed.push_back(std::move(what));
   out.text = (format.shell ? "#!/usr/bin/env bash\n" : "") + head_of(run, out) + body;
   return out;

@@ -184,7 +184,6 @@ void write_titan_batch(RecipeDraft& draft) {
   const std::int64_t all = draft.run.global_batch / l.data_ranks();
   draft.out.put("training.local_batch_size", l.pipeline > 1 ? all : even_microbatch(draft.run));
   draft.out.put("training.global_batch_size", draft.run.global_batch);
-  draft.why["device_train_microbatch_size"] = "all microbatches of a step have one size there";
 }
 
 void read_titan_batch(RecipeReading& reading) {
@@ -258,10 +257,7 @@ void write_titan(RecipeDraft& draft) {
   write_titan_recompute(draft);
   write_titan_saves(draft);
   draft.out.put("comm.train_timeout_seconds", static_cast<std::int64_t>(std::ceil(run.dist_timeout_s)));
-  draft.why["fsdp_config.optimizer_shard_degree"] = "its optimizer is cut as the weights are";
   draft.why["fsdp_config.gradient_reduction"] = "it sums gradients in every microbatch, without a pipeline";
-  draft.why["fsdp_config.expert_placement"] =
-      "it deals experts in order; without copies, rename experts and router rows in the first checkpoint";
   draft.why["fsdp_config.token_dispatcher"] = "it has standard and deepep";
   draft.why["fsdp_config.sequence_parallel"] = "tensor ranks always cut norms, too";
   draft.why["precision"] = "formats below 16 bits are converters of the model there, which are not written";
