@@ -116,7 +116,7 @@ void write_automodel(RecipeDraft& draft) {
   draft.out.put("optimizer._target_", "torch.optim.AdamW");
   draft.out.put("optimizer.betas", Settings::Value::array({run.optimizer.beta1, run.optimizer.beta2}));
   draft.out.put("lr_scheduler.lr_decay_style", "cosine");
-  draft.out.put("lr_scheduler.min_lr", run.optimizer.lr * run.optimizer.final_lr_fraction);
+  draft.out.put("lr_scheduler.min_lr", twelve_digits(run.optimizer.lr * run.optimizer.final_lr_fraction));
   draft.out.put("dataset._target_", "nemo_automodel.components.datasets.llm.mock_iterable_dataset.MockIterableDataset");
   draft.out.put("dataset.vocab_size", run.model.vocab);
   draft.out.put("dataset.seq_len", run.seq);

@@ -131,7 +131,8 @@ void write_foundry(RecipeDraft& draft) {
   const OptimizerSpec& o = run.optimizer;
   out.put("optimizer.name", "decoupled_adamw");
   out.put("optimizer.betas", Settings::Value::array({o.beta1, o.beta2}));
-  out.put("optimizer.weight_decay", o.weight_decay * o.lr);  // times lr / first lr a step, where AdamW's is times lr
+  out.put("optimizer.weight_decay",
+          twelve_digits(o.weight_decay * o.lr));  // times lr / first lr a step, where AdamW's is times lr
   out.put("scheduler.name", "cosine_with_warmup");
   out.put("scheduler.t_warmup", fmt::format("{}ba", o.warmup_steps));
   out.put("algorithms.gradient_clipping.clipping_type", "norm");

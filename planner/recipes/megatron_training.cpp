@@ -46,7 +46,7 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   keys.put("micro_batch_size", even_microbatch(run));
   keys.put("global_batch_size", run.global_batch);
   write_megatron_rows(training_rows(), draft, keys);
-  keys.put("min_lr", o.lr * o.final_lr_fraction);
+  keys.put("min_lr", twelve_digits(o.lr * o.final_lr_fraction));
   keys.put("lr_decay_style", "cosine");
   keys.put("lr_decay_iters", run.steps);
   keys.put("eval_iters", 0);

@@ -139,6 +139,7 @@ class Script {
       const std::size_t close = std::min(text_.find('}', end), text_.size() - 1);
       const std::string rest = text_.substr(end, close - end);
       if (rest.starts_with(":-") || rest.starts_with("-")) fallback = rest.substr(rest.find('-') + 1);
+      std::erase_if(fallback, [](char c) { return c == '"' || c == '\''; });
       at_ = close;
     }
     if (known != variables_.end()) return known->second;

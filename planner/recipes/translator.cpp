@@ -87,10 +87,9 @@ std::vector<Module> modules_of(const Recompute& recompute) {
   return out;
 }
 
-double recipe_ratio(double smaller, double larger) {
-  if (larger == 0) return 0;
-  return std::strtod(fmt::format("{:.12g}", smaller / larger).c_str(), nullptr);
-}
+double twelve_digits(double value) { return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr); }
+
+double recipe_ratio(double smaller, double larger) { return larger == 0 ? 0 : twelve_digits(smaller / larger); }
 
 std::pair<std::int64_t, std::int64_t> nodes_and_gpus(std::int64_t world) {
   constexpr std::int64_t kOfANode = 8;

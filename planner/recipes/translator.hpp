@@ -95,7 +95,9 @@ std::int64_t even_microbatch(const RunSpec& run);
 Recompute recompute_of(const std::vector<Module>& modules);
 /// The modules that rules name, whichever their blocks.
 std::vector<Module> modules_of(const Recompute& recompute);
-/// smaller / larger, without the last digits that a product of the two would have lost: 0.1 of 0.0002 / 0.002.
+/// Without the last digits, which a product or a quotient has lost: 0.0002 of 0.002 * 0.1.
+double twelve_digits(double value);
+/// smaller / larger to twelve digits; 0 of nothing.
 double recipe_ratio(double smaller, double larger);
 /// Nodes of 8 GPUs, or of all: what torchrun is started with.
 std::pair<std::int64_t, std::int64_t> nodes_and_gpus(std::int64_t world);
