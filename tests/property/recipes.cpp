@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "configs/spec/pipeline_layout.hpp"
 #include "configs/spec/support/yaml.hpp"
 #include "planner/recipes/recipe.hpp"
+#include "planner/recipes/settings.hpp"
 #include "tests/support/random_layout.hpp"
 #include "tests/support/temp_directory.hpp"
 
@@ -100,6 +104,33 @@ bool excused(const Recipe& recipe, const std::string& key) {
                                                   named(recipe, "fsdp_config.pipeline_parallel_degree"));
 }
 
+/// The keys that a format takes, from its sources (tests/data/recipes/read_keys.py).
+const std::set<std::string>& known_keys(const std::string& format) {
+  static const std::map<std::string, std::set<std::string>> all = [] {
+    std::map<std::string, std::set<std::string>> out;
+    const auto lists = nlohmann::json::parse(read_bytes("tests/data/recipes/keys.json"));
+    for (const auto& [name, list] : lists.items())
+      for (const auto& line : list.at("keys")) {
+        std::istringstream words(line.get<std::string>());
+        for (std::string word; words >> word;) out[name].insert(word);
+      }
+    return out;
+  }();
+  return all.at(format);
+}
+
+void takes_every_key(const Recipe& recipe, RecipeFormat format) {
+  const bool shell = recipe.file_name.ends_with(".sh"), toml = recipe.file_name.ends_with(".toml");
+  const Settings settings = shell  ? settings_from_shell(recipe.text, "recipe")
+                            : toml ? settings_from_toml(recipe.text, "recipe")
+                                   : settings_from_yaml(recipe.text, "recipe");
+  const auto& known = known_keys(to_string(format));
+  for (const auto& [key, value] : settings.entries()) {
+    INFO(to_string(format) << ": " << key);
+    CHECK((known.contains(key) || key.ends_with("._target_")));
+  }
+}
+
 struct Tally {
   int exported = 0, refused = 0, same = 0;
 };
@@ -114,6 +145,7 @@ void goes_there_and_back(const RunSpec& run, RecipeFormat format, const TempDire
     return;
   }
   ++tally.exported;
+  if (format != RecipeFormat::windtunnel) takes_every_key(recipe, format);
   RecipeSource source{.format = format, .model = "", .gpus = run.layout.world()};
   if (named(recipe, "model: found")) source.model = (folder / "model.yaml").string();
   const ImportedRun back = import_run(recipe.text, recipe.file_name, source);
