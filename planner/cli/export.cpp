@@ -42,7 +42,8 @@ void export_plan(const Options& o) {
   }
   put_document(recipe.text, o.output);
   if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
-  for (const std::string& what : recipe.not_expressed) fmt::print(stderr, "not expressed in {}: {}\n", recipe.version, what);
+  for (const std::string& what : recipe.not_expressed)
+    fmt::print(stderr, "not expressed in {}: {}\n", recipe.version, what);
   fmt::print(stderr, "next: {}\n", recipe.next_step);
 }
 

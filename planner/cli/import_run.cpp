@@ -39,6 +39,7 @@ void import_job(const Options& o) {
     return;
   }
   put_document(run_file_text(imported, o.file), o.output);
+  if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
   fmt::print(stderr, "{} on {} GPUs: {}\n", imported.run.name, imported.run.layout.world(), imported.run.layout.name());
   for (const std::string& what : imported.assumed) fmt::print(stderr, "assumed: {}\n", what);
   for (const std::string& what : imported.dropped) fmt::print(stderr, "dropped: {}\n", what);

@@ -100,6 +100,9 @@ void read_core(RecipeReading& reading) {
   read_megatron_training(reading, keys);
   read_core_precision(reading, keys);
   reading.in.integer("max-position-embeddings", 0);
+  for (const char* flag : {"attention-dropout", "hidden-dropout"})
+    if (const double dropout = reading.in.number(flag, 0.1); dropout > 0)
+      reading.assume(fmt::format("{}: found {}, taken as 0: no run of ours drops activations", flag, dropout));
 }
 
 }  // namespace

@@ -66,13 +66,14 @@ class Script {
     while (end < text_.size() && is_name(text_[end])) ++end;
     const bool more = text_.compare(end, 2, "+=") == 0;
     if (end == at_ || (!more && text_.compare(end, 1, "=") != 0)) return false;
-    Words& set = variables_[text_.substr(at_, end - at_)];
-    if (!more) set.clear();
+    const std::string name = text_.substr(at_, end - at_);
     at_ = end + (more ? 2 : 1);
+    Words values = more ? variables_[name] : Words{};
     if (at_ < text_.size() && text_[at_] == '(')
-      ++at_, list(set);
+      ++at_, list(values);
     else
-      add_word(set, false);
+      add_word(values, false);
+    variables_[name] = std::move(values);  // only now: X=${X:-1}
     return true;
   }
 

@@ -201,6 +201,8 @@ TEST_CASE("a launch script of Megatron-LM with lists and variables") {
   CHECK(run.model.total_parameters() == mixtral.total_parameters());
   CHECK(run.model.flops_per_token(4096) == mixtral.flops_per_token(4096));
   CHECK(says(job.dropped, "init-method-std: found 0.01"));
+  CHECK(says(job.dropped, "master-addr: found localhost"));
+  CHECK(job.assumed.empty());
 }
 
 TEST_CASE("overrides of Megatron-Bridge in a file") {
@@ -313,4 +315,5 @@ TEST_CASE("words that a format does not have are refused, and those that we do n
   CHECK(says(assumed.assumed, "moe-token-dispatcher-type: found allgather, taken as alltoall"));
   CHECK(says(assumed.assumed, "lr-decay-style: found WSD, taken as cosine"));
   CHECK(says(assumed.assumed, "found no distributed optimizer, taken as 8 ranks"));
+  CHECK(says(assumed.assumed, "attention-dropout: found 0.1, taken as 0"));  // Megatron-LM's default
 }
