@@ -118,7 +118,7 @@ TEST_CASE("export and import-run say what they need, and write nothing where the
   refused(toml + out, 2, "give --gpus N");
   refused(toml + " --gpus 0" + out, 2, "--gpus");
   refused(toml + " --gpus 8 --from yaml" + out, 2, "--from: found 'yaml'");
-  refused(toml + " --gpus 8 --from llm-foundry" + out, 2, "found broken YAML");
+  refused(toml + " --gpus 8 --from llm-foundry" + out, 2, "found no map, needs YAML with one");
   refused(toml + " --gpus 8 --model no-such" + out, 2, "no-such");
   refused("import-run " + (folder / "nothing").string() + out, 2, "cannot be read");
   CHECK_FALSE(std::filesystem::exists(folder / "job"));

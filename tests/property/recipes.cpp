@@ -196,3 +196,46 @@ TEST_CASE("what a format cannot say of a random run is named, and the rest comes
   }
   CHECK(tallies[RecipeFormat::windtunnel].same == runs);
 }
+
+TEST_CASE("a recipe with a value of another kind is a run or an error, whatever the value") {
+  const std::vector<std::string> values{"0",     "-1",    "3",  "7",   "4096",  "1.5",   "1e-3",
+                                        "true",  "false", "x",  "[]",  "[1,2]", "null",  "\"\"",
+                                        "'a b'", "$X",    "{}", "1ba", "(",     "[0]*3", "99999"};
+  std::int64_t read = 0, refused = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Draw draw(seed);
+    const RunSpec run = random_run(draw);
+    for (const std::string& name : recipe_format_names()) {
+      const RecipeFormat format = recipe_format_from_string(name, "test");
+      Recipe recipe;
+      try {
+        recipe = export_run(run, format);
+      } catch (const Error&) {
+        continue;
+      }
+      std::vector<std::string> lines;
+      std::istringstream in(recipe.text);
+      for (std::string line; std::getline(in, line);) lines.push_back(line);
+      for (int i = 0; i < 8; ++i) {
+        std::vector<std::string> changed = lines;
+        std::string& line = changed[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(lines.size())))];
+        const std::size_t at = line.find_last_of(" =:", line.ends_with("\\") ? line.size() - 3 : std::string::npos);
+        if (at != std::string::npos)
+          line = line.substr(0, at + 1) + draw.of(values) + (line.ends_with("\\") ? " \\" : "");
+        std::string text;
+        for (const std::string& one : changed) text += one + "\n";
+        INFO("seed " << seed << ", " << name << ": " << line);
+        try {
+          import_run(text, recipe.file_name, {.format = format, .model = "mixtral-8x7b", .gpus = run.layout.world()});
+          ++read;
+        } catch (const Error& error) {
+          ++refused;
+          CHECK(error.code() == Code::usage);
+          CHECK(std::string(error.what()).find("  ") == std::string::npos);
+        }
+      }
+    }
+  }
+  CHECK(read > 0);
+  CHECK(refused > 0);
+}
