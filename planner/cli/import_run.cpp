@@ -52,7 +52,7 @@ void add_import_run(CLI::App& app) {
                         "Read a job of another framework as a run file\n"
                         "Example: windtunnel import-run pretrain.sh --gpus 256 -o run.yaml");
   auto o = std::make_shared<Options>();
-  command.option("FILE", o->file, "Launch script or flags, YAML, or TOML; - is standard input").required();
+  command.option("FILE", o->file, "Launch script or flags, YAML, or TOML of a trainer").required();
   command.option("--from", o->format,
                  fmt::format("What it is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
   command.option("--model", o->model, "Model, where the file names none: of configs/models, a file, or a config.json");

@@ -1,6 +1,9 @@
 // NeMo Automodel 0.7.0: the YAML of nemo_automodel.recipes.llm.train_ft, whose `distributed` section
 // recipes/_dist_utils.py reads. Its experts are dealt over all ranks of a stage, replicas included.
+
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/text.hpp"
@@ -245,7 +248,8 @@ void read_automodel(RecipeReading& reading) {
   if (reading.in.text(std::string(kHere) + "mp_policy.param_dtype", "bfloat16").ends_with("float32"))
     set_precision(run, "fp32");
   run.pure_reduction = reading.in.text(std::string(kHere) + "mp_policy.reduce_dtype", "float32").ends_with("bfloat16");
-  const std::string backend = reading.in.text("model.backend.dispatcher", "torch");
+  const std::string backend = reading.in.text(
+      "model.backend.dispatcher", reading.in.boolean("model.backend.enable_deepep", false) ? "deepep" : "torch");
   const auto dispatcher = meaning_of(kBackends, backend);
   if (!dispatcher) reading.assume(fmt::format("model.backend.dispatcher: found {}, taken as torch", backend));
   run.layout.dispatcher = run.layout.expert > 1 && dispatcher ? *dispatcher : Dispatcher::alltoall;

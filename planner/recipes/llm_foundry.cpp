@@ -1,5 +1,8 @@
 #include "planner/recipes/llm_foundry.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "configs/spec/support/error.hpp"
 
 namespace wt {
@@ -90,10 +93,14 @@ void read_foundry_layout(RecipeReading& reading) {
   const std::int64_t shard = reading.in.integer(key, -1, -1);
   l.shard = reading.data_ranks(reading.world(shard > 0 ? shard * l.replicate : 0, key), l.replicate, key);
   const std::string strategy = reading.in.text(kFsdp + "sharding_strategy", "FULL_SHARD");
-  l.reshard_after_forward = strategy != "SHARD_GRAD_OP";
+  // Composer makes the hybrid ones of the others where there are two degrees (dist_strategy.py).
+  const bool whole = strategy == "FULL_SHARD" || strategy == "HYBRID_SHARD",
+             kept = strategy == "SHARD_GRAD_OP" || strategy == "_HYBRID_SHARD_ZERO2";
+  if (!whole && !kept && strategy != "NO_SHARD")
+    reading.in.fail(kFsdp + "sharding_strategy",
+                    fmt::format("found {}, needs FULL_SHARD, SHARD_GRAD_OP, NO_SHARD or HYBRID_SHARD", strategy));
+  l.reshard_after_forward = !kept;
   if (strategy == "NO_SHARD") l.replicate *= std::exchange(l.shard, 1);
-  if (strategy != "FULL_SHARD" && strategy != "SHARD_GRAD_OP" && strategy != "NO_SHARD")
-    reading.assume(fmt::format("{}sharding_strategy: found {}, taken as FULL_SHARD by the degrees", kFsdp, strategy));
   reading.run.pure_reduction = reading.in.text(kFsdp + "mixed_precision", "DEFAULT") == "PURE";
   if (reading.in.boolean(kFsdp + "activation_cpu_offload", false))
     reading.in.fail(kFsdp + "activation_cpu_offload",
@@ -140,6 +147,11 @@ void write_foundry(RecipeDraft& draft) {
   if (run.save) out.put("save_folder", "./checkpoints");
   out.put("save_interval",
           fmt::format("{}ba", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps)));
+  if (!run.export_path.empty()) {
+    out.put("callbacks.hf_checkpointer.save_folder", run.export_path.string());
+    out.put("callbacks.hf_checkpointer.precision", run.export_precision == Precision::fp32 ? "float32" : "bfloat16");
+    out.put("callbacks.hf_checkpointer.save_interval", "1dur");
+  }
   if (!run.load_path.empty()) out.put("load_path", run.load_path.string());
   draft.why["fsdp_config.gradient_reduction"] = "Composer's FSDP reduces in every microbatch";
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
@@ -200,6 +212,9 @@ void read_foundry(RecipeReading& reading) {
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;
   run.load_path = reading.in.text("load_path", "");
+  run.export_path = reading.in.text("callbacks.hf_checkpointer.save_folder", "");
+  if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
+    run.export_precision = Precision::bf16;
 }
 
 }  // namespace

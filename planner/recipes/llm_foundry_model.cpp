@@ -1,6 +1,10 @@
 // The model of an LLM Foundry recipe: llmfoundry/models/mpt/configuration_mpt.py, models/utils/config_defaults.py and
 // the ffns of models/layers/ffn.py.
+
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 #include "planner/recipes/llm_foundry.hpp"

@@ -1,4 +1,6 @@
 // Megatron-LM core_v0.16.1: the flags of pretrain_gpt.py (megatron/training/arguments.py).
+#include <algorithm>
+
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {

@@ -1,3 +1,5 @@
+
+#include <algorithm>
 #include <array>
 
 #include "planner/recipes/megatron.hpp"

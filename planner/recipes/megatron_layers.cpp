@@ -1,5 +1,7 @@
 // Which layers have experts or a window, as Megatron-LM's flags say it: a number, or a Python expression of lists.
+
 #include <cctype>
+#include <functional>
 
 #include "planner/recipes/megatron.hpp"
 

@@ -1,6 +1,8 @@
 // A layout in Megatron-Core's words. Its data parallelism is one of two: weights that stay on every rank, gathered once
 // a step after the distributed optimizer (ZeRO-1), or Megatron-FSDP. Its context and expert ranks are data-parallel
 // ranks, as ours are.
+
+#include <algorithm>
 #include <numeric>
 
 #include "configs/spec/pipeline_layout.hpp"

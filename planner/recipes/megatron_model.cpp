@@ -1,4 +1,6 @@
 // The shape of a model in the fields of Megatron-Core's TransformerConfig and MLATransformerConfig.
+#include <algorithm>
+
 #include "configs/spec/support/error.hpp"
 #include "planner/recipes/megatron.hpp"
 

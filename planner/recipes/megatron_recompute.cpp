@@ -1,4 +1,6 @@
 // Recompute in Megatron-Core's words: full (by layers) or selective (by modules).
+#include <algorithm>
+
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {

@@ -1,4 +1,6 @@
 // Batches, steps, optimizer and saves in the fields of Megatron's trainers.
+
+#include <algorithm>
 #include <cmath>
 
 #include "planner/recipes/megatron.hpp"
@@ -26,6 +28,21 @@ void read_batch(RecipeReading& reading, MegatronKeys& keys) {
   run.layout.microbatch = keys.integer("micro_batch_size", 1, 1);
   run.global_batch = keys.integer("global_batch_size", run.layout.microbatch * run.layout.data_ranks(), 1);
   if (run.seq < 1) keys.fail("seq_length", "found none, needs tokens a sequence");
+}
+
+/// Lengths in samples, which scripts also give; and a warm-up that is a share of the run.
+void read_samples(RecipeReading& reading, MegatronKeys& keys) {
+  if (!keys.flags()) return;
+  RunSpec& run = reading.run;
+  const auto steps = [&](const char* flag, std::int64_t fallback) {
+    return reading.in.has(flag) ? reading.in.integer(flag, 0) / run.global_batch : fallback;
+  };
+  run.steps = steps("train-samples", run.steps);
+  run.optimizer.warmup_steps = steps("lr-warmup-samples", run.optimizer.warmup_steps);
+  if (reading.in.has("lr-warmup-fraction"))
+    run.optimizer.warmup_steps =
+        static_cast<std::int64_t>(reading.in.number("lr-warmup-fraction", 0) * static_cast<double>(run.steps));
+  steps("lr-decay-samples", 0);
 }
 
 void read_optimizer_kind(RecipeReading& reading, MegatronKeys& keys) {
@@ -74,8 +91,9 @@ void read_megatron_training(RecipeReading& reading, MegatronKeys keys) {
   if (keys.flags()) run.optimizer.beta2 = 0.999, run.optimizer.weight_decay = 0.01, run.seed = 1234;  // arguments.py
   read_megatron_rows(training_rows(), reading, keys);
   read_batch(reading, keys);
+  read_samples(reading, keys);
   run.optimizer.final_lr_fraction = recipe_ratio(keys.number("min_lr", 0), run.optimizer.lr);
-  const std::string decay = keys.text("lr_decay_style", "cosine");
+  const std::string decay = keys.text("lr_decay_style", keys.flags() ? "linear" : "cosine");
   if (decay != "cosine")
     reading.assume(fmt::format("{}: found {}, taken as cosine", keys.key("lr_decay_style"), decay));
   const std::int64_t decay_steps = keys.integer("lr_decay_iters", run.steps);

@@ -2,8 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <regex>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/nearest.hpp"
@@ -173,6 +176,8 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
   }
   const RecipeTranslator& format = translator_of(out.format);
   Settings settings = format.parse(text, origin);
+  if (settings.entries().empty())
+    throw_error(Code::usage, "{}: found no keys, needs those of {}", origin, format.version);
   const std::string stem = std::filesystem::path(origin).stem().string();
   RecipeReading reading{
       .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};

@@ -101,13 +101,18 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
     const std::size_t end = text.find('}', begin);
     const std::string key = end == std::string::npos ? "" : text.substr(begin + 2, end - begin - 2);
     const Value* found = find(key);
+    static const Value kNothing;
+    if (found == nullptr && mentions(key)) found = &kNothing;
     if (found == nullptr || depth >= kDeepest)
       throw_error(Code::usage, "{}: found '{}', needs a reference to a key of this file with a value of its own",
                   origin_, text);
     read_.insert(key);
     const Value there = resolved(*found, depth + 1);
     if (begin == 0 && end + 1 == text.size()) return there;
-    text.replace(begin, end + 1 - begin, there.is_string() ? there.get<std::string>() : there.dump());
+    text.replace(begin, end + 1 - begin,
+                 there.is_null()     ? ""
+                 : there.is_string() ? there.get<std::string>()
+                                     : there.dump());
   }
   return text;
 }

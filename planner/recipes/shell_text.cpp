@@ -42,7 +42,7 @@ class Script {
     Words words;
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      if (c == '\n' || c == ';' || c == '|' || c == '&') {
+      if (std::strchr("\n;|&()", c) != nullptr) {
         ++at_;
         break;
       }
@@ -52,10 +52,22 @@ class Script {
         ++at_;
       else if (text_.compare(at_, 2, "\\\n") == 0)
         at_ += 2;
-      else if (!assignment(words))
+      else if (!redirection() && !assignment(words))
         add_word(words);
     }
     return words;
+  }
+
+  /// 2>&1, >> file and the like, which say nothing.
+  bool redirection() {
+    std::size_t end = at_;
+    while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0) ++end;
+    if (end >= text_.size() || (text_[end] != '>' && text_[end] != '<')) return false;
+    at_ = std::min(text_.find_first_not_of("<>&", end), text_.size());
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    Words file;
+    add_word(file, false);
+    return true;
   }
 
   /// NAME=value, NAME=(list) or NAME+=(list) before any other word than export and the like.
@@ -83,6 +95,8 @@ class Script {
         at_ = std::min(text_.find('\n', at_), text_.size());
       else if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '\\')
         ++at_;
+      else if (std::strchr(";|&(", text_[at_]) != nullptr)
+        ++at_;
       else
         add_word(out);
     }
@@ -96,7 +110,7 @@ class Script {
     char quote = 0;
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
-      if (quote == 0 && (std::isspace(static_cast<unsigned char>(c)) != 0 || std::strchr(";|&)", c) != nullptr)) break;
+      if (quote == 0 && (std::isspace(static_cast<unsigned char>(c)) != 0 || std::strchr(";|&()", c) != nullptr)) break;
       if (quote == 0 && (c == '"' || c == '\'')) {
         quote = c, quoted = true;
       } else if (c == quote) {
@@ -126,9 +140,18 @@ class Script {
       if (part != "\\") out.push_back(part);
   }
 
-  /// From a $ on; leaves at_ at its last character. What the script does not set stays as it is written.
+  /// From a $ on; leaves at_ at its last character. What the script does not set stays as it is written, and so does
+  /// what a shell would run or compute: $(...).
   Words variable() {
     const std::size_t begin = at_;
+    if (text_.compare(at_ + 1, 1, "(") == 0) {
+      std::ptrdiff_t open = 0;
+      while (++at_ + 1 < text_.size()) {
+        open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
+        if (open == 0) break;
+      }
+      return {text_.substr(begin, at_ + 1 - begin)};
+    }
     const bool braces = text_.compare(at_ + 1, 1, "{") == 0;
     std::size_t end = at_ + (braces ? 2 : 1);
     const std::size_t name = end;

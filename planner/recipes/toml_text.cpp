@@ -1,7 +1,8 @@
 // TOML by toml++, which is included here alone: its headers cost seconds of compiler time.
 #include <fmt/format.h>
-
 #include <toml++/toml.h>
+
+#include <map>
 #include <sstream>
 
 #include "configs/spec/support/error.hpp"

@@ -1,6 +1,8 @@
 // torchtitan 0.2.2, the last release that takes TOML: torchtitan/config/job_config.py, distributed/parallel_dims.py and
 // distributed/pipeline_parallel.py. Its shard degree does not count context parallelism; its expert degree divides
 // shard x context x tensor, as ours does.
+
+#include <algorithm>
 #include <cmath>
 
 #include "configs/spec/support/error.hpp"

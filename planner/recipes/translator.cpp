@@ -1,7 +1,11 @@
 #include "planner/recipes/translator.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
+#include <type_traits>
+#include <utility>
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"

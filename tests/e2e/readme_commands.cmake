@@ -21,6 +21,7 @@ wt_command(export_plan RUN export ${out}/plan --to torchtitan -o ${out}/job.toml
   EXPECT "wrote .*job.toml.*not expressed in torchtitan 0.2.2: model: found dbrx.*next: NGPU=3072")
 wt_command(export_preset RUN export deepseek-v3-2048-h800 --to torchtitan -o ${out}/deepseek.toml
   EXPECT "fsdp_config.activation_checkpointing_target: found norm.moe_act.mla_up_proj, the file says products.*fsdp_config.optimizer_shard_degree: found 256, the file says 64")
+wt_command(export_readme RUN export ${out}/plan --to megatron-core AFTER plan_dbrx EXPECT "pretrain_gpt.py.*--use-megatron-fsdp")
 wt_command(import_run RUN import-run tests/data/recipes/mixtral.sh -o ${out}/mixtral.yaml
   EXPECT "mixtral on 128 GPUs: 1x16 expert 8 tensor 2.sequence pipeline 4x2 kept reduced once.*dropped: init-method-std")
 wt_command(simulate_imported RUN simulate ${out}/mixtral.yaml --cluster hgx-h100 --stack megatron-core AFTER import_run

@@ -149,6 +149,22 @@ TEST_CASE("what a target cannot run at all is refused with what it needs") {
   CHECK_THAT(refused(run, RecipeFormat::torchtitan), Contains("global_train_batch_size: found 7"));
 }
 
+TEST_CASE("data, weights to start from and weights at the end go to LLM Foundry, which has these keys") {
+  RunSpec run = with_context();
+  run.layout = {};
+  run.layout.shard = 16;
+  run.data = "s3://bucket/text", run.load_path = "start", run.export_path = "end", run.shuffle_seed = 3;
+  run.export_precision = Precision::bf16;
+  run.layout.recompute = recompute_from_string("attention:first-4+experts");
+  run.model = read_model("mixtral-8x7b");
+  const Recipe recipe = export_run(run, RecipeFormat::llm_foundry);
+  CHECK(recipe.not_expressed.empty());
+  const RunSpec back = import_run(recipe.text, recipe.file_name, {}).run;
+  CHECK(back.data == run.data);
+  CHECK(back.export_path == run.export_path);
+  CHECK(to_string(back.layout.recompute) == "attention:first-4+experts");
+}
+
 TEST_CASE("what a target says otherwise is named by our keys") {
   RunSpec run = with_stages();
   run.layout.placement.assign(32, {1, 0, 2, 3, 4, 5, 6, 7});
@@ -202,6 +218,8 @@ TEST_CASE("a launch script of Megatron-LM with lists and variables") {
   CHECK(run.model.flops_per_token(4096) == mixtral.flops_per_token(4096));
   CHECK(says(job.dropped, "init-method-std: found 0.01"));
   CHECK(says(job.dropped, "master-addr: found localhost"));
+  CHECK(says(job.dropped, "wandb-project: found Mixtral"));
+  CHECK(run.model.router.z_loss_weight == 0);  // commented out
   CHECK(job.assumed.empty());
 }
 
@@ -263,6 +281,9 @@ TEST_CASE("a shell script's words") {
   CHECK(run("").model.ffn == 2048);          // 4 x hidden without swiglu
   CHECK(run("--swiglu").model.ffn == 1344);  // 2/3 of it, a multiple of 64
   CHECK(run("--lr ${LR:-3e-4}").optimizer.lr == 3e-4);
+  CHECK(run("--train-samples 64000 --lr-warmup-fraction 0.01").steps == 1000);  // of 64 sequences
+  CHECK(run("--train-samples 64000 --lr-warmup-fraction 0.01").optimizer.warmup_steps == 10);
+  CHECK(run("--log-interval $((2*3)) --seed 5 2>&1 | tee $(date).log").seed == 5);
   CHECK(run("--context-parallel-size 2").layout.context_ring);  // p2p is Megatron's default
   CHECK(run("--num-experts 4 --moe-layer-freq '([0]*1+[1]*3)'").model.dense_layers == 1);
   CHECK(run("--num-experts 4 --moe-layer-freq 2").model.moe(0));
@@ -272,10 +293,27 @@ TEST_CASE("a shell script's words") {
             .block);
 }
 
+TEST_CASE("any text is a command line, a file or an error") {
+  const std::string letters = " \n\t\"'$(){}[]#;|&=-+ab1\\,.:*";
+  std::uint64_t state = 1;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (int length = 0; length < 24; ++length) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      text += letters[static_cast<std::size_t>(state >> 33) % letters.size()];
+    }
+    for (const char* name : {"job.sh", "job.toml", "job.yaml", "job"}) {
+      INFO(name << ": " << text);
+      CHECK_FALSE(refusal(text, name, {{}, "mixtral-8x7b", 8}).empty());  // and of usage
+    }
+  }
+}
+
 TEST_CASE("broken files and missing facts are refused with what is needed") {
   const RecipeSource none;
   CHECK_THAT(refusal("[model\n", "job.toml"), Contains("job.toml:1: found broken TOML"));
   CHECK_THAT(refusal("a: [b\n", "job.yaml"), Contains("found broken YAML"));
+  CHECK_THAT(refusal("# nothing\n", "job.toml"), Contains("found no keys, needs those of torchtitan 0.2.2"));
   CHECK_THAT(refusal("hello", "job.sh"), Contains("found no flags, needs a command line, YAML or TOML"));
   const std::string llama = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
   CHECK_THAT(refusal(llama, "job.toml"), Contains("needs the number of GPUs") && Contains("give --gpus N"));

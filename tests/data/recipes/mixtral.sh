@@ -5,6 +5,7 @@ export CUDA_DEVICE_MAX_CONNECTIONS=1
 GPUS_PER_NODE=8
 NNODES=${SLURM_NNODES:-"16"}
 MASTER_ADDR=${MASTER_ADDR:-"localhost"}
+WORLD_SIZE=$(($GPUS_PER_NODE*$NNODES))
 CHECKPOINT_PATH=$1
 TP=2
 
@@ -43,6 +44,7 @@ MOE_ARGS=(
     --moe-router-load-balancing-type aux_loss
     --moe-aux-loss-coeff 1e-2
     --moe-grouped-gemm
+#    --moe-z-loss-coeff 1e-3
     --moe-token-dispatcher-type alltoall
 )
 
@@ -69,9 +71,19 @@ MODEL_PARALLEL_ARGS=(
     --sequence-parallel
 )
 
+LOGGING_ARGS=(
+    #--log-interval 1 \
+    --eval-iters 10 \
+    --no-load-optim
+)
+if [ -n "${WANDB_API_KEY}" ]; then
+    LOGGING_ARGS+=(--wandb-project ${WANDB_PROJECT:-"Mixtral"})
+fi
+
 torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py \
     ${MODEL_ARGS[@]} \
     ${MOE_ARGS[@]} \
     ${TRAINING_ARGS[@]} \
     ${MODEL_PARALLEL_ARGS[@]} \
-    --save $CHECKPOINT_PATH --save-interval 10000   # and nothing else
+    ${LOGGING_ARGS[@]} \
+    --save $CHECKPOINT_PATH --save-interval 10000 2>&1 | tee $(date +%F).log   # and nothing else
