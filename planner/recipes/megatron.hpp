@@ -26,6 +26,17 @@ class MegatronKeys {
   std::int64_t integer(const std::string& field, std::int64_t fallback, std::int64_t minimum = 0) {
     return settings_.integer(key(field), fallback, minimum);
   }
+  /// A field that may be there without a value: Megatron-Core's None, which is 0 of ours.
+  std::int64_t integer_or_none(const std::string& field, std::int64_t fallback) {
+    return mentions(field) ? integer(field, 0) : fallback;
+  }
+  double number_or_none(const std::string& field, double fallback) {
+    return mentions(field) ? number(field, 0) : fallback;
+  }
+  /// The value, or None: overrides say it, because the recipe may have one; flags leave it out.
+  void put_if(bool there, const std::string& field, Settings::Value value) {
+    if (there || !flags_) put(field, there ? std::move(value) : Settings::Value());
+  }
   double number(const std::string& field, double fallback) { return settings_.number(key(field), fallback); }
   std::string text(const std::string& field, const std::string& fallback) {
     return settings_.text(key(field), fallback);
@@ -53,6 +64,8 @@ std::vector<bool> read_megatron_layer_list(MegatronKeys& keys, const std::string
 
 /// The shape of the model. Throws Error{usage} for models with linear mixers or layers without an FFN.
 void write_megatron_model(RecipeDraft& draft, MegatronKeys keys);
+/// Any field of the shape is said.
+bool says_megatron_model(const MegatronKeys& keys);
 /// Sets run.model: what is said over what `base` has.
 void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelSpec& base);
 /// What Megatron-Core has where a command line says nothing.

@@ -61,15 +61,10 @@ ModelSpec base_of(RecipeReading& reading, const std::string& recipe) {
 void read_bridge_model(RecipeReading& reading, MegatronKeys& keys) {
   const std::string recipe = reading.in.text("recipe", "");
   const ModelSpec base = base_of(reading, recipe);
-  const bool shaped = reading.in.has("model.num_layers") && reading.in.has("model.hidden_size");
-  if (reading.model || !shaped) {
+  if (!reading.model && says_megatron_model(keys))
+    read_megatron_model(reading, keys, base);
+  else
     reading.run.model = base;
-    return;
-  }
-  // A whole shape stands over a recipe of a like model, none of whose own sizes are left.
-  ModelSpec whole;
-  whole.mtp_loss_weight = megatron_default_model().mtp_loss_weight;
-  read_megatron_model(reading, keys, whole);
 }
 
 void read_bridge(RecipeReading& reading) {

@@ -59,9 +59,9 @@ void write_positions(const ModelSpec& m, MegatronKeys& keys) {
     keys.put("mscale", scaling.mscale);
     keys.put("mscale_all_dim", scaling.mscale_all_dim);
   }
-  if (scaling.kind != RopeScaling::Kind::llama3) return;
-  keys.put_flag("rope_scaling", true);
-  keys.put("rope_scaling_factor", scaling.factor);
+  const bool llama = scaling.kind == RopeScaling::Kind::llama3;
+  keys.put_flag("rope_scaling", llama);
+  if (llama) keys.put("rope_scaling_factor", scaling.factor);
 }
 
 void read_positions(RecipeReading& reading, MegatronKeys& keys) {
@@ -73,14 +73,20 @@ void read_positions(RecipeReading& reading, MegatronKeys& keys) {
   m.attention.rope_theta =
       static_cast<double>(keys.integer("rotary_base", static_cast<std::int64_t>(m.attention.rope_theta), 1));
   constexpr std::int64_t kOldLength = 4096, kLlamaLength = 8192;
-  if (keys.flag("rope_scaling", false)) {  // models/common/embeddings/rotary_pos_embedding.py: 1, 4 and 8192 are fixed
-    scaling = {.kind = RopeScaling::Kind::llama3, .factor = keys.number("rope_scaling_factor", 8)};
+  const bool yarn = scaling.kind == RopeScaling::Kind::yarn, llama = scaling.kind == RopeScaling::Kind::llama3;
+  const std::string type = keys.text("rope_type", keys.flags() || yarn ? "yarn" : "rope");
+  if (keys.flag("rope_scaling", llama)) {  // rotary_pos_embedding.py of Megatron-Core: 1, 4 and 8192 are fixed
+    scaling = {.kind = RopeScaling::Kind::llama3,
+               .factor = keys.number("rope_scaling_factor", llama ? scaling.factor : 8)};
     scaling.original_max_position_embeddings = kLlamaLength;
     scaling.low_freq_factor = 1, scaling.high_freq_factor = 4;
-  } else if (m.attention.mla.on() && keys.text("rope_type", keys.flags() ? "yarn" : "rope") == "yarn") {
-    scaling = {.kind = RopeScaling::Kind::yarn, .factor = keys.number("rotary_scaling_factor", keys.flags() ? 1 : 40)};
+  } else if (m.attention.mla.on() && type == "yarn") {
+    const double usual = keys.flags() ? 1 : yarn ? scaling.factor : 40;  // of MLATransformerConfig
+    scaling = {.kind = RopeScaling::Kind::yarn, .factor = keys.number("rotary_scaling_factor", usual)};
     scaling.original_max_position_embeddings = kOldLength;
     scaling.mscale = keys.number("mscale", 1), scaling.mscale_all_dim = keys.number("mscale_all_dim", 0);
+  } else if (llama || m.attention.mla.on()) {
+    scaling = {};
   }
 }
 
@@ -90,27 +96,30 @@ void write_attention(RecipeDraft& draft, MegatronKeys& keys) {
   if (a.mla.on()) {
     keys.put_flag("multi_latent_attention", true);
     write_megatron_rows(latent_rows(), draft, keys);
-    if (a.mla.q_lora_rank > 0 || !keys.flags())
-      keys.put("q_lora_rank", a.mla.q_lora_rank > 0 ? Settings::Value(a.mla.q_lora_rank) : Settings::Value());
+    keys.put_if(a.mla.q_lora_rank > 0, "q_lora_rank", a.mla.q_lora_rank);
   } else {
     if (keys.flags()) keys.put_flag("group_query_attention", true);
     keys.put("num_query_groups", m.kv_heads);
     keys.put("kv_channels", m.head_dim);
   }
   keys.put_flag("qk_layernorm", a.qk_norm != AttentionSpec::QkNorm::none);
-  if (a.sinks) keys.put("softmax_type", "learnable");
-  if (a.output_gate) keys.put_flag("attention_output_gate", true);
-  if (a.window > 0) {
-    keys.put("window_size", keys.flags() ? Settings::Value(fmt::format("{},0", a.window - 1))
-                                         : Settings::Value::array({a.window - 1, 0}));
-    keys.put("window_attn_skip_freq",
-             megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.local_attention(layer); }));
-  }
+  if (a.sinks || !keys.flags()) keys.put("softmax_type", a.sinks ? "learnable" : "vanilla");
+  keys.put_flag("attention_output_gate", a.output_gate);
+  keys.put_if(
+      a.window > 0, "window_size",
+      keys.flags() ? Settings::Value(fmt::format("{},0", a.window - 1)) : Settings::Value::array({a.window - 1, 0}));
+  keys.put_if(
+      a.window > 0, "window_attn_skip_freq",
+      megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.local_attention(layer); }));
   write_positions(m, keys);
 }
 
 void read_window(RecipeReading& reading, MegatronKeys& keys) {
   ModelSpec& m = reading.run.model;
+  if (keys.mentions("window_size") && !keys.has("window_size")) {
+    m.attention.window = 0, m.attention.local = {};
+    keys.value("window_attn_skip_freq");
+  }
   if (!keys.has("window_size")) return;
   Settings::Value window = keys.value("window_size");
   if (window.is_string()) window = value_from_yaml("[" + window.get<std::string>() + "]");
@@ -135,7 +144,7 @@ void read_attention(RecipeReading& reading, MegatronKeys& keys) {
                .qk_rope_head_dim = 64,
                .v_head_dim = 128};
     read_megatron_rows(latent_rows(), reading, keys);
-    a.mla.q_lora_rank = keys.integer("q_lora_rank", keys.mentions("q_lora_rank") ? 0 : a.mla.q_lora_rank);
+    a.mla.q_lora_rank = keys.integer_or_none("q_lora_rank", a.mla.q_lora_rank);
     m.head_dim = a.mla.qk_nope_head_dim + a.mla.qk_rope_head_dim;
     m.kv_heads = m.heads;
   } else {
@@ -157,20 +166,19 @@ void write_router(RecipeDraft& draft, MegatronKeys& keys) {
   write_megatron_rows(expert_rows(), draft, keys);
   keys.put("moe_layer_freq",
            megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.moe(layer); }));
-  if (m.shared_ffn > 0) keys.put("moe_shared_expert_intermediate_size", m.shared_ffn);
+  keys.put_if(m.shared_ffn > 0, "moe_shared_expert_intermediate_size", m.shared_ffn);
   keys.put_flag("moe_grouped_gemm", true);
   keys.put("moe_router_load_balancing_type", r.aux_loss_weight > 0 ? "seq_aux_loss" : "none");
   keys.put("moe_router_score_function", r.score == RouterSpec::Score::sigmoid ? "sigmoid" : "softmax");
   keys.put_flag("moe_router_pre_softmax", r.score == RouterSpec::Score::softmax && (!r.normalize || m.top_k == 1));
-  if (r.scale != 1) keys.put("moe_router_topk_scaling_factor", r.scale);
-  if (r.groups > 1) keys.put("moe_router_num_groups", r.groups), keys.put("moe_router_group_topk", r.top_groups);
-  if (r.z_loss_weight > 0) keys.put("moe_z_loss_coeff", r.z_loss_weight);
-  if (r.bias_update_rate > 0) {
-    keys.put_flag("moe_router_enable_expert_bias", true);
-    keys.put("moe_router_bias_update_rate", r.bias_update_rate);
-  }
-  if (r.capacity_factor > 0) keys.put("moe_expert_capacity_factor", r.capacity_factor);
-  if (r.forced == RouterSpec::Forced::balanced) keys.put_flag("moe_router_force_load_balancing", true);
+  keys.put_if(r.scale != 1, "moe_router_topk_scaling_factor", r.scale);
+  keys.put_if(r.groups > 1, "moe_router_num_groups", r.groups);
+  keys.put_if(r.groups > 1, "moe_router_group_topk", r.top_groups);
+  keys.put_if(r.z_loss_weight > 0, "moe_z_loss_coeff", r.z_loss_weight);
+  keys.put_flag("moe_router_enable_expert_bias", r.bias_update_rate > 0);
+  if (r.bias_update_rate > 0) keys.put("moe_router_bias_update_rate", r.bias_update_rate);
+  keys.put_if(r.capacity_factor > 0, "moe_expert_capacity_factor", r.capacity_factor);
+  keys.put_flag("moe_router_force_load_balancing", r.forced == RouterSpec::Forced::balanced);
 }
 
 void read_expert_layers(ModelSpec& m, MegatronKeys& keys) {
@@ -189,7 +197,7 @@ void read_router(RecipeReading& reading, MegatronKeys& keys) {
   if (keys.flags()) r.aux_loss_weight = 0, m.top_k = 2;
   read_megatron_rows(expert_rows(), reading, keys);
   read_expert_layers(m, keys);
-  m.shared_ffn = keys.integer("moe_shared_expert_intermediate_size", m.shared_ffn);
+  m.shared_ffn = keys.integer_or_none("moe_shared_expert_intermediate_size", m.shared_ffn);
   const std::string balance = keys.text("moe_router_load_balancing_type", "aux_loss");
   if (balance == "none") r.aux_loss_weight = 0;
   const bool sigmoid = keys.text("moe_router_score_function",
@@ -197,14 +205,17 @@ void read_router(RecipeReading& reading, MegatronKeys& keys) {
   r.score = sigmoid ? RouterSpec::Score::sigmoid : RouterSpec::Score::softmax;
   if (keys.has("moe_router_pre_softmax") || keys.flags())
     r.normalize = sigmoid || !keys.flag("moe_router_pre_softmax", false);
-  r.scale = keys.number("moe_router_topk_scaling_factor", r.scale);
-  r.groups = keys.integer("moe_router_num_groups", r.groups, 1);
-  r.top_groups = keys.integer("moe_router_group_topk", r.groups > 1 ? r.top_groups : 1, 1);
-  r.z_loss_weight = keys.number("moe_z_loss_coeff", keys.flags() ? 0 : r.z_loss_weight);
-  if (keys.flag("moe_router_enable_expert_bias", r.bias_update_rate > 0))
-    r.bias_update_rate = keys.number("moe_router_bias_update_rate", r.bias_update_rate > 0 ? r.bias_update_rate : 1e-3);
-  r.capacity_factor = keys.number("moe_expert_capacity_factor", r.capacity_factor);
-  if (keys.flag("moe_router_force_load_balancing", false)) r.forced = RouterSpec::Forced::balanced;
+  if (keys.mentions("moe_router_topk_scaling_factor")) r.scale = keys.number("moe_router_topk_scaling_factor", 1);
+  r.groups = std::max<std::int64_t>(1, keys.integer_or_none("moe_router_num_groups", r.groups));
+  r.top_groups = r.groups > 1 ? keys.integer("moe_router_group_topk", r.top_groups, 1) : 1;
+  keys.value("moe_router_group_topk");
+  r.z_loss_weight = keys.number_or_none("moe_z_loss_coeff", keys.flags() ? 0 : r.z_loss_weight);
+  const double rate = keys.number("moe_router_bias_update_rate", r.bias_update_rate > 0 ? r.bias_update_rate : 1e-3);
+  r.bias_update_rate = keys.flag("moe_router_enable_expert_bias", r.bias_update_rate > 0) ? rate : 0;
+  r.capacity_factor = keys.number_or_none("moe_expert_capacity_factor", r.capacity_factor);
+  if (keys.mentions("moe_router_force_load_balancing"))
+    r.forced =
+        keys.flag("moe_router_force_load_balancing", false) ? RouterSpec::Forced::balanced : RouterSpec::Forced::none;
 }
 
 void write_activation(const ModelSpec& m, MegatronKeys& keys) {
@@ -245,11 +256,10 @@ ModelSpec megatron_default_model() {
 void write_megatron_model(RecipeDraft& draft, MegatronKeys keys) {
   const ModelSpec& m = draft.run.model;
   if (m.linear.on() || !m.ffn_layers.repeats.empty())
-    throw_error(
-        Code::usage,
-        "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in every "
-        "layer for Megatron-Core's flags; export to megatron-bridge, which has recipes of some such models",
-        m.name);
+    throw_error(Code::usage,
+                "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in "
+                "every layer to be said in Megatron-Core's fields; megatron-bridge has recipes of some such models",
+                m.name);
   write_megatron_rows(shape_rows(), draft, keys);
   keys.put("ffn_hidden_size", m.dense_ffn > 0 ? m.dense_ffn : m.ffn);
   keys.put("normalization", m.norm == Norm::rmsnorm ? "RMSNorm" : "LayerNorm");
@@ -257,17 +267,27 @@ void write_megatron_model(RecipeDraft& draft, MegatronKeys keys) {
   keys.put_flag("share_embeddings_and_output_weights", m.tied);
   write_activation(m, keys);
   write_attention(draft, keys);
-  if (m.experts > 0) write_router(draft, keys);
-  if (m.mtp_layers > 0) {
-    keys.put("mtp_num_layers", m.mtp_layers);
-    keys.put("mtp_loss_scaling_factor", m.mtp_loss_weight);
-  }
+  if (m.experts > 0)
+    write_router(draft, keys);
+  else
+    keys.put_if(false, "num_moe_experts", {});
+  keys.put_if(m.mtp_layers > 0, "mtp_num_layers", m.mtp_layers);
+  if (m.mtp_layers > 0) keys.put("mtp_loss_scaling_factor", m.mtp_loss_weight);
   keys.put("vocab_size", m.vocab);
   draft.why["model.norm_bias"] = "Megatron-Core's LayerNorm has a bias";
   draft.why["model.attn_config.clip_qkv"] = "Megatron-Core does not clamp q, k and v";
   draft.why["model.attn_config.alibi"] = "positions are rotary there";
   draft.why["model.attn_config.qk_ln"] = "Megatron-Core norms q and k a head at a time";
   draft.why["model"] = "Megatron-Core has no such field";
+}
+
+bool says_megatron_model(const MegatronKeys& keys) {
+  for (const char* field :
+       {"num_layers", "hidden_size", "num_attention_heads", "num_query_groups", "ffn_hidden_size", "num_moe_experts",
+        "moe_ffn_hidden_size", "moe_router_topk", "moe_layer_freq", "moe_shared_expert_intermediate_size", "vocab_size",
+        "mtp_num_layers", "moe_router_force_load_balancing", "moe_expert_capacity_factor", "moe_aux_loss_coeff"})
+    if (keys.mentions(field)) return true;
+  return false;
 }
 
 void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelSpec& base) {
@@ -287,9 +307,10 @@ void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelS
   const std::int64_t usual =
       m.gated() ? 4 * m.d_model * 2 / 3 / 64 * 64 : 4 * m.d_model;  // arguments.py, validate_args
   const std::int64_t dense = keys.integer("ffn_hidden_size", base.layers > 0 ? 0 : usual, 1);
-  m.experts = keys.integer("num_moe_experts", m.experts);
+  m.experts = keys.integer_or_none("num_moe_experts", m.experts);
   if ((m.experts == 0 || m.ffn == 0) && dense > 0) m.ffn = dense;
-  m.mtp_layers = keys.integer("mtp_num_layers", m.mtp_layers);
+  if (m.experts == 0) m.top_k = m.dense_layers = m.dense_ffn = m.shared_ffn = 0, m.moe_pattern = {}, m.router = {};
+  m.mtp_layers = keys.integer_or_none("mtp_num_layers", m.mtp_layers);
   if (m.mtp_layers > 0)
     m.mtp_loss_weight = keys.number("mtp_loss_scaling_factor", m.mtp_loss_weight);
   else

@@ -234,6 +234,24 @@ TEST_CASE("overrides of Megatron-Bridge in a file") {
   CHECK(job.run.precisions.forward == NumberFormat::mxfp8);
 }
 
+TEST_CASE("an override of Megatron-Bridge changes the recipe's model, and none takes a part of it away") {
+  const auto model = [](const std::string& overrides) {
+    return import_run(
+               "torchrun --nproc-per-node 8 run_recipe.py --recipe qwen3_30b_a3b_pretrain_config "
+               "train.micro_batch_size=1 train.global_batch_size=8 dataset.sequence_length=4096 " +
+                   overrides,
+               "job.sh", {})
+        .run.model;
+  };
+  const ModelSpec whole = read_model("qwen3-30b-a3b");
+  CHECK(model("").total_parameters() == whole.total_parameters());
+  CHECK(model("model.num_layers=4").layers == 4);
+  CHECK(model("model.num_layers=4").experts == whole.experts);
+  CHECK(model("model.num_layers=4").attention.qk_norm == whole.attention.qk_norm);
+  CHECK(model("model.num_moe_experts=null").experts == 0);
+  CHECK(model("model.moe_router_force_load_balancing=true").router.forced == RouterSpec::Forced::balanced);
+}
+
 TEST_CASE("a job of NeMo Automodel finds its model by the repository") {
   const ImportedRun job = imported("automodel_qwen3.yaml");
   CHECK(job.format == RecipeFormat::automodel);
