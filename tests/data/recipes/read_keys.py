@@ -148,12 +148,39 @@ def llm_foundry(s):
                    "train_loader.num_workers"]
 
 
+def flavors(s):
+    """"model/flavor" of every dict of flavors in torchtitan's models."""
+    found = []
+    for file in sorted((s.folder / "torchtitan/torchtitan/models").glob("*/__init__.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Dict):
+                found += [f"{file.parent.name}/{key.value}" for key in node.keys if isinstance(key, ast.Constant)]
+    return found
+
+
+def recipes(s):
+    """What `megatron.bridge.recipes` exports for pretraining."""
+    folder = s.folder / "megatron-bridge/megatron/bridge/recipes"
+    families = [n.module.rsplit(".", 1)[1] for n in ast.parse((folder / "__init__.py").read_text()).body if isinstance(n, ast.ImportFrom)]
+    found = []
+    for family in families:
+        for node in ast.walk(ast.parse((folder / family / "__init__.py").read_text())):
+            if isinstance(node, ast.ImportFrom):
+                found += [alias.name for alias in node.names if alias.name.endswith("_pretrain_config")]
+    return found
+
+
+def wrapped(words):
+    return textwrap.wrap(" ".join(sorted(set(words))), 120, break_on_hyphens=False)
+
+
 FORMATS = {"torchtitan": ("torchtitan 0.2.2", torchtitan), "megatron-core": ("Megatron-LM core_v0.16.1", megatron_core),
            "megatron-bridge": ("Megatron-Bridge 0.3.1", megatron_bridge), "automodel": ("NeMo Automodel 0.7.0", automodel),
            "llm-foundry": ("LLM Foundry 0.22.0", llm_foundry)}
 
 if __name__ == "__main__":
     sources = Sources(sys.argv[1])
-    lists = {name: {"version": version, "keys": textwrap.wrap(" ".join(sorted(set(read(sources)))), 120, break_on_hyphens=False)}
-             for name, (version, read) in FORMATS.items()}
+    lists = {name: {"version": version, "keys": wrapped(read(sources))} for name, (version, read) in FORMATS.items()}
+    lists["torchtitan"]["models"] = wrapped(flavors(sources))
+    lists["megatron-bridge"]["models"] = wrapped(recipes(sources))
     print(json.dumps(lists, indent=1))
