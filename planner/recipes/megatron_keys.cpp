@@ -52,6 +52,8 @@ constexpr std::array kFields{
     MegatronField{"data_parallel_sharding_strategy", "ddp", ""},
     MegatronField{"outer_dp_sharding_strategy", "ddp", ""},
     MegatronField{"grad_reduce_in_fp32", "ddp", "grad-reduce-in-bf16", true},
+    MegatronField{"check_for_nan_in_loss", "rerun_state_machine", "no-check-for-nan-in-loss-and-grad", true},
+    MegatronField{"check_for_nan_in_grad", "ddp", ""},
     MegatronField{"save", "checkpoint", ""},
     MegatronField{"save_interval", "checkpoint", ""},
     MegatronField{"ckpt_format", "checkpoint", ""},

@@ -28,8 +28,8 @@ bool is_fsdp(const Layout& l) {
 
 void write_data_parallelism(RecipeDraft& draft, MegatronKeys& keys) {
   const Layout& l = draft.run.layout;
-  const bool fsdp = is_fsdp(l), muon = draft.run.optimizer.kind == OptimizerKind::muon;
-  // validate_args of Megatron-LM refuses Muon with a sharded optimizer.
+  // validate_args of Megatron-LM refuses Muon with a sharded optimizer or weights.
+  const bool muon = draft.run.optimizer.kind == OptimizerKind::muon, fsdp = is_fsdp(l) && !muon;
   keys.put_flag("use_distributed_optimizer", l.shard * l.optimizer_shard > 1 && !muon);
   keys.put("num_distributed_optimizer_instances", fsdp ? l.replicate : l.replicate / l.optimizer_shard);
   keys.put_flag("use_megatron_fsdp", fsdp);
@@ -198,13 +198,17 @@ void write_graphs(const Layout& l, MegatronKeys& keys) {
                                                                      : "local");
   if (l.cuda_graphs == CudaGraphs::partial)
     keys.put("cuda_graph_scope", std::vector<std::string>{"attn", "moe_router", "moe_preprocess"});
-  if (l.cuda_graphs == CudaGraphs::full) keys.put("cuda_graph_scope", std::vector<std::string>{"full_iteration"});
+  if (l.cuda_graphs != CudaGraphs::full) return;
+  keys.put("cuda_graph_scope", std::vector<std::string>{"full_iteration"});
+  keys.put_flag("check_for_nan_in_loss", false);  // a graph of everything cannot ask
+  if (!keys.flags()) keys.put_flag("check_for_nan_in_grad", false);
 }
 
 void read_graphs(RecipeReading& reading, MegatronKeys& keys) {
   const std::string made_by = keys.text("cuda_graph_impl", "none");
   const std::vector<std::string> scope = keys.texts("cuda_graph_scope");
   if (made_by == "none") return;
+  keys.value("check_for_nan_in_loss"), keys.value("check_for_nan_in_grad");
   const bool all = std::find(scope.begin(), scope.end(), "full_iteration") != scope.end();
   reading.run.layout.cuda_graphs = all ? CudaGraphs::full : CudaGraphs::partial;
   if (!all && std::find(scope.begin(), scope.end(), "attn") == scope.end())

@@ -167,7 +167,7 @@ void write_router(RecipeDraft& draft, MegatronKeys& keys) {
   keys.put("moe_layer_freq",
            megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.moe(layer); }));
   keys.put_if(m.shared_ffn > 0, "moe_shared_expert_intermediate_size", m.shared_ffn);
-  keys.put_flag("moe_grouped_gemm", true);
+  keys.put_flag("moe_grouped_gemm", draft.run.precision == Precision::bf16);  // validate_args refuses it in fp32
   keys.put("moe_router_load_balancing_type", r.aux_loss_weight > 0 ? "seq_aux_loss" : "none");
   keys.put("moe_router_score_function", r.score == RouterSpec::Score::sigmoid ? "sigmoid" : "softmax");
   keys.put_flag("moe_router_pre_softmax", r.score == RouterSpec::Score::softmax && (!r.normalize || m.top_k == 1));

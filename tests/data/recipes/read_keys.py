@@ -17,7 +17,8 @@ TRAINING_FLAGS = """
     data-parallel-sharding-strategy decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers
     distributed-timeout-minutes eval-iters exp-avg-dtype exp-avg-sq-dtype fp16 fp4-format fp8-format fp8-recipe fp4-recipe
     global-batch-size grad-reduce-in-bf16 group-query-attention hidden-dropout lr lr-decay-iters lr-decay-style lr-warmup-iters
-    max-position-embeddings micro-batch-size min-lr mock-data no-gradient-accumulation-fusion num-distributed-optimizer-instances
+    max-position-embeddings micro-batch-size min-lr mock-data no-check-for-nan-in-loss-and-grad
+    no-gradient-accumulation-fusion num-distributed-optimizer-instances
     num-experts num-virtual-stages-per-pipeline-rank optimizer optimizer-cpu-offload optimizer-offload-fraction
     outer-dp-sharding-strategy padded-vocab-size pipeline-model-parallel-layout position-embedding-type quick-geglu
     recompute-modules rope-scaling-factor rope-type rotary-base rotary-scaling-factor save save-interval seed seq-length swiglu
@@ -34,7 +35,9 @@ class Sources:
         self.files = {}
 
     def node(self, file, name):
-        tree = self.files.setdefault(file, ast.parse((self.folder / file).read_text()))
+        if file not in self.files:
+            self.files[file] = ast.parse((self.folder / file).read_text())
+        tree = self.files[file]
         return next(n for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == name)
 
     def fields(self, file, name):
@@ -103,7 +106,7 @@ def megatron_bridge(s):
     keys += under("dataset", s.fields(data + "blended_megatron_dataset_config.py", "BlendedMegatronDatasetConfig") +
                   s.fields(data + "gpt_dataset.py", "GPTDatasetConfig"))
     for section, name in (("train", "TrainingConfig"), ("scheduler", "SchedulerConfig"), ("checkpoint", "CheckpointConfig"),
-                          ("rng", "RNGConfig"), ("dist", "DistributedInitConfig")):
+                          ("rng", "RNGConfig"), ("rerun_state_machine", "RerunStateMachineConfig"), ("dist", "DistributedInitConfig")):
         keys += under(section, s.fields(config, name))
     return keys
 
