@@ -53,7 +53,9 @@ class LayerList {
     return out;
   }
   std::vector<bool> atom() {
+    constexpr int kDeepest = 100;
     if (next('(')) {
+      if (++depth_ > kDeepest) refuse();
       std::vector<bool> out = sum();
       if (!next(')')) refuse();
       return out;
@@ -73,6 +75,7 @@ class LayerList {
   const MegatronKeys& keys_;
   std::string field_;
   std::size_t at_ = 0;
+  int depth_ = 0;  ///< parentheses so far
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <regex>
+#include <sstream>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
@@ -109,13 +109,32 @@ RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) 
   return RecipeFormat::windtunnel;
 }
 
+/// What the lines of a text without a telling ending look like.
+struct LooksLike {
+  bool section = false;  ///< [training]
+  bool flag = false;     ///< --num-layers
+  bool key = false;      ///< model:
+};
+
+LooksLike looks_of(const std::string& text) {
+  LooksLike out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    const std::size_t end = line.find_last_not_of(" \t\r"), colon = line.find(':');
+    out.section = out.section || (line[begin] == '[' && line[end] == ']');
+    out.flag = out.flag || line.compare(begin, 2, "--") == 0 || line.find(" --") != std::string::npos;
+    out.key = out.key || (begin == 0 && colon != std::string::npos && line.find_first_of(" =(") > colon);
+  }
+  return out;
+}
+
 RecipeFormat format_of(const std::string& text, const std::string& origin) {
   const std::string ending = std::filesystem::path(origin).extension().string();
-  static const std::regex section(R"((^|\n)\s*\[[A-Za-z_.]+\]\s*(#[^\n]*)?\n)"), flag(R"((^|\s)--[a-z])"),
-      key(R"((^|\n)[A-Za-z_]+:(\s|$))");
-  if (ending == ".toml" || (ending.empty() && std::regex_search(text, section))) return RecipeFormat::torchtitan;
-  const bool yaml = ending == ".yaml" || ending == ".yml" ||
-                    (ending != ".sh" && std::regex_search(text, key) && !std::regex_search(text, flag));
+  const LooksLike looks = looks_of(text);
+  if (ending == ".toml" || (ending.empty() && looks.section)) return RecipeFormat::torchtitan;
+  const bool yaml = ending == ".yaml" || ending == ".yml" || (ending != ".sh" && looks.key && !looks.flag);
   return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin);
 }
 

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cstring>
 #include <map>
-#include <regex>
 #include <sstream>
 
 #include "planner/recipes/settings.hpp"
@@ -176,9 +175,13 @@ class Script {
   std::map<std::string, Words> variables_;
 };
 
+/// a.b=c or +a.b=c.
 bool is_override(const std::string& word) {
-  static const std::regex form(R"(\+{0,2}[A-Za-z_]\w*(\.\w+)*=.*)");
-  return std::regex_match(word, form);
+  const std::size_t begin = std::min(word.find_first_not_of('+'), word.size()), equals = word.find('=');
+  if (equals == std::string::npos || equals <= begin || std::isdigit(static_cast<unsigned char>(word[begin])) != 0)
+    return false;
+  return std::all_of(word.begin() + static_cast<std::ptrdiff_t>(begin),
+                     word.begin() + static_cast<std::ptrdiff_t>(equals), [](char c) { return is_name(c) || c == '.'; });
 }
 
 bool ends_values(const std::string& word) {
@@ -190,9 +193,14 @@ std::string shell_word(const Settings::Value& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// Letters, digits, _ and the others alone.
+bool is_plain(const std::string& word, const std::string& others) {
+  return !word.empty() && std::all_of(word.begin(), word.end(),
+                                      [&](char c) { return is_name(c) || others.find(c) != std::string::npos; });
+}
+
 std::string in_quotes(const std::string& word) {
-  static const std::regex plain("[A-Za-z0-9_./:=,+@%-]+");
-  if (std::regex_match(word, plain)) return word;
+  if (is_plain(word, "./:=,+@%-")) return word;
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
@@ -200,8 +208,7 @@ std::string in_quotes(const std::string& word) {
 
 /// A list of an override: [a,b].
 std::string override_value(const Settings::Value& value) {
-  static const std::regex plain("[A-Za-z0-9_./:+@%-]+");
-  if (value.is_string() && !std::regex_match(value.get<std::string>(), plain)) return value.dump();
+  if (value.is_string() && !is_plain(value.get<std::string>(), "./:+@%-")) return value.dump();
   if (!value.is_array()) return value.is_null() ? "null" : shell_word(value);
   std::string out;
   for (const Settings::Value& one : value) out += (out.empty() ? "" : ",") + shell_word(one);

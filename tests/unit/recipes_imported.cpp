@@ -162,6 +162,20 @@ TEST_CASE("any text is a command line, a file or an error") {
   }
 }
 
+TEST_CASE("long words and deep lists are read or refused") {
+  const std::string million(1000000, '('), word(1000000, 'x'), lists(100000, '[');
+  const std::string flags =
+      "torchrun --nproc-per-node 8 x.py --num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 1000 "
+      "--micro-batch-size 1 --seq-length 128 --num-experts 4 --moe-layer-freq ";
+  CHECK_THAT(refusal(flags + "'" + million + "'", "job.sh"), Contains("needs a number or lists"));
+  CHECK_THAT(refusal(flags + "'[1]*99999999999999999999'", "job.sh"), Contains("needs a number or lists"));
+  CHECK(refusal(flags + "1 --wandb-project '" + million + "' a." + word + "=" + word, "job.sh",
+                {RecipeFormat::megatron_core, "", 0}) == "no error");
+  CHECK(refusal("a: " + lists, "job.yaml") != "no error");
+  CHECK(refusal("a = " + lists, "job.toml") != "no error");
+  CHECK(refusal(word, "job") != "no error");
+}
+
 TEST_CASE("broken files and missing facts are refused with what is needed") {
   const RecipeSource none;
   CHECK_THAT(refusal("[model\n", "job.toml"), Contains("job.toml:1: found broken TOML"));
