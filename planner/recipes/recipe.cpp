@@ -71,7 +71,9 @@ void add_common_reasons(RecipeDraft& draft) {
         {"fsdp_config.data_parallel_shard_degree", "replicas of single ranks and shards are not told apart"},
         {"fsdp_config.optimizer_shard_degree", "its optimizer is cut as the weights are"},
         {"fsdp_config.expert_placement",
-         "it deals experts in order; without copies, rename experts and router rows in the first checkpoint"},
+         draft.run.layout.slots(draft.run.model) > draft.run.model.experts
+             ? "it has no copies of experts, and deals them in order"
+             : "it deals experts in order; rename experts and router rows in the first checkpoint"},
         {"fsdp_config.activation_compression", "layer inputs are kept as they are"}})
     draft.why.try_emplace(key, reason);
 }

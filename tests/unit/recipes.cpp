@@ -166,6 +166,8 @@ TEST_CASE("what a target says otherwise is named by our keys") {
     CHECK(says(missing, what));
   for (const std::string& what : missing) CHECK_THAT(exported(run, RecipeFormat::torchtitan), Contains("#   " + what));
   CHECK(export_run(with_context(), RecipeFormat::torchtitan).not_expressed.empty());
+  run.layout.placement.assign(32, {0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(says(export_run(run, RecipeFormat::automodel).not_expressed, "it has no copies of experts"));
 }
 
 TEST_CASE("our own format says what the trainer does not run") {
