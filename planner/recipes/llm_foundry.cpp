@@ -1,6 +1,7 @@
 #include "planner/recipes/llm_foundry.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "configs/spec/support/error.hpp"
@@ -30,13 +31,14 @@ const std::string kFsdp = "fsdp_config.";
 std::int64_t foundry_steps(RecipeReading& reading, const std::string& key, std::int64_t fallback, std::int64_t whole) {
   const std::string text = reading.in.text(key, "");
   if (text.empty()) return fallback;
-  const std::size_t unit_at = text.find_first_not_of("0123456789._e+-");
-  const std::string unit = unit_at == std::string::npos ? "" : text.substr(unit_at);
-  const Settings::Value n = scalar_of_word(text.substr(0, unit_at));
+  std::string digits = text;
+  std::erase(digits, '_');
+  char* end = nullptr;
+  const double number = std::strtod(digits.c_str(), &end);
+  const std::string unit = end;
   const auto& run = reading.run;
   const double tokens = static_cast<double>(run.global_batch * run.seq);
-  if (n.is_number() && n >= 0) {
-    const double number = n.get<double>();
+  if (end != digits.c_str() && number >= 0 && number < 0x1p53) {
     if (unit == "ba") return static_cast<std::int64_t>(number);
     if (unit == "tok") return static_cast<std::int64_t>(number / tokens);
     if (unit == "sp") return static_cast<std::int64_t>(number / static_cast<double>(run.global_batch));

@@ -67,17 +67,33 @@ void read_bridge_model(RecipeReading& reading, MegatronKeys& keys) {
     reading.run.model = base;
 }
 
+/// What every recipe starts from (recipes/common.py, _pretrain_common) stands for what this one has of its own.
+void fill_in_usual(RecipeReading& reading, MegatronKeys& keys) {
+  for (const auto& [field, usual] : {std::pair{"tensor_model_parallel_size", Settings::Value(1)},
+                                     {"pipeline_model_parallel_size", 1},
+                                     {"context_parallel_size", 1},
+                                     {"expert_model_parallel_size", 1},
+                                     {"micro_batch_size", 2},
+                                     {"global_batch_size", 32},
+                                     {"seq_length", 4096},
+                                     {"train_iters", 300000},
+                                     {"lr", 3e-4},
+                                     {"min_lr", 3e-5}}) {
+    const bool dense = reading.run.model.experts == 0 && std::string(field).starts_with("expert");
+    if (keys.has(field) || dense) continue;
+    reading.assume(fmt::format("{}: found none, which means the recipe's; taken as {}", keys.key(field), usual.dump()));
+    keys.put(field, usual);
+  }
+}
+
 void read_bridge(RecipeReading& reading) {
   MegatronKeys keys(reading.in, false);
   read_bridge_model(reading, keys);
   const std::int64_t world = reading.world(torchrun_world(reading.in), "nproc-per-node");
-  for (const char* degree : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
-                             "expert_model_parallel_size"})
-    if (!keys.has(degree) && (reading.run.model.experts > 0 || std::string(degree) != "expert_model_parallel_size"))
-      reading.assume(fmt::format("{}: found none, which means the recipe's; taken as 1", keys.key(degree)));
   for (const char* other : {"dataset.seq_length", "model.seq_length"})
     if (const std::int64_t seq = reading.in.integer(other, 0, 1); seq > 0 && !keys.has("seq_length"))
       keys.put("seq_length", seq);
+  fill_in_usual(reading, keys);
   read_megatron_layout(reading, keys, world);
   read_megatron_training(reading, keys);
   reading.in.boolean("dist.use_megatron_fsdp", false);

@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-// torchtitan 0.2.2 models/*/__init__.py; Megatron-Bridge 0.3.1 recipes/*/*.py; huggingface.co.
+// torchtitan 0.2.2 models/*/__init__.py; Megatron-Bridge 0.3.1 recipes/*/*.py; Hugging Face.
 constexpr std::array kModels{
     ModelNames{"dbrx", "", "", "databricks/dbrx-base"},
     ModelNames{"deepseek-v2-lite", "deepseek_v3/16B", "deepseek_v2_lite_pretrain_config",

@@ -80,6 +80,10 @@ TEST_CASE("an override of Megatron-Bridge changes the recipe's model, and none t
   };
   const ModelSpec whole = read_model("qwen3-30b-a3b");
   CHECK(model("").total_parameters() == whole.total_parameters());
+  const ImportedRun bare =
+      import_run("torchrun --nproc-per-node 8 run_recipe.py --recipe llama31_8b_pretrain_config", "job.sh", {});
+  CHECK(bare.run.global_batch == 32);
+  CHECK(says(bare.assumed, "train.global_batch_size: found none, which means the recipe's; taken as 32"));
   CHECK(model("model.num_layers=4").layers == 4);
   CHECK(model("model.num_layers=4").experts == whole.experts);
   CHECK(model("model.num_layers=4").attention.qk_norm == whole.attention.qk_norm);
@@ -114,6 +118,26 @@ TEST_CASE("an LLM Foundry recipe means its own defaults") {
   CHECK(run.layout.name() == "1x16 expert 1");
   CHECK(says(job.assumed, "model.learned_pos_emb: found learned positions, taken as rotary; 4194304 parameters fewer"));
   CHECK(says(job.dropped, "callbacks.speed_monitor.window_size: found 10"));
+}
+
+TEST_CASE("lengths of LLM Foundry in all their units") {
+  const auto steps = [](const std::string& duration) {
+    return import_run(
+               "tokenizer: {name: x}\nmodel: {name: mpt_causal_lm}\nmax_seq_len: 100\ndata_remote:\nrun_name: "
+               "${data_remote}\n"
+               "global_train_batch_size: 10\ndevice_train_microbatch_size: 1\nmax_duration: " +
+                   duration + "\nfsdp_config: {}\nscheduler: {t_warmup: 0.5dur}\n",
+               "job.yaml", {.format = {}, .model = "", .gpus = 10})
+        .run;
+  };
+  CHECK(steps("40ba").steps == 40);
+  CHECK(steps("1e4tok").steps == 10);
+  CHECK(steps("10_000tok").steps == 10);
+  CHECK(steps("200sp").steps == 20);
+  CHECK(steps("2ep").steps == 1);  // assumed: the data say how long an epoch is
+  CHECK(steps("40ba").optimizer.warmup_steps == 20);
+  CHECK_THAT(usage_error([&] { steps("40 weeks"); }), Contains("max_duration: found '40 weeks', needs batches (40ba)"));
+  CHECK_THAT(usage_error([&] { steps("ba"); }), Contains("found 'ba'"));
 }
 
 TEST_CASE("a shell script's words") {
