@@ -64,7 +64,11 @@ void read_data_parallelism(RecipeReading& reading, MegatronKeys& keys, std::int6
     keys.fail("num_distributed_optimizer_instances",
               fmt::format("found {}, needs a divisor of the {} data-parallel ranks", copies, data));
   const std::string strategy = keys.text("data_parallel_sharding_strategy", "optim_grads_params");
-  const bool fsdp = keys.flag("use_megatron_fsdp", false) && strategy != "no_shard";
+  const bool asked = keys.flag("use_megatron_fsdp", false), fsdp = asked && strategy != "no_shard";
+  if (asked && !keys.has("data_parallel_sharding_strategy"))
+    reading.assume(
+        fmt::format("{}: found none, which is no_shard in 0.16.1 and optim_grads_params later; taken as the latter",
+                    keys.key("data_parallel_sharding_strategy")));
   const bool sharded = keys.flag("use_distributed_optimizer", !keys.flags()) || fsdp;
   l.shard = sharded ? data / copies : 1;
   l.reshard_after_forward = fsdp && strategy == "optim_grads_params";
@@ -103,7 +107,12 @@ void write_stages(RecipeDraft& draft, MegatronKeys& keys) {
     keys.put("virtual_pipeline_model_parallel_size", l.virtual_stages);
   else if (!keys.flags())
     keys.put("virtual_pipeline_model_parallel_size", nullptr);
-  if (even && !keys.flags()) keys.put("pipeline_model_parallel_layout", nullptr);
+  if (keys.flags()) return;
+  keys.put_if(false, "num_layers_in_first_pipeline_stage", {}),
+      keys.put_if(false, "num_layers_in_last_pipeline_stage", {});
+  for (const char* counted : {"account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"})
+    keys.put_flag(counted, false);  // recipes set these
+  if (even || l.pipeline == 1) keys.put("pipeline_model_parallel_layout", nullptr);
 }
 
 /// Layers of the first and the last stage, the others alike; or embedding and head counted as layers.
@@ -166,7 +175,7 @@ void write_experts(RecipeDraft& draft, MegatronKeys& keys) {
   keys.put("expert_tensor_parallel_size", l.whole_experts ? 1 : l.tensor);
   const bool flex = l.dispatcher != Dispatcher::alltoall;
   keys.put("moe_token_dispatcher_type", flex ? "flex" : "alltoall");
-  if (flex) keys.put("moe_flex_dispatcher_backend", word_of(kFlexBackends, l.dispatcher, "deepep"));
+  keys.put_if(flex, "moe_flex_dispatcher_backend", word_of(kFlexBackends, l.dispatcher, "deepep"));
   keys.put_flag("overlap_moe_expert_parallel_comm", l.exchange_overlap);
   draft.why["fsdp_config.token_dispatcher"] =
       "its flex dispatcher has deepep and hybridep; UCCL-EP takes DeepEP's place";
@@ -223,7 +232,7 @@ void write_megatron_layout(RecipeDraft& draft, MegatronKeys keys) {
   write_megatron_rows(degree_rows(), draft, keys);
   write_stages(draft, keys);
   keys.put_flag("sequence_parallel", l.sequence_parallel);
-  if (l.context > 1) keys.put("cp_comm_type", l.context_ring ? "p2p" : "allgather");
+  keys.put_if(l.context > 1, "cp_comm_type", l.context_ring ? "p2p" : "allgather");
   write_experts(draft, keys);
   write_data_parallelism(draft, keys);
   write_megatron_recompute(draft, keys);

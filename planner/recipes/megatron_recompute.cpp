@@ -91,18 +91,11 @@ void write_megatron_recompute(RecipeDraft& draft, MegatronKeys keys) {
   const bool full = recompute.has(Module::block);
   draft.why["fsdp_config.activation_checkpointing_target"] =
       "Megatron-Core recomputes whole layers, or modules of its own in every layer";
-  if (!recompute.any()) {
-    if (!keys.flags()) keys.put("recompute_granularity", nullptr);
-    return;
-  }
-  keys.put("recompute_granularity", full ? "full" : "selective");
-  if (full) {
-    keys.put("recompute_method", first > 0 ? "block" : "uniform");
-    keys.put("recompute_num_layers", std::max<std::int64_t>(1, std::min(first, draft.run.model.layers)));
-  } else {
-    if (!keys.flags()) keys.put("recompute_method", nullptr), keys.put("recompute_num_layers", nullptr);
-    keys.put("recompute_modules", module_words(recompute));
-  }
+  const bool any = recompute.any(), selective = any && !full;
+  keys.put_if(any, "recompute_granularity", full ? "full" : "selective");
+  keys.put_if(full, "recompute_method", first > 0 ? "block" : "uniform");
+  keys.put_if(full, "recompute_num_layers", std::max<std::int64_t>(1, std::min(first, draft.run.model.layers)));
+  keys.put_if(selective, "recompute_modules", module_words(recompute));
 }
 
 void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys) {

@@ -68,11 +68,10 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   keys.put("lr_decay_iters", run.steps);
   keys.put("eval_iters", 0);
   keys.put("optimizer", o.kind == OptimizerKind::muon ? "muon" : "adam");
-  if (o.offload_fraction > 0) {
-    keys.put_flag("optimizer_cpu_offload", true);
-    keys.put("optimizer_offload_fraction", o.offload_fraction);
-    keys.put_flag("use_precision_aware_optimizer", true);
-  }
+  const bool offload = o.offload_fraction > 0;
+  keys.put_flag("optimizer_cpu_offload", offload);
+  keys.put_flag("use_precision_aware_optimizer", offload);
+  if (offload) keys.put("optimizer_offload_fraction", o.offload_fraction);
   keys.put_flag("grad_reduce_in_fp32", !run.pure_reduction);
   if (run.save) {
     keys.put("save", "checkpoints");

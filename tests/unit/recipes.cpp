@@ -98,7 +98,7 @@ TEST_CASE("Megatron-Bridge takes the recipe of the model, or overrides the shape
   run.layout.context = 1;
   const Recipe shipped = export_run(run, RecipeFormat::megatron_bridge);
   CHECK_THAT(shipped.text, Contains("--recipe qwen3_30b_a3b_pretrain_config"));
-  CHECK(shipped.text.find("model.num_layers") == std::string::npos);
+  CHECK(shipped.text.find("model.num_layers=") == std::string::npos);
   run.model = read_model("mixtral-8x7b");
   const Recipe other = export_run(run, RecipeFormat::megatron_bridge);
   CHECK_THAT(other.text, Contains("model.num_layers=32 ") && Contains("model.num_moe_experts=8 "));

@@ -242,6 +242,8 @@ TEST_CASE("words that a format does not have are refused, and those that we do n
   const ImportedRun assumed =
       import_run(flags + "--expert-model-parallel-size 8 --lr-decay-style WSD --cp-comm-type a2a", "job.sh", mixtral);
   CHECK(says(assumed.assumed, "moe-token-dispatcher-type: found allgather, taken as alltoall"));
+  CHECK(says(import_run(flags + "--use-megatron-fsdp --moe-token-dispatcher-type alltoall", "job.sh", mixtral).assumed,
+             "data-parallel-sharding-strategy: found none, which is no_shard in 0.16.1"));
   CHECK(says(assumed.assumed, "lr-decay-style: found WSD, taken as cosine"));
   CHECK(says(assumed.assumed, "found no distributed optimizer, taken as 8 ranks"));
   CHECK(says(assumed.assumed, "attention-dropout: found 0.1, taken as 0"));  // Megatron-LM's default
