@@ -17,6 +17,15 @@ set(out ${CMAKE_CURRENT_BINARY_DIR}/commands)
 wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --cluster hgx-h100 --gpus 256
   EXPECT "dbrx on 256 hgx-h100 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fastest is proved.*report.html")
+wt_command(export_plan RUN export ${out}/plan --to torchtitan -o ${out}/job.toml AFTER plan_dbrx
+  EXPECT "wrote .*job.toml.*not expressed in torchtitan 0.2.2: model: found dbrx.*next: NGPU=3072")
+wt_command(export_preset RUN export deepseek-v3-2048-h800 --to torchtitan -o ${out}/deepseek.toml
+  EXPECT "fsdp_config.activation_checkpointing_target: found norm.moe_act.mla_up_proj, the file says products.*fsdp_config.optimizer_shard_degree: found 256, the file says 64")
+wt_command(export_readme RUN export ${out}/plan --to megatron-core AFTER plan_dbrx EXPECT "pretrain_gpt.py.*--use-megatron-fsdp")
+wt_command(import_run RUN import-run tests/data/recipes/mixtral.sh -o ${out}/mixtral.yaml
+  EXPECT "mixtral on 128 GPUs: 1x16 expert 8 tensor 2.sequence pipeline 4x2.*dropped: init-method-std")
+wt_command(simulate_imported RUN simulate ${out}/mixtral.yaml --cluster hgx-h100 --stack megatron-core AFTER import_run
+  EXPECT "One step of mixtral on hgx-h100.*128 ranks")
 wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpus 256
   EXPECT "mixtral-8x7b on 256 aws-p4de GPUs.*0 % measured, 9[0-9] % published.*as torchtitan uses them")  # attention was not published on A100
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
