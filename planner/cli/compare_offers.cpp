@@ -35,9 +35,12 @@ void compare_offers_command(const Options& o) {
                text_table(offers_table(result), {.color = use_color(Color::automatic, 1)}));
     for (const std::string& note : offers_notes(result)) fmt::print("- {}\n", note);
   }
-  for (const OfferRow& row : result.rows)
-    if (!row.plan) fmt::print(stderr, "windtunnel: offer {}: {}\n", row.offer.name, row.misfit);
-  if (!result.cheapest) set_status(static_cast<int>(result.rows.front().failure));
+  if (!result.cheapest) set_status(static_cast<int>(Code::finding));
+  for (const OfferRow& row : result.rows) {
+    if (row.plan) continue;
+    fmt::print(stderr, "windtunnel: offer {}: {}\n", row.offer.name, row.misfit);
+    if (row.failure != Code::finding) set_status(static_cast<int>(row.failure));
+  }
 }
 
 }  // namespace

@@ -12,8 +12,9 @@
 
 namespace wt {
 
-/// Of a tie the offer is no dearer than the cheapest in at least this share of the draws.
-inline constexpr double kTieChance = 0.05;
+/// An offer is a tie with the cheapest where it is no dearer in at least this share of the draws: one end of an 80 %
+/// interval, as those of step times are.
+inline constexpr double kTieChance = 0.1;
 
 enum class OfferVerdict { no_plan, cheapest, tie, dearer };
 

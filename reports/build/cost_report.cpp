@@ -33,8 +33,8 @@ std::vector<NamedAmount> named_amounts(const PriceSpec& p) {
   const auto add = [&](const char* key, const std::string& unit, const std::optional<PriceAmount>& amount) {
     if (amount) out.push_back({key, unit, &*amount});
   };
-  add("gpu_hour", p.currency + " a GPU-hour", p.gpu_hour);
-  add("spare_gpu_hour", p.currency + " a GPU-hour of spare nodes", p.spare_gpu_hour);
+  add("gpu_hour", p.currency + (p.spares_as_gpus ? " a GPU-hour, of spare nodes too" : " a GPU-hour"), p.gpu_hour);
+  if (!p.spares_as_gpus) add("spare_gpu_hour", p.currency + " a GPU-hour of spare nodes", p.spare_gpu_hour);
   add("storage_tb_month", p.currency + " a TB and month", p.storage_tb_month);
   add("egress_tb", p.currency + " a TB taken out", p.egress_tb);
   if (p.power)
@@ -146,9 +146,15 @@ std::string cost_sentence(const Cost& cost) {
 
 std::vector<std::string> price_sentences(const PriceSpec& prices) {
   std::vector<std::string> out;
-  for (const NamedAmount& each : named_amounts(prices))
-    out.push_back(fmt::format("{} {} ({}, {})", amount_text(*each.amount), each.unit, each.amount->date,
-                              to_string(each.amount->evidence)));
+  std::string said;  // of amounts with this quote
+  const auto quote = [](const PriceAmount& a) { return fmt::format(" ({}, {})", a.date, to_string(a.evidence)); };
+  const std::vector<NamedAmount> amounts = named_amounts(prices);
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    said += fmt::format("{}{} {}", said.empty() ? "" : ", ", amount_text(*amounts[i].amount), amounts[i].unit);
+    if (i + 1 < amounts.size() && quote(*amounts[i + 1].amount) == quote(*amounts[i].amount)) continue;
+    out.push_back(said + quote(*amounts[i].amount));
+    said.clear();
+  }
   return out;
 }
 

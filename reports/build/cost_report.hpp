@@ -16,7 +16,8 @@ std::string format_energy(double kWh);
 /// "Cost: 12.3M USD (P50; P95 12.9M USD), 4.56 GWh (P95 4.7 GWh), 2.3M GPU-hours."; without prices GPU-hours alone, and
 /// that no prices are given.
 std::string cost_sentence(const Cost& cost);
-/// "2.5 USD a GPU-hour (2026-03-01, published: ...)", each amount; none without prices.
+/// "2.5 USD a GPU-hour, 20 USD a TB and month (2026-03-01, published: ...)": one for all neighbours of one date and
+/// source.
 std::vector<std::string> price_sentences(const PriceSpec& prices);
 /// "Not priced: storage (storage_tb_month)."; "" where all is.
 std::string not_priced_sentence(const Cost& cost);

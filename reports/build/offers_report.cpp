@@ -38,19 +38,22 @@ Cell verdict_cell(const OfferRow& row) {
     case OfferVerdict::cheapest:
       return {"cheapest", Status::good};
     case OfferVerdict::tie:
-      return {fmt::format("tie ({:+.1f} %)", 100 * row.dearer), Status::good};
+      return {fmt::format("tie ({:.1f} % dearer; in {:.0f} % of the draws not)", 100 * row.dearer, 100 * row.chance),
+              Status::good};
     case OfferVerdict::dearer:
       return {percent_dearer(row)};
   }
   return {};
 }
 
+/// Wall time of the run that takes so many GPU-hours.
+double days_of(const OfferRow& row, double gpu_hours) { return gpu_hours / as_double(row.inputs.study.gpus) / 24; }
+
 std::vector<Cell> offer_cells(const OfferRow& row) {
-  const RunDistribution& runs = row.plan->runs.distribution;
   const Cost& cost = row.plan->cost;
   std::vector<Cell> cells{row.offer.name, whole(row.inputs.study.gpus)};
-  for (const double value :
-       {runs.p50_s / kDay_s, runs.p95_s / kDay_s, cost.gpu_hours.p50, cost.money->p50, cost.money->p95})
+  for (const double value : {days_of(row, cost.gpu_hours.p50), days_of(row, cost.gpu_hours.p95), cost.gpu_hours.p50,
+                             cost.money->p50, cost.money->p95})
     cells.emplace_back(value);
   cells.push_back(cost.energy ? Cell(cost.energy->p50 / 1000) : Cell("-"));
   cells.push_back(row.break_even ? Cell(*row.break_even) : Cell("-"));
@@ -92,8 +95,8 @@ json row_json(const OfferRow& row) {
               {"low_s", p.step.low_s},
               {"high_s", p.step.high_s},
               {"evidence", evidence_json(p.step.evidence)},
-              {"p50_s", p.runs.distribution.p50_s},
-              {"p95_s", p.runs.distribution.p95_s},
+              {"p50_days", days_of(row, p.cost.gpu_hours.p50)},
+              {"p95_days", days_of(row, p.cost.gpu_hours.p95)},
               {"cost", cost_json(p.cost)},
               {"break_even_gpu_hour", or_null(row.break_even)},
               {"dearer", row.dearer},
@@ -109,11 +112,12 @@ std::string offers_answer(const OfferComparison& comparison) {
   std::string out = fmt::format("Cheapest is {}: {} (P50; P95 {}), done in {:.1f} days.", least.offer.name,
                                 format_money(least.plan->cost.money->p50, comparison.currency),
                                 format_money(least.plan->cost.money->p95, comparison.currency),
-                                least.plan->runs.distribution.p50_s / kDay_s);
+                                days_of(least, least.plan->cost.gpu_hours.p50));
   std::string others;
   for (const OfferRow& row : comparison.rows) {
     if (row.verdict == OfferVerdict::cheapest) continue;
-    const std::string said = row.verdict == OfferVerdict::tie      ? "is a tie with it"
+    const std::string said = row.verdict == OfferVerdict::tie
+                                 ? fmt::format("is a tie with it ({:.1f} % dearer, within the error)", 100 * row.dearer)
                              : row.verdict == OfferVerdict::dearer ? "is " + percent_dearer(row)
                              : row.failure == Code::finding        ? "does not fit"
                                                                    : "cannot be planned";
@@ -147,8 +151,9 @@ Table offers_table(const OfferComparison& comparison) {
     table.rows.push_back(std::move(cells));
   }
   table.note = fmt::format(
-      "Break-even: the price of a GPU-hour at which an offer costs as much as the cheapest (of the cheapest: as the "
-      "next). Tie: no dearer than the cheapest in at least {:.0f} % of the draws.",
+      "Days and money are over the simulated runs and the interval of the step. Break-even: the price of a GPU-hour at "
+      "which an offer costs as much as the cheapest; of the cheapest, as the next. Tie: no dearer than the cheapest in "
+      "at least {:.0f} % of the draws.",
       100 * kTieChance);
   return table;
 }
