@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/number.hpp"
@@ -73,6 +74,15 @@ std::string offer_note(const OfferRow& row) {
   if (!row.plan) return note + " No plan: " + row.misfit;
   if (const std::string missing = not_priced_sentence(row.plan->cost); !missing.empty()) note += " " + missing;
   return note + " " + evidence_sentence(row.plan->step.evidence) + ".";
+}
+
+/// Whether an offer charges for a part that another one does not name.
+bool prices_differ(const OfferComparison& comparison) {
+  const auto parts = [](const OfferRow& row) {
+    return std::pair{row.offer.prices->storage_tb_month.has_value(), row.offer.prices->egress_tb.has_value()};
+  };
+  return std::ranges::any_of(comparison.rows,
+                             [&](const OfferRow& row) { return parts(row) != parts(comparison.rows[0]); });
 }
 
 json row_json(const OfferRow& row) {
@@ -160,6 +170,8 @@ Table offers_table(const OfferComparison& comparison) {
 
 std::vector<std::string> offers_notes(const OfferComparison& comparison) {
   std::vector<std::string> out;
+  if (prices_differ(comparison))
+    out.emplace_back("The offers do not price the same parts; money leaves out what an offer does not price.");
   for (const OfferRow& row : comparison.rows) out.push_back(offer_note(row));
   return out;
 }
