@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "configs/spec/find.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -40,10 +41,11 @@ void check_prices(const std::vector<OfferSpec>& offers) {
 
 }  // namespace
 
-OfferSpec read_offer(const std::string& file) {
+OfferSpec read_offer(const std::string& name_or_file) {
+  const std::filesystem::path file = find_config("offers", name_or_file);
   YamlMap map = YamlMap::from_file(file);
   OfferSpec offer;
-  offer.file = file;
+  offer.file = file.string();
   offer.name = map.text("name", map.file().stem().string());
   offer.cluster = cluster_of(map);
   if (offer.cluster.shared_cores())
@@ -67,10 +69,10 @@ OfferSpec read_offer(const std::string& file) {
   return offer;
 }
 
-std::vector<OfferSpec> read_offers(const std::vector<std::string>& files) {
+std::vector<OfferSpec> read_offers(const std::vector<std::string>& names_or_files) {
   std::vector<OfferSpec> offers;
-  offers.reserve(files.size());
-  for (const std::string& file : files) offers.push_back(read_offer(file));
+  offers.reserve(names_or_files.size());
+  for (const std::string& one : names_or_files) offers.push_back(read_offer(one));
   check_names(offers);
   check_prices(offers);
   return offers;

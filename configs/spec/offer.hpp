@@ -20,11 +20,11 @@ struct OfferSpec {
   Provenance source;                        ///< who offers it
 };
 
-/// Strict. Throws Error{usage} with file, line, found, allowed.
-OfferSpec read_offer(const std::string& file);
+/// A preset of configs/offers by name, or a file. Strict. Throws Error{usage} with file, line, found, allowed.
+OfferSpec read_offer(const std::string& name_or_file);
 /// All of them. Throws Error{usage}: two of one name, those without a price of GPU-hours (all are named), several
 /// currencies.
-std::vector<OfferSpec> read_offers(const std::vector<std::string>& files);
+std::vector<OfferSpec> read_offers(const std::vector<std::string>& names_or_files);
 
 /// The most GPUs of the offer, in whole nodes, that divide a batch of so many sequences.
 std::int64_t usable_gpus(const OfferSpec& offer, std::int64_t global_batch);

@@ -48,10 +48,10 @@ void compare_offers_command(const Options& o) {
 void add_compare_offers(CLI::App& app) {
   const Command command(app, "compare-offers",
                         "Plan a study on several offered clusters: the cheapest finish, ties, break-even prices\n"
-                        "Example: windtunnel compare-offers dbrx-3072-h100 harbor.yaml atoll.yaml");
+                        "Example: windtunnel compare-offers dbrx-3072-h100 made-up-h100 made-up-h200");
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
-  command.option("offers", o->offers, "Offer files: cluster, GPUs, prices with date and source").required();
+  command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
   command.runs([o] { compare_offers_command(*o); });

@@ -113,8 +113,8 @@ Table buckets_table(const Cost& cost) {
 Table prices_table(const PriceSpec& prices) {
   Table table{.title = "Prices", .columns = {{"what"}, {"amount", "", Align::right}, {"date"}, {"source"}}};
   for (const NamedAmount& each : named_amounts(prices))
-    table.rows.push_back({each.unit, Cell(each.amount->middle(), amount_text(*each.amount), each.amount->evidence.kind),
-                          each.amount->date, to_string(each.amount->evidence)});
+    table.rows.push_back({each.unit, Cell(each.amount->middle(), amount_text(*each.amount)), each.amount->date,
+                          to_string(each.amount->evidence)});
   table.note = "Two numbers are an 80 % interval.";
   return table;
 }

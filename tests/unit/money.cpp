@@ -235,5 +235,5 @@ TEST_CASE("people read money and energy in three digits") {
   CHECK_THAT(cost_sentence(estimate_cost(in)), Contains("48.0 USD") && Contains("kWh (P95 "));
   Report report{.title = "t", .answer = "a", .sections = {cost_section(estimate_cost(in))}};
   CHECK_THAT(text_report(report), Contains("Not priced: stored checkpoints (storage_tb_month)") &&
-                                      Contains("2.5 assumed") && Contains("2026-03-01"));
+                                      Contains("assumed: this test") && Contains("2026-03-01"));
 }
