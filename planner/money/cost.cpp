@@ -1,13 +1,11 @@
 #include "planner/money/cost.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <numeric>
-#include <random>
 
 #include "configs/spec/support/hash.hpp"
 #include "configs/spec/support/statistics.hpp"
+#include "planner/money/draws.hpp"
 
 namespace wt {
 namespace {
@@ -16,21 +14,6 @@ constexpr double kHour_s = 3600, kTB_bytes = 1e12, kJ_per_kWh = 3.6e6;
 constexpr double kAt90 = 1.2815515655446004;  // standard deviations from the middle to the ends of an 80 % interval
 
 using BucketSeconds = std::array<double, kBuckets>;
-
-/// One standard-normal value in each of n layers of equal probability, in an order of the seed: n draws then have the
-/// quantiles of the law to within a layer (McKay, Beckman, Conover 1979).
-std::vector<double> stratified_normals(std::int64_t n, std::uint64_t seed) {
-  std::vector<std::int64_t> layers(static_cast<std::size_t>(n));
-  std::iota(layers.begin(), layers.end(), 0);
-  std::mt19937_64 random(splitmix64(seed));
-  for (std::size_t i = layers.size(); i > 1; --i) std::swap(layers[i - 1], layers[random() % i]);
-  std::vector<double> out;
-  out.reserve(layers.size());
-  for (const std::int64_t layer : layers)
-    out.push_back(
-        boost::math::quantile(boost::math::normal(), (static_cast<double>(layer) + 0.5) / static_cast<double>(n)));
-  return out;
-}
 
 /// An amount in each draw; a point is the same in all.
 class DrawnAmount {
@@ -102,7 +85,7 @@ std::vector<double> drawn_steps(const CostInput& input) {
   std::vector<double> out(static_cast<std::size_t>(input.runs), step_s);
   const bool certain = !(input.step.low_s > 0) || input.step.low_s >= input.step.high_s;
   if (certain || input.step.low_s > step_s || input.step.high_s < step_s) return out;
-  const std::vector<double> z = stratified_normals(input.runs, input.machine_seed);
+  const std::vector<double> z = stratified_normals(input.runs, input.step_seed);
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = step_s * std::pow((z[i] < 0 ? input.step.low_s : input.step.high_s) / step_s, std::abs(z[i]) / kAt90);
   return out;

@@ -25,9 +25,9 @@ struct CostInput {
   RunScenario scenario;
   StepUse step;
   std::int64_t runs = 1000;
-  std::uint64_t seed = 1;          ///< of the runs, as for simulate_runs
-  std::uint64_t machine_seed = 0;  ///< of the step's error: equal seeds are wrong by the same share in each draw
-  std::uint64_t price_seed = 0;    ///< of prices that are ranges
+  std::uint64_t seed = 1;        ///< of the runs, as for simulate_runs
+  std::uint64_t step_seed = 0;   ///< of the step's error: with equal ones draw i is as far off in both
+  std::uint64_t price_seed = 0;  ///< of prices that are ranges
   std::int64_t gpus = 0, nodes = 0, spare_gpus = 0, spare_nodes = 0;
   double kept_bytes = 0;   ///< of checkpoints, through the run
   double taken_bytes = 0;  ///< out of the site at its end

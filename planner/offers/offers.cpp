@@ -1,6 +1,10 @@
 #include "planner/offers/offers.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/hash.hpp"
+#include "planner/money/draws.hpp"
 
 namespace wt {
 namespace {
@@ -20,10 +24,22 @@ std::vector<std::size_t> by_money(const OfferComparison& comparison) {
 
 double draw_money(const Cost& cost, std::size_t i) { return money_at(cost.draws[i], cost.prices->gpu_hour->middle()); }
 
-/// Share of the draws in which `cost` is no dearer than `than`.
-double chance_of(const Cost& cost, const Cost& than) {
+/// As many of the same GPU, with the same simulated step: what is wrong about one is wrong about the other.
+bool same_machine(const OfferRow& a, const OfferRow& b) {
+  const StudySpec &on_a = a.inputs.study, &on_b = b.inputs.study;
+  return on_a.gpus == on_b.gpus && on_a.cluster.gpu_name == on_b.cluster.gpu_name &&
+         a.plan->step.step_s == b.plan->step.step_s;
+}
+
+/// Share of the draws in which `row` is no dearer than `least`.
+double chance_of(const OfferRow& row, const OfferRow& least) {
+  const Cost &cost = row.plan->cost, &than = least.plan->cost;
+  std::vector<double> ratio_error(cost.draws.size(), 0.0);
+  if (!same_machine(row, least))
+    ratio_error = stratified_normals(static_cast<std::int64_t>(cost.draws.size()), hash_of(row.offer.name));
   std::size_t no_dearer = 0;
-  for (std::size_t i = 0; i < cost.draws.size(); ++i) no_dearer += draw_money(cost, i) <= draw_money(than, i);
+  for (std::size_t i = 0; i < cost.draws.size(); ++i)
+    no_dearer += draw_money(cost, i) * std::exp(kRatioError * ratio_error[i]) <= draw_money(than, i);
   return static_cast<double>(no_dearer) / static_cast<double>(cost.draws.size());
 }
 
@@ -56,7 +72,7 @@ void judge_offers(OfferComparison& comparison) {
   for (const std::size_t i : order) {
     OfferRow& row = comparison.rows[i];
     row.dearer = money_p50(row) / least.money->p50 - 1;
-    row.chance = chance_of(row.plan->cost, least);
+    row.chance = chance_of(row, comparison.rows[order[0]]);
     row.verdict = i == order[0]              ? OfferVerdict::cheapest
                   : row.chance >= kTieChance ? OfferVerdict::tie
                                              : OfferVerdict::dearer;

@@ -1,6 +1,6 @@
 // Offers of clusters compared by what one study costs on each. The cheapest has the least P50 of money. Draw by draw,
-// all offers have the same failures; those of one GPU and transport are wrong by the same share about their step,
-// others independently of each other.
+// all offers have the same failures and the same error of the model about the step; steps of other machines have an
+// error of their own beside it.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,6 +15,10 @@ namespace wt {
 /// An offer is a tie with the cheapest where it is no dearer in at least this share of the draws: one end of an 80 %
 /// interval, as those of step times are.
 inline constexpr double kTieChance = 0.1;
+/// Standard deviation of the log of predicted over true ratio of two machines' steps: 24 pairs of GPUs of 9 models,
+/// each pair of one stack, in `windtunnel validate runs configs/measurements/training_runs.csv --rows` have a root mean
+/// square of 0.10, whatever the errors of their steps.
+inline constexpr double kRatioError = 0.1;
 
 enum class OfferVerdict { no_plan, cheapest, tie, dearer };
 
@@ -26,7 +30,7 @@ struct OfferRow {
   Code failure = Code::finding;
   OfferVerdict verdict = OfferVerdict::no_plan;
   double dearer = 0;  ///< P50 of its money over the cheapest one's, minus 1
-  double chance = 0;  ///< share of draws in which it is no dearer than the cheapest
+  double chance = 0;  ///< share of draws in which it is no dearer than the cheapest, with kRatioError
   /// Price of a GPU-hour at which its P50 is the cheapest one's; of the cheapest that of the next; none where no price
   /// is low enough, or there is no other.
   std::optional<double> break_even;

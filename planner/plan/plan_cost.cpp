@@ -22,7 +22,7 @@ CostInput cost_input(const PlanInputs& inputs, const Plan& plan) {
   in.step = step_use(plan.step);
   in.runs = s.runs;
   in.seed = s.seed;
-  in.machine_seed = hash_of(s.cluster.gpu_name + "/" + s.cluster.transport) ^ s.seed;
+  in.step_seed = s.seed;
   in.price_seed = hash_of(s.name) ^ s.seed;
   in.gpus = s.gpus;
   in.nodes = s.cluster.nodes;

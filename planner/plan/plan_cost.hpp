@@ -7,8 +7,8 @@ namespace wt {
 
 /// Shares of the critical rank's step.
 StepUse step_use(const Simulated& step);
-/// Two checkpoints are kept, as the plan's run file says; the last one is taken out. Studies of one GPU and transport
-/// share the error of their steps, and each study has prices of its own.
+/// Two checkpoints are kept, as the plan's run file says; the last one is taken out. Studies share
+/// the error of their steps, and each has prices of its own.
 CostInput cost_input(const PlanInputs& inputs, const Plan& plan);
 
 }  // namespace wt

@@ -30,18 +30,20 @@ PriceSpec prices(double gpu_hour) {
 }
 
 /// An offer with a plan of 100 hours on 10 GPUs, its step known within the factors given.
-OfferRow row(const std::string& name, double gpu_hour, std::uint64_t machine, double low = 1, double high = 1) {
+OfferRow row(const std::string& name, double gpu_hour, const std::string& gpu, double low = 1, double high = 1) {
   CostInput in;
   in.scenario.steps = 10000, in.scenario.step_s = 36, in.scenario.interval_steps = 100;
   in.step = {.low_s = 36 * low, .high_s = 36 * high, .computing = 1, .communicating = 0};
   in.runs = 400;
-  in.machine_seed = machine;
+
   in.gpus = 10;
   in.prices = prices(gpu_hour);
   OfferRow out;
   out.offer.name = name, out.offer.prices = in.prices;
   out.inputs.study.gpus = 10;
+  out.inputs.study.cluster.gpu_name = gpu;
   out.plan.emplace();
+
   out.plan->cost = estimate_cost(in);
   return out;
 }
@@ -64,7 +66,7 @@ OfferSpec offer(const std::string& name, double gpu_hour, const std::string& clu
 }  // namespace
 
 TEST_CASE("the cheapest, and how much dearer the others are") {
-  const OfferComparison c = judged({row("b", 3, 1), row("a", 2, 1), row("d", 2.5, 2)});
+  const OfferComparison c = judged({row("b", 3, "A"), row("a", 2, "A"), row("d", 2.5, "B")});
   CHECK(c.cheapest == 1u);
   CHECK(c.rows[1].verdict == OfferVerdict::cheapest);
   CHECK(c.rows[0].verdict == OfferVerdict::dearer);
@@ -76,26 +78,27 @@ TEST_CASE("the cheapest, and how much dearer the others are") {
                                    Contains("b is 50.0 % dearer; d is 25.0 % dearer."));
 }
 
-TEST_CASE("machines that are wrong alike are told apart by price, others are a tie within their error") {
-  const OfferComparison alike = judged({row("a", 2, 1, 0.8, 1.25), row("b", 2.1, 1, 0.8, 1.25)});
+TEST_CASE("as many of one GPU are told apart by price, other machines are a tie within the error of a ratio") {
+  const OfferComparison alike = judged({row("a", 2, "A", 0.8, 1.25), row("b", 2.01, "A", 0.8, 1.25)});
   CHECK(alike.rows[1].verdict == OfferVerdict::dearer);
   CHECK(alike.rows[1].chance == 0);
-  const OfferComparison apart = judged({row("a", 2, 1, 0.8, 1.25), row("b", 2.1, 2, 0.8, 1.25)});
-  CHECK(apart.rows[1].verdict == OfferVerdict::tie);
-  CHECK(apart.rows[1].chance > 0.3);
-  CHECK(apart.rows[1].chance < 0.5);
-  const OfferComparison far = judged({row("a", 2, 1, 0.8, 1.25), row("b", 5, 2, 0.8, 1.25)});
-  CHECK(far.rows[1].verdict == OfferVerdict::dearer);
-  const OfferComparison same = judged({row("a", 2, 1, 0.8, 1.25), row("b", 2, 1, 0.8, 1.25)});
+  // log(ratio) is normal with a deviation of 0.1: 10 % of it lie beyond 1.2816 deviations.
+  const auto other = [](double dearer) {
+    return judged({row("a", 2, "A", 0.8, 1.25), row("b", 2 * dearer, "B", 0.8, 1.25)}).rows[1];
+  };
+  CHECK(other(1.05).chance == Approx(0.3128).margin(0.01));
+  CHECK(other(1.12).verdict == OfferVerdict::tie);
+  CHECK(other(1.15).verdict == OfferVerdict::dearer);
+  const OfferComparison same = judged({row("a", 2, "A", 0.8, 1.25), row("b", 2, "A", 0.8, 1.25)});
   CHECK(same.rows[1].verdict == OfferVerdict::tie);
   CHECK_THAT(offers_answer(same), Contains("b is a tie with it (0.0 % dearer"));
 }
 
 TEST_CASE("offers without a plan have no part in it") {
-  OfferRow none = row("none", 1, 1);
+  OfferRow none = row("none", 1, "A");
   none.plan.reset();
   none.misfit = "nothing fits";
-  const OfferComparison c = judged({none, row("a", 2, 1)});
+  const OfferComparison c = judged({none, row("a", 2, "A")});
   CHECK(c.cheapest == 1u);
   CHECK_FALSE(c.rows[1].break_even);  // there is no other
   CHECK_THAT(offers_answer(c), Contains("none does not fit."));
