@@ -48,7 +48,7 @@ void compare_offers_command(const Options& o) {
 void add_compare_offers(CLI::App& app) {
   const Command command(app, "compare-offers",
                         "Plan a study on several offered clusters: the cheapest finish, ties, break-even prices\n"
-                        "Example: windtunnel compare-offers dbrx-3072-h100 made-up-h100 made-up-h200");
+                        "Example: windtunnel compare-offers olmoe-256-h100 made-up-h100 made-up-h200");
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("offers", o->offers, "Offer files, or names in configs/offers").required();

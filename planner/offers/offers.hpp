@@ -15,9 +15,8 @@ namespace wt {
 /// An offer is a tie with the cheapest where it is no dearer in at least this share of the draws: one end of an 80 %
 /// interval, as those of step times are.
 inline constexpr double kTieChance = 0.1;
-/// Standard deviation of the log of predicted over true ratio of two machines' steps: 24 pairs of GPUs of 9 models,
-/// each pair of one stack, in `windtunnel validate runs configs/measurements/training_runs.csv --rows` have a root mean
-/// square of 0.10, whatever the errors of their steps.
+/// Standard deviation of the log of predicted over true ratio of two machines' steps: the root mean square over 24
+/// pairs of GPUs with published runs of one model and stack, 10 models (bench/studies/offers/ratio_error.py).
 inline constexpr double kRatioError = 0.1;
 
 enum class OfferVerdict { no_plan, cheapest, tie, dearer };
