@@ -4,6 +4,7 @@
 #include <map>
 
 #include "configs/spec/find.hpp"
+#include "configs/spec/stack.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/yaml.hpp"
 
@@ -90,6 +91,7 @@ StudySpec study_on(const StudySpec& study, const OfferSpec& offer) {
   StudySpec out = study;
   out.name = study.name + " on " + offer.name;
   if (offer.cluster.gpu_name != study.cluster.gpu_name) out.profiles.clear();
+  if (out.stack.empty()) out.stack = kDefaultStack;  // of a study on shared cores, which has none
   out.cluster = offer.cluster;
   out.gpus = usable_gpus(offer, study.global_batch);
   out.cluster.set_nodes(std::max<std::int64_t>(1, out.gpus / out.cluster.gpus_per_node));
