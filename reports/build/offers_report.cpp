@@ -39,7 +39,7 @@ Cell verdict_cell(const OfferRow& row) {
     case OfferVerdict::cheapest:
       return {"cheapest", Status::good};
     case OfferVerdict::tie:
-      return {fmt::format("tie ({:.1f} % dearer; in {:.0f} % of the draws not)", 100 * row.dearer, 100 * row.chance),
+      return {fmt::format("tie (+{:.1f} %; cheaper in {:.0f} % of the draws)", 100 * row.dearer, 100 * row.chance),
               Status::good};
     case OfferVerdict::dearer:
       return {percent_dearer(row)};
@@ -140,12 +140,12 @@ Table offers_table(const OfferComparison& comparison) {
   Table table{.title = "Offers for " + comparison.study, .columns = {{"offer"}}};
   const std::string& currency = comparison.currency;
   for (const auto& [name, unit] : {std::pair<std::string, std::string>{"GPUs", ""},
-                                   {"P50", "days"},
-                                   {"P95", "days"},
+                                   {"time P50", "days"},
+                                   {"time P95", "days"},
                                    {"GPU-hours", ""},
-                                   {"P50", currency},
-                                   {"P95", currency},
-                                   {"energy", "MWh"},
+                                   {"money P50", currency},
+                                   {"money P95", currency},
+                                   {"energy P50", "MWh"},
                                    {"break-even", currency + "/GPU-h"},
                                    {"price", currency + "/GPU-h"}})
     table.columns.push_back({name, unit, Align::right});
