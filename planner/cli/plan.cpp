@@ -7,34 +7,35 @@
 #include "configs/spec/find.hpp"
 #include "configs/spec/study_keys.hpp"
 #include "configs/spec/support/error.hpp"
+#include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
+#include "planner/plan/decision.hpp"
 #include "reports/build/cost_report.hpp"
+#include "reports/build/decision_report.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text.hpp"
+#include "reports/render/write.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
-  std::string study, model, cluster, stack, output;
-  std::vector<std::string> routing;
-  std::optional<std::int64_t> gpus;
-  bool json = false, allow_assumed = false;
+  std::string study, model, stack, output, gpus, finish_within;
+  std::vector<std::string> routing, clusters;
+  bool json = false, allow_assumed = false, fewest_gpus = false;
 };
 
 /// The study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's family.
 StudySpec quick_study(const Options& o) {
-  if (o.model.empty() || o.cluster.empty() || !o.gpus)
+  if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
     throw Error(Code::usage,
                 "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
                 "--model config.json --cluster hgx-h100 --gpus 256");
-  const std::int64_t gpus = *o.gpus;
-  if (gpus < 1)
-    throw_error(Code::usage, "--gpus: found {}, allowed are whole numbers from 1; give the GPUs to plan for", gpus);
-  const ClusterSpec cluster = read_cluster(o.cluster);
+  const std::int64_t gpus = parse_gpus(o.gpus).front();
+  const ClusterSpec cluster = read_cluster(o.clusters.front());
   if (gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // said of the flag, not of the study's line
     throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
                 cluster.name);
@@ -51,7 +52,7 @@ StudySpec quick_study(const Options& o) {
   std::string text =
       "# Made by windtunnel plan from --model, --cluster and --gpus. Assumed: tokens, batch, sequence.\n";
   text += fmt::format("name: {}-{}\nmodel: {}\ncluster: {}\ngpus: {}\ntokens: 1T\nmax_seq_len: {}\n", model.name, gpus,
-                      named(o.model), named(o.cluster), gpus, seq);
+                      named(o.model), named(o.clusters.front()), gpus, seq);
   text += fmt::format("global_train_batch_size: {}\nprecision: amp_bf16\nrouting: [{}]\n", batch,
                       routing_for_model(model)[0]);
   text += fmt::format(
@@ -80,9 +81,58 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const auto& file : files) fmt::print("wrote {}\n", file.string());
 }
 
+DecisionSpec asked_options(const Options& o) {
+  DecisionSpec asked{.clusters = o.clusters, .gpus = {}, .within_s = {}};
+  if (!o.gpus.empty()) asked.gpus = parse_gpus(o.gpus);
+  if (!o.finish_within.empty()) {
+    asked.within_s = parse_seconds(o.finish_within, "--finish-within");
+    if (!(*asked.within_s > 0))
+      throw_error(Code::usage, "--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
+  }
+  asked.prefer = o.fewest_gpus ? Prefer::gpus : Prefer::days;
+  return asked;
+}
+
+/// More than one plan is asked for, or one against a deadline.
+bool several(const Options& o, const DecisionSpec& asked) {
+  return asked.clusters.size() > 1 || asked.gpus.size() > 1 || asked.within_s || o.fewest_gpus;
+}
+
+/// A study with another cluster, or another number of GPUs.
+StudySpec with_options(const StudySpec& study, const std::string& origin, const DecisionSpec& asked) {
+  std::string text = study.text;
+  if (!asked.clusters.empty())
+    text = set_study_key(text, "cluster", nlohmann::json(asked.clusters.front()).dump(), "--cluster");
+  if (!asked.gpus.empty()) text = set_study_key(text, "gpus", std::to_string(asked.gpus.front()), "--gpus");
+  return text == study.text ? study : study_from_text(text, origin);
+}
+
+void decide_command(const Options& o, const StudySpec& study, const std::string& origin, const DecisionSpec& asked) {
+  Progress bar("planning options");
+  const Decision decision = decide(study, origin, asked, o.allow_assumed,
+                                   [&](const std::string& part, std::int64_t done, std::int64_t total,
+                                       const std::string& what) { bar.update(part, done, total, what); });
+  bar.finish();
+  if (o.json) {
+    fmt::print("{}\n", decision_json(decision).dump(1));
+  } else {
+    fmt::print("{}\n\n{}", decision.sentence,
+               text_table(options_table(decision), {.color = use_color(Color::automatic, 1)}));
+  }
+  if (!o.output.empty()) {
+    for (const auto& file : write_report(decision_report(decision), make_folder(o.output), "options"))
+      fmt::print(stderr, "wrote {}\n", file.string());
+    if (decision.chosen) {
+      const PlannedOption& best = decision.options[*decision.chosen];
+      for (const auto& file : write_plan(*best.inputs, *best.plan, plan_details(*best.inputs, *best.plan),
+                                         plan_json(*best.inputs, *best.plan), o.output))
+        fmt::print(stderr, "wrote {}\n", file.string());
+    }
+  }
+  if (!decision.chosen) set_status(static_cast<int>(Code::finding));
+}
+
 void plan_command(const Options& o) {
-  if (!o.study.empty() && (!o.model.empty() || !o.cluster.empty() || o.gpus))
-    throw Error(Code::usage, "plan: found a study beside --model, --cluster or --gpus; give one or the other");
   // A study without a name is called as its file is, and errors name that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
   StudySpec study = o.study.empty() ? quick_study(o) : read_study(o.study);
@@ -90,6 +140,11 @@ void plan_command(const Options& o) {
     study =
         study_from_text(set_study_key(study.text, "routing", nlohmann::json(o.routing).dump(), "--routing"), origin);
   if (!o.stack.empty()) study = study_from_text(set_study_key(study.text, "stack", o.stack, "--stack"), origin);
+  if (!o.study.empty() && !o.model.empty())
+    study = study_from_text(set_study_key(study.text, "model", nlohmann::json(o.model).dump(), "--model"), origin);
+  DecisionSpec asked = asked_options(o);
+  if (several(o, asked)) return decide_command(o, study, origin, asked);
+  if (!o.study.empty()) study = with_options(study, origin, asked);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
   const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
@@ -110,17 +165,26 @@ void plan_command(const Options& o) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  const Command command(app, "plan",
-                        "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
-                        "Layouts searched: FSDP and HSDP with expert parallelism, recompute and microbatch, in bf16.\n"
-                        "Not searched: tensor, pipeline and context parallelism, fp8.\n"
-                        "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
-                        "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256");
+  const Command command(
+      app, "plan",
+      "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
+      "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
+      "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
+      "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
+      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256\n"
+      "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster hgx-b200 "
+      "--finish-within 30d");
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies");
   command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
-  command.option("--cluster", o->cluster, "Cluster file, or a name in configs/clusters");
-  command.option("--gpus", o->gpus, "GPUs to plan for");
+  command
+      .option("--cluster", o->clusters,
+              "Cluster file, or a name in configs/clusters, in place of the study's (repeatable)")
+      .one_a_mention();
+  command.option("--gpus", o->gpus, "GPUs to plan for: 256, 256,512 or 256..4096 (doublings, and the halves between)");
+  command.option("--finish-within", o->finish_within, "95 % of runs have to be done in this time, as 30d");
+  command.flag("--fewest-gpus", o->fewest_gpus,
+               "Of the options that are in time, the fewest GPUs; else the first done");
   command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
   command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       .one_a_mention();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "configs/spec/support/error.hpp"
@@ -105,6 +106,31 @@ double days_at(const RunScenario& scenario, double step_s, double q, std::int64_
   return quantile(simulate_runs(other, runs, seed).wall_s, q) / kDay_s;
 }
 
+/// The fastest layout under other prices or loads, and its step: of the whole space where it is small, else of those
+/// that the plan's search simulated.
+std::pair<Layout, double> best_at_end(const SearchProblem& problem, const SearchResult& search) {
+  constexpr std::int64_t kSmallSpace = 5000;
+  if (search.certificate.enumerated <= kSmallSpace) try {
+      const SearchResult found = search_layouts(problem);
+      const Candidate& best = found.candidates[found.best];
+      return {best.layout, best.result->step_s};
+    } catch (const Error& error) {
+      if (error.code() != Code::finding) throw;  // nothing fits: the plan's layouts are all that there is
+    }
+  constexpr std::size_t kMost = 8;
+  std::vector<const Candidate*> simulated;
+  for (const Candidate& c : search.candidates)
+    if (c.result) simulated.push_back(&c);
+  std::stable_sort(simulated.begin(), simulated.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->value < b->value; });
+  simulated.resize(std::min(simulated.size(), kMost));
+  std::pair<Layout, double> best{{}, std::numeric_limits<double>::infinity()};
+  for (const Candidate* c : simulated)
+    if (const double step_s = simulate_layout(problem, c->layout).step_s; step_s < best.second)
+      best = {c->layout, step_s};
+  return best;
+}
+
 }  // namespace
 
 CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout) {
@@ -114,8 +140,9 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
     throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
   CheckpointTimes t;
   t.total_bytes = s.checkpoint.bytes_per_parameter * static_cast<double>(s.model.total_parameters());
-  t.bytes_per_rank = t.total_bytes / static_cast<double>(layout.shard);
-  const double writers = std::max(1.0, static_cast<double>(layout.shard) / static_cast<double>(c.gpus_per_node));
+  const double state_ranks = as_double(layout.replica_ranks() * layout.optimizer_shard);
+  t.bytes_per_rank = t.total_bytes / state_ranks;
+  const double writers = std::max(1.0, state_ranks / as_double(c.gpus_per_node));
   const double scale = s.scale.storage_bandwidth;
   const double write = scale * std::min(c.storage_write_Bps, writers * c.storage_node_write_Bps);
   const double read = scale * std::min(c.storage_read_Bps, writers * c.storage_node_read_Bps);
@@ -256,12 +283,10 @@ std::vector<SensitivityRow> sensitivities(const PlanInputs& inputs, const Plan& 
           problem.placements[degree] = p;
       if (input.factor != &ScaleSpec::imbalance) problem.known_memory = known_memory;
       step_s = simulate_layout(problem, plan.layout).step_s;
-      const SearchResult found = search_layouts(problem);
-      const Candidate& best = found.candidates[found.best];
-      end.regret = std::max(0.0, step_s / best.result->step_s - 1);
+      const auto [best, best_s] = best_at_end(problem, plan.search);
+      end.regret = std::max(0.0, step_s / best_s - 1);
       if (end.regret > problem.space.tie)
-        end.best = fmt::format("{}, {}, microbatch {}", best.layout.name(), to_string(best.layout.recompute),
-                               best.layout.microbatch);
+        end.best = fmt::format("{}, {}, microbatch {}", best.name(), to_string(best.recompute), best.microbatch);
     }
     end.days = make_schedule(other, plan.layout, checkpoint_times(other, plan.layout), step_s, other.failures).days();
     return end;

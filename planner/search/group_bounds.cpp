@@ -77,7 +77,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const ProgramSet set =
       build_program_set(p.model, simple, program_options(p, Microbatches(1, microbatch, microbatch)));
   const auto routing = routing_of(p, layout);
-  const std::int64_t rank = busiest_rank(p, simple, *routing);
+  const std::int64_t rank = busiest_rank(p, simple, *routing) * (layout.whole_experts ? 1 : layout.tensor);
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
   const OpCost& cost = p.cluster.others.empty() ? p.cost : p.cost.on(kind);

@@ -19,12 +19,11 @@ constexpr double kMostAbove = 10;  ///< of a simulated objective over its bound,
 constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of memory leaves out has to fit in the rest
 
 /// More robust first: room in memory for what the model of it leaves out, then the smaller failure domain (the ranks
-/// whose state a lost node takes along), then more room.
+/// whose state a lost node takes along), then the better objective.
 bool more_robust(const Candidate& a, const Candidate& b, double limit) {
   const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
   if (roomy(a) != roomy(b)) return roomy(a);
   if (a.layout.replica_ranks() != b.layout.replica_ranks()) return a.layout.replica_ranks() < b.layout.replica_ranks();
-  if (a.memory_bytes != b.memory_bytes) return a.memory_bytes < b.memory_bytes;
   return a.value < b.value;
 }
 
@@ -176,9 +175,10 @@ class Search {
   /// Its members become candidates, unless the one that needs least does not fit.
   void open(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
-    if (const double bytes = needed(g.layout); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
+    std::vector<Layout> members = space_.members(g);
+    if (const double bytes = least_needed(members); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
     std::map<std::pair<Dispatcher, bool>, std::size_t> siblings;
-    for (Layout& layout : space_.members(g)) {
+    for (Layout& layout : members) {
       const auto [sibling, fresh] =
           siblings.try_emplace({layout.dispatcher, layout.exchange_overlap}, siblings_above_.size());
       if (fresh) siblings_above_.emplace_back();
@@ -195,6 +195,18 @@ class Search {
   void leave(const Entry& entry) {
     const LayoutGroup& g = groups_[entry.at];
     result_.groups.push_back({g.layout, g.members, Fate::bounded, group_s_[entry.at], entry.least, 0});
+  }
+
+  /// Of a group's members: more ranks that share weights and states never need more, whatever the dispatcher.
+  double least_needed(const std::vector<Layout>& members) const {
+    const auto spread = [](const Layout& l) { return std::pair(l.shard, l.optimizer_shard); };
+    const auto widest = std::max_element(members.begin(), members.end(),
+                                         [&](const Layout& a, const Layout& b) { return spread(a) < spread(b); });
+    double least = std::numeric_limits<double>::infinity();
+    for (const Layout& layout : members)
+      if (spread(layout) == spread(*widest) && layout.dispatcher == widest->dispatcher)
+        least = std::min(least, needed(layout));
+    return least;
   }
 
   double needed(const Layout& layout) const {

@@ -12,9 +12,6 @@ namespace wt {
 namespace {
 
 /// "12T", "300B".
-std::string tokens_text(double tokens) {
-  return tokens >= 1e12 ? fmt::format("{:g}T", tokens / 1e12) : fmt::format("{:g}B", tokens / 1e9);
-}
 
 /// The first scenario that nobody recorded.
 const LoadScenario* trained_of(const PlanInputs& inputs) {
@@ -45,7 +42,7 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
   return fmt::format("{} on {} {} {}: {} tokens in {:.1f} days ({:.1f} to {:.1f}).", s.model.name,
                      format_number(as_double(s.gpus)), s.cluster.name, s.cluster.shared_cores() ? "ranks" : "GPUs",
-                     tokens_text(s.tokens), plan.runs.distribution.p50_s / kDay_s, plan.days_low, plan.days_high);
+                     format_tokens(s.tokens), plan.runs.distribution.p50_s / kDay_s, plan.days_low, plan.days_high);
 }
 
 std::string plan_range(const PlanInputs& inputs) {

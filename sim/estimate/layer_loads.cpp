@@ -92,13 +92,9 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
 LayerLoads own_loads(const ModelSpec& model, const Layout& layout, const RoutingSource& routing, std::int64_t rank) {
   LayerLoads loads;
   if (layout.expert == 1) return loads;
-  const std::size_t at = static_cast<std::size_t>(layout.row_rank(rank) % layout.expert);
-  for (std::int64_t layer = 0; layer < model.blocks(); ++layer) {
-    std::vector<std::vector<double>> counts;
-    for (std::int64_t source = 0; source < layout.expert; ++source)
-      counts.push_back(routing.counts(0, 0, layer, source));
-    loads.own.push_back({rows_received(counts, layout, layer)[at], 0, 0});
-  }
+  const int layers = static_cast<int>(model.blocks());
+  const RoutingTable table(routing, layout, layers, 1, 0, {layout.row_rank(rank) / layout.expert});
+  for (int layer = 0; layer < layers; ++layer) loads.own.push_back({table.rows(0, layer, rank), 0, 0});
   return loads;
 }
 

@@ -218,8 +218,8 @@ void bound_with_program(benchmark::State& state) {
                                 .global_batch = p.global_batch,
                                 .scenarios = p.scenarios};
     for (const Space::Case& c : space().cases)
-      benchmark::DoNotOptimize(state.range(0) == 0 ? first_bound(problem, c.layout, *c.routing)
-                                                   : second_bound(problem, c.layout, *c.routing));
+      benchmark::DoNotOptimize(state.range(0) == 0 ? lane_bound(problem, c.layout, *c.routing)
+                                                   : path_bound(problem, c.layout, *c.routing));
   }
   space().count(state);
 }

@@ -76,4 +76,8 @@ std::string format_bytes(double bytes) {
   return fmt::format("{:.0f} B", bytes);
 }
 
+std::string format_tokens(double tokens) {
+  return tokens >= 1e12 ? fmt::format("{:.3g}T", tokens / 1e12) : fmt::format("{:.3g}B", tokens / 1e9);
+}
+
 }  // namespace wt

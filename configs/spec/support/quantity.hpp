@@ -21,5 +21,7 @@ double parse_count(const std::string& text, const std::string& where);
 /// Text for people, three significant digits: "1.25 s", "38 ms"; "64 GiB"; "2.43 days" from a minute up.
 std::string format_seconds(double seconds);
 std::string format_bytes(double bytes);
+/// "12T", "500B": of tokens, in the largest unit below.
+std::string format_tokens(double tokens);
 
 }  // namespace wt

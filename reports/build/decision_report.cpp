@@ -1,0 +1,115 @@
+#include "reports/build/decision_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "configs/spec/support/number.hpp"
+#include "configs/spec/support/quantity.hpp"
+#include "reports/build/provenance.hpp"
+
+namespace wt {
+namespace {
+
+Cell verdict(const Decision& d, std::size_t i) {
+  const PlannedOption& o = d.options[i];
+  const bool front = std::find(d.front.begin(), d.front.end(), i) != d.front.end();
+  if (!o.plan) return Cell("does not fit", Status::bad);
+  if (d.chosen == i) return Cell("chosen", Status::good);
+  if (!o.in_time) return Cell(d.nearest == i ? "too late, the nearest" : "too late", Status::warn);
+  return Cell(front ? "on the front" : "");
+}
+
+/// Days over GPU-hours, from the cheapest on.
+Chart front_chart(const Decision& d) {
+  std::vector<std::size_t> order = d.front;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return d.options[a].gpu_hours() < d.options[b].gpu_hours(); });
+  Chart chart{.kind = ChartKind::line,
+              .title = "Pareto front",
+              .unit = "days",
+              .series = {{.name = "expected finish"}},
+              .label_axis = "million GPU-hours",
+              .value_axis = "finish",
+              .note = "No option is done earlier with no more GPU-hours than these."};
+  Series& series = chart.series.front();
+  for (const std::size_t i : order) {
+    const PlannedOption& o = d.options[i];
+    chart.x.push_back(o.gpu_hours() / 1e6);
+    chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster));
+    series.values.push_back(o.days());
+    series.low.push_back(o.plan->days_low);
+    series.high.push_back(o.plan->days_high);
+  }
+  return chart;
+}
+
+}  // namespace
+
+Table options_table(const Decision& d) {
+  Table table{.title = "Options",
+              .columns = {{"cluster"},
+                          {"GPUs", "", Align::right},
+                          {"finish", "days", Align::right},
+                          {"95 % of runs", "days", Align::right},
+                          {"GPU-hours", "million", Align::right},
+                          {"step", "s", Align::right},
+                          {"MFU", "%", Align::right},
+                          {"layout"},
+                          {""}}};
+  for (std::size_t i = 0; i < d.options.size(); ++i) {
+    const PlannedOption& o = d.options[i];
+    std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus))};
+    if (o.plan)
+      row.insert(row.end(), {Cell(o.days(), fmt::format("{:.1f}", o.days())),
+                             Cell(o.p95_days(), fmt::format("{:.1f}", o.p95_days())), Cell(o.gpu_hours() / 1e6),
+                             Cell(o.plan->step.step_s), o.plan->step.mfu > 0 ? Cell(100 * o.plan->step.mfu) : Cell("-"),
+                             fmt::format("{}, {}, microbatch {}", o.plan->layout.name(),
+                                         to_string(o.plan->layout.recompute), o.plan->layout.microbatch)});
+    else
+      row.insert(row.end(), {"-", "-", "-", "-", "-", "-"});
+    row.push_back(verdict(d, i));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+nlohmann::json decision_json(const Decision& d) {
+  nlohmann::json options = nlohmann::json::array();
+  for (const PlannedOption& o : d.options) {
+    nlohmann::json one{{"cluster", o.cluster}, {"gpus", o.gpus}};
+    if (o.plan) {
+      one["days"] = o.days();
+      one["days_p95"] = o.p95_days();
+      one["gpu_hours"] = o.gpu_hours();
+      one["step_s"] = o.plan->step.step_s;
+      one["layout"] = o.plan->layout.name();
+      one["recompute"] = to_string(o.plan->layout.recompute);
+      one["microbatch"] = o.plan->layout.microbatch;
+      one["in_time"] = o.in_time;
+    } else {
+      one["misfit"] = o.misfit;
+    }
+    options.push_back(std::move(one));
+  }
+  nlohmann::json out{{"schema", "windtunnel.decision/1"}, {"answer", d.sentence}, {"options", options}};
+  out["chosen"] = d.chosen ? nlohmann::json(*d.chosen) : nlohmann::json();
+  out["nearest"] = d.nearest ? nlohmann::json(*d.nearest) : nlohmann::json();
+  out["front"] = d.front;
+  return out;
+}
+
+Report decision_report(const Decision& d) {
+  Report report;
+  const PlannedOption& o = d.options[d.chosen.value_or(*d.nearest)];
+  report.title = fmt::format("{}: which GPUs, and how many", o.inputs->study.name);
+  report.answer = d.sentence;
+  report.status = d.chosen ? Status::good : Status::warn;
+  Section section{"options", "The options", {}, {options_table(d)}};
+  if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
+  report.sections.push_back(std::move(section));
+  report.provenance = provenance({{"study", o.inputs->study.name}, {"prices", o.inputs->basis}});
+  report.payload = decision_json(d);
+  return report;
+}
+
+}  // namespace wt
