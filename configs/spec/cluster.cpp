@@ -128,10 +128,7 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
     for (YamlMap& each : map.maps("degraded")) read_degraded(each, c);
   if (!map.has("storage")) return;
   YamlMap storage = map.map("storage");
-  c.storage_write_Bps = storage.quantity("write", parse_bytes_per_second);
-  c.storage_read_Bps = storage.quantity("read", parse_bytes_per_second);
-  c.storage_node_write_Bps = storage.quantity("node_write", parse_bytes_per_second);
-  c.storage_node_read_Bps = storage.quantity("node_read", parse_bytes_per_second);
+  read_storage_rates(storage, c);
   storage.finish();
 }
 
@@ -238,8 +235,16 @@ ClusterSpec cluster_from_yaml(YamlMap& map) {
   if (c.storage_write_Bps > 0) sections.push_back("storage");
   for (const std::string& section : sections) c.sources[section] = read_sources(sources, section);
   sources.finish();
+  if (map.has("prices")) c.prices = prices_from_yaml(map.map("prices"));
   map.finish();
   return c;
+}
+
+void read_storage_rates(YamlMap& storage, ClusterSpec& c) {
+  c.storage_write_Bps = storage.quantity("write", parse_bytes_per_second);
+  c.storage_read_Bps = storage.quantity("read", parse_bytes_per_second);
+  c.storage_node_write_Bps = storage.quantity("node_write", parse_bytes_per_second);
+  c.storage_node_read_Bps = storage.quantity("node_read", parse_bytes_per_second);
 }
 
 std::string cluster_to_yaml(const ClusterSpec& c) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "configs/spec/evidence.hpp"
+#include "configs/spec/prices.hpp"
 
 namespace wt {
 
@@ -70,6 +71,8 @@ struct ClusterSpec : NodeSpec {
   std::vector<NodeHealth> degraded;         ///< nodes that are slower than the others
   std::vector<LeafHealth> degraded_leaves;  ///< leaves whose uplinks are slower than the others'
 
+  std::optional<PriceSpec> prices;  ///< none = nobody says what it costs
+
   /// Where the numbers of each section are from, "nodes 48 to 63" of other kinds.
   std::map<std::string, std::vector<Provenance>> sources;
 
@@ -115,6 +118,8 @@ struct ClusterSpec : NodeSpec {
 
 /// Throws Error{usage}: unknown keys, units, impossible values, a section without a source.
 ClusterSpec cluster_from_yaml(YamlMap& map);
+/// Bandwidths of a `storage` map, of a cluster of GPUs or in its place. Throws Error{usage}.
+void read_storage_rates(YamlMap& storage, ClusterSpec& cluster);
 /// A cluster of GPUs of one kind, without storage, as a file that reads back to the same.
 std::string cluster_to_yaml(const ClusterSpec& cluster);
 /// A preset of configs/clusters by name, or a file.

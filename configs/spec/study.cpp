@@ -140,6 +140,8 @@ StudySpec read(YamlMap& map, const std::string& text) {
         "is no key any more: the memory of a rank's process is predicted from published runs, with an interval, and "
         "a layout fits where its upper end fits the GPU's memory, or usable_memory where the cluster gives it; "
         "drop the key");
+  s.prices = map.has("prices") ? prices_from_yaml(map.map("prices")) : s.cluster.prices;
+  if (map.has("spare_nodes")) s.spare_nodes = map.integer("spare_nodes", 0, kMostSpares);
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);
   s.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));

@@ -63,6 +63,8 @@ struct ReplicaLossSpec {
   Provenance evidence;
 };
 
+inline constexpr std::int64_t kMostSpares = 100'000;  ///< nodes that stand by; more is a slip of the pen
+
 struct StudySpec {
   std::string name;
   ModelSpec model;
@@ -83,8 +85,10 @@ struct StudySpec {
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;
-  double repair_s = 86400;   ///< a failed node is away so long
-  std::int64_t runs = 1000;  ///< simulated runs behind the finish date
+  std::optional<PriceSpec> prices;          ///< the study's, else the cluster's; none = GPU-hours have no price
+  std::optional<std::int64_t> spare_nodes;  ///< ready to take over; none = as many as the cadence wants
+  double repair_s = 86400;                  ///< a failed node is away so long
+  std::int64_t runs = 1000;                 ///< simulated runs behind the finish date
   std::uint64_t seed = 1;
   std::vector<std::string> assumptions;  ///< sentences of the study's author that a plan has to repeat
   std::filesystem::path data;            ///< MDS folder, for the plan file; may be empty

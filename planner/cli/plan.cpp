@@ -13,6 +13,7 @@
 #include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
 #include "planner/plan/decision.hpp"
+#include "reports/build/cost_report.hpp"
 #include "reports/build/decision_report.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/render/progress.hpp"
@@ -69,7 +70,8 @@ StudySpec quick_study(const Options& o) {
 }
 
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
-  fmt::print("{}\nRange: {}.\n{}.\n\n", plan_answer(inputs, plan), plan_range(inputs), plan_scope(inputs));
+  fmt::print("{}\nRange: {}.\n{}.\n{}\n\n", plan_answer(inputs, plan), plan_range(inputs), plan_scope(inputs),
+             cost_sentence(plan.cost));
   const bool color = use_color(Color::automatic, 1);
   fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));

@@ -10,6 +10,7 @@
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
 #include "configs/spec/support/statistics.hpp"
+#include "planner/plan/plan_cost.hpp"
 #include "planner/plan/plan_evidence.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
@@ -197,6 +198,8 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
     out.input.local = {local_steps, copy_s, copy_s, s.checkpoint.local_survival};  // loaded from where a save copies to
     out.cadence = choose_cadence(out.input);
   }
+  if (s.spare_nodes)
+    out.cadence.spares = {static_cast<double>(*s.spare_nodes), {Evidence::assumed, "the study's spare_nodes"}};
   return out;
 }
 
@@ -244,6 +247,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
     plan.presets.push_back({preset.name, preset.title, schedule.input.mtbf_s.value, schedule.cadence.interval_s.value,
                             schedule.cadence.goodput.value, schedule.days()});
   }
+  plan.cost = estimate_cost(cost_input(inputs, plan));
   return plan;
 }
 

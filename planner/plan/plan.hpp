@@ -9,6 +9,7 @@
 
 #include "configs/spec/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
+#include "planner/money/cost.hpp"
 #include "planner/search/search.hpp"
 
 namespace wt {
@@ -78,6 +79,7 @@ struct Plan {
   CadenceRuns runs;                    ///< thousand runs with the chosen cadence
   double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
   std::vector<PresetRow> presets;
+  Cost cost;            ///< in GPU-hours alone where the study has no prices
   double search_s = 0;  ///< wall time of the search
 };
 

@@ -5,6 +5,7 @@
 #include "configs/spec/support/atomic_file.hpp"
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/cost_report.hpp"
 #include "reports/build/json_parts.hpp"
 #include "reports/build/plan_report.hpp"
 #include "reports/render/write.hpp"
@@ -253,6 +254,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
        {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
       {"cadence", cadence_json(plan.schedule)},
       {"finish", finish_json(inputs, plan)},
+      {"cost", cost_json(plan.cost)},
       {"failure_presets", presets_json(plan.presets)},
       {"certificate", certificate_json(plan.search.certificate)},
       {"best", plan.search.best},

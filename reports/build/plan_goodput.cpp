@@ -8,7 +8,6 @@
 #include "reports/render/charts.hpp"
 
 namespace wt {
-namespace {
 
 const char* bucket_words(Bucket bucket) {
   static const char* const words[] = {"training",
@@ -23,8 +22,6 @@ const char* bucket_words(Bucket bucket) {
   static_assert(std::size(words) == kBuckets);
   return words[static_cast<std::size_t>(bucket)];
 }
-
-}  // namespace
 
 Section goodput_section(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details) {
   const CadencePlan& c = plan.schedule.cadence;

@@ -7,6 +7,7 @@
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/hash.hpp"
 #include "reports/build/cells.hpp"
+#include "reports/build/cost_report.hpp"
 #include "reports/build/plan_sections.hpp"
 #include "reports/build/provenance.hpp"
 
@@ -75,9 +76,9 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
   report.answer_range = "Range: " + plan_range(inputs) + ".";
   report.status = plan.search.certificate.proved ? Status::good : Status::warn;
   report.sections = {
-      layout_section(inputs, plan),  search_section(inputs, plan),           step_section(inputs, plan),
-      memory_section(inputs, plan),  goodput_section(inputs, plan, details), sensitivity_section(plan, details),
-      evidence_section(inputs, plan)};
+      layout_section(inputs, plan),       search_section(inputs, plan),           step_section(inputs, plan),
+      memory_section(inputs, plan),       goodput_section(inputs, plan, details), cost_section(plan.cost),
+      sensitivity_section(plan, details), evidence_section(inputs, plan)};
   report.provenance = provenance(
       {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
        {"seed", std::to_string(inputs.study.seed)},

@@ -5,6 +5,8 @@
 
 namespace wt {
 
+/// "steps lost to failures"
+const char* bucket_words(Bucket bucket);
 /// The chosen layout and its step.
 Section layout_section(const PlanInputs& inputs, const Plan& plan);
 /// Why this one: what was searched, and the fastest candidates.

@@ -288,6 +288,10 @@ RunOutcome simulate_run_on_simgrid(const RunScenario& scenario, std::uint64_t se
   return out;
 }
 
+std::uint64_t run_seed(std::uint64_t seed, std::int64_t run) {
+  return splitmix64(seed + splitmix64(static_cast<std::uint64_t>(run)));
+}
+
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::uint64_t seed) {
   check(scenario);
   if (n < 1) throw_error(Code::usage, "simulated runs: found {}, needs at least 1", n);
@@ -295,8 +299,7 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
   out.runs = n;
   std::vector<double> goodputs;
   for (std::int64_t i = 0; i < n; ++i) {
-    const RunOutcome one =
-        Run(scenario, splitmix64(seed + splitmix64(static_cast<std::uint64_t>(i))), {detail::jump_uptime}).outcome();
+    const RunOutcome one = Run(scenario, run_seed(seed, i), {detail::jump_uptime}).outcome();
     out.finished += one.finished;
     out.wall_s.push_back(one.wall_s());
     goodputs.push_back(one.goodput());

@@ -118,6 +118,8 @@ struct RunDistribution {
   std::vector<double> wall_s;  ///< of each run
 };
 
+/// Of run `run` of simulate_runs.
+std::uint64_t run_seed(std::uint64_t seed, std::int64_t run);
 /// Runs 0..n-1 with seeds drawn from `seed`: run i of two scenarios has the same failure clock, so that differences
 /// between them are less noisy than either. Throws Error{usage} when n < 1.
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::uint64_t seed);

@@ -92,6 +92,21 @@ TEST_CASE("a device that cannot measure for a study is refused before its shapes
   refused(bench + " --device cuda", 2, "no-such");
 }
 
+TEST_CASE("offers without a price are all named before anything of the study is read") {
+  const TempDirectory folder;
+  write_bytes(folder / "study.yaml",
+              "model: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\ntokens: 20B\nmax_seq_len: 2048\n"
+              "global_train_batch_size: 64\nstack: no-such\n");
+  for (const char* name : {"a.yaml", "b.yaml"})
+    write_bytes(folder / name, "cluster: hgx-h100\ngpus: 16\nsource: 'assumed: a test'\n");
+  const std::string compare = "compare-offers " + (folder / "study.yaml").string();
+  refused(compare + " " + (folder / "a.yaml").string() + " made-up-h100 " + (folder / "b.yaml").string(), 2,
+          "offers without a price: " + (folder / "a.yaml").string() + ", " + (folder / "b.yaml").string() + "; each");
+  refused(compare + " made-up-h100 no-such-offer", 2, "'no-such-offer' is neither a file nor a preset");
+  refused(compare + " made-up-h100", 2, "offer made-up-h100");
+  refused(compare, 2, "offers is required");
+}
+
 TEST_CASE("a study without a name is called as its file, whatever is set beside it") {
   const TempDirectory folder;
   write_bytes(folder / "my.yaml",

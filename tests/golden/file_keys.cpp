@@ -12,6 +12,7 @@
 #include "configs/spec/cluster.hpp"
 #include "configs/spec/failures.hpp"
 #include "configs/spec/fault.hpp"
+#include "configs/spec/offer.hpp"
 #include "configs/spec/run.hpp"
 #include "configs/spec/study.hpp"
 #include "configs/spec/support/yaml.hpp"
@@ -117,6 +118,26 @@ TEST_CASE("every key of a cluster stands in docs/files.md, and no other") {
       "{name: c, kind: shared_cores, ranks: 4, host: {name: h, cores: 2, memory: 8GiB, usable_memory: 6GiB}, storage: "
       "{write: 1GB/s, read: 1GB/s}, sources: {host: 'assumed: a', storage: 'assumed: a'}}";
   CHECK(accepted({cores}, read_cluster_text) == documented("Cluster of shared cores"));
+}
+
+TEST_CASE("every key of prices stands in docs/files.md, and no other") {
+  const std::string prices =
+      "{currency: USD, date: 2026-03-01, source: 'assumed: a', gpu_hour: {amount: 2}, spares: as_gpus, "
+      "storage_tb_month: "
+      "1, egress_tb: 1, power: {compute: 1W, communicate: 1W, idle: 1W, host: 1W}, pue: 1, carbon_kg_kwh: 1}";
+  Keys keys = accepted({prices}, [](const std::string& text) {
+    YamlMap map = YamlMap::from_text("prices: " + text, "sample");
+    prices_from_yaml(map.map("prices"));
+  });
+  keys.insert("gpu_hour");  // an amount alone, which the sample has as a map
+  CHECK(keys == documented("Prices"));
+}
+
+TEST_CASE("every key of an offer stands in docs/files.md, and no other") {
+  const std::string offer =
+      "{cluster: hgx-h100, gpus: 64, source: 'assumed: a', storage: {write: 1GB/s, read: 1GB/s, node_write: 1GB/s, "
+      "node_read: 1GB/s, source: 'assumed: a'}}";  // prices are a table of their own
+  CHECK(accepted({offer}, from_file([](const auto& file) { read_offer(file.string()); })) == documented("Offer"));
 }
 
 TEST_CASE("every key of failure rates stands in docs/files.md, and no other") {

@@ -44,8 +44,10 @@ MAY_INCLUDE = {
     "planner/cadence": ["configs/spec", "sim"],
     "planner/placement": ["configs/spec", "sim"],
     "planner/search": ["configs/spec", "sim", "planner/placement"],
-    "planner/plan": ["configs/spec", "sim", "planner/search", "planner/placement", "planner/cadence", "bench/profile",
-                     "bench/suites/cases.hpp", "bench/suites/work_list.hpp"],
+    "planner/money": ["configs/spec", "sim"],
+    "planner/plan": ["configs/spec", "sim", "planner/search", "planner/placement", "planner/cadence", "planner/money",
+                     "bench/profile", "bench/suites/cases.hpp", "bench/suites/work_list.hpp"],
+    "planner/offers": ["configs/spec", "sim", "planner/plan", "planner/money"],
     "planner/whatif": ["configs/spec", "sim", "planner/plan"],
     "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
                             "trainer/safetensors"],
@@ -87,8 +89,8 @@ MAY_INCLUDE = {
 }
 # What may not be included by whom, although a row says so.
 DENIED = {
-    "sim/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/plan", "planner/whatif",
-                     "planner/experiments"],  # the judges: for the command line alone
+    "sim/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
+                     "planner/offers", "planner/whatif", "planner/experiments"],  # the judges: for the command line alone
     "planner/cli": ["reports"],
     "bench/suites": ["reports"],
     # judges fit nothing: of sim/cost/fit they take the intervals from left-out errors (conformal.hpp)

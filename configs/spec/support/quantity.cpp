@@ -21,6 +21,7 @@ constexpr std::array kBytes{Unit{"B", 1.0},   Unit{"kB", 1e3},  Unit{"MB", 1e6},
 constexpr std::array kRate{Unit{"MB/s", 1e6},  Unit{"GB/s", 1e9},     Unit{"TB/s", 1e12},    Unit{"MiB/s", kMi},
                            Unit{"GiB/s", kGi}, Unit{"Mb/s", 1e6 / 8}, Unit{"Gb/s", 1e9 / 8}, Unit{"Tb/s", 1e12 / 8}};
 constexpr std::array kFlops{Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15}};
+constexpr std::array kPower{Unit{"W", 1.0}, Unit{"kW", 1e3}};
 constexpr std::array kCount{Unit{"", 1.0}, Unit{"k", 1e3}, Unit{"M", 1e6}, Unit{"B", 1e9}, Unit{"T", 1e12}};
 
 double parse(const std::string& text, std::span<const Unit> units, const char* what, const std::string& where) {
@@ -53,6 +54,7 @@ double parse_bytes_per_second(const std::string& t, const std::string& where) {
 double parse_flops_per_second(const std::string& t, const std::string& where) {
   return parse(t, kFlops, "compute rate", where);
 }
+double parse_watts(const std::string& t, const std::string& where) { return parse(t, kPower, "power", where); }
 double parse_count(const std::string& t, const std::string& where) { return parse(t, kCount, "count", where); }
 
 std::string format_seconds(double s) {

@@ -1,0 +1,38 @@
+#include "planner/plan/plan_cost.hpp"
+
+#include <algorithm>
+
+#include "configs/spec/support/hash.hpp"
+
+namespace wt {
+
+StepUse step_use(const Simulated& step) {
+  StepUse use{.low_s = step.low_s, .high_s = step.high_s, .computing = 0};
+  for (const OpClassTotal& total : step.totals)
+    if (total.lane == Lane::compute) use.computing += total.busy_s;
+  use.computing = std::clamp(use.computing / step.step_s, 0.0, 1.0);
+  use.communicating = std::clamp(step.exposed_s / step.step_s, 0.0, 1 - use.computing);
+  return use;
+}
+
+CostInput cost_input(const PlanInputs& inputs, const Plan& plan) {
+  const StudySpec& s = inputs.study;
+  CostInput in;
+  in.scenario = plan.runs.scenario;
+  in.step = step_use(plan.step);
+  in.runs = s.runs;
+  in.seed = s.seed;
+  in.step_seed = s.seed;
+  in.price_seed = hash_of(s.name) ^ s.seed;
+  in.gpus = s.gpus;
+  in.nodes = s.cluster.nodes;
+  in.spare_nodes = static_cast<std::int64_t>(plan.schedule.cadence.spares.value);
+  in.spare_gpus = in.spare_nodes * s.cluster.gpus_per_node;
+  const double checkpoint_bytes = plan.schedule.checkpoint.total_bytes;
+  in.kept_bytes = static_cast<double>(RunSpec{}.keep_checkpoints) * checkpoint_bytes;
+  in.taken_bytes = checkpoint_bytes;
+  in.prices = s.prices;
+  return in;
+}
+
+}  // namespace wt

@@ -1,0 +1,14 @@
+// A plan as what it uses and is charged for.
+#pragma once
+#include "planner/money/cost.hpp"
+#include "planner/plan/plan.hpp"
+
+namespace wt {
+
+/// Shares of the critical rank's step.
+StepUse step_use(const Simulated& step);
+/// Two checkpoints are kept, as the plan's run file says; the last one is taken out. Studies share
+/// the error of their steps, and each has prices of its own.
+CostInput cost_input(const PlanInputs& inputs, const Plan& plan);
+
+}  // namespace wt
