@@ -184,8 +184,10 @@ std::vector<std::string> untrainable(const RunSpec& run) {
 
 std::string to_string(OptimizerKind kind) { return kind == OptimizerKind::muon ? "muon" : "adamw"; }
 
-RunSpec read_run(const std::filesystem::path& file) {
-  YamlMap map = YamlMap::from_file(file);
+namespace {
+
+/// `file` is for errors and, without run_name, for the name.
+RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   RunSpec run;
   run.name = map.text("run_name", file.stem().string());
   run.model = model_of(map);
@@ -234,6 +236,14 @@ RunSpec read_run(const std::filesystem::path& file) {
   map.finish();
   check_run(run, file.string());
   return run;
+}
+
+}  // namespace
+
+RunSpec read_run(const std::filesystem::path& file) { return run_from_map(YamlMap::from_file(file), file); }
+
+RunSpec run_from_text(const std::string& text, const std::filesystem::path& origin) {
+  return run_from_map(YamlMap::from_text(text, origin.string()), origin);
 }
 
 std::string run_to_yaml(const RunSpec& run) {

@@ -77,6 +77,8 @@ struct RunSpec {
 std::vector<std::string> untrainable(const RunSpec& run);
 /// Throws Error{usage}: unknown keys, units, a batch that the ranks do not divide, impossible layouts.
 RunSpec read_run(const std::filesystem::path& file);
+/// What a run file would say; `origin` stands for its name.
+RunSpec run_from_text(const std::string& text, const std::filesystem::path& origin);
 /// The same checks on a run that was changed in memory.
 void check_run(const RunSpec& run, const std::string& where);
 /// The run as a file that read_run reads back to the same run.

@@ -1,7 +1,6 @@
 #include "configs/spec/search_space.hpp"
 
 #include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
 
 #include <functional>
 #include <optional>
@@ -98,18 +97,26 @@ SearchSpec search_from_yaml(YamlMap map) {
   return s;
 }
 
-void fill_search_yaml(YAML::Node map, const SearchSpec& search) {
-  const auto fill = [&](const char* key, const std::string& value) {
-    if (!map[key].IsDefined() || map[key].IsNull()) map[key] = value;
-  };
-  for (const char* key : {"shard_sizes", "expert_degrees", "microbatch", "recompute", "tensor_parallel_degree",
-                          "expert_tensor_parallel_degree", "pipeline_parallel_degree", "virtual_pipeline_degree",
-                          "context_parallel_degree", "optimizer_shard_degree", "pipeline_schedule", "token_dispatcher",
-                          "cuda_graphs", "context_parallel_ring", "sequence_parallel", "reshard_after_forward",
-                          "gradient_reduction", "overlap_expert_exchange"})
-    fill(key, "auto");
-  fill("simulations", fmt::format("{}", search.simulations));
-  fill("tie", fmt::format("{}", search.tie));
+const std::vector<std::string>& search_axes() {
+  static const std::vector<std::string> axes{"shard_sizes",
+                                             "expert_degrees",
+                                             "microbatch",
+                                             "recompute",
+                                             "tensor_parallel_degree",
+                                             "expert_tensor_parallel_degree",
+                                             "pipeline_parallel_degree",
+                                             "virtual_pipeline_degree",
+                                             "context_parallel_degree",
+                                             "optimizer_shard_degree",
+                                             "pipeline_schedule",
+                                             "token_dispatcher",
+                                             "cuda_graphs",
+                                             "context_parallel_ring",
+                                             "sequence_parallel",
+                                             "reshard_after_forward",
+                                             "gradient_reduction",
+                                             "overlap_expert_exchange"};
+  return axes;
 }
 
 }  // namespace wt

@@ -2,18 +2,18 @@
 // that the stack's trainer runs.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "configs/spec/layout.hpp"
 #include "configs/spec/recompute.hpp"
 
-namespace YAML {
-class Node;
-}
-
 namespace wt {
 
 class YamlMap;
+
+/// Simulations of a layout without a pipeline that take as long as one with.
+inline constexpr std::int64_t kPipelineSimulations = 4;
 
 /// The map `search` of a study. Empty lists are `auto`.
 struct SearchSpec {
@@ -27,7 +27,8 @@ struct SearchSpec {
   std::vector<Dispatcher> dispatchers;
   std::vector<CudaGraphs> cuda_graphs;
   std::vector<bool> context_ring, sequence_parallel, reshard_after_forward, reduce_every_microbatch, exchange_overlap;
-  std::int64_t simulations = 32;  ///< budget; the search ends earlier when its bound proves the answer
+  /// Budget; the search ends earlier when its bound proves the answer. A pipeline counts kPipelineSimulations times.
+  std::int64_t simulations = 128;
   /// Layouts this close to the best are a tie, broken by robustness. 0.02 is the regret that we aim for; replace it by
   /// the error validated on your machine.
   double tie = 0.02;
@@ -35,7 +36,7 @@ struct SearchSpec {
 
 /// Strict. Throws Error{usage} with file, line, found, allowed.
 SearchSpec search_from_yaml(YamlMap map);
-/// Axes that the map does not name, as `auto`, and the budget.
-void fill_search_yaml(YAML::Node map, const SearchSpec& search);
+/// Its axes by their keys, each of which may be `auto`.
+const std::vector<std::string>& search_axes();
 
 }  // namespace wt

@@ -123,9 +123,6 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1);
   s.global_batch = map.integer("global_train_batch_size", 1);
-  if (s.global_batch % s.gpus != 0)
-    map.fail("global_train_batch_size",
-             fmt::format("found {} sequences, needs a multiple of gpus = {}", s.global_batch, s.gpus));
   if (s.tokens < 1) map.fail("tokens", "needs at least one");
   s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
   s.routing = words(map, "routing", routing_for_model(s.model));

@@ -36,7 +36,10 @@ std::string study_yaml(const StudySpec& s) {
   fill(checkpoint, "bytes_per_parameter", text(s.checkpoint.bytes_per_parameter));
   fill(checkpoint, "copy_bandwidth", text(s.checkpoint.copy_Bps / 1e9, "GB/s"));
   fill(checkpoint, "source", to_string(s.checkpoint.evidence));
-  fill_search_yaml(section(root, "search"), s.search);
+  YAML::Node search = section(root, "search");
+  for (const std::string& axis : search_axes()) fill(search, axis.c_str(), "auto");
+  fill(search, "simulations", s.search.simulations);
+  fill(search, "tie", text(s.search.tie));
   YAML::Node scale = section(root, "scale");
   for (const auto& [key, value] : {std::pair{"compute_rate", s.scale.compute_rate},
                                    {"clock", s.scale.clock},

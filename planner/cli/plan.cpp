@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "configs/spec/find.hpp"
@@ -41,8 +42,14 @@ StudySpec quick_study(const Options& o) {
                 cluster.name);
   const ModelSpec model = read_model(o.model);
   const std::int64_t seq = 4096, wanted = 4'194'304;  // tokens a step: usual for models of this size
-  const std::int64_t batch =
-      gpus * std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * gpus)));
+  const auto nearest = [&](std::int64_t multiple) {
+    return multiple *
+           std::max<std::int64_t>(1, std::llround(static_cast<double>(wanted) / static_cast<double>(seq * multiple)));
+  };
+  // One batch for all options, where one of about that size can be had.
+  std::int64_t common = 1;
+  for (const std::int64_t each : parse_gpus(o.gpus)) common = std::min(std::lcm(common, each), 2 * wanted);
+  const std::int64_t batch = nearest(common * seq <= 2 * wanted ? common : gpus);
   // A file is named in full, so that the study written beside the plan can be used from anywhere; JSON strings are
   // YAML.
   const auto named = [](const std::string& given) {

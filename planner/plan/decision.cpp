@@ -31,8 +31,7 @@ PlannedOption planned(const StudySpec& study, const std::string& origin, const s
   out.inputs = read_plan_inputs(std::move(one), allow_assumed);
   try {
     out.plan = make_plan(*out.inputs, progress);
-  } catch (const Error& error) {
-    if (error.code() != Code::finding) throw;
+  } catch (const Error& error) {  // the option's own: nothing fits, or nothing divides its GPUs and the batch
     out.misfit = error.what();
   }
   return out;

@@ -17,6 +17,15 @@ set(out ${CMAKE_CURRENT_BINARY_DIR}/commands)
 wt_command(plan_model RUN plan --model tests/data/models/dbrx_config.json --cluster hgx-h100 --gpus 256
   EXPECT "dbrx on 256 hgx-h100 GPUs.*Step time rests on [0-9]+ % measured, [0-9]+ % published")
 wt_command(plan_dbrx RUN plan dbrx-3072-h100 -o ${out}/plan EXPECT "12T tokens in.*the fastest is proved.*report.html")
+wt_command(export_plan RUN export ${out}/plan --to torchtitan -o ${out}/job.toml AFTER plan_dbrx
+  EXPECT "wrote .*job.toml.*not expressed in torchtitan 0.2.2: model: found dbrx.*next: NGPU=3072")
+wt_command(export_preset RUN export deepseek-v3-2048-h800 --to torchtitan -o ${out}/deepseek.toml
+  EXPECT "fsdp_config.activation_checkpointing_target: found norm.moe_act.mla_up_proj, the file says products.*fsdp_config.optimizer_shard_degree: found 256, the file says 64")
+wt_command(export_readme RUN export ${out}/plan --to megatron-core AFTER plan_dbrx EXPECT "pretrain_gpt.py.*--use-megatron-fsdp")
+wt_command(import_run RUN import-run tests/data/recipes/mixtral.sh -o ${out}/mixtral.yaml
+  EXPECT "mixtral on 128 GPUs: 1x16 expert 8 tensor 2.sequence pipeline 4x2.*dropped: init-method-std")
+wt_command(simulate_imported RUN simulate ${out}/mixtral.yaml --cluster hgx-h100 --stack megatron-core AFTER import_run
+  EXPECT "One step of mixtral on hgx-h100.*128 ranks")
 wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpus 256
   EXPECT "mixtral-8x7b on 256 aws-p4de GPUs.*0 % measured, 9[0-9] % published.*as torchtitan uses them")  # attention was not published on A100
 wt_command(simulate RUN simulate ${out}/plan/plan.yaml --cluster hgx-h100 --stack torchtitan --routing dbrx-proxy-c4 -o ${out}/simulate
@@ -30,13 +39,21 @@ wt_command(simulate_dualpipe STATUS 1 RUN simulate deepseek-v3-2048-h800 --clust
 wt_command(simulate_profile RUN simulate dbrx-3072-h100 --cluster hgx-h100 --profile tests/data/h100-profile.json
   EXPECT "Where the time goes.*Times of all-reduces inside a node: 25 points of the profile.*for them nic.latency and.nic.transport")
 wt_command(plan_negative STATUS 2 RUN plan --model dbrx --cluster hgx-h100 --gpus -5  # 2: usage
-  EXPECT "--gpus: found -5, allowed are whole numbers from 1; give the GPUs to plan for")
+  EXPECT "--gpus: found .-5., needs whole numbers from 1")
 wt_command(plan_half_a_node STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 12  # 2: usage
   EXPECT "windtunnel: --gpus: found 12, needs whole nodes of 8 GPUs .hgx-h100.")
 wt_command(plan_too_many STATUS 2 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 100000000000000000000000  # 2: usage
-  EXPECT "found 100000000000000000000000, allowed are whole numbers of 64 bits")
+  EXPECT "--gpus: found .100000000000000000000000., needs whole numbers from 1")
 wt_command(plan_scope RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64
-  EXPECT "Range:[^\n]*\nSearched: FSDP and HSDP, recompute and microbatch in bf16; not tensor, pipeline or context parallelism, not fp8")
+  EXPECT "Range:[^\n]*\nSearched, of what torchtitan runs: FSDP and HSDP, tensor, pipeline, context parallelism, recompute and microbatch in bf16; not fp8")
+wt_command(plan_options RUN plan --model llama3-8b --cluster hgx-h100 --cluster hgx-b200 --gpus 128..512 --finish-within 10d --fewest-gpus -o ${out}/options
+  EXPECT "256 hgx-h100 GPUs|128 hgx-b200 GPUs.*the fewest GPUs that are in time.*chosen.*options.html")
+wt_command(plan_too_late STATUS 1 RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64 --finish-within 2d  # 1: not in time
+  EXPECT "None is done within 2.0 days. The nearest, 64 hgx-h100 GPUs, takes .* shorter, .* tokens instead of 1T, or more GPUs would do")
+wt_command(plan_bad_gpus STATUS 2 RUN plan dbrx-3072-h100 --gpus 512..256 EXPECT "--gpus: found 512..256, needs the smaller number first: 256..512")
+wt_command(plan_bad_deadline STATUS 2 RUN plan dbrx-3072-h100 --finish-within soon EXPECT "--finish-within")
+wt_command(plan_not_run STATUS 2 RUN whatif dbrx-3072-h100 --set stack=llm-foundry --set search.pipeline_parallel_degree=4
+  EXPECT "stack llm-foundry: found pipeline_parallel_degree 4 .*which its trainer does not run")
 wt_command(whatif_bad_value STATUS 2 RUN whatif dbrx-3072-h100 --sweep search.tie=0.01,7  # 2: usage
   EXPECT "whatif: search.tie=7: .*nothing was planned")
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=200Gb/s,400Gb/s -o ${out}/whatif

@@ -129,3 +129,25 @@ TEST_CASE("a study without a name is called as its file, whatever is set beside 
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said, Contains("\"name\": \"my\"") && !Contains("windtunnel plan"));
 }
+
+TEST_CASE("export and import-run say what they need, and write nothing where they are refused") {
+  const TempDirectory folder;
+  const std::string out = " -o " + (folder / "job").string();
+  refused("export tiny-moe --to torchtitn" + out, 2, "--to: found 'torchtitn'; did you mean 'torchtitan'?");
+  refused("export no-such-run --to torchtitan" + out, 2, "no-such-run");
+  refused("export " + folder.path().string() + " --to torchtitan" + out, 2, "found a folder without plan.yaml");
+  refused("export tiny-moe --to llm-foundry" + out, 2, "LLM Foundry refuses replicas of sharded experts");
+  refused("export tiny-moe --to torchtitan -o " + folder.path().string() + "/no/folder", 4, "");
+  write_bytes(folder / "job.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n");
+  const std::string toml = "import-run " + (folder / "job.toml").string();
+  refused(toml + out, 2, "give --gpus N");
+  refused(toml + " --gpus 0" + out, 2, "--gpus");
+  refused(toml + " --gpus 8 --from yaml" + out, 2, "--from: found 'yaml'");
+  refused(toml + " --gpus 8 --from llm-foundry" + out, 2, "found no map, needs YAML with one");
+  refused(toml + " --gpus 8 --model no-such" + out, 2, "no-such");
+  refused("import-run " + (folder / "nothing").string() + out, 2, "cannot be read");
+  CHECK_FALSE(std::filesystem::exists(folder / "job"));
+  const Ended ended = windtunnel(toml + " --gpus 8" + out);
+  CHECK(ended.status == 0);
+  CHECK(windtunnel("export " + (folder / "job").string() + " --to megatron-core --json").status == 0);
+}

@@ -51,6 +51,7 @@ MAY_INCLUDE = {
     "planner/whatif": ["configs/spec", "sim", "planner/plan"],
     "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
                             "trainer/safetensors"],
+    "planner/recipes": ["configs/spec"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
     # the trainer
     "trainer/data": ["configs/spec"],
@@ -100,6 +101,7 @@ LIBRARIES = {
     "LibTorch": (r"(ATen|c10|torch|caffe2)/", ["trainer", "bench/suites"]),
     "SimGrid": (r"(simgrid/|xbt/|xbt\.h)", ["sim/cluster"]),
     "CLI11": (r"CLI/", ["planner/cli", "trainer/main.cpp", "bench/suites"]),
+    "toml++": (r"toml\+\+/", ["planner/recipes/toml_text.cpp"]),
     "yaml-cpp": (r"yaml-cpp/", ["configs/spec/support", "configs/spec/study_yaml.cpp"]),
 }
 NO_LIBTORCH = ["trainer/data", "trainer/safetensors"]  # read by the planner

@@ -16,7 +16,10 @@ namespace {
 std::string study(const std::string& more) {
   return "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\n" + more +
          "tokens: 20B\nmax_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: [balanced]\nfailures: llama3\n"
-         "search: {expert_degrees: [8], microbatch: [1], shard_sizes: [16], recompute: [none]}\n";
+         "search: {expert_degrees: [8], microbatch: [1], shard_sizes: [16], recompute: [none], tensor_parallel_degree: "
+         "1, "
+         "pipeline_parallel_degree: 1, context_parallel_degree: 1, token_dispatcher: alltoall, "
+         "reshard_after_forward: true}\n";
 }
 
 StudyShapes shapes_of(const std::string& text) {

@@ -1,0 +1,121 @@
+// Megatron-Bridge 0.3.1: scripts/training/run_recipe.py with a recipe of megatron.bridge.recipes and Hydra overrides of
+// its ConfigContainer (training/config.py). The recipe has the model; a model without one takes the recipe of a like
+// model and overrides its shape. Overrides in a YAML file are read, too.
+#include "planner/recipes/megatron.hpp"
+#include "planner/recipes/model_names.hpp"
+
+namespace wt {
+namespace {
+
+/// training/mixed_precision.py
+const RecipeWords<std::string> kBridgePrecisions{{"bf16_mixed", "amp_bf16"},
+                                                 {"fp16_mixed", "amp_fp16"},
+                                                 {"bf16_with_fp8_current_scaling_mixed", "amp_fp8"},
+                                                 {"bf16_with_fp8_delayed_scaling_mixed", "amp_fp8"},
+                                                 {"bf16_with_fp8_subchannel_scaling_mixed", "amp_fp8_blockwise"},
+                                                 {"bf16_with_mxfp8_mixed", "amp_mxfp8"},
+                                                 {"bf16_with_nvfp4_mixed", "amp_nvfp4"}};
+
+/// Of a model whose activation and attention are of the same kind.
+const char* like_recipe(const ModelSpec& m) {
+  if (m.attention.mla.on()) return "deepseek_v2_lite_pretrain_config";
+  return m.experts > 0 ? "qwen3_30b_a3b_pretrain_config" : "llama31_8b_pretrain_config";
+}
+
+void write_bridge(RecipeDraft& draft) {
+  MegatronKeys keys(draft.out, false);
+  const RunSpec& run = draft.run;
+  const ModelNames* names = names_of(run.model);
+  const bool shipped = names != nullptr && *names->bridge != '\0';
+  draft.out.put("recipe", shipped ? names->bridge : like_recipe(run.model));
+  draft.out.put("dataset", "llm-pretrain-mock");
+  if (!shipped) {
+    write_megatron_model(draft, keys);
+    draft.out.put("model.should_pad_vocab", false);
+    draft.not_expressed.push_back(
+        fmt::format("model.name: found {}, which has no recipe there; the file overrides the shape of {}, whose "
+                    "activation function and initial weights stay",
+                    run.model.name, like_recipe(run.model)));
+  }
+  write_megatron_layout(draft, keys);
+  write_megatron_training(draft, keys);
+  draft.out.put("model.seq_length", run.seq);
+  const bool half = run.precision == Precision::bf16;
+  draft.out.put("mixed_precision", half ? Settings::Value(word_of(kBridgePrecisions, precision_word(run), "bf16_mixed"))
+                                        : Settings::Value());
+  draft.why["precisions"] = "these are torch.dtype in a ConfigContainer, which overrides cannot set";
+  draft.command = torchrun_command(run.layout.world(), "scripts/training/run_recipe.py");
+  draft.next_step = "bash pretrain.sh in a checkout of Megatron-Bridge 0.3.1";
+}
+
+ModelSpec base_of(RecipeReading& reading, const std::string& recipe) {
+  if (reading.model) return *reading.model;
+  const std::string preset = preset_named(&ModelNames::bridge, recipe);
+  if (!preset.empty()) return read_model(preset);
+  if (!reading.in.has("model.num_layers"))
+    reading.in.fail("recipe", fmt::format("found {}, which is no model of configs/models; give --model NAME",
+                                          recipe.empty() ? "none" : recipe));
+  return {};
+}
+
+void read_bridge_model(RecipeReading& reading, MegatronKeys& keys) {
+  const std::string recipe = reading.in.text("recipe", "");
+  const ModelSpec base = base_of(reading, recipe);
+  if (!reading.model && says_megatron_model(keys))
+    read_megatron_model(reading, keys, base);
+  else
+    reading.run.model = base;
+}
+
+/// What every recipe starts from (recipes/common.py, _pretrain_common) stands for what this one has of its own.
+void fill_in_usual(RecipeReading& reading, MegatronKeys& keys) {
+  for (const auto& [field, usual] : {std::pair{"tensor_model_parallel_size", Settings::Value(1)},
+                                     {"pipeline_model_parallel_size", 1},
+                                     {"context_parallel_size", 1},
+                                     {"expert_model_parallel_size", 1},
+                                     {"micro_batch_size", 2},
+                                     {"global_batch_size", 32},
+                                     {"seq_length", 4096},
+                                     {"train_iters", 300000},
+                                     {"lr", 3e-4},
+                                     {"min_lr", 3e-5}}) {
+    const bool dense = reading.run.model.experts == 0 && std::string(field).starts_with("expert");
+    if (keys.has(field) || dense) continue;
+    reading.assume(fmt::format("{}: found none, which means the recipe's; taken as {}", keys.key(field), usual.dump()));
+    keys.put(field, usual);
+  }
+}
+
+void read_bridge(RecipeReading& reading) {
+  MegatronKeys keys(reading.in, false);
+  read_bridge_model(reading, keys);
+  const std::int64_t world = reading.world(torchrun_world(reading.in), "nproc-per-node");
+  for (const char* other : {"dataset.seq_length", "model.seq_length"})
+    if (const std::int64_t seq = reading.in.integer(other, 0, 1); seq > 0 && !keys.has("seq_length"))
+      keys.put("seq_length", seq);
+  fill_in_usual(reading, keys);
+  read_megatron_layout(reading, keys, world);
+  read_megatron_training(reading, keys);
+  reading.in.boolean("dist.use_megatron_fsdp", false);
+  const std::string word =
+      reading.in.text("mixed_precision", reading.in.mentions("mixed_precision") ? "fp32" : "bf16_mixed");
+  const auto precision = meaning_of(kBridgePrecisions, word);
+  if (!precision && word != "fp32")
+    reading.in.fail("mixed_precision", fmt::format("found {}, needs bf16_mixed or another of Megatron-Bridge's", word));
+  set_precision(reading.run, precision ? *precision : "fp32");
+}
+
+Settings parse_bridge(const std::string& text, const std::string& origin) {
+  const bool yaml = text.find("--") == std::string::npos && text.find("model:") != std::string::npos;
+  return yaml ? settings_from_yaml(text, origin) : settings_from_shell(text, origin);
+}
+
+}  // namespace
+
+const RecipeTranslator& megatron_bridge_translator() {
+  static const RecipeTranslator translator{
+      "Megatron-Bridge 0.3.1", "pretrain.sh", true, write_bridge, read_bridge, nullptr, parse_bridge};
+  return translator;
+}
+
+}  // namespace wt

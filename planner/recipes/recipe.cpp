@@ -1,0 +1,215 @@
+#include "planner/recipes/recipe.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/nearest.hpp"
+#include "planner/recipes/translator.hpp"
+
+namespace wt {
+namespace {
+
+const RecipeTranslator& translator_of(RecipeFormat format) {
+  switch (format) {
+    case RecipeFormat::torchtitan:
+      return torchtitan_translator();
+    case RecipeFormat::megatron_core:
+      return megatron_core_translator();
+    case RecipeFormat::megatron_bridge:
+      return megatron_bridge_translator();
+    case RecipeFormat::automodel:
+      return automodel_translator();
+    default:
+      return llm_foundry_translator();
+  }
+}
+
+std::string as_comments(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) out += "# " + line + "\n";
+  return out;
+}
+
+/// What stands above the settings: where the file is from, what it leaves out, what to do with it.
+std::string head_of(const RunSpec& run, const Recipe& recipe) {
+  std::vector<std::string> lines{fmt::format("{} on {} GPUs ({}), for {}; written by windtunnel export.", run.name,
+                                             run.layout.world(), run.layout.name(), recipe.version)};
+  if (!recipe.not_expressed.empty()) lines.emplace_back("Not expressed here:");
+  for (const std::string& what : recipe.not_expressed) lines.push_back("  " + what);
+  lines.push_back("Next: " + recipe.next_step);
+  return as_comments(lines);
+}
+
+Recipe export_to_us(const RunSpec& run) {
+  Recipe out{.text = "", .file_name = "run.yaml", .version = "windtunnel train", .next_step = "", .not_expressed = {}};
+  std::vector<std::string> only_simulated = untrainable(run);
+  for (std::string& what : run.model.untrainable()) only_simulated.push_back(std::move(what));
+  for (const std::string& what : only_simulated) out.not_expressed.push_back(what + ": simulated alone");
+  out.next_step =
+      only_simulated.empty() ? "windtunnel train run.yaml -o out/train" : "windtunnel simulate run.yaml --cluster NAME";
+  out.text = head_of(run, out) + run_to_yaml(run);
+  return out;
+}
+
+/// Reasons that hold for every other trainer, where the format has none of its own.
+void add_common_reasons(RecipeDraft& draft) {
+  for (const auto& [key, reason] :
+       {std::pair{"device", "it trains on GPUs"},
+        {"device_train_microbatch_size", "all microbatches of a step have one size there"},
+        {"train_loader", "it reads no MDS; made-up data stand for it"},
+        {"load_path", "it starts from checkpoints of its own; convert the weights"},
+        {"callbacks", "weights are exported after the run"},
+        {"precision", "formats below 16 bits are not written"},
+        {"precisions", "formats of one class of operations have no key"},
+        {"fsdp_config.data_parallel_replicate_degree", "replicas of single ranks and shards are not told apart"},
+        {"fsdp_config.data_parallel_shard_degree", "replicas of single ranks and shards are not told apart"},
+        {"fsdp_config.optimizer_shard_degree", "its optimizer is cut as the weights are"},
+        {"fsdp_config.expert_placement",
+         draft.run.layout.slots(draft.run.model) > draft.run.model.experts
+             ? "it has no copies of experts, and deals them in order"
+             : "it deals experts in order; rename experts and router rows in the first checkpoint"},
+        {"fsdp_config.activation_compression", "layer inputs are kept as they are"}})
+    draft.why.try_emplace(key, reason);
+}
+
+RunSpec run_on_gpus(const std::string& name) {
+  RunSpec run;
+  run.name = name;
+  run.device = DeviceKind::cuda;
+  set_precision(run, "amp_bf16");
+  run.steps = 1;
+  return run;
+}
+
+RecipeFormat format_of_shell(const std::string& text, const std::string& origin) {
+  const Settings settings = settings_from_shell(text, origin);
+  const bool overrides = std::any_of(settings.entries().begin(), settings.entries().end(),
+                                     [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
+  if (settings.has("recipe") || overrides) return RecipeFormat::megatron_bridge;
+  if (!settings.entries().empty()) return RecipeFormat::megatron_core;
+  throw_error(Code::usage,
+              "{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}", origin,
+              fmt::join(recipe_format_names(), ", "));
+}
+
+RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
+  Settings settings = settings_from_yaml(text, origin);
+  if (settings.has_under("step_scheduler") || settings.has_under("distributed")) return RecipeFormat::automodel;
+  for (const char* key : {"model.tensor_model_parallel_size", "train.micro_batch_size", "train.global_batch_size",
+                          "ddp.use_distributed_optimizer", "model.pipeline_model_parallel_size"})
+    if (settings.has(key)) return RecipeFormat::megatron_bridge;
+  const std::string model = settings.has("model.name") ? settings.text("model.name", "") : "";
+  if (settings.has_under("tokenizer") || settings.has_under("variables") || model.ends_with("_causal_lm") ||
+      model == "hf_t5")
+    return RecipeFormat::llm_foundry;
+  return RecipeFormat::windtunnel;
+}
+
+/// What the lines of a text without a telling ending look like.
+struct LooksLike {
+  bool section = false;  ///< [training]
+  bool flag = false;     ///< --num-layers
+  bool key = false;      ///< model:
+};
+
+LooksLike looks_of(const std::string& text) {
+  LooksLike out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    const std::size_t end = line.find_last_not_of(" \t\r"), colon = line.find(':');
+    out.section = out.section || (line[begin] == '[' && line[end] == ']');
+    out.flag = out.flag || line.compare(begin, 2, "--") == 0 || line.find(" --") != std::string::npos;
+    out.key = out.key || (begin == 0 && colon != std::string::npos && line.find_first_of(" =(") > colon);
+  }
+  return out;
+}
+
+RecipeFormat format_of(const std::string& text, const std::string& origin) {
+  const std::string ending = std::filesystem::path(origin).extension().string();
+  const LooksLike looks = looks_of(text);
+  if (ending == ".toml" || (ending.empty() && looks.section)) return RecipeFormat::torchtitan;
+  const bool yaml = ending == ".yaml" || ending == ".yml" || (ending != ".sh" && looks.key && !looks.flag);
+  return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin);
+}
+
+}  // namespace
+
+const std::vector<std::string>& recipe_format_names() {
+  static const std::vector<std::string> names{"torchtitan", "megatron-core", "megatron-bridge",
+                                              "automodel",  "llm-foundry",   "windtunnel"};
+  return names;
+}
+
+std::string to_string(RecipeFormat format) { return recipe_format_names().at(static_cast<std::size_t>(format)); }
+
+RecipeFormat recipe_format_from_string(const std::string& word, const std::string& where) {
+  const auto& names = recipe_format_names();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end())
+    throw_error(Code::usage, "{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names),
+                fmt::join(names, ", "));
+  return static_cast<RecipeFormat>(found - names.begin());
+}
+
+Recipe export_run(const RunSpec& run, RecipeFormat target) {
+  check_run(run, run.name);
+  if (target == RecipeFormat::windtunnel) return export_to_us(run);
+  const RecipeTranslator& format = translator_of(target);
+  RecipeDraft draft{.run = run};
+  format.write(draft);
+  const std::string body = format.shell ? settings_to_shell(draft.command, draft.out) : format.print(draft.out);
+
+  Settings settings = format.parse(body, to_string(target));
+  RecipeReading reading{.in = settings, .run = run_on_gpus(run.name), .model = {}, .gpus = run.layout.world()};
+  if (draft.names_no_model) reading.model = run.model;
+  try {
+    format.read(reading);
+    check_run(reading.run, to_string(target));
+  } catch (const Error& error) {
+    throw_error(Code::usage, "{}: found what {} can say only as an impossible run; windtunnel simulate takes it: {}",
+                run.name, format.version, error.what());
+  }
+  Recipe out{.text = "",
+             .file_name = format.file_name,
+             .version = format.version,
+             .next_step = draft.next_step,
+             .not_expressed = std::move(draft.not_expressed)};
+  add_common_reasons(draft);
+  for (std::string& what : run_differences(run, reading.run, draft.why)) out.not_expressed.push_back(std::move(what));
+  out.text = (format.shell ? "#!/usr/bin/env bash\n" : "") + head_of(run, out) + body;
+  return out;
+}
+
+ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  ImportedRun out;
+  out.format = source.format ? *source.format : format_of(text, origin);
+  if (out.format == RecipeFormat::windtunnel) {
+    out.run = run_from_text(text, origin);
+    return out;
+  }
+  const RecipeTranslator& format = translator_of(out.format);
+  Settings settings = format.parse(text, origin);
+  if (settings.entries().empty())
+    throw_error(Code::usage, "{}: found no keys, needs those of {}", origin, format.version);
+  const std::string stem = std::filesystem::path(origin).stem().string();
+  RecipeReading reading{
+      .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};
+  if (!source.model.empty()) reading.model = read_model(source.model);
+  format.read(reading);
+  check_run(reading.run, origin);
+  out.run = std::move(reading.run);
+  out.dropped = std::move(reading.dropped);
+  for (std::string& what : settings.unread()) out.dropped.push_back(std::move(what));
+  out.assumed = std::move(reading.assumed);
+  return out;
+}
+
+}  // namespace wt
