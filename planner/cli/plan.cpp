@@ -127,14 +127,15 @@ void decide_command(const Options& o, const StudySpec& study, const std::string&
                text_table(options_table(decision), {.color = use_color(Color::automatic, 1)}));
   }
   if (!o.output.empty()) {
-    for (const auto& file : write_report(decision_report(decision), make_folder(o.output), "options"))
-      fmt::print(stderr, "wrote {}\n", file.string());
+    std::vector<std::filesystem::path> files =
+        write_report(decision_report(decision), make_folder(o.output), "options");
     if (decision.chosen) {
       const PlannedOption& best = decision.options[*decision.chosen];
-      for (const auto& file : write_plan(*best.inputs, *best.plan, plan_details(*best.inputs, *best.plan),
-                                         plan_json(*best.inputs, *best.plan), o.output))
-        fmt::print(stderr, "wrote {}\n", file.string());
+      for (auto& file : write_plan(*best.inputs, *best.plan, plan_details(*best.inputs, *best.plan),
+                                   plan_json(*best.inputs, *best.plan), o.output))
+        files.push_back(std::move(file));
     }
+    for (const auto& file : files) fmt::print(o.json ? stderr : stdout, "wrote {}\n", file.string());
   }
   if (!decision.chosen) set_status(static_cast<int>(Code::finding));
 }

@@ -246,7 +246,9 @@ std::string what_if_csv(const WhatIf& result) {
                                          "mfu",           "exposed_communication_s",
                                          "process_bytes", "interval_s",
                                          "goodput",       "p50_s",
-                                         "p95_s",         "layout",
+                                         "p95_s",         "gpu_hours_p50",
+                                         "money_p50",     "money_p95",
+                                         "kwh_p50",       "layout",
                                          "recompute",     "microbatch"};
   std::string out;
   for (const SweptAxis& axis : result.axes) out += csv_field(axis.key) + ",";

@@ -7,6 +7,7 @@
 
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
+#include "reports/build/cost_report.hpp"
 #include "reports/build/plan_report.hpp"
 
 namespace wt {
@@ -44,6 +45,15 @@ class ByRow {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> texts_;
 };
 
+/// Whether a row's study has prices.
+bool any_money(const WhatIf& result) {
+  return std::ranges::any_of(result.rows, [](const WhatIfRow& row) { return row.plan && row.plan->cost.money; });
+}
+
+Cell money_cell(const Cost& cost) {
+  return cost.money ? Cell(cost.money->p50, format_money(cost.money->p50, cost.prices->currency)) : Cell("-");
+}
+
 }  // namespace
 
 Table what_if_table(const WhatIf& result) {
@@ -61,6 +71,7 @@ Table what_if_table(const WhatIf& result) {
                                    {"P50", "days"},
                                    {"P95", "days"}})
     table.columns.push_back({name, unit, Align::right});
+  if (any_money(result)) table.columns.push_back({"money P50", "", Align::right});
   table.columns.push_back({"layout"});
   for (const WhatIfRow& row : result.rows) {
     std::vector<Cell> cells(row.values.begin(), row.values.end());
@@ -77,6 +88,7 @@ Table what_if_table(const WhatIf& result) {
            {p.step.exposed_s, p.memory.process.bytes / kGiB_bytes, p.schedule.cadence.interval_s.value / 60,
             100 * runs.goodput, runs.p50_s / kDay_s, runs.p95_s / kDay_s})
         cells.emplace_back(value);
+      if (any_money(result)) cells.push_back(money_cell(p.cost));
       cells.emplace_back(fmt::format("{}, {}, microbatch {}{}", p.layout.name(), to_string(p.layout.recompute),
                                      p.layout.microbatch, p.layout.placement.empty() ? "" : ", placed"));
     } else {
@@ -130,6 +142,10 @@ nlohmann::json what_if_json(const WhatIf& result) {
                   {"goodput", p.runs.distribution.goodput},
                   {"p50_s", p.runs.distribution.p50_s},
                   {"p95_s", p.runs.distribution.p95_s},
+                  {"gpu_hours_p50", p.cost.gpu_hours.p50},
+                  {"money_p50", p.cost.money ? nlohmann::json(p.cost.money->p50) : nlohmann::json()},
+                  {"money_p95", p.cost.money ? nlohmann::json(p.cost.money->p95) : nlohmann::json()},
+                  {"kwh_p50", p.cost.energy ? nlohmann::json(p.cost.energy->p50) : nlohmann::json()},
                   {"layout", p.layout.name()},
                   {"recompute", to_string(p.layout.recompute)},
                   {"microbatch", p.layout.microbatch},

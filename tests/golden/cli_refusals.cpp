@@ -107,6 +107,16 @@ TEST_CASE("offers without a price are all named before anything of the study is 
   refused(compare, 2, "offers is required");
 }
 
+TEST_CASE("a study that fits on no offer is a finding, with the nearest miss") {
+  const TempDirectory folder;
+  write_bytes(folder / "one.yaml",
+              "cluster: hgx-h100\ngpus: 1\nsource: 'assumed: a test'\nprices: {currency: USD, date: 2026-03-01, "
+              "source: 'assumed: a test', gpu_hour: 2, spares: as_gpus}\n");
+  const std::string compare = "compare-offers dbrx-3072-h100 " + (folder / "one.yaml").string();
+  refused(compare, 1, "dbrx-3072-h100 fits on none of the offers.");
+  refused(compare, 1, "offer one: nothing fits: the nearest miss");
+}
+
 TEST_CASE("a study without a name is called as its file, whatever is set beside it") {
   const TempDirectory folder;
   write_bytes(folder / "my.yaml",

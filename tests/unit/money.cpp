@@ -7,6 +7,7 @@
 #include "planner/money/cost.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "reports/build/cost_report.hpp"
+#include "reports/build/plan_report.hpp"
 #include "reports/render/text.hpp"
 
 using namespace wt;
@@ -217,6 +218,32 @@ TEST_CASE("what a step leaves to computation and communication is idle") {
   CHECK(use.communicating == Approx(0.2));
   CHECK(use.low_s == 9);
   CHECK(use.high_s == 12);
+}
+
+TEST_CASE("a plan costs what its simulated runs take at the study's prices, in report and document alike") {
+  const std::string study =
+      "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\nstack: torchtitan\ntokens: 20B\n"
+      "max_seq_len: 2048\nglobal_train_batch_size: 64\nrouting: balanced\nruns: 50\nspare_nodes: 2\n"
+      "search: {expert_degrees: [1], microbatch: [1], shard_sizes: [16], recompute: block}\n"
+      "prices: {currency: USD, date: 2026-03-01, source: 'assumed: a test', gpu_hour: 2, spare_gpu_hour: 1, "
+      "storage_tb_month: 30, power: {compute: 700W, communicate: 400W, idle: 100W, host: 2kW}}\n";
+  const PlanInputs inputs = read_plan_inputs(study_from_text(study, "s.yaml"), false);
+  const Plan plan = make_plan(inputs);
+  const Cost& cost = plan.cost;
+  CHECK(plan.runs.scenario.spares == 2);
+  CHECK(cost.spare_gpu_hours == Approx(cost.gpu_hours.mean));  // two nodes train, two stand by
+  const double month = cost.gpu_hours.mean / 16 / 720;
+  const double kept_TB = 2 * 12 * static_cast<double>(inputs.study.model.total_parameters()) / 1e12;
+  CHECK(cost.storage_money == Approx(30 * kept_TB * month));
+  CHECK(cost.money->mean == Approx(3 * cost.gpu_hours.mean + cost.storage_money));
+  CHECK(cost.energy->mean > cost.gpu_hours.mean * (2 * 0.1 + 0.5));  // all idle, and four hosts
+  CHECK(cost.energy->mean < cost.gpu_hours.mean * (0.7 + 0.1 + 0.5));
+  const nlohmann::json document = plan_json(inputs, plan);
+  CHECK(document["cost"]["sentence"] == cost_sentence(cost));
+  CHECK(document["cost"]["money"]["p95"] == cost.money->p95);
+  CHECK(document["cost"]["prices"][2]["key"] == "storage_tb_month");
+  const std::string report = text_report(plan_report(inputs, plan, {}, document));
+  CHECK_THAT(report, Contains(cost_sentence(cost)) && Contains("30") && Contains("USD a TB and month"));
 }
 
 TEST_CASE("people read money and energy in three digits") {

@@ -281,8 +281,7 @@ TEST_CASE("run files say the layouts that are simulated alone, and read back") {
   write_bytes(folder / "run.yaml", run_to_yaml(run));
   const RunSpec read = read_run(folder / "run.yaml");
   CHECK(read.layout.name() == run.layout.name());
-  CHECK(read.layout.name() ==
-        "2x4 expert 2 context 2 ring optimizer 8 tensor 2+sequence pipeline 2 zero_bubble");
+  CHECK(read.layout.name() == "2x4 expert 2 context 2 ring optimizer 8 tensor 2+sequence pipeline 2 zero_bubble");
   CHECK(read.layout.world() == 32);
   CHECK(run_to_yaml(read) == run_to_yaml(run));
   run.layout.virtual_stages = 2, run.layout.schedule = Schedule::one_f_one_b;

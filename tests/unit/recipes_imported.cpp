@@ -43,7 +43,7 @@ TEST_CASE("a launch script of Megatron-LM with lists and variables") {
   CHECK(job.format == RecipeFormat::megatron_core);
   const RunSpec& run = job.run;
   CHECK(run.layout.world() == 128);  // 16 nodes, SLURM_NNODES's fallback, of 8
-  CHECK(run.layout.name() == "1x16 expert 8 tensor 2+sequence pipeline 4x2 kept reduced once");
+  CHECK(run.layout.name() == "1x16 expert 8 tensor 2+sequence pipeline 4x2");
   CHECK(run.microbatches() == 16);
   CHECK(run.steps == 500000);
   CHECK(run.optimizer.final_lr_fraction == 0.1);
@@ -95,7 +95,7 @@ TEST_CASE("a job of NeMo Automodel finds its model by the repository") {
   const ImportedRun job = imported("automodel_qwen3.yaml");
   CHECK(job.format == RecipeFormat::automodel);
   CHECK(job.run.model.name == "qwen3-30b-a3b");
-  CHECK(job.run.layout.name() == "1x16 expert 16 pipeline 4x2 deepep kept reduced once");
+  CHECK(job.run.layout.name() == "1x16 expert 16 pipeline 4x2 deepep");
   CHECK(job.run.layout.microbatch == 2);
   CHECK(job.run.optimizer.eps == 1e-5);  // PyYAML reads a text here, Automodel a number
 }

@@ -51,6 +51,19 @@ TEST_CASE("swept values are numbers where all have the same unit") {
     CHECK_FALSE(swept_axis("k", words).numeric());
 }
 
+TEST_CASE("a what-if of prices says the money of each row") {
+  const std::string quote = "date: 2026-03-01, source: 'assumed: a test', spares: as_gpus";
+  const WhatIf r = swept({"prices.gpu_hour=2,4"}, {"prices={currency: USD, gpu_hour: 1, " + quote + "}"});
+  const nlohmann::json rows = what_if_json(r)["rows"];
+  CHECK(rows[1]["money_p50"].get<double>() == Approx(2 * rows[0]["money_p50"].get<double>()));
+  CHECK(rows[0]["gpu_hours_p50"] == rows[1]["gpu_hours_p50"]);
+  CHECK(rows[0]["kwh_p50"].is_null());
+  const std::string table = text_table(what_if_table(r), {.color = false});
+  CHECK_THAT(table, Catch::Contains("money P50") && Catch::Contains(" USD"));
+  CHECK_THAT(what_if_csv(r), Catch::Contains(",money_p50,money_p95,kwh_p50,"));
+  CHECK_THAT(text_table(what_if_table(swept({"scale.mtbf=1"})), {.color = false}), !Catch::Contains("money"));
+}
+
 TEST_CASE("a what-if reaches keys of the cluster and of the model") {
   const WhatIf nic = swept({"cluster.nic.bandwidth=100Gb/s,400Gb/s"}),
                same = swept({}, {"scale.network_bandwidth=0.25"});
