@@ -11,8 +11,6 @@
 namespace wt {
 namespace {
 
-/// "12T", "300B".
-
 /// The first scenario that nobody recorded.
 const LoadScenario* trained_of(const PlanInputs& inputs) {
   const auto found =
@@ -54,14 +52,18 @@ std::string plan_range(const PlanInputs& inputs) {
 
 std::string plan_scope(const PlanInputs& inputs) {
   const StackLayouts& stack = inputs.stack.layouts;
+  const SearchSpec& space = inputs.study.search;
   const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
   std::string searched = stack.replicas ? "FSDP and HSDP" : "FSDP", left_out = "fp8";
-  const auto add = [&](bool there, const char* what) { (there ? searched : left_out) += std::string(", ") + what; };
-  if (inputs.study.model.experts > 0) add(true, "expert");
-  add(stack.tensor, "tensor");
-  add(!stack.schedules.empty(), "pipeline");
-  add(!stack.context_ring.empty(), "context parallelism");
-  return fmt::format("Searched, of what {} runs: {}, recompute and microbatch in {}; not {}", inputs.stack.name,
+  const auto add = [&](bool runs, const std::vector<std::int64_t>& degrees, const char* what) {
+    const bool more = degrees.empty() || *std::max_element(degrees.begin(), degrees.end()) > 1;
+    (runs && more ? searched : left_out) += std::string(", ") + what;
+  };
+  if (inputs.study.model.experts > 0) add(true, space.expert_degrees, "expert");
+  add(stack.tensor, space.tensor_degrees, "tensor");
+  add(!stack.schedules.empty(), space.pipeline_degrees, "pipeline");
+  add(!stack.context_ring.empty(), space.context_degrees, "context parallelism");
+  return fmt::format("Searched, of what {} runs: {}, with recompute and microbatch in {}; not {}", inputs.stack.name,
                      searched, format, left_out);
 }
 
