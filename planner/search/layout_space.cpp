@@ -8,6 +8,7 @@
 namespace wt {
 namespace {
 
+constexpr std::int64_t kEnds = 2;             ///< embedding and output projection, which may stand for a layer each
 constexpr std::int64_t kFewestTokens = 1024;  ///< of a sequence on each context rank, where the study names no degrees
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
@@ -114,8 +115,9 @@ std::vector<std::int64_t> LayoutSpace::virtual_stages(std::int64_t pipeline, Sch
   if (pipeline == 1 || schedule == Schedule::zero_bubble) return {1};
   if (schedule == Schedule::dualpipe_v) return {2};
   std::vector<std::int64_t> usual{1};
-  for (std::int64_t v = 2; problem_.stack.layouts.interleaved && pipeline * v <= problem_.model.layers; ++v)
-    if (problem_.model.layers % (pipeline * v) == 0) usual.push_back(v);
+  for (std::int64_t v = 2; problem_.stack.layouts.interleaved && pipeline * v <= problem_.model.layers + kEnds; ++v)
+    if (problem_.model.layers % (pipeline * v) == 0 || (problem_.model.layers + kEnds) % (pipeline * v) == 0)
+      usual.push_back(v);
   return choices(problem_.space.virtual_stages, usual);
 }
 
