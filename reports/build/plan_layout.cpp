@@ -135,7 +135,8 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                           Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
                           c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s),
                           number(r.exposed_s), number(r.tokens_per_s_per_gpu),
-                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"), Cell(c.memory_bytes / kGiB_bytes),
+                          r.mfu > 0 ? Cell(100 * r.mfu) : Cell("-"),
+                          c.memory_bytes > 0 ? Cell(c.memory_bytes / kGiB_bytes) : Cell("-"),
                           i == plan.search.chosen ? Cell("chosen", Status::good) : Cell(c.result ? "" : "bounded")});
   }
   table.note = fmt::format("Memory limit: {:.1f} GiB a {}. ", plan.memory_limit_bytes / kGiB_bytes,

@@ -60,6 +60,21 @@ double brute_force(const SearchProblem& p) {
   return best;
 }
 
+/// The highest of all ranks' programs.
+double of_all_stages(const SearchProblem& p, const Layout& layout) {
+  const Microbatches all = sequences_of(p, layout);
+  const Microbatches some = all.at_most(microbatches_to_peak(layout) + (all.even() ? 0 : 1));
+  ProgramOptions options = program_options(p, some);
+  options.step_microbatches = all.count;
+  const double imbalance = p99_imbalance(p, layout);
+  return live_memory(build_program_set(p.model, dealt(p, layout), options),
+                     [&](int microbatch, int) {
+                       return static_cast<double>(some.of(microbatch) * p.seq / layout.context * p.model.top_k) *
+                              imbalance;
+                     })
+      .peak();
+}
+
 /// Every bound of the layout's group and of the layout, each no sharper than the next.
 void check_bounds(const SearchProblem& p) {
   GroupBounds bounds(p);
@@ -77,6 +92,7 @@ void check_bounds(const SearchProblem& p) {
       CHECK(scheduled_s <= simulated_s * (1 + 1e-9));
       CHECK(bounds.scheduled_s(layout) <= simulated_s * (1 + 1e-9));
       CHECK(least_bytes <= bytes);
+      CHECK(bytes == Approx(of_all_stages(p, layout)));
     }
   }
 }
