@@ -1,4 +1,7 @@
 // windtunnel plan: which layout, which cadence, and when will it be done.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,9 +27,9 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string study, model, stack, output, gpus, finish_within;
+  std::string study, model, stack, output, gpus, finish_within, budget, prefer = "days";
   std::vector<std::string> routing, clusters;
-  bool json = false, allow_assumed = false, fewest_gpus = false;
+  bool json = false, allow_assumed = false;
 };
 
 /// The study behind --model, --cluster and --gpus: 1T tokens in steps of about 4M, loads of the model's family.
@@ -89,20 +92,29 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
 }
 
 DecisionSpec asked_options(const Options& o) {
-  DecisionSpec asked{.clusters = o.clusters, .gpus = {}, .within_s = {}};
+  DecisionSpec asked{.clusters = o.clusters, .gpus = {}, .within_s = {}, .budget = {}};
   if (!o.gpus.empty()) asked.gpus = parse_gpus(o.gpus);
   if (!o.finish_within.empty()) {
     asked.within_s = parse_seconds(o.finish_within, "--finish-within");
     if (!(*asked.within_s > 0))
       throw_error(Code::usage, "--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
   }
-  asked.prefer = o.fewest_gpus ? Prefer::gpus : Prefer::days;
+  if (!o.budget.empty()) {
+    asked.budget = parse_count(o.budget, "--budget");
+    if (!(*asked.budget > 0)) throw_error(Code::usage, "--budget: found {}, needs money above 0, as 5M", o.budget);
+  }
+  const std::vector<std::string>& names = prefer_names();
+  const auto preferred = std::find(names.begin(), names.end(), o.prefer);
+  if (preferred == names.end())
+    throw_error(Code::usage, "--prefer: found '{}', allowed {}", o.prefer, fmt::join(names, ", "));
+  asked.prefer = static_cast<Prefer>(preferred - names.begin());
   return asked;
 }
 
 /// More than one plan is asked for, or one against a deadline.
-bool several(const Options& o, const DecisionSpec& asked) {
-  return asked.clusters.size() > 1 || asked.gpus.size() > 1 || asked.within_s || o.fewest_gpus;
+bool several(const DecisionSpec& asked) {
+  return asked.clusters.size() > 1 || asked.gpus.size() > 1 || asked.within_s || asked.budget ||
+         asked.prefer != Prefer::days;
 }
 
 /// A study with another cluster, or another number of GPUs.
@@ -151,7 +163,7 @@ void plan_command(const Options& o) {
   if (!o.study.empty() && !o.model.empty())
     study = study_from_text(set_study_key(study.text, "model", nlohmann::json(o.model).dump(), "--model"), origin);
   DecisionSpec asked = asked_options(o);
-  if (several(o, asked)) return decide_command(o, study, origin, asked);
+  if (several(asked)) return decide_command(o, study, origin, asked);
   if (!o.study.empty()) study = with_options(study, origin, asked);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading prices");
@@ -191,8 +203,8 @@ void add_plan(CLI::App& app) {
       .one_a_mention();
   command.option("--gpus", o->gpus, "GPUs to plan for: 256, 256,512 or 256..4096 (doublings, and the halves between)");
   command.option("--finish-within", o->finish_within, "95 % of runs have to be done in this time, as 30d");
-  command.flag("--fewest-gpus", o->fewest_gpus,
-               "Of the options that are in time, the fewest GPUs; else the first done");
+  command.option("--budget", o->budget, "95 % of runs have to cost no more, as 5M, in the currency of the prices");
+  command.option("--prefer", o->prefer, "What to make smallest: days (default), gpus, money or energy");
   command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
   command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       .one_a_mention();

@@ -22,7 +22,7 @@ std::int64_t whole(const std::string& text, const std::string& all) {
 
 PlannedOption planned(const StudySpec& study, const std::string& origin, const std::string& cluster, std::int64_t gpus,
                       bool allow_assumed, const SearchProgress& progress) {
-  PlannedOption out{cluster, gpus, {}, {}, "", false};
+  PlannedOption out{.cluster = cluster, .gpus = gpus, .inputs = {}, .plan = {}, .misfit = ""};
   std::string text = study.text;
   if (!cluster.empty()) text = set_study_key(text, "cluster", nlohmann::json(cluster).dump(), origin);
   text = set_study_key(text, "gpus", std::to_string(gpus), origin);
@@ -43,27 +43,67 @@ std::string finish_of(const PlannedOption& o) {
   return fmt::format("{:.1f} days (95 % of runs within {:.1f})", o.days(), o.p95_days());
 }
 
-/// What would bring the nearest miss into time.
-std::string remedy(const PlannedOption& o, double within_days) {
-  const double factor = o.p95_days() / within_days, tokens = o.inputs->study.tokens / factor;
-  return fmt::format("a step {:.0f} % shorter, {} tokens instead of {}, or more GPUs would do", 100 * (1 - 1 / factor),
-                     format_tokens(tokens), format_tokens(o.inputs->study.tokens));
+double money_p95(const PlannedOption& o) { return o.plan->cost.money->p95; }
+
+/// By how much the option misses the deadline, or the budget: 1 or less = it does not.
+double misses_by(const PlannedOption& o, const DecisionSpec& asked) {
+  double most = 0;
+  if (asked.within_s) most = std::max(most, o.p95_days() * kDay_s / *asked.within_s);
+  if (asked.budget) most = std::max(most, money_p95(o) / *asked.budget);
+  return most;
+}
+
+/// What would make the nearest miss feasible.
+std::string remedy(const PlannedOption& o, const DecisionSpec& asked) {
+  const double factor = misses_by(o, asked), tokens = o.inputs->study.tokens;
+  std::string out = fmt::format("a step {:.0f} % shorter or {} tokens instead of {}", 100 * (1 - 1 / factor),
+                                format_tokens(tokens / factor), format_tokens(tokens));
+  if (!o.in_time && o.in_budget) out += ", or more GPUs,";
+  if (!o.in_budget) out += fmt::format(", or a budget of {:.3g} million,", money_p95(o) / 1e6);
+  return out + " would do";
+}
+
+void check_prices(const Decision& d, const DecisionSpec& asked) {
+  for (const PlannedOption& o : d.options) {
+    if (!o.plan) continue;
+    const auto needs = [&](bool there, const char* what) {
+      if (!there)
+        throw_error(Code::usage, "plan: found {} without prices of {}; needs a map prices in the cluster or the study",
+                    what, o.cluster);
+    };
+    needs(!asked.budget || o.plan->cost.money, "--budget");
+    needs(asked.prefer != Prefer::money || o.plan->cost.money, "--prefer money");
+    needs(asked.prefer != Prefer::energy || o.plan->cost.energy, "--prefer energy");
+  }
+}
+
+double preferred(const PlannedOption& o, Prefer prefer) {
+  switch (prefer) {
+    case Prefer::gpus:
+      return as_double(o.gpus);
+    case Prefer::money:
+      return o.plan->cost.money->p50;
+    case Prefer::energy:
+      return o.plan->cost.energy->p50;
+    case Prefer::days:
+      break;
+  }
+  return o.days();
 }
 
 void weigh(Decision& d, const DecisionSpec& asked) {
-  const auto better = [&](const PlannedOption& a, const PlannedOption& b) {
-    if (asked.prefer == Prefer::gpus && a.gpus != b.gpus) return a.gpus < b.gpus;
-    return a.days() < b.days();
-  };
+  const auto rank = [&](const PlannedOption& o) { return std::pair(preferred(o, asked.prefer), o.days()); };
+  d.priced = std::ranges::all_of(d.options, [](const PlannedOption& o) { return !o.plan || o.plan->cost.money; });
   for (std::size_t i = 0; i < d.options.size(); ++i) {
     PlannedOption& o = d.options[i];
     if (!o.plan) continue;
     o.in_time = !asked.within_s || o.p95_days() * kDay_s <= *asked.within_s;
-    if (o.in_time && (!d.chosen || better(o, d.options[*d.chosen]))) d.chosen = i;
-    if (!d.nearest || o.p95_days() < d.options[*d.nearest].p95_days()) d.nearest = i;
+    o.in_budget = !asked.budget || money_p95(o) <= *asked.budget;
+    if (o.feasible() && (!d.chosen || rank(o) < rank(d.options[*d.chosen]))) d.chosen = i;
+    if (!d.nearest || misses_by(o, asked) < misses_by(d.options[*d.nearest], asked)) d.nearest = i;
     const bool beaten = std::any_of(d.options.begin(), d.options.end(), [&](const PlannedOption& other) {
-      return other.plan && other.days() <= o.days() && other.gpu_hours() <= o.gpu_hours() &&
-             (other.days() < o.days() || other.gpu_hours() < o.gpu_hours());
+      return other.plan && other.days() <= o.days() && other.spent(d.priced) <= o.spent(d.priced) &&
+             (other.days() < o.days() || other.spent(d.priced) < o.spent(d.priced));
     });
     if (!beaten) d.front.push_back(i);
   }
@@ -72,22 +112,30 @@ void weigh(Decision& d, const DecisionSpec& asked) {
 }
 
 std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
+  static const std::vector<std::string> why{"", ", the fewest GPUs", ", for the least money",
+                                            ", with the least energy"};
+  std::string limits;
+  if (asked.within_s) limits += fmt::format(" within {:.1f} days", *asked.within_s / kDay_s);
+  if (asked.budget) limits += fmt::format("{} for {:.3g} million", limits.empty() ? "" : " and", *asked.budget / 1e6);
   if (d.chosen) {
     const PlannedOption& o = d.options[*d.chosen];
-    return fmt::format("{}: {} tokens in {}{}.", name_of(o), format_tokens(o.inputs->study.tokens), finish_of(o),
-                       asked.prefer == Prefer::gpus ? ", the fewest GPUs that are in time" : "");
+    return fmt::format("{}: {} tokens in {}{}{}.", name_of(o), format_tokens(o.inputs->study.tokens), finish_of(o),
+                       why.at(static_cast<std::size_t>(asked.prefer)),
+                       limits.empty() || asked.prefer == Prefer::days ? "" : " of those that are done" + limits);
   }
   const PlannedOption& o = d.options[*d.nearest];
-  const double within_days = *asked.within_s / kDay_s;
-  return fmt::format("None is done within {:.1f} days. The nearest, {}, takes {}: {}.", within_days, name_of(o),
-                     finish_of(o), remedy(o, within_days));
+  return fmt::format("None is done{}. The nearest, {}, takes {}: {}.", limits, name_of(o), finish_of(o),
+                     remedy(o, asked));
 }
 
 }  // namespace
 
 double PlannedOption::p95_days() const { return plan->runs.distribution.p95_s / kDay_s; }
 
-double PlannedOption::gpu_hours() const { return days() * 24 * as_double(gpus); }
+const std::vector<std::string>& prefer_names() {
+  static const std::vector<std::string> names{"days", "gpus", "money", "energy"};
+  return names;
+}
 
 std::vector<std::int64_t> parse_gpus(const std::string& text) {
   std::vector<std::int64_t> out;
@@ -127,6 +175,7 @@ Decision decide(const StudySpec& study, const std::string& origin, const Decisio
       d.options.push_back(
           planned(study, origin, cluster, gpus, allow_assumed, progress ? SearchProgress(part) : SearchProgress()));
     }
+  check_prices(d, asked);
   weigh(d, asked);
   if (!d.nearest)
     throw_error(Code::finding, "nothing fits on any of the options; the last: {}", d.options.back().misfit);

@@ -9,13 +9,16 @@
 
 namespace wt {
 
-/// What of the options that are done in time is made smallest: days, or GPUs (then days).
-enum class Prefer { days, gpus };
+/// What of the options that are in time and within budget is made smallest; of equal ones, days.
+enum class Prefer { days, gpus, money, energy };
+/// "days", "gpus", "money", "energy".
+const std::vector<std::string>& prefer_names();
 
 struct DecisionSpec {
   std::vector<std::string> clusters;  ///< files or presets; empty = the study's
   std::vector<std::int64_t> gpus;     ///< empty = the study's
   std::optional<double> within_s;     ///< the run has to be done, at the 95 % quantile of simulated runs
+  std::optional<double> budget;       ///< of money, at the 95 % quantile; in the currency of the options' prices
   Prefer prefer = Prefer::days;
 };
 
@@ -27,15 +30,19 @@ struct PlannedOption {
   std::string misfit;
   double days() const { return plan->schedule.days(); }
   double p95_days() const;
-  double gpu_hours() const;  ///< of the GPUs that train, expected
-  bool in_time = false;
+  double gpu_hours() const { return plan->cost.gpu_hours.p50; }  ///< of the GPUs that train
+  /// Money at P50 where every option has prices, else GPU-hours.
+  double spent(bool priced) const { return priced ? plan->cost.money->p50 : gpu_hours(); }
+  bool in_time = false, in_budget = false;
+  bool feasible() const { return in_time && in_budget; }
 };
 
 struct Decision {
   std::vector<PlannedOption> options;  ///< by cluster, then by GPUs
-  std::optional<std::size_t> chosen;   ///< none is done in time
-  std::optional<std::size_t> nearest;  ///< the one that is done first, where none is in time
-  std::vector<std::size_t> front;      ///< no other option is done earlier with no more GPU-hours; by days
+  std::optional<std::size_t> chosen;   ///< none is in time and within budget
+  std::optional<std::size_t> nearest;  ///< the one that misses by the smallest factor, in time and money
+  std::vector<std::size_t> front;      ///< no other option is done earlier and spends no more; by days
+  bool priced = false;                 ///< every option that is planned has money
   std::string sentence;
 };
 
@@ -43,7 +50,8 @@ struct Decision {
 /// last. Throws Error{usage}.
 std::vector<std::int64_t> parse_gpus(const std::string& text);
 
-/// Plans the study on each option. Throws Error{usage}: an option that is no study (whole nodes, unknown names);
+/// Plans the study on each option. Throws Error{usage}: an option that is no study (whole nodes, unknown names), a
+/// budget, or a preference for money or energy, without their prices;
 /// Error{finding} where nothing fits on any.
 Decision decide(const StudySpec& study, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
                 const SearchProgress& progress = {});

@@ -15,32 +15,39 @@ Cell verdict(const Decision& d, std::size_t i) {
   const bool front = std::find(d.front.begin(), d.front.end(), i) != d.front.end();
   if (!o.plan) return Cell("does not fit", Status::bad);
   if (d.chosen == i) return Cell("chosen", Status::good);
-  if (!o.in_time) return Cell(d.nearest == i ? "too late, the nearest" : "too late", Status::warn);
+  if (!o.feasible()) {
+    const std::string why = o.in_time ? "over budget" : o.in_budget ? "too late" : "too late, over budget";
+    return Cell(d.nearest == i ? why + ", the nearest" : why, Status::warn);
+  }
   return Cell(front ? "on the front" : "");
 }
 
-/// Days over GPU-hours, from the cheapest on.
+/// Days over money, or GPU-hours, from the cheapest on.
 Chart front_chart(const Decision& d) {
   std::vector<std::size_t> order = d.front;
   std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return d.options[a].gpu_hours() < d.options[b].gpu_hours(); });
+            [&](std::size_t a, std::size_t b) { return d.options[a].spent(d.priced) < d.options[b].spent(d.priced); });
   Chart chart{.kind = ChartKind::line,
               .title = "Pareto front",
               .unit = "days",
               .series = {{.name = "expected finish"}},
-              .label_axis = "million GPU-hours",
+              .label_axis = d.priced ? "million, in the prices' currency" : "million GPU-hours",
               .value_axis = "finish",
-              .note = "No option is done earlier with no more GPU-hours than these."};
+              .note = "No option is done earlier and spends no more than these."};
   Series& series = chart.series.front();
   for (const std::size_t i : order) {
     const PlannedOption& o = d.options[i];
-    chart.x.push_back(o.gpu_hours() / 1e6);
+    chart.x.push_back(o.spent(d.priced) / 1e6);
     chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster));
     series.values.push_back(o.days());
     series.low.push_back(o.plan->days_low);
     series.high.push_back(o.plan->days_high);
   }
   return chart;
+}
+
+Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
+  return range ? Cell((*range).*which / 1e6) : Cell("-");
 }
 
 }  // namespace
@@ -52,6 +59,8 @@ Table options_table(const Decision& d) {
                           {"finish", "days", Align::right},
                           {"95 % of runs", "days", Align::right},
                           {"GPU-hours", "million", Align::right},
+                          {"money, P50", "million", Align::right},
+                          {"P95", "million", Align::right},
                           {"step", "s", Align::right},
                           {"MFU", "%", Align::right},
                           {"layout"},
@@ -60,13 +69,15 @@ Table options_table(const Decision& d) {
     const PlannedOption& o = d.options[i];
     std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus))};
     if (o.plan)
-      row.insert(row.end(), {Cell(o.days(), fmt::format("{:.1f}", o.days())),
-                             Cell(o.p95_days(), fmt::format("{:.1f}", o.p95_days())), Cell(o.gpu_hours() / 1e6),
-                             Cell(o.plan->step.step_s), o.plan->step.mfu > 0 ? Cell(100 * o.plan->step.mfu) : Cell("-"),
-                             fmt::format("{}, {}, microbatch {}", o.plan->layout.name(),
-                                         to_string(o.plan->layout.recompute), o.plan->layout.microbatch)});
+      row.insert(row.end(),
+                 {Cell(o.days(), fmt::format("{:.1f}", o.days())),
+                  Cell(o.p95_days(), fmt::format("{:.1f}", o.p95_days())), Cell(o.gpu_hours() / 1e6),
+                  millions(o.plan->cost.money, &CostRange::p50), millions(o.plan->cost.money, &CostRange::p95),
+                  Cell(o.plan->step.step_s), o.plan->step.mfu > 0 ? Cell(100 * o.plan->step.mfu) : Cell("-"),
+                  fmt::format("{}, {}, microbatch {}", o.plan->layout.name(), to_string(o.plan->layout.recompute),
+                              o.plan->layout.microbatch)});
     else
-      row.insert(row.end(), {"-", "-", "-", "-", "-", "-"});
+      row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", "-"});
     row.push_back(verdict(d, i));
     table.rows.push_back(std::move(row));
   }
@@ -86,6 +97,9 @@ nlohmann::json decision_json(const Decision& d) {
       one["recompute"] = to_string(o.plan->layout.recompute);
       one["microbatch"] = o.plan->layout.microbatch;
       one["in_time"] = o.in_time;
+      one["in_budget"] = o.in_budget;
+      if (o.plan->cost.money) one["money_p50"] = o.plan->cost.money->p50, one["money_p95"] = o.plan->cost.money->p95;
+      if (o.plan->cost.energy) one["kWh_p50"] = o.plan->cost.energy->p50;
     } else {
       one["misfit"] = o.misfit;
     }

@@ -1,0 +1,92 @@
+// Which of several clusters and numbers of GPUs: what is in time and within budget, the front, and the nearest miss.
+#include "planner/plan/decision.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/number.hpp"
+
+using namespace wt;
+
+namespace {
+
+const std::string kStudy =
+    "name: tiny\nmodel: olmoe-1b-7b\ncluster: hgx-h100\ngpus: 16\ntokens: 20B\nmax_seq_len: 2048\n"
+    "global_train_batch_size: 64\nrouting: [balanced]\nfailures: llama3\nruns: 50\nspare_nodes: 0\n"
+    "search: {expert_degrees: [8], microbatch: [1], tensor_parallel_degree: 1, pipeline_parallel_degree: 1, "
+    "context_parallel_degree: 1}\n";
+const std::string kPrices =
+    "prices: {currency: USD, date: 2026-03-01, source: 'assumed: a test', gpu_hour: 2, spares: as_gpus}\n";
+
+Decision decided(const DecisionSpec& asked, const std::string& more = "") {
+  return decide(study_from_text(kStudy + more, "s"), "s", asked, false);
+}
+
+}  // namespace
+
+TEST_CASE("numbers of GPUs: one, a list, or doublings with the halves between") {
+  CHECK(parse_gpus("256") == std::vector<std::int64_t>{256});
+  CHECK(parse_gpus("512,256,512") == std::vector<std::int64_t>{256, 512});
+  CHECK(parse_gpus("256..1024") == std::vector<std::int64_t>{256, 384, 512, 768, 1024});
+  CHECK(parse_gpus("8..20") == std::vector<std::int64_t>{8, 12, 16, 20});
+  for (const char* bad : {"", "0", "-8", "8..", "..8", "16..8", "8,,16", "many"})
+    CHECK_THROWS_AS(parse_gpus(bad), Error);
+}
+
+TEST_CASE("more GPUs are done earlier; the front has no option that another beats") {
+  const Decision d = decided({.clusters = {}, .gpus = {16, 32, 64}, .within_s = {}, .budget = {}});
+  REQUIRE(d.options.size() == 3);
+  CHECK(d.chosen == 2);
+  CHECK_FALSE(d.priced);
+  for (const std::size_t i : d.front)
+    for (const std::size_t j : d.front)
+      if (i != j)
+        CHECK((d.options[i].days() < d.options[j].days()) == (d.options[i].gpu_hours() > d.options[j].gpu_hours()));
+  const Decision fewest =
+      decided({.clusters = {}, .gpus = {16, 32, 64}, .within_s = {}, .budget = {}, .prefer = Prefer::gpus});
+  CHECK(fewest.chosen == 0);
+  CHECK(fewest.sentence.find("16 hgx-h100 GPUs: 20B tokens in") == 0);
+}
+
+TEST_CASE("a deadline between two options leaves the faster; one that none keeps names the nearest miss") {
+  const Decision all = decided({.clusters = {}, .gpus = {16, 32}, .within_s = {}, .budget = {}});
+  const double slow = all.options[0].p95_days(), fast = all.options[1].p95_days();
+  REQUIRE(fast < slow);
+  const Decision some = decided(
+      {.clusters = {}, .gpus = {16, 32}, .within_s = (slow + fast) / 2 * kDay_s, .budget = {}, .prefer = Prefer::gpus});
+  CHECK(some.chosen == 1);
+  const Decision none = decided({.clusters = {}, .gpus = {16, 32}, .within_s = fast / 2 * kDay_s, .budget = {}});
+  CHECK_FALSE(none.chosen);
+  CHECK(none.nearest == 1);
+  CHECK(none.sentence.find("a step 50 % shorter or 10B tokens instead of 20B, or more GPUs, would do") !=
+        std::string::npos);
+}
+
+TEST_CASE("a budget needs prices and keeps out what costs more") {
+  const DecisionSpec spec{.clusters = {}, .gpus = {16, 64}, .within_s = {}, .budget = {}};
+  DecisionSpec tight = spec;
+  tight.budget = 1e9;
+  CHECK_THROWS_WITH(decided(tight), Catch::Contains("--budget without prices of hgx-h100"));
+  const Decision all = decided(spec, kPrices);
+  CHECK(all.priced);
+  for (const PlannedOption& o : all.options)
+    CHECK(o.plan->cost.money->p50 == Approx(2 * o.plan->cost.gpu_hours.p50).epsilon(0.05));
+  tight.budget = (all.options[0].plan->cost.money->p95 + all.options[1].plan->cost.money->p95) / 2;
+  const std::size_t cheaper = all.options[0].plan->cost.money->p95 < all.options[1].plan->cost.money->p95 ? 0 : 1;
+  CHECK(decided(tight, kPrices).chosen == cheaper);
+  DecisionSpec least = spec;
+  least.prefer = Prefer::money;
+  CHECK(decided(least, kPrices).sentence.find("for the least money") != std::string::npos);
+  least.prefer = Prefer::energy;
+  CHECK_THROWS_WITH(decided(least, kPrices), Catch::Contains("--prefer energy without prices"));
+  tight.budget = 1;
+  CHECK(decided(tight, kPrices).sentence.find("or a budget of") != std::string::npos);
+}
+
+TEST_CASE("an option whose GPUs nothing divides is a misfit, not an error") {
+  const Decision d = decided({.clusters = {}, .gpus = {24, 32}, .within_s = {}, .budget = {}});
+  CHECK(d.options[0].misfit.find("no layout that torchtitan runs divides 24 GPUs") != std::string::npos);
+  CHECK(d.chosen == 1);
+  CHECK_THROWS_WITH(decided({.clusters = {}, .gpus = {24}, .within_s = {}, .budget = {}}),
+                    Catch::Contains("nothing fits on any of the options"));
+}
