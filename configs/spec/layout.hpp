@@ -89,8 +89,8 @@ struct Layout {
   bool exchange_overlap = false;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
-  /// Ranks that hold one copy of the model together: what a lost node takes along.
-  std::int64_t replica_ranks() const { return pipeline * shard * tensor; }
+  /// Ranks that hold one copy of weights and optimizer state together: what a lost node takes along.
+  std::int64_t state_ranks() const { return pipeline * shard * tensor * optimizer_shard; }
   /// Ranks of one pipeline stage; rank / stage_ranks() is the stage.
   std::int64_t stage_ranks() const { return replicate * shard * tensor; }
   /// Which of the replicate x shard data ranks a rank is: those of one tensor group and of all stages are the same one.

@@ -30,7 +30,8 @@ struct StackLayouts {
   std::vector<Recompute> recompute = {Recompute::none, Recompute::block};
   std::vector<Compression> compression = {};  ///< of block inputs, beside none
   bool smaller_last_microbatch = false;
-  PlacementSupport placement = PlacementSupport::none;
+  /// Another order is a renaming: any trainer runs it once expert weights and router rows are permuted.
+  PlacementSupport placement = PlacementSupport::order;
 
   /// Everything that can be simulated: of the typical stack.
   static StackLayouts all();

@@ -31,7 +31,8 @@ PlannedOption planned(const StudySpec& study, const std::string& origin, const s
   out.inputs = read_plan_inputs(std::move(one), allow_assumed);
   try {
     out.plan = make_plan(*out.inputs, progress);
-  } catch (const Error& error) {  // the option's own: nothing fits, or nothing divides its GPUs and the batch
+  } catch (const Error& error) {
+    if (error.code() != Code::finding) throw;  // nothing fits, or nothing divides its GPUs and the batch
     out.misfit = error.what();
   }
   return out;
@@ -59,13 +60,20 @@ std::string remedy(const PlannedOption& o, const DecisionSpec& asked) {
   std::string out = fmt::format("a step {:.0f} % shorter or {} tokens instead of {}", 100 * (1 - 1 / factor),
                                 format_tokens(tokens / factor), format_tokens(tokens));
   if (!o.in_time && o.in_budget) out += ", or more GPUs,";
-  if (!o.in_budget) out += fmt::format(", or a budget of {:.3g} million,", money_p95(o) / 1e6);
+  if (!o.in_budget && o.in_time) out += fmt::format(", or a budget of {:.3g} million,", money_p95(o) / 1e6);
   return out + " would do";
 }
 
 void check_prices(const Decision& d, const DecisionSpec& asked) {
+  const PlannedOption* first = nullptr;
   for (const PlannedOption& o : d.options) {
     if (!o.plan) continue;
+    if (o.plan->cost.money) {
+      if (first && first->plan->cost.prices->currency != o.plan->cost.prices->currency)
+        throw_error(Code::usage, "plan: found prices of {} in {} and of {} in {}; needs one currency", first->cluster,
+                    first->plan->cost.prices->currency, o.cluster, o.plan->cost.prices->currency);
+      first = &o;
+    }
     const auto needs = [&](bool there, const char* what) {
       if (!there)
         throw_error(Code::usage, "plan: found {} without prices of {}; needs a map prices in the cluster or the study",

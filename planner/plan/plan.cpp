@@ -140,7 +140,7 @@ CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout)
     throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
   CheckpointTimes t;
   t.total_bytes = s.checkpoint.bytes_per_parameter * static_cast<double>(s.model.total_parameters());
-  const double state_ranks = as_double(layout.replica_ranks() * layout.optimizer_shard);
+  const double state_ranks = as_double(layout.state_ranks());
   t.bytes_per_rank = t.total_bytes / state_ranks;
   const double writers = std::max(1.0, state_ranks / as_double(c.gpus_per_node));
   const double scale = s.scale.storage_bandwidth;
@@ -187,8 +187,8 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
   out.input.maintenance = s.maintenance;
   if (inputs.silent_errors)
     out.input.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
-  if (s.replica_loss.recover_s > 0 && layout.replicate > 1)
-    out.input.tolerance = {layout.replicate, s.replica_loss.recover_s, s.replica_loss.stall_s};
+  if (s.replica_loss.recover_s > 0 && layout.replicate > layout.optimizer_shard)
+    out.input.tolerance = {layout.replicate / layout.optimizer_shard, s.replica_loss.recover_s, s.replica_loss.stall_s};
   if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
     out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
   out.cadence = choose_cadence(out.input);

@@ -104,7 +104,9 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           l.expert,
           microbatch,
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
-          policy - policies_.begin()};
+          policy - policies_.begin(),
+          static_cast<std::int64_t>(l.cuda_graphs),
+          sequences_of(problem_, l).each};  // whose tokens trained loads follow
 }
 
 const std::vector<std::int64_t>& GroupBounds::chunks_of(const Layout& layout) {
@@ -114,13 +116,12 @@ const std::vector<std::int64_t>& GroupBounds::chunks_of(const Layout& layout) {
   return entry->second;
 }
 
-double GroupBounds::step_s(const LayoutGroup& group) {
-  Layout simple = group.layout;
-  simple.exchange_overlap = false;  // nothing is exchanged here
-  return summed_s(simple, Exchanges::left_out);
-}
+double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(group.layout, Exchanges::left_out); }
 
-double GroupBounds::summed_s(const Layout& layout, Exchanges exchanges) {
+double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
+  if (given.pipeline > 1 && !problem_.cluster.others.empty()) return 0;  // stages on nodes of another kind
+  Layout layout = given;
+  if (exchanges == Exchanges::left_out) layout.exchange_overlap = false;  // nothing is exchanged here
   const Microbatches all = sequences_of(problem_, layout);
   const std::vector<std::int64_t>& chunks = chunks_of(layout);
   const auto least = [&](std::int64_t size, std::int64_t count) {
@@ -131,6 +132,8 @@ double GroupBounds::summed_s(const Layout& layout, Exchanges exchanges) {
 }
 
 double GroupBounds::scheduled_s(const Layout& layout) {
+  // Ranks that share cores, or groups over nodes of several kinds, do not wait for the fullest alone.
+  if (problem_.cluster.shared_cores() || !problem_.cluster.others.empty()) return summed_s(layout, Exchanges::left_out);
   if (layout.pipeline == 1 || layout.schedule != Schedule::one_f_one_b) return summed_s(layout, Exchanges::counted);
   const double bytes = 2 * as_double(layout.microbatch * problem_.seq / layout.context * problem_.model.d_model) /
                        as_double(layout.sequence_parallel ? layout.tensor : 1);
@@ -143,8 +146,8 @@ double GroupBounds::scheduled_s(const Layout& layout) {
 double GroupBounds::scheduled_s(const LayoutGroup& group) {
   double least = std::numeric_limits<double>::infinity();
   Layout member = group.layout;
-  for (const auto& [dispatcher, overlap] : group.exchanges) {
-    member.dispatcher = dispatcher, member.exchange_overlap = overlap;
+  for (const Exchange& each : group.exchanges) {
+    member.dispatcher = each.dispatcher, member.exchange_overlap = each.overlap, member.cuda_graphs = each.graphs;
     least = std::min(least, scheduled_s(member));
   }
   return least;

@@ -28,7 +28,10 @@ std::vector<std::int64_t> choices(std::vector<std::int64_t> wanted, std::vector<
 
 template <typename T>
 std::vector<T> choices(const std::vector<T>& wanted, const std::vector<T>& usual) {
-  return wanted.empty() ? usual : wanted;
+  std::vector<T> out;
+  for (const T& value : wanted.empty() ? usual : wanted)
+    if (std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+  return out;
 }
 
 /// Sizes of microbatches: for each number of them the smallest, so that the last is no smaller than it has to be.
@@ -142,7 +145,7 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
       staged ? std::vector<bool>{false} : choices(s.reshard_after_forward, stack.reshard_after_forward);
   std::vector<bool> reduce =
       staged ? std::vector<bool>{false} : choices(s.reduce_every_microbatch, stack.reduce_every_microbatch);
-  if (microbatches == 1) reduce.resize(1);  // one reduction either way
+  if (microbatches == 1 && l.tensor == 1) reduce.resize(1);  // one reduction either way
   const std::vector<Dispatcher> dispatchers =
       l.expert > 1 ? choices(s.dispatchers, problem_.stack.dispatchers) : std::vector{Dispatcher::alltoall};
   for (const std::int64_t shard : choices(s.shard_sizes, divisors(data))) {
@@ -197,7 +200,7 @@ void LayoutSpace::add_group(Layout l, const Microbatches& sequences, std::vector
   std::optional<Keeping> least;
   each_keeping(l, sequences.count, [&](const Keeping& k) {
     ++group.members;
-    const std::pair exchange{k.dispatcher, k.overlap};
+    const Exchange exchange{k.dispatcher, k.overlap, k.graphs};
     if (std::find(group.exchanges.begin(), group.exchanges.end(), exchange) == group.exchanges.end())
       group.exchanges.push_back(exchange);
     if (!least || rank(k) > rank(*least)) least = k;

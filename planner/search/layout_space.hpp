@@ -9,12 +9,19 @@
 
 namespace wt {
 
+/// How members exchange rows, and who launches what.
+struct Exchange {
+  Dispatcher dispatcher = Dispatcher::alltoall;
+  bool overlap = false;  ///< beside another microbatch
+  CudaGraphs graphs = CudaGraphs::none;
+  friend bool operator==(const Exchange&, const Exchange&) = default;
+};
+
 struct LayoutGroup {
   Layout layout;  ///< the member that needs the least memory
   std::int64_t microbatches = 0;
   std::int64_t members = 0;
-  /// How members exchange rows: the dispatcher, and whether beside another microbatch.
-  std::vector<std::pair<Dispatcher, bool>> exchanges = {};
+  std::vector<Exchange> exchanges = {};  ///< of members, each once
 };
 
 class LayoutSpace {

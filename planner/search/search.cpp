@@ -23,7 +23,7 @@ constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of m
 bool more_robust(const Candidate& a, const Candidate& b, double limit) {
   const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
   if (roomy(a) != roomy(b)) return roomy(a);
-  if (a.layout.replica_ranks() != b.layout.replica_ranks()) return a.layout.replica_ranks() < b.layout.replica_ranks();
+  if (a.layout.state_ranks() != b.layout.state_ranks()) return a.layout.state_ranks() < b.layout.state_ranks();
   return a.value < b.value;
 }
 
@@ -42,7 +42,7 @@ void choose(const SearchProblem& p, SearchResult& r) {
   r.tie_break = fmt::format(
       "{} layouts are within {:.1f} % of the best. Chosen: the smallest failure domain ({}){} {:.0f} "
       "% of the memory free",
-      r.ties.size(), 100 * p.space.tie, counted(c.layout.replica_ranks(), "GPU"),
+      r.ties.size(), 100 * p.space.tie, counted(c.layout.state_ranks(), "GPU"),
       roomy ? " that leaves" : "; none leaves", 100 * (1 - kRoomy));
   if (r.chosen != r.best)
     r.tie_break += fmt::format(". The best, {} ({}, microbatch {}), takes {:.2f} % less time", f.layout.name(),
@@ -117,7 +117,7 @@ class Search {
     groups_ = space_.groups();
     if (groups_.empty())
       throw_error(
-          Code::usage,
+          Code::finding,
           "search: no layout that {} runs divides {} GPUs, {} experts and a batch of {}; set the study's search "
           "axes to auto, or choose a batch that more GPUs divide",
           p_.stack.name.empty() ? "the stack" : p_.stack.name, p_.gpus, p_.model.experts, p_.global_batch);
@@ -264,7 +264,7 @@ class Search {
     for (const UnopenedGroup& g : result_.groups) count(g.fate, g.members, g.least, "memory");
     for (const Candidate& c : result_.candidates) {
       count(c.fate, 1, c.least, c.reason);
-      if (c.result && c.result->step_s < c.bound_s * (1 - 1e-9)) ++out.violations;
+      if (c.result && (c.result->step_s < c.bound_s * (1 - 1e-9) || c.value < c.least * (1 - 1e-9))) ++out.violations;
     }
     out.bound = std::min(out.incumbent, rest);
     out.gap = out.incumbent / out.bound - 1;

@@ -38,23 +38,6 @@ std::vector<std::int64_t> bounding_ranks(const SearchProblem& problem, const Lay
   return ranks;
 }
 
-/// Without stages that surely need less than an earlier one: those that keep no more, and have no more microbatches in
-/// flight. The last one has the loss besides.
-std::vector<const Program*> fullest_programs(const ProgramSet& set, const Layout& layout) {
-  std::vector<const Program*> out;
-  double most = -1;
-  for (const Program& program : set.programs) {
-    double kept = 0;
-    for (const Buffer& buffer : program.resident) kept += buffer.bytes.at(0);
-    const bool one_a_stage = static_cast<std::int64_t>(set.programs.size()) == layout.pipeline;
-    if (kept <= most && one_a_stage && layout.schedule == Schedule::one_f_one_b && &program != &set.programs.back())
-      continue;
-    most = std::max(most, kept);
-    out.push_back(&program);
-  }
-  return out;
-}
-
 }  // namespace
 
 Microbatches sequences_of(const SearchProblem& problem, const Layout& layout) {
@@ -137,9 +120,9 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& given) {
     return as_double(some.of(microbatch) * problem.seq / layout.context * problem.model.top_k) * imbalance;
   };
   StepMemory out;
-  for (const Program* program : fullest_programs(set, layout)) {
-    MemoryReplay replay = replay_memory(*program, rows);
-    const LiveMemory live = live_memory(*program, replay.peak_bytes);
+  for (const Program& program : set.programs) {
+    MemoryReplay replay = replay_memory(program, rows);
+    const LiveMemory live = live_memory(program, replay.peak_bytes);
     if (live.peak() <= out.live.peak()) continue;
     out.live = live;
     out.parts = std::move(replay.at_peak);

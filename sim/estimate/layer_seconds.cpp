@@ -35,6 +35,7 @@ bool of_every_layout(const Op& op) {
 
 void operator+=(PassSeconds& sum, const PassSeconds& more) {
   sum.compute += more.compute, sum.exchange += more.exchange, sum.path += more.path, sum.exposed += more.exposed;
+  sum.again += more.again;
 }
 
 void operator+=(PassSeconds& sum, double compute_s) { sum.compute += compute_s, sum.path += compute_s; }
@@ -56,12 +57,14 @@ class LayerPass {
     sum_s_ += all_s;
     (computes ? launch_s_ : exchange_launch_s_) += launch_s;
     if (op.action == Action::ffn) beside_s_ += own_s;
+    if (op.direction == Direction::recompute) out_.again += all_s + launch_s;
   }
   PassSeconds take(const OpCost& cost) {
     const double beside = compute_ < sum_s_ * (1 - 1e-12) ? beside_s_ : 0;
     out_.path = std::max(compute_, cost.issued_s(sum_s_, launch_s_ + exchange_launch_s_) - beside);
     out_.compute = cost.issued_s(out_.compute, launch_s_);
     out_.exposed = std::max(0.0, out_.path - out_.compute);
+    out_.again = std::min(out_.again, out_.path);
     return out_;
   }
 
@@ -143,7 +146,7 @@ struct StageSeconds {
 
 PassSeconds shorter(const PassSeconds& a, const PassSeconds& b) {
   return {std::min(a.compute, b.compute), std::min(a.exchange, b.exchange), std::min(a.path, b.path),
-          std::min(a.exposed, b.exposed)};
+          std::min(a.exposed, b.exposed), 0};
 }
 
 std::vector<StageSeconds> stage_seconds(const LayerSeconds& s, const Layout& layout,
@@ -162,7 +165,7 @@ std::vector<StageSeconds> stage_seconds(const LayerSeconds& s, const Layout& lay
     stage.shortest_forward = shorter(stage.shortest_forward, chunk.forward);
     stage.shortest_backward = shorter(stage.shortest_backward, chunk.backward);
     stage.work += chunk.forward, stage.work += chunk.backward;
-    passed += chunk.forward.path + (drains ? chunk.backward.path : 0);
+    passed += chunk.forward.path + (drains ? chunk.backward.path - chunk.backward.again : 0);
   }
   return out;
 }

@@ -15,6 +15,7 @@ struct PassSeconds {
   double exchange = 0;  ///< of rows that travel to experts and back
   double path = 0;      ///< until the compute lane is through, where it waits for those rows
   double exposed = 0;   ///< of it, waiting for rows
+  double again = 0;     ///< of it, what backward computes again: that needs no gradient
 };
 
 /// Seconds of one microbatch.

@@ -66,7 +66,7 @@ class Passes {
     const std::size_t chunk = chunk_of(s, work);
     const bool forward = work.pass == StageWork::Pass::forward;
     const PassSeconds& pass = forward ? chunks_[chunk].forward : chunks_[chunk].backward;
-    const double end = std::max(stages_[s].free_s, ready_s) + pass.path;
+    const double end = std::max(stages_[s].free_s + pass.path, ready_s + pass.path - pass.again);
     (forward ? forward_ : backward_)[at(chunk, work)] = end;
     return end;
   }

@@ -239,6 +239,14 @@ TEST_CASE("each axis is searched: the best and every bound are those of brute fo
   searched("recompute", [](SearchProblem& p) {
     p.space.recompute = {Recompute::none, recompute_from_string("core+moe_act"), Recompute::block};
   });
+  searched("recompute of some blocks, which needs no gradient to begin", [](SearchProblem& p) {
+    p.stack.layouts.schedules = {Schedule::one_f_one_b};
+    p.space.recompute = {recompute_from_string("block:first-1"), recompute_from_string("block:first-2")};
+  });
+  searched("CUDA graphs", [](SearchProblem& p) {
+    p.stack.cuda_graphs = true;
+    p.space.cuda_graphs = {CudaGraphs::none, CudaGraphs::full};
+  });
   searched("compression", [](SearchProblem& p) {
     p.space.recompute.clear();
     p.stack.layouts.recompute = {Recompute::block};
