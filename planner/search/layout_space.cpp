@@ -244,7 +244,7 @@ std::vector<LayoutGroup> LayoutSpace::groups() const {
   std::vector<LayoutGroup> out;
   std::vector<std::int64_t> tensors{1}, stages{1};
   if (stack.tensor) tensors = divisors(std::min(p.gpus, p.cluster.gpus_per_node));
-  if (!stack.schedules.empty()) {
+  if (!stack.schedules.empty() && p.cluster.others.empty()) {  // else stages on other nodes have no bound yet
     stages = divisors(p.gpus);
     std::erase_if(stages, [&](std::int64_t n) { return n > p.model.layers; });
   }
