@@ -58,12 +58,15 @@ class SavedBytes {
   std::vector<double> out_;
 };
 
-/// Chunks that the first stage holds at once, each of one microbatch.
-std::int64_t chunks_in_flight(const Layout& l, std::int64_t microbatches) {
+/// Microbatches that the first stage holds at once of each of its chunks, before its first backward pass is through.
+std::vector<std::int64_t> in_flight(const Layout& l, std::int64_t microbatches) {
   const std::int64_t p = l.pipeline, v = l.virtual_stages, all = microbatches * v;
-  if (p == 1) return 1;
-  if (l.schedule == Schedule::dualpipe_v) return std::min(all, 2 * p);
-  return std::min(all, v > 1 ? 2 * (p - 1) + (v - 1) * p + 1 : p);
+  if (p == 1) return {1};
+  if (l.schedule == Schedule::dualpipe_v) return {2 * p - 1, 1};
+  std::vector<std::int64_t> out(static_cast<std::size_t>(v), 0);
+  for (std::int64_t pass = std::min(all, v > 1 ? 2 * (p - 1) + (v - 1) * p + 1 : p) - 1; pass >= 0; --pass)
+    ++out[static_cast<std::size_t>(pass % (p * v) / p)];
+  return out;
 }
 
 }  // namespace
@@ -158,19 +161,20 @@ double GroupBounds::memory_bytes(const LayoutGroup& group) {
   const ModelSpec model = tensor_slice(problem_.model, layout.tensor, layout.whole_experts);
   const OneMicrobatch& one = of(layout, layout.microbatch, Exchanges::left_out);
   const std::vector<std::int64_t>& chunks = chunks_of(layout);
-  std::int64_t of_stage = 0, layer = 0;
+  const std::vector<std::int64_t> held = in_flight(layout, group.microbatches);
+  std::size_t layer = 0, own = 0;
   LiveMemory live;
-  double saved = 0;
-  for (std::int64_t chunk = 0; chunk < static_cast<std::int64_t>(chunks.size()); ++chunk)
-    for (std::int64_t i = 0; i < chunks[static_cast<std::size_t>(chunk)]; ++i, ++layer) {
-      if (layout.stage_of(chunk) != 0) continue;
-      ++of_stage;
-      saved += one.saved_bytes[static_cast<std::size_t>(layer)];
+  for (std::size_t chunk = 0; chunk < chunks.size(); layer += static_cast<std::size_t>(chunks[chunk++])) {
+    if (layout.stage_of(static_cast<std::int64_t>(chunk)) != 0) continue;
+    for (std::size_t l = layer; l < layer + static_cast<std::size_t>(chunks[chunk]); ++l) {
+      const auto number = static_cast<std::int64_t>(l);
+      live.dynamic += one.saved_bytes[l] * as_double(held.at(own));
       for (const Group part : {Group::dense, Group::expert})
-        if (part == Group::dense || model.moe(layer))
-          live.kept += problem_.stack.memory.optimizer_bytes * as_double(state_elements(model, layout, part, layer));
+        if (part == Group::dense || model.moe(number))
+          live.kept += problem_.stack.memory.optimizer_bytes * as_double(state_elements(model, layout, part, number));
     }
-  live.dynamic = saved * as_double(chunks_in_flight(layout, group.microbatches)) / as_double(layout.virtual_stages);
+    ++own;
+  }
   return problem_.memory ? problem_.memory->process(live).high : as_live(live).high;
 }
 

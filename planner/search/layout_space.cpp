@@ -195,7 +195,7 @@ std::vector<Layout> LayoutSpace::members(const LayoutGroup& group) const {
 void LayoutSpace::add_group(Layout l, const Microbatches& sequences, std::vector<LayoutGroup>& out) const {
   LayoutGroup group{{}, sequences.count};
   const auto rank = [](const Keeping& k) {
-    return std::tuple(k.shard, k.optimizer_shard, k.reshard, k.reduce_every, !k.overlap);
+    return std::tuple(k.shard * k.optimizer_shard, k.shard, k.reshard, k.reduce_every, !k.overlap);
   };
   std::optional<Keeping> least;
   each_keeping(l, sequences.count, [&](const Keeping& k) {

@@ -199,12 +199,15 @@ class Search {
 
   /// Of a group's members: more ranks that share weights and states never need more, whatever the dispatcher.
   double least_needed(const std::vector<Layout>& members) const {
-    const auto spread = [](const Layout& l) { return std::pair(l.shard, l.optimizer_shard); };
-    const auto widest = std::max_element(members.begin(), members.end(),
-                                         [&](const Layout& a, const Layout& b) { return spread(a) < spread(b); });
+    const auto narrower = [](const Layout& a, const Layout& b) {
+      const std::pair weights{a.shard, b.shard}, states{a.shard * a.optimizer_shard, b.shard * b.optimizer_shard};
+      return weights.first <= weights.second && states.first <= states.second &&
+             (weights.first < weights.second || states.first < states.second);
+    };
     double least = std::numeric_limits<double>::infinity();
     for (const Layout& layout : members)
-      if (spread(layout) == spread(*widest) && layout.dispatcher == widest->dispatcher)
+      if (layout.dispatcher == members.front().dispatcher &&
+          std::ranges::none_of(members, [&](const Layout& other) { return narrower(layout, other); }))
         least = std::min(least, needed(layout));
     return least;
   }
