@@ -37,7 +37,7 @@ std::vector<std::string> check_certificate(const SearchResult& r) {
   if (infeasible != claimed_infeasible || bounded != c.bounded || simulated != c.simulated ||
       c.enumerated != infeasible + bounded + simulated)
     wrong.push_back("the counts are not those of the candidates");
-  if (!reached) wrong.push_back("no simulated layout has the incumbent's objective");
+  if (!reached) wrong.push_back("no simulated layout has the incumbent's step");
   if (std::abs(c.gap - (c.incumbent / c.bound - 1)) > 1e-12) wrong.push_back("the gap is not incumbent / bound - 1");
   if (c.proved && c.gap != 0) wrong.push_back("proved with a gap");
   return wrong;

@@ -15,11 +15,11 @@
 namespace wt {
 namespace {
 
-constexpr double kMostAbove = 10;  ///< of a simulated objective over its bound, as far as the order of work goes
+constexpr double kMostAbove = 10;  ///< of a simulated step over its bound, as far as the order of work goes
 constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of memory leaves out has to fit in the rest
 
 /// More robust first: room in memory for what the model of it leaves out, then the smaller failure domain (the ranks
-/// whose state a lost node takes along), then the better objective.
+/// whose state a lost node takes along), then the shorter step.
 bool more_robust(const Candidate& a, const Candidate& b, double limit) {
   const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
   if (roomy(a) != roomy(b)) return roomy(a);
@@ -81,7 +81,7 @@ class Search {
   /// What is known of a group or a candidate: each is advanced to the next one when its bound is the smallest.
   enum class Stage { group, scheduled, opened, lanes, path };
   struct Entry {
-    double least;  ///< no member's objective is smaller
+    double least;  ///< no member's step is shorter
     double guess;  ///< what it may turn out to be: bounds of some kinds of layouts are further off than of others
     Stage stage;
     std::size_t at;                             ///< in groups_ or the result's candidates
@@ -109,9 +109,6 @@ class Search {
   void say(const char* part, std::int64_t done, std::int64_t total, const Layout& layout) const {
     if (progress_) progress_(part, done, total, layout.name());
   }
-  double value(const Layout& layout, double step_s) const {
-    return p_.objective ? p_.objective->of(layout, step_s) : step_s;
-  }
 
   void queue_groups() {
     groups_ = space_.groups();
@@ -126,7 +123,7 @@ class Search {
       if (i % 64 == 0)
         say("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(groups_.size()), g.layout);
       group_s_.push_back(bounds_.step_s(g));
-      push(p_.objective ? p_.objective->at_least(g.layout, group_s_.back()) : group_s_.back(), Stage::group, i);
+      push(group_s_.back(), Stage::group, i);
     }
   }
 
@@ -154,7 +151,7 @@ class Search {
 
   void raise(Candidate& c, double bound_s) const {
     c.bound_s = std::max(c.bound_s, bound_s);
-    c.least = std::max(c.least, value(c.layout, c.bound_s));
+    c.least = std::max(c.least, c.bound_s);
   }
 
   /// Sharper: pass by pass. Groups that do not fit whatever their members do are dropped first.
@@ -163,8 +160,7 @@ class Search {
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
     double& seconds = group_s_[entry.at];
     seconds = std::max(seconds, bounds_.scheduled_s(g));
-    push(std::max(entry.least, p_.objective ? p_.objective->at_least(g.layout, seconds) : seconds), Stage::scheduled,
-         entry.at);
+    push(std::max(entry.least, seconds), Stage::scheduled, entry.at);
   }
 
   void drop(const Entry& entry, double bytes) {
@@ -187,7 +183,7 @@ class Search {
       c.layout = std::move(layout);
       c.microbatches = g.microbatches;
       c.bound_s = bounds_.scheduled_s(c.layout);
-      c.least = std::max(entry.least, value(c.layout, c.bound_s));
+      c.least = std::max(entry.least, c.bound_s);
       push(c.least, Stage::opened, result_.candidates.size() - 1);
     }
   }
@@ -224,7 +220,7 @@ class Search {
     say("simulating layouts", simulated_, 0, c.layout);
     c.result = simulate_layout(p_, c.layout);
     c.fate = Fate::simulated;
-    c.value = value(c.layout, c.result->step_s);
+    c.value = c.result->step_s;
     ++simulated_;
     spent_ += c.layout.pipeline > 1 ? kPipelineSimulations : 1;
     for (std::optional<double>* above : {&above_bound_[kind_of(c.layout)], &siblings_above_[sibling_of_[at]]})

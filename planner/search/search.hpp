@@ -2,7 +2,7 @@
 // and simulated, until the bound proves that none of the rest is better. Layouts whose ranks compute the same are
 // bounded as one group; most groups are never opened.
 //
-// "Proved" is about the model, not the world: no layout of the space has a smaller simulated objective. The certificate
+// "Proved" is about the model, not the world: no layout of the space has a shorter simulated step. The certificate
 // says what that rests on, and check_certificate verifies it from the candidates and groups alone.
 #pragma once
 #include <array>
@@ -22,15 +22,6 @@
 
 namespace wt {
 
-/// What is made smallest. A longer step of a layout never has a smaller value.
-class Objective {
- public:
-  virtual ~Objective() = default;
-  virtual double of(const Layout& layout, double step_s) const = 0;
-  /// No layout whose ranks compute as this one's, with a step at least so long, has a smaller value.
-  virtual double at_least(const Layout& layout, double step_s) const = 0;
-};
-
 /// What the search works on. Referred objects must outlive it.
 struct SearchProblem {
   const ModelSpec& model;
@@ -49,7 +40,6 @@ struct SearchProblem {
   std::vector<LoadScenario> scenarios = {};
   double peak_flops = 0;                              ///< of one GPU, for MFU; 0 = unknown
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
-  const Objective* objective = nullptr;               ///< none: seconds of a step
   /// Prices of layouts with tensor groups or a pipeline where their intervals are others than `cost` has.
   const OpCost* staged_cost = nullptr;
   /// Bytes needed by layouts that were asked before, with these loads; filled by searches.
@@ -86,8 +76,8 @@ struct Candidate {
   std::string reason;       ///< infeasible: "memory"
   double memory_bytes = 0;  ///< StepMemory::needed() of one rank at p99 routing; 0 = not asked
   double bound_s = 0;       ///< its step takes no less
-  double least = 0;         ///< its objective is no smaller
-  double value = 0;         ///< objective of a simulated one
+  double least = 0;         ///< the same with its group's bound
+  double value = 0;         ///< seconds of a simulated one
   std::optional<Simulated> result;
 };
 
@@ -101,7 +91,7 @@ struct UnopenedGroup {
 };
 
 struct Certificate {
-  double bound = 0;            ///< no layout of the space has a smaller objective, in this model
+  double bound = 0;            ///< no layout of the space has a shorter step, in this model
   double incumbent = 0;        ///< the smallest simulated
   double gap = 0;              ///< incumbent / bound - 1
   bool proved = false;         ///< gap 0: the incumbent is the best of the space
@@ -117,7 +107,7 @@ struct SearchResult {
   std::vector<UnopenedGroup> groups;  ///< the others
   std::size_t best = 0;
   std::size_t chosen = 0;         ///< the most robust of the ties
-  std::vector<std::size_t> ties;  ///< by objective, the best first
+  std::vector<std::size_t> ties;  ///< by step, the best first
   std::string tie_break;          ///< why chosen is not simply the best; "" where it is
   Certificate certificate;
 };
