@@ -44,6 +44,7 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   if (map.has("copy_bandwidth")) c.copy_Bps = map.quantity("copy_bandwidth", parse_bytes_per_second);
   c.copy_given = map.has("copy_bandwidth") || map.has("source");
   if (c.copy_given) c.evidence = read_source(map);
+  if (map.has("interval") && map.text("interval") != "auto") c.interval_s = positive_seconds(map, "interval");
   if (map.has("local")) {
     YamlMap local = map.map("local");
     c.local_every_s = positive_seconds(local, "every");
@@ -141,6 +142,9 @@ StudySpec read(YamlMap& map, const std::string& text) {
         "a layout fits where its upper end fits the GPU's memory, or usable_memory where the cluster gives it; "
         "drop the key");
   s.prices = map.has("prices") ? prices_from_yaml(map.map("prices")) : s.cluster.prices;
+  const std::vector<std::string>& preferred = prefer_names();
+  s.prefer = static_cast<Prefer>(std::ranges::find(preferred, map.choice("prefer", preferred, preferred.front())) -
+                                 preferred.begin());
   if (map.has("spare_nodes")) s.spare_nodes = map.integer("spare_nodes", 0, kMostSpares);
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);
@@ -152,6 +156,11 @@ StudySpec read(YamlMap& map, const std::string& text) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& prefer_names() {
+  static const std::vector<std::string> names{"days", "gpus", "money", "energy"};
+  return names;
+}
 
 std::int64_t StudySpec::steps() const {
   return static_cast<std::int64_t>(std::ceil(tokens / static_cast<double>(tokens_per_step())));

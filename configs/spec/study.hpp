@@ -22,6 +22,7 @@ struct CheckpointSpec {
   double copy_Bps = 25e9;           ///< one GPU to host memory, while all of a node copy
   bool copy_given = false;          ///< by the study, and not to be taken from its profiles
   Provenance evidence;              ///< of the copy bandwidth
+  double interval_s = 0;            ///< work between saves that is asked for; 0 = the best
   /// Copies in host memory of the node and a peer, between the saves; they block as long as a save does.
   double local_every_s = 0;   ///< work between them, 0 = none
   double local_survival = 0;  ///< share of failures that leave them intact
@@ -65,6 +66,11 @@ struct ReplicaLossSpec {
 
 inline constexpr std::int64_t kMostSpares = 100'000;  ///< nodes that stand by; more is a slip of the pen
 
+/// What a plan makes smallest, of equal ones days; of given GPUs the fewest days are the least money, too.
+enum class Prefer { days, gpus, money, energy };
+/// "days", "gpus", "money", "energy".
+const std::vector<std::string>& prefer_names();
+
 struct StudySpec {
   std::string name;
   ModelSpec model;
@@ -85,7 +91,8 @@ struct StudySpec {
   CheckpointSpec checkpoint;
   SearchSpec search;
   ScaleSpec scale;
-  std::optional<PriceSpec> prices;          ///< the study's, else the cluster's; none = GPU-hours have no price
+  std::optional<PriceSpec> prices;  ///< the study's, else the cluster's; none = GPU-hours have no price
+  Prefer prefer = Prefer::days;
   std::optional<std::int64_t> spare_nodes;  ///< ready to take over; none = as many as the cadence wants
   double repair_s = 86400;                  ///< a failed node is away so long
   std::int64_t runs = 1000;                 ///< simulated runs behind the finish date

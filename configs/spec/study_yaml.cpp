@@ -36,6 +36,7 @@ std::string study_yaml(const StudySpec& s) {
   fill(checkpoint, "bytes_per_parameter", text(s.checkpoint.bytes_per_parameter));
   fill(checkpoint, "copy_bandwidth", text(s.checkpoint.copy_Bps / 1e9, "GB/s"));
   fill(checkpoint, "source", to_string(s.checkpoint.evidence));
+  fill(checkpoint, "interval", "auto");
   YAML::Node search = section(root, "search");
   for (const std::string& axis : search_axes()) fill(search, axis.c_str(), "auto");
   fill(search, "simulations", s.search.simulations);
@@ -49,6 +50,7 @@ std::string study_yaml(const StudySpec& s) {
                                    {"mtbf", s.scale.mtbf},
                                    {"storage_bandwidth", s.scale.storage_bandwidth}})
     fill(scale, key, text(value));
+  fill(root, "prefer", prefer_names().at(static_cast<std::size_t>(s.prefer)));
   fill(root, "repair_time", text(s.repair_s, "s"));
   fill(root, "runs", s.runs);
   fill(root, "seed", s.seed);

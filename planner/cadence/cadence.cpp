@@ -24,6 +24,7 @@ void check(const CadenceInput& in) {
   need("restart", in.recovery.restart_s.value, false);
   need("reload", in.recovery.reload_s.value, false);
   need("repair", in.repair_s.value, false);
+  need("interval", in.asked_interval_s, false);
   need("silent errors", in.silent.mean_s, false);
   need("verification", in.silent.verify_s, false);
   if (in.local.interval_steps > 0 && !(in.local.survival >= 0 && in.local.survival < 1))
@@ -48,19 +49,41 @@ double optimal_interval(const CadenceInput& in) {
   return exact_interval(blocking + in.silent.verify_s, mtbf / (1 + silent));
 }
 
+/// What of these the save interval is.
+std::string reason_of(const CadencePlan& plan, const CadenceInput& in) {
+  if (plan.persist_bound && in.asked_interval_s > 0) return "the persist time, which is above what is asked for";
+  if (plan.persist_bound) return "the persist time, which is above the exact optimum";
+  if (in.asked_interval_s > 0) return fmt::format("asked for: {}", format_seconds(in.asked_interval_s));
+  if (in.local.interval_steps > 0) return "minimiser for failures that local saves do not survive";
+  if (in.silent.mean_s > 0) return "minimiser for failures, and silent errors twice";
+  return "exact minimiser for exponential failures";
+}
+
 double downtime_s(const CadenceInput& in) { return in.recovery.detect_s.value + in.recovery.reschedule_s.value; }
-double reload_s(const CadenceInput& in) { return in.recovery.restart_s.value + in.recovery.reload_s.value; }
+
+/// With stops of the whole job so far apart.
+double stopped_goodput(const CadenceInput& in, double interval_s, double mtbf_s) {
+  return persisted_goodput(mtbf_s, interval_s, in.blocking_s.value, in.persist_s.value, downtime_s(in),
+                           in.recovery.restart_s.value + in.recovery.reload_s.value);
+}
 
 }  // namespace
 
+double wanted_interval_s(const CadenceInput& in) {
+  return std::max(in.persist_s.value, in.asked_interval_s > 0 ? in.asked_interval_s : optimal_interval(in));
+}
+
 double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {
-  return persisted_goodput(mtbf_s, interval_s, in.blocking_s.value, in.persist_s.value, downtime_s(in), reload_s(in));
+  const ReplicaTolerance& t = in.tolerance;
+  const double stops_s = t.replicas > 0 ? replicas_lost_mtbf(t.replicas, mtbf_s, t.recover_s + t.stall_s) : mtbf_s;
+  const double alive = t.replicas > 0 ? replica_goodput(t.replicas, mtbf_s, t.recover_s, t.stall_s) : 1;
+  return alive * stopped_goodput(in, interval_s, stops_s);
 }
 
 CadencePlan choose_cadence(const CadenceInput& in) {
   check(in);
   const double mtbf = in.mtbf_s.value, step = in.step_s.value;
-  const double optimum = optimal_interval(in);
+  const double optimum = in.asked_interval_s > 0 ? in.asked_interval_s : optimal_interval(in);
   const double floor_s = std::max(in.persist_s.value, step);
 
   CadencePlan plan;
@@ -70,9 +93,10 @@ CadencePlan choose_cadence(const CadenceInput& in) {
   const auto fewest = static_cast<std::int64_t>(std::ceil(floor_s / step * (1 - 1e-12)));
   const auto below = std::max(fewest, static_cast<std::int64_t>(std::floor(optimum / step)));
   const auto above = std::max(fewest, below + 1);
-  const bool up =
-      goodput_at(in, static_cast<double>(above) * step, mtbf) > goodput_at(in, static_cast<double>(below) * step, mtbf);
+  const bool up = stopped_goodput(in, static_cast<double>(above) * step, mtbf) >
+                  stopped_goodput(in, static_cast<double>(below) * step, mtbf);
   plan.interval_steps = up ? above : below;
+  if (in.asked_interval_s > 0) plan.interval_steps = std::max<std::int64_t>(fewest, std::llround(optimum / step));
   if (local > 0)
     plan.interval_steps = std::max<std::int64_t>((fewest + local - 1) / local,
                                                  std::llround(optimum / (static_cast<double>(local) * step))) *
@@ -85,11 +109,7 @@ CadencePlan choose_cadence(const CadenceInput& in) {
   plan.interval_s = {
       interval,
       {Evidence::derived,
-       fmt::format("{}{}; from {}",
-                   plan.persist_bound     ? "the persist time, which is above the exact optimum"
-                   : local > 0            ? "minimiser for failures that local saves do not survive"
-                   : in.silent.mean_s > 0 ? "minimiser for failures, and silent errors twice"
-                                          : "exact minimiser for exponential failures",
+       fmt::format("{}{}; from {}", reason_of(plan, in),
                    local > 0
                        ? fmt::format(", to the nearest multiple (no shorter than the persist time) of the {} steps "
                                      "between local saves",

@@ -20,13 +20,14 @@ struct CadenceInput {
   std::int64_t nodes = 1;
   SourcedNumber repair_s;  ///< until a failed node is back; sizes the spares
   double spare_confidence = 0.99;
+  double asked_interval_s = 0;  ///< work between saves that somebody wants; 0 = the best
   /// Only simulated runs have these; the closed forms leave them out.
   std::optional<StragglerRates> stragglers;
   MaintenanceSpec maintenance;
   /// These, too; local saves and silent errors move the interval, to first order (O7, O8).
   LocalCheckpoints local;
   SilentErrors silent;
-  ReplicaTolerance tolerance;
+  ReplicaTolerance tolerance;  ///< raises the goodput (O13, O14) and leaves the interval as it is
 };
 
 struct CadencePlan {
@@ -34,18 +35,24 @@ struct CadencePlan {
   SourcedNumber interval_s;         ///< useful work between saves
   SourcedNumber goodput;            ///< productive step time / wall time, in the long run
   SourcedNumber spares;             ///< nodes, so that repairs outnumber spares at most 1 - confidence of the time
-  bool persist_bound = false;       ///< the interval is the persist time, not the optimum: faster storage would help
+  bool persist_bound =
+      false;  ///< the interval is the persist time, not what is best or asked: faster storage would help
 };
 
 /// Interval from O3, at least the persist time, the better of the two neighbouring whole numbers of steps. With local
 /// saves it is the nearest multiple of theirs, at least one, and weighs what a save costs beyond a local one against
 /// failures that these do not survive; silent errors and verification go with the local interval and do not move it.
 /// Without, a silent error, which loses the whole interval, counts twice, and verification belongs to the save.
-/// Tolerated losses of replicas change nothing. Throws Error{usage} unless step, MTBF > 0, all times are finite and
+/// An interval that is asked for is taken, to the nearest whole step or local save. Tolerated losses of replicas do not
+/// move it. Throws Error{usage} unless step, MTBF > 0, all times are finite and
 /// >= 0, nodes >= 1, and local saves do not survive all failures.
 CadencePlan choose_cadence(const CadenceInput& input);
 
-/// Long-run goodput of the input with this interval and MTBF (O6, exponential).
+/// Work between saves before it is rounded to whole steps and multiples of local saves.
+double wanted_interval_s(const CadenceInput& input);
+
+/// Long-run goodput of the input with this interval and MTBF (O6, exponential; O13 and O14 where losses of replicas are
+/// tolerated).
 double goodput_at(const CadenceInput& input, double interval_s, double mtbf_s);
 
 }  // namespace wt

@@ -1,5 +1,6 @@
 #include "planner/cadence/cadence_formulas.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/poisson.hpp>
 #include <boost/math/special_functions/lambert_w.hpp>
 #include <cmath>
@@ -60,6 +61,13 @@ double verified_interval(double verify, double blocking, double silent, double m
 
 double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall) {
   return 1 / (1 + recover / (static_cast<double>(replicas) * mtbf)) - stall / mtbf;
+}
+
+double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {
+  constexpr double kAsGoodAsNever_s = 1e15;
+  if (!(away > 0)) return kAsGoodAsNever_s;
+  const boost::math::poisson_distribution<double> number_away(away / mtbf);
+  return std::min(kAsGoodAsNever_s, mtbf / boost::math::pdf(number_away, static_cast<double>(replicas / 2)));
 }
 
 double meta_ettr(double mtbf, double restart, double save, double interval) {

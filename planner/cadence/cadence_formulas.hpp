@@ -51,6 +51,10 @@ double verified_interval(double verify, double blocking, double silent, double m
 /// overhead.
 double replica_goodput(std::int64_t replicas, double mtbf, double recover, double stall);
 
+/// O14: mean time between moments at which fewer than half of the replicas are left, up to 1e15 s. Replicas away are
+/// customers of M/G/inf: Poisson with mean away/M whatever the law of the time they are away (Erlang's insensitivity).
+double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away);
+
 /// O10, Meta (HPCA'25): E[ETTR] ~ (1 - N r_f (u0 + dt/2)) / (1 + w/dt), with 1/(N r_f) = mtbf, u0 the restart overhead,
 /// w the save and dt the interval. A first-order estimate: below 0 where failures outpace progress.
 double meta_ettr(double mtbf, double restart, double save, double interval);

@@ -27,7 +27,7 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string study, model, stack, output, gpus, finish_within, budget, prefer = "days";
+  std::string study, model, stack, output, gpus, finish_within, budget, prefer;
   std::vector<std::string> routing, clusters;
   bool json = false, allow_assumed = false;
 };
@@ -83,7 +83,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s,
-             c.proved ? "the fastest is proved" : fmt::format("gap {:.2f} %", 100 * c.gap));
+             c.proved ? "the fewest " + c.unit + " are proved"
+                      : fmt::format("not proved: another layout may take up to {:.2f} % fewer {}",
+                                    100 * (1 - c.bound / c.incumbent), c.unit));
   if (!plan.search.tie_break.empty()) fmt::print("Tie: {}.\n", plan.search.tie_break);
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
@@ -103,6 +105,7 @@ DecisionSpec asked_options(const Options& o) {
     asked.budget = parse_count(o.budget, "--budget");
     if (!(*asked.budget > 0)) throw_error(Code::usage, "--budget: found {}, needs money above 0, as 5M", o.budget);
   }
+  if (o.prefer.empty()) return asked;
   const std::vector<std::string>& names = prefer_names();
   const auto preferred = std::find(names.begin(), names.end(), o.prefer);
   if (preferred == names.end())
@@ -113,8 +116,7 @@ DecisionSpec asked_options(const Options& o) {
 
 /// More than one plan is asked for, or one against a deadline.
 bool several(const DecisionSpec& asked) {
-  return asked.clusters.size() > 1 || asked.gpus.size() > 1 || asked.within_s || asked.budget ||
-         asked.prefer != Prefer::days;
+  return asked.clusters.size() > 1 || asked.gpus.size() > 1 || asked.within_s || asked.budget || asked.prefer;
 }
 
 /// A study with another cluster, or another number of GPUs.
@@ -204,7 +206,8 @@ void add_plan(CLI::App& app) {
   command.option("--gpus", o->gpus, "GPUs to plan for: 256, 256,512 or 256..4096 (doublings, and the halves between)");
   command.option("--finish-within", o->finish_within, "95 % of runs have to be done in this time, as 30d");
   command.option("--budget", o->budget, "95 % of runs have to cost no more, as 5M, in the currency of the prices");
-  command.option("--prefer", o->prefer, "What to make smallest: days (default), gpus, money or energy");
+  command.option("--prefer", o->prefer,
+                 "What to make smallest: days, gpus, money or energy (default: the study's, or days)");
   command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
   command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       .one_a_mention();

@@ -21,11 +21,12 @@ std::int64_t whole(const std::string& text, const std::string& all) {
 }
 
 PlannedOption planned(const StudySpec& study, const std::string& origin, const std::string& cluster, std::int64_t gpus,
-                      bool allow_assumed, const SearchProgress& progress) {
+                      const std::optional<Prefer>& prefer, bool allow_assumed, const SearchProgress& progress) {
   PlannedOption out{.cluster = cluster, .gpus = gpus, .inputs = {}, .plan = {}, .misfit = ""};
   std::string text = study.text;
   if (!cluster.empty()) text = set_study_key(text, "cluster", nlohmann::json(cluster).dump(), origin);
   text = set_study_key(text, "gpus", std::to_string(gpus), origin);
+  if (prefer) text = set_study_key(text, "prefer", prefer_names().at(static_cast<std::size_t>(*prefer)), origin);
   StudySpec one = study_from_text(text, origin);
   out.cluster = one.cluster.name;
   out.inputs = read_plan_inputs(std::move(one), allow_assumed);
@@ -80,8 +81,8 @@ void check_prices(const Decision& d, const DecisionSpec& asked) {
                     what, o.cluster);
     };
     needs(!asked.budget || o.plan->cost.money, "--budget");
-    needs(asked.prefer != Prefer::money || o.plan->cost.money, "--prefer money");
-    needs(asked.prefer != Prefer::energy || o.plan->cost.energy, "--prefer energy");
+    needs(d.prefer != Prefer::money || o.plan->cost.money, "--prefer money");
+    needs(d.prefer != Prefer::energy || o.plan->cost.energy, "--prefer energy");
   }
 }
 
@@ -100,7 +101,7 @@ double preferred(const PlannedOption& o, Prefer prefer) {
 }
 
 void weigh(Decision& d, const DecisionSpec& asked) {
-  const auto rank = [&](const PlannedOption& o) { return std::pair(preferred(o, asked.prefer), o.days()); };
+  const auto rank = [&](const PlannedOption& o) { return std::pair(preferred(o, d.prefer), o.days()); };
   d.priced = std::ranges::all_of(d.options, [](const PlannedOption& o) { return !o.plan || o.plan->cost.money; });
   for (std::size_t i = 0; i < d.options.size(); ++i) {
     PlannedOption& o = d.options[i];
@@ -128,8 +129,8 @@ std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
   if (d.chosen) {
     const PlannedOption& o = d.options[*d.chosen];
     return fmt::format("{}: {} tokens in {}{}{}.", name_of(o), format_tokens(o.inputs->study.tokens), finish_of(o),
-                       why.at(static_cast<std::size_t>(asked.prefer)),
-                       limits.empty() || asked.prefer == Prefer::days ? "" : " of those that are done" + limits);
+                       why.at(static_cast<std::size_t>(d.prefer)),
+                       limits.empty() || d.prefer == Prefer::days ? "" : " of those that are done" + limits);
   }
   const PlannedOption& o = d.options[*d.nearest];
   return fmt::format("None is done{}. The nearest, {}, takes {}: {}.", limits, name_of(o), finish_of(o),
@@ -139,11 +140,6 @@ std::string sentence_of(const Decision& d, const DecisionSpec& asked) {
 }  // namespace
 
 double PlannedOption::p95_days() const { return plan->runs.distribution.p95_s / kDay_s; }
-
-const std::vector<std::string>& prefer_names() {
-  static const std::vector<std::string> names{"days", "gpus", "money", "energy"};
-  return names;
-}
 
 std::vector<std::int64_t> parse_gpus(const std::string& text) {
   std::vector<std::int64_t> out;
@@ -171,6 +167,7 @@ std::vector<std::int64_t> parse_gpus(const std::string& text) {
 Decision decide(const StudySpec& study, const std::string& origin, const DecisionSpec& asked, bool allow_assumed,
                 const SearchProgress& progress) {
   Decision d;
+  d.prefer = asked.prefer.value_or(study.prefer);
   const std::vector<std::string> clusters = asked.clusters.empty() ? std::vector<std::string>{""} : asked.clusters;
   const std::vector<std::int64_t> numbers = asked.gpus.empty() ? std::vector{study.gpus} : asked.gpus;
   const auto total = static_cast<std::int64_t>(clusters.size() * numbers.size());
@@ -180,8 +177,8 @@ Decision decide(const StudySpec& study, const std::string& origin, const Decisio
         progress("planning options", static_cast<std::int64_t>(d.options.size()), total,
                  fmt::format("{} GPUs, {}{}", gpus, what, layout.empty() ? "" : ", " + layout));
       };
-      d.options.push_back(
-          planned(study, origin, cluster, gpus, allow_assumed, progress ? SearchProgress(part) : SearchProgress()));
+      d.options.push_back(planned(study, origin, cluster, gpus, asked.prefer, allow_assumed,
+                                  progress ? SearchProgress(part) : SearchProgress()));
     }
   check_prices(d, asked);
   weigh(d, asked);

@@ -9,17 +9,12 @@
 
 namespace wt {
 
-/// What of the options that are in time and within budget is made smallest; of equal ones, days.
-enum class Prefer { days, gpus, money, energy };
-/// "days", "gpus", "money", "energy".
-const std::vector<std::string>& prefer_names();
-
 struct DecisionSpec {
   std::vector<std::string> clusters;  ///< files or presets; empty = the study's
   std::vector<std::int64_t> gpus;     ///< empty = the study's
   std::optional<double> within_s;     ///< the run has to be done, at the 95 % quantile of simulated runs
   std::optional<double> budget;       ///< of money, at the 95 % quantile; in the currency of the options' prices
-  Prefer prefer = Prefer::days;
+  std::optional<Prefer> prefer = {};  ///< of the options that are in time and within budget; none: what the study prefers
 };
 
 struct PlannedOption {
@@ -42,7 +37,8 @@ struct Decision {
   std::optional<std::size_t> chosen;   ///< none is in time and within budget
   std::optional<std::size_t> nearest;  ///< the one that misses by the smallest factor, in time and money
   std::vector<std::size_t> front;      ///< no other option is done earlier and spends no more; by days
-  bool priced = false;                 ///< every option that is planned has money
+  Prefer prefer = Prefer::days;
+  bool priced = false;  ///< every option that is planned has money
   std::string sentence;
 };
 

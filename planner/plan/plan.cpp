@@ -12,6 +12,7 @@
 #include "configs/spec/support/statistics.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/plan/plan_evidence.hpp"
+#include "planner/plan/run_objective.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/scaled_cost.hpp"
 #include "sim/cost/remembered_cost.hpp"
@@ -133,44 +134,26 @@ std::pair<Layout, double> best_at_end(const SearchProblem& problem, const Search
 
 }  // namespace
 
-CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout) {
-  const StudySpec& s = inputs.study;
-  const ClusterSpec& c = s.cluster;
-  if (c.storage_write_Bps <= 0)
-    throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
-  CheckpointTimes t;
-  t.total_bytes = s.checkpoint.bytes_per_parameter * static_cast<double>(s.model.total_parameters());
-  const double state_ranks = as_double(layout.state_ranks());
-  t.bytes_per_rank = t.total_bytes / state_ranks;
-  const double writers = std::max(1.0, state_ranks / as_double(c.gpus_per_node));
-  const double scale = s.scale.storage_bandwidth;
-  const double write = scale * std::min(c.storage_write_Bps, writers * c.storage_node_write_Bps);
-  const double read = scale * std::min(c.storage_read_Bps, writers * c.storage_node_read_Bps);
-  const auto at = [](double Bps) { return fmt::format("{:.1f} GB/s", Bps / 1e9); };
-  const auto source = c.sources.find("storage");
-  const std::vector<Provenance> storage =
-      source == c.sources.end() ? std::vector<Provenance>{{Evidence::assumed, "not described"}} : source->second;
-  t.blocking_s = {
-      t.bytes_per_rank / s.checkpoint.copy_Bps,
-      {s.checkpoint.evidence.kind, fmt::format("{} a rank to host memory at {} ({})", format_bytes(t.bytes_per_rank),
-                                               at(s.checkpoint.copy_Bps), s.checkpoint.evidence.source)}};
-  t.persist_s = {t.total_bytes / write,
-                 {weakest(storage), fmt::format("{} by one replica's {:.0f} nodes at {} ({})",
-                                                format_bytes(t.total_bytes), writers, at(write), to_string(storage))}};
-  const ScaledCost cost(*inputs.prices, s.scale);
-  const std::int64_t copies = Mesh(layout).size(state_copies_axis(layout));
-  const double broadcast_s =
-      copies > 1 ? restore_broadcast_s(search_problem(inputs, cost), layout, s.checkpoint.bytes_per_parameter) : 0;
-  std::string reload = fmt::format("one replica reads {} at {}", format_bytes(t.total_bytes), at(read));
-  if (copies > 1)
-    reload += fmt::format(" and broadcasts its shards to {} others in {} (simulated)", copies - 1,
-                          format_seconds(broadcast_s));
-  t.reload_s = {t.total_bytes / read + broadcast_s, {weakest(storage), reload}};
-  return t;
-}
-
 double RunSchedule::days() const {
   return static_cast<double>(steps) * input.step_s.value / cadence.goodput.value / kDay_s;
+}
+
+CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
+                              double step_s, const FailurePreset& preset) {
+  const StudySpec& s = inputs.study;
+  CadenceInput in =
+      cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, checkpoint.blocking_s,
+                    checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
+  in.mtbf_s.value *= s.scale.mtbf;
+  in.asked_interval_s = s.checkpoint.interval_s;
+  in.stragglers = inputs.stragglers;
+  in.maintenance = s.maintenance;
+  if (inputs.silent_errors) in.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
+  if (s.replica_loss.recover_s > 0 && layout.replicate > layout.optimizer_shard)
+    in.tolerance = {layout.replicate / layout.optimizer_shard, s.replica_loss.recover_s, s.replica_loss.stall_s};
+  if (checkpoint.reload_s.value > in.recovery.reload_s.value)
+    in.recovery.reload_s = checkpoint.reload_s;  // the preset's cluster may have had faster storage
+  return in;
 }
 
 RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
@@ -179,18 +162,7 @@ RunSchedule make_schedule(const PlanInputs& inputs, const Layout& layout, const 
   RunSchedule out;
   out.steps = s.steps();
   out.checkpoint = checkpoint;
-  out.input =
-      cadence_input(preset, s.cluster.nodes, {step_s, {Evidence::derived, "simulated step"}}, out.checkpoint.blocking_s,
-                    out.checkpoint.persist_s, {s.repair_s, {Evidence::assumed, "the study's repair_time"}});
-  out.input.mtbf_s.value *= s.scale.mtbf;
-  out.input.stragglers = inputs.stragglers;
-  out.input.maintenance = s.maintenance;
-  if (inputs.silent_errors)
-    out.input.silent = {inputs.silent_errors->job_mean_s(s.cluster.nodes), s.silent_errors.verify_s};
-  if (s.replica_loss.recover_s > 0 && layout.replicate > layout.optimizer_shard)
-    out.input.tolerance = {layout.replicate / layout.optimizer_shard, s.replica_loss.recover_s, s.replica_loss.stall_s};
-  if (out.checkpoint.reload_s.value > out.input.recovery.reload_s.value)
-    out.input.recovery.reload_s = out.checkpoint.reload_s;  // the preset's cluster may have had faster storage
+  out.input = cadence_input_of(inputs, layout, checkpoint, step_s, preset);
   out.cadence = choose_cadence(out.input);
   const double local_every_s = s.checkpoint.local_every_s, copy_s = out.checkpoint.blocking_s.value;
   const std::int64_t local_steps = std::max<std::int64_t>(1, std::llround(local_every_s / step_s));
@@ -219,6 +191,8 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   SearchProblem problem = search_problem(inputs, cost);
   std::optional<ScaledCost> staged;
   if (inputs.staged_prices) problem.staged_cost = &staged.emplace(*inputs.staged_prices, s.scale);
+  const RunObjective objective(inputs, problem);
+  problem.objective = &objective;
   Plan plan;
   const auto begin = std::chrono::steady_clock::now();
   plan_placements(problem, plan, progress);

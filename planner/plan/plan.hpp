@@ -43,6 +43,10 @@ struct CheckpointTimes {
 /// Throws Error{usage} where the cluster describes no storage.
 CheckpointTimes checkpoint_times(const PlanInputs& inputs, const Layout& layout);
 
+/// What a step time, the saves and restarts of a layout, and a failure preset mean for a cadence, before one is chosen.
+CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, const CheckpointTimes& checkpoint,
+                              double step_s, const FailurePreset& preset);
+
 /// Cadence and finish date of one simulated step time.
 struct RunSchedule {
   CheckpointTimes checkpoint;

@@ -19,7 +19,7 @@ constexpr double kMostAbove = 10;  ///< of a simulated step over its bound, as f
 constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of memory leaves out has to fit in the rest
 
 /// More robust first: room in memory for what the model of it leaves out, then the smaller failure domain (the ranks
-/// whose state a lost node takes along), then the shorter step.
+/// whose state a lost node takes along), then less of the objective.
 bool more_robust(const Candidate& a, const Candidate& b, double limit) {
   const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
   if (roomy(a) != roomy(b)) return roomy(a);
@@ -45,9 +45,9 @@ void choose(const SearchProblem& p, SearchResult& r) {
       r.ties.size(), 100 * p.space.tie, counted(c.layout.state_ranks(), "GPU"),
       roomy ? " that leaves" : "; none leaves", 100 * (1 - kRoomy));
   if (r.chosen != r.best)
-    r.tie_break += fmt::format(". The best, {} ({}, microbatch {}), takes {:.2f} % less time", f.layout.name(),
-                               to_string(f.layout.recompute), f.layout.microbatch,
-                               100 * (1 - f.result->step_s / c.result->step_s));
+    r.tie_break += fmt::format(". The best, {} ({}, microbatch {}), takes {:.2f} % less {}", f.layout.name(),
+                               to_string(f.layout.recompute), f.layout.microbatch, 100 * (1 - f.value / c.value),
+                               p.objective && p.objective->unit() == "kWh" ? "energy" : "time");
 }
 
 class Search {
@@ -81,7 +81,7 @@ class Search {
   /// What is known of a group or a candidate: each is advanced to the next one when its bound is the smallest.
   enum class Stage { group, scheduled, opened, lanes, path };
   struct Entry {
-    double least;  ///< no member's step is shorter
+    double least;  ///< no member has less
     double guess;  ///< what it may turn out to be: bounds of some kinds of layouts are further off than of others
     Stage stage;
     std::size_t at;                             ///< in groups_ or the result's candidates
@@ -106,6 +106,11 @@ class Search {
     open_.push(entry);
   }
 
+  double least(const Layout& layout, double step_s) const {
+    return p_.objective ? p_.objective->least(layout, step_s) : step_s;
+  }
+  double least_of_any(double step_s) const { return p_.objective ? p_.objective->least_of_any(step_s) : step_s; }
+
   void say(const char* part, std::int64_t done, std::int64_t total, const Layout& layout) const {
     if (progress_) progress_(part, done, total, layout.name());
   }
@@ -123,7 +128,7 @@ class Search {
       if (i % 64 == 0)
         say("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(groups_.size()), g.layout);
       group_s_.push_back(bounds_.step_s(g));
-      push(group_s_.back(), Stage::group, i);
+      push(least_of_any(group_s_.back()), Stage::group, i);
     }
   }
 
@@ -151,7 +156,7 @@ class Search {
 
   void raise(Candidate& c, double bound_s) const {
     c.bound_s = std::max(c.bound_s, bound_s);
-    c.least = std::max(c.least, c.bound_s);
+    c.least = std::max(c.least, least(c.layout, c.bound_s));
   }
 
   /// Sharper: pass by pass. Groups that do not fit whatever their members do are dropped first.
@@ -160,7 +165,7 @@ class Search {
     if (const double bytes = bounds_.memory_bytes(g); bytes > p_.memory_limit_bytes) return drop(entry, bytes);
     double& seconds = group_s_[entry.at];
     seconds = std::max(seconds, bounds_.scheduled_s(g));
-    push(std::max(entry.least, seconds), Stage::scheduled, entry.at);
+    push(std::max(entry.least, least_of_any(seconds)), Stage::scheduled, entry.at);
   }
 
   void drop(const Entry& entry, double bytes) {
@@ -183,7 +188,7 @@ class Search {
       c.layout = std::move(layout);
       c.microbatches = g.microbatches;
       c.bound_s = bounds_.scheduled_s(c.layout);
-      c.least = std::max(entry.least, c.bound_s);
+      c.least = std::max(entry.least, least(c.layout, c.bound_s));
       push(c.least, Stage::opened, result_.candidates.size() - 1);
     }
   }
@@ -220,7 +225,7 @@ class Search {
     say("simulating layouts", simulated_, 0, c.layout);
     c.result = simulate_layout(p_, c.layout);
     c.fate = Fate::simulated;
-    c.value = c.result->step_s;
+    c.value = p_.objective ? p_.objective->of(c.layout, *c.result) : c.result->step_s;
     ++simulated_;
     spent_ += c.layout.pipeline > 1 ? kPipelineSimulations : 1;
     for (std::optional<double>* above : {&above_bound_[kind_of(c.layout)], &siblings_above_[sibling_of_[at]]})
@@ -250,6 +255,7 @@ class Search {
 
   void certify() {
     Certificate& out = result_.certificate;
+    if (p_.objective) out.unit = p_.objective->unit();
     out.incumbent = incumbent_;
     double rest = std::numeric_limits<double>::infinity();  // smallest bound among those not simulated
     const auto count = [&](Fate fate, std::int64_t layouts, double least, const std::string& reason) {

@@ -2,8 +2,8 @@
 // and simulated, until the bound proves that none of the rest is better. Layouts whose ranks compute the same are
 // bounded as one group; most groups are never opened.
 //
-// "Proved" is about the model, not the world: no layout of the space has a shorter simulated step. The certificate
-// says what that rests on, and check_certificate verifies it from the candidates and groups alone.
+// "Proved" is about the model, not the world: no layout of the space has less of the objective when simulated. The
+// certificate says what that rests on, and check_certificate verifies it from the candidates and groups alone.
 #pragma once
 #include <array>
 #include <functional>
@@ -16,6 +16,7 @@
 #include "configs/spec/stack.hpp"
 #include "configs/spec/study.hpp"
 #include "planner/placement/placement.hpp"
+#include "planner/search/objective.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/op_cost.hpp"
 #include "sim/replay/replay.hpp"
@@ -42,6 +43,7 @@ struct SearchProblem {
   std::map<std::int64_t, Placement> placements = {};  ///< by expert degree; a degree without one keeps the identity
   /// Prices of layouts with tensor groups or a pipeline where their intervals are others than `cost` has.
   const OpCost* staged_cost = nullptr;
+  const Objective* objective = nullptr;  ///< none: the step
   /// Bytes needed by layouts that were asked before, with these loads; filled by searches.
   std::shared_ptr<std::map<std::string, double>> known_memory = {};
 };
@@ -76,8 +78,8 @@ struct Candidate {
   std::string reason;       ///< infeasible: "memory"
   double memory_bytes = 0;  ///< StepMemory::needed() of one rank at p99 routing; 0 = not asked
   double bound_s = 0;       ///< its step takes no less
-  double least = 0;         ///< the same with its group's bound
-  double value = 0;         ///< seconds of a simulated one
+  double least = 0;         ///< of the objective, from that and its group's bound
+  double value = 0;         ///< of the objective, of a simulated one
   std::optional<Simulated> result;
 };
 
@@ -85,13 +87,14 @@ struct Candidate {
 struct UnopenedGroup {
   Layout layout;  ///< the member that needs the least memory
   std::int64_t members = 0;
-  Fate fate = Fate::bounded;  ///< or infeasible: none of them fits
-  double bound_s = 0, least = 0;
-  double memory_bytes = 0;  ///< of infeasible ones: each member needs at least so much
+  Fate fate = Fate::bounded;      ///< or infeasible: none of them fits
+  double bound_s = 0, least = 0;  ///< of the step; of the objective
+  double memory_bytes = 0;        ///< of infeasible ones: each member needs at least so much
 };
 
 struct Certificate {
-  double bound = 0;            ///< no layout of the space has a shorter step, in this model
+  std::string unit = "s";      ///< of the objective
+  double bound = 0;            ///< no layout of the space has less of the objective, in this model
   double incumbent = 0;        ///< the smallest simulated
   double gap = 0;              ///< incumbent / bound - 1
   bool proved = false;         ///< gap 0: the incumbent is the best of the space
@@ -107,7 +110,7 @@ struct SearchResult {
   std::vector<UnopenedGroup> groups;  ///< the others
   std::size_t best = 0;
   std::size_t chosen = 0;         ///< the most robust of the ties
-  std::vector<std::size_t> ties;  ///< by step, the best first
+  std::vector<std::size_t> ties;  ///< by the objective, the best first
   std::string tie_break;          ///< why chosen is not simply the best; "" where it is
   Certificate certificate;
 };

@@ -163,6 +163,7 @@ json presets_json(const std::vector<PresetRow>& presets) {
 json certificate_json(const Certificate& c) {
   return {{"bound", c.bound},
           {"incumbent", c.incumbent},
+          {"unit", c.unit},
           {"gap", c.gap},
           {"proved", c.proved},
           {"ties_complete", c.ties_complete},

@@ -275,3 +275,34 @@ TEST_CASE("slow nodes and maintenance reach the simulated runs, and nothing else
   CHECK(after.planned_stops == Approx(after.mean_s / (10 * 86400)).epsilon(0.06));
   CHECK(after.mean_s > before.mean_s + other + after.planned_stops * 4 * 3600);
 }
+
+TEST_CASE("O14: goodput with tolerated losses is that of simulated runs, of two replicas, too") {
+  CadenceInput in = cadence_input(read_failures("rsc1"), 384, assumed(10), assumed(30), assumed(60), assumed(4 * 3600));
+  in.spare_confidence = 0.9999;
+  for (const auto& [replicas, recover_s] : {std::pair{16, 3600.0}, {4, 4000.0}, {2, 1200.0}}) {
+    in.tolerance = {replicas, recover_s, 60};
+    const CadencePlan plan = choose_cadence(in);
+    const double simulated = simulate_cadence(in, plan, 90 * 8640, 300).distribution.goodput;
+    CHECK(std::abs(simulated - plan.goodput.value) < 4e-3);
+  }
+  CHECK(replicas_lost_mtbf(2, 100, 10) == Approx(100 / (0.1 * std::exp(-0.1))));  // one is away, the other fails
+  CHECK(replicas_lost_mtbf(400, 100, 0) == 1e15);
+  CHECK(replicas_lost_mtbf(400, 1e6, 1) == 1e15);
+}
+
+TEST_CASE("an interval that is asked for is taken, to whole steps, local saves and no shorter than a save") {
+  CadenceInput in = dbrx();
+  in.asked_interval_s = 3604;
+  CHECK(choose_cadence(in).interval_steps == 360);
+  CHECK(wanted_interval_s(in) == 3604);
+  CHECK_THAT(choose_cadence(in).interval_s.evidence.source, Catch::Contains("asked for"));
+  CHECK(choose_cadence(in).goodput.value == goodput_at(in, 3600, in.mtbf_s.value));
+  in.local = {100, 1, 5, 0.75};
+  CHECK(choose_cadence(in).interval_steps == 400);
+  in.local = {}, in.persist_s = assumed(5000);
+  CHECK(choose_cadence(in).interval_steps == 500);
+  CHECK(choose_cadence(in).persist_bound);
+  CHECK(wanted_interval_s(in) == 5000);
+  in.asked_interval_s = -1;
+  CHECK_THROWS_WITH(choose_cadence(in), Catch::Contains("interval: found -1 s"));
+}

@@ -23,6 +23,8 @@ class RestoreBuilder : private StepBuilder {
     return std::move(program_);
   }
 
+  double elements() const { return over_groups(state_elements); }
+
  private:
   static Part part(const ModelSpec& model, const Layout& layout, std::int64_t stage) {
     if (layout.pipeline == 1) return whole(model);
@@ -51,15 +53,29 @@ class RestoreBuilder : private StepBuilder {
   double bytes_ = 0;
 };
 
-}  // namespace
-
-ProgramSet restore_programs(const ModelSpec& model, const Layout& layout, double bytes_per_parameter) {
+template <typename Take>
+void for_stages(const ModelSpec& model, const Layout& layout, const Take& take) {
   layout.check(model, "layout " + layout.name());
   const ProgramOptions options{.seq = 1};
   const ModelSpec slice = tensor_slice(model, layout.tensor, layout.whole_experts);
+  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage) {
+    RestoreBuilder builder(slice, layout, options, stage);
+    take(builder);
+  }
+}
+
+}  // namespace
+
+std::vector<double> state_elements_of_stages(const ModelSpec& model, const Layout& layout) {
+  std::vector<double> out;
+  for_stages(model, layout, [&](const RestoreBuilder& builder) { out.push_back(builder.elements()); });
+  return out;
+}
+
+ProgramSet restore_programs(const ModelSpec& model, const Layout& layout, double bytes_per_parameter) {
   ProgramSet set;
-  for (std::int64_t stage = 0; stage < layout.pipeline; ++stage)
-    set.programs.push_back(RestoreBuilder(slice, layout, options, stage).build(bytes_per_parameter));
+  for_stages(model, layout,
+             [&](RestoreBuilder& builder) { set.programs.push_back(builder.build(bytes_per_parameter)); });
   for (std::int64_t rank = 0; rank < layout.world(); ++rank)
     set.class_of_rank.push_back(static_cast<int>(rank / layout.stage_ranks()));
   return set;
