@@ -70,7 +70,8 @@ double stopped_goodput(const CadenceInput& in, double interval_s, double mtbf_s)
 }  // namespace
 
 double wanted_interval_s(const CadenceInput& in) {
-  return std::max(in.persist_s.value, in.asked_interval_s > 0 ? in.asked_interval_s : optimal_interval(in));
+  const double local_s = static_cast<double>(in.local.interval_steps) * in.step_s.value;
+  return std::max({in.persist_s.value, local_s, in.asked_interval_s > 0 ? in.asked_interval_s : optimal_interval(in)});
 }
 
 double goodput_at(const CadenceInput& in, double interval_s, double mtbf_s) {

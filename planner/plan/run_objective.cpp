@@ -1,5 +1,7 @@
 #include "planner/plan/run_objective.hpp"
 
+#include <cmath>
+
 #include "configs/spec/support/error.hpp"
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
@@ -69,7 +71,8 @@ CadenceInput RunObjective::protected_input(const Layout& l, const CheckpointSeco
   const CheckpointSpec& checkpoint = inputs_.study.checkpoint;
   CadenceInput in = cadence_input_of(inputs_, l, times_of(seconds, broadcast_s), 1, inputs_.failures);
   if (checkpoint.local_every_s > 0 && checkpoint.local_every_s < wanted_interval_s(in))
-    in.local = {1, seconds.blocking, seconds.blocking, checkpoint.local_survival};
+    in.local = {std::max<std::int64_t>(1, std::llround(checkpoint.local_every_s / in.step_s.value)), seconds.blocking,
+                seconds.blocking, checkpoint.local_survival};
   return in;
 }
 
