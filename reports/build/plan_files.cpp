@@ -239,6 +239,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"study", study_json(inputs.study)},
       {"answer", plan_answer(inputs, plan)},
       {"range", plan_range(inputs)},
+      {"doubts", plan_doubts(inputs, plan)},
       {"layout", layout_json(plan.layout)},
       {"expert_placement", plan.layout.placement},
       {"step", step_json(plan.step)},

@@ -146,7 +146,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
 }
 
 Section layout_section(const PlanInputs& inputs, const Plan& plan) {
-  return {"layout", "The plan", {}, {layout_table(inputs, plan), step_facts(inputs, plan)}};
+  return {"layout", "The plan", plan_doubts(inputs, plan), {layout_table(inputs, plan), step_facts(inputs, plan)}};
 }
 
 Section search_section(const PlanInputs& inputs, const Plan& plan) {

@@ -74,7 +74,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
   report.title = "Plan of " + inputs.study.name;
   report.answer = plan_answer(inputs, plan);
   report.answer_range = "Range: " + plan_range(inputs) + ".";
-  report.status = plan.search.certificate.proved ? Status::good : Status::warn;
+  report.status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn;
   report.sections = {
       layout_section(inputs, plan),       search_section(inputs, plan),           step_section(inputs, plan),
       memory_section(inputs, plan),       goodput_section(inputs, plan, details), cost_section(plan.cost),

@@ -28,6 +28,9 @@ nlohmann::json evidence_json(const EvidenceShares& shares);
 std::string mfu_definition(const PlanInputs& inputs);
 /// Both figures and how they are counted.
 nlohmann::json mfu_json(const PlanInputs& inputs);
+/// What of the answer no job can be run with, so that an input is likely to be wrong: more spares than a quarter of the
+/// nodes, less than half of the time spent training. A sentence each; none where all is well.
+std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan);
 /// Slow nodes, maintenance, local saves, silent errors and tolerated losses of the simulated runs, a sentence each;
 /// none where the study names none.
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan);

@@ -67,6 +67,25 @@ std::string plan_scope(const PlanInputs& inputs) {
                      searched, format, left_out);
 }
 
+std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan) {
+  const CadenceInput& in = plan.schedule.input;
+  const double spares = plan.schedule.cadence.spares.value, goodput = plan.schedule.cadence.goodput.value;
+  const std::string rates =
+      fmt::format("a node fails every {} (failures: {}) and is away for {} (repair_time)",
+                  format_seconds(in.mtbf_s.value), inputs.study.failures, format_seconds(in.repair_s.value));
+  std::vector<std::string> out;
+  if (spares > as_double(in.nodes) / 4 && !inputs.study.spare_nodes)
+    out.push_back(fmt::format("{} spare nodes for {} are no plan: {}. Check these two.", format_number(spares),
+                              counted(in.nodes, "node"), rates));
+  if (goodput < 0.5)
+    out.push_back(
+        fmt::format("Only {:.3g} % of the time trains: {}, and a restart takes {} after each failure. Check these.",
+                    100 * goodput, rates,
+                    format_seconds(in.recovery.detect_s.value + in.recovery.reschedule_s.value +
+                                   in.recovery.restart_s.value + in.recovery.reload_s.value)));
+  return out;
+}
+
 std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan& plan) {
   std::vector<std::string> out;
   const RunDistribution& runs = plan.runs.distribution;
@@ -116,7 +135,9 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   else if (s.replica_loss.recover_s > 0)
     out.push_back("replica_loss does nothing here: the layout has one replica, so that every failure stops the job.");
   if (!out.empty())
-    out.push_back("Only the simulated runs have these; goodput and days by the closed form leave them out.");
+    out.push_back(
+        "Only the simulated runs have these; goodput and days by the closed form leave them out, but for replicas that "
+        "may be lost.");
   return out;
 }
 

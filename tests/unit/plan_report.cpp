@@ -122,3 +122,16 @@ TEST_CASE("the document is made once: plan.json and the report's payload are the
   CHECK(report["payload"] == plan);
   CHECK(report == report_json(report_from_json(report, "report.json")));
 }
+
+TEST_CASE("a plan that no job can be run with says which inputs to check") {
+  CHECK(plan_doubts(planned().inputs, planned().plan).empty());
+  Plan plan = planned().plan;
+  plan.schedule.cadence.spares.value = 1628;
+  CHECK_THAT(plan_doubts(planned().inputs, plan).at(0),
+             Catch::Contains("1,628 spare nodes for") && Catch::Contains("repair_time"));
+  plan.schedule.cadence.goodput.value = 0.3;
+  CHECK_THAT(plan_doubts(planned().inputs, plan).at(1), Catch::Contains("Only 30 % of the time trains"));
+  PlanInputs given = planned().inputs;
+  given.study.spare_nodes = 1628;
+  CHECK(plan_doubts(given, plan).size() == 1);
+}

@@ -68,7 +68,7 @@ TEST_CASE("a search by days or energy finds what simulating every layout finds, 
 TEST_CASE("days of the objective are those of the schedule, whose interval is in whole steps") {
   for (const std::string& more :
        {std::string(), kReplicas, std::string("checkpoint: {interval: 1h}\n"),
-        std::string("checkpoint: {local: {every: 30s, survival: 0.8, source: 'assumed: a test'}}\n")}) {
+        std::string("checkpoint: {local: {every: 26s, survival: 0.8, source: 'assumed: a test'}}\n")}) {
     Planned p(more);
     for (const Layout& layout : {stages(1, 2, 8, 1), stages(1, 1, 16, 1), stages(1, 16, 1, 1)}) {
       Simulated step;
