@@ -71,7 +71,7 @@ std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan)
   const CadenceInput& in = plan.schedule.input;
   const double spares = plan.schedule.cadence.spares.value, goodput = plan.schedule.cadence.goodput.value;
   const std::string rates =
-      fmt::format("a node fails every {} (failures: {}) and is away for {} (repair_time)",
+      fmt::format("one of the nodes fails every {} (failures: {}) and is away for {} (repair_time)",
                   format_seconds(in.mtbf_s.value), inputs.study.failures, format_seconds(in.repair_s.value));
   std::vector<std::string> out;
   if (spares > as_double(in.nodes) / 4 && !inputs.study.spare_nodes)
