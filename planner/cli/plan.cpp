@@ -84,7 +84,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s,
              c.proved ? "the fastest is proved" : fmt::format("gap {:.2f} %", 100 * c.gap));
-  if (!plan.search.tie_break.empty()) fmt::print("Tie: {}.\n", plan.search.tie_break);
+  if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
   for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);

@@ -10,6 +10,7 @@
 #include "configs/spec/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
 #include "planner/money/cost.hpp"
+#include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
 
 namespace wt {
@@ -67,6 +68,7 @@ struct PricedClass : PriceBasis {
 
 struct Plan {
   SearchResult search;
+  RobustChoice robust;                 ///< of the search's layouts the one that is planned
   Layout layout;                       ///< chosen, with its expert placement
   Simulated step;                      ///< of that layout, with the critical rank's timeline
   std::vector<PricedClass> priced_by;  ///< the largest first; a backward pass counts with what it was derived from
