@@ -250,6 +250,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
                             schedule.cadence.goodput.value, schedule.days()});
   }
   plan.cost = estimate_cost(cost_input(inputs, plan));
+  plan.next = measure_next(inputs, plan);
   return plan;
 }
 

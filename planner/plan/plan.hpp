@@ -10,6 +10,7 @@
 #include "configs/spec/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
 #include "planner/money/cost.hpp"
+#include "planner/plan/measure_next.hpp"
 #include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
 
@@ -82,6 +83,7 @@ struct Plan {
   double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
   std::vector<PresetRow> presets;
   Cost cost;            ///< in GPU-hours alone where the study has no prices
+  MeasureNext next;     ///< what is worth measuring before the run
   double search_s = 0;  ///< wall time of the search
 };
 

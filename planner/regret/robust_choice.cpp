@@ -138,13 +138,10 @@ class Comparison {
     if (p_.scenarios.size() > 1)
       for (const LoadScenario& load : p_.scenarios)
         if (affordable(each_, "loads of " + load.name))
-          add("with loads of " + load.name + " alone",
-              steps_s(question(p_, p_.cost, p_.staged_cost, &load), "loads of " + load.name));
-    for (const PriceClass& single : single_classes(asked))
-      if (!single.kernels.empty() && !moves(single))
-        out_.left_out.push_back(single.name);
-      else
-        vary(single);
+          out_.loads.push_back(
+              add("with loads of " + load.name + " alone",
+                  steps_s(question(p_, p_.cost, p_.staged_cost, &load), "loads of " + load.name, out_.layouts.size())));
+    for (const PriceClass& single : single_classes(asked)) vary(single);
   }
 
   /// What any of the layouts asks for.
@@ -152,32 +149,33 @@ class Comparison {
     PriceClass asked;
     asked.slowdown = p_.cost.communication_slowdown().share > 0;
     const AskedPrices cost(p_.cost, asked), staged(p_.staged_cost ? *p_.staged_cost : p_.cost, asked);
-    steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), "prices");
+    steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), "prices", out_.layouts.size());
     return asked;
   }
 
-  /// All layouts compute with the same kernels: whether moving one moves the fastest says whether it moves any.
-  bool moves(const PriceClass& kernel) {
-    if (!affordable(1, kernel.name)) return true;
-    const OpCost& priced = cost_of(p_, candidate(0).layout);
-    const ClassAtEnd cost(priced, kernel, IntervalEnd::high);
-    const double before_s = out_.table.steps_s[0][0], after_s = step_s(question(p_, cost, nullptr, nullptr), 0);
-    return std::abs(after_s / before_s - 1) >= RobustChoice::kLeastEffect;
+  std::vector<double> steps_at(const PriceClass& prices, IntervalEnd end, std::size_t layouts) {
+    const ClassAtEnd moved(p_.cost, prices, end), moved_staged(p_.staged_cost ? *p_.staged_cost : p_.cost, prices, end);
+    const RememberedCost cost(moved), staged(moved_staged);
+    return steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), prices.name, layouts);
   }
 
+  bool moves(const std::vector<double>& steps_s) const {
+    for (std::size_t i = 0; i < steps_s.size(); ++i)
+      if (std::abs(steps_s[i] / out_.table.steps_s[0][i] - 1) >= RobustChoice::kLeastEffect) return true;
+    return false;
+  }
+
+  /// All layouts compute with the same kernels: whether one moves the fastest says whether it moves any.
   void vary(const PriceClass& prices) {
     if (!affordable(2 * each_, prices.name)) return;
-    VariedClass varied{prices, {}};
-    for (const IntervalEnd end : {IntervalEnd::low, IntervalEnd::high}) {
-      const bool high = end == IntervalEnd::high;
-      const ClassAtEnd moved(p_.cost, prices, end),
-          moved_staged(p_.staged_cost ? *p_.staged_cost : p_.cost, prices, end);
-      const RememberedCost cost(moved), staged(moved_staged);
-      varied.scenarios[high ? 1 : 0] =
-          add(fmt::format("with {} at the {} end", prices.name, high ? "slow" : "fast"),
-              steps_s(question(p_, cost, p_.staged_cost ? &staged : nullptr, nullptr), prices.name));
-    }
-    out_.classes.push_back(std::move(varied));
+    if (!prices.kernels.empty() && !moves(steps_at(prices, IntervalEnd::high, 1)))
+      return out_.left_out.push_back(prices.name);
+    std::vector<double> slow_s = steps_at(prices, IntervalEnd::high, out_.layouts.size());
+    if (!moves(slow_s)) return out_.left_out.push_back(prices.name);
+    std::vector<double> fast_s = steps_at(prices, IntervalEnd::low, out_.layouts.size());
+    const std::size_t low = add(fmt::format("with {} at the fast end", prices.name), std::move(fast_s));
+    out_.classes.push_back(
+        {prices, {low, add(fmt::format("with {} at the slow end", prices.name), std::move(slow_s))}});
   }
 
   bool affordable(std::int64_t simulations, const std::string& what) {
@@ -186,16 +184,15 @@ class Comparison {
     return false;
   }
 
-  std::vector<double> steps_s(const SearchProblem& p, const std::string& what) {
-    if (progress_) progress_("comparing layouts", spent_, kSimulations, what);
+  /// Of the first so many layouts.
+  std::vector<double> steps_s(const SearchProblem& p, const std::string& what, std::size_t layouts) {
+    if (progress_) progress_("comparing layouts", spent_, 0, what);
     std::vector<double> out;
-    for (std::size_t i = 0; i < out_.layouts.size(); ++i) out.push_back(step_s(p, i));
+    for (std::size_t i = 0; i < layouts; ++i) {
+      spent_ += cost_of_simulating(candidate(i).layout);
+      out.push_back(simulate_layout(p, candidate(i).layout).step_s);
+    }
     return out;
-  }
-
-  double step_s(const SearchProblem& p, std::size_t layout) {
-    spent_ += cost_of_simulating(candidate(layout).layout);
-    return simulate_layout(p, candidate(layout).layout).step_s;
   }
 
   const SearchProblem& p_;

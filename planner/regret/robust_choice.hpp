@@ -23,14 +23,15 @@ struct RobustChoice {
   std::vector<std::size_t> layouts;  ///< that were compared, of SearchResult::candidates; the fastest first
   std::size_t chosen = 0;            ///< of `layouts`
   RegretTable table;
-  std::vector<VariedClass> classes;      ///< joint ones, then single ones that move a step
-  std::vector<std::string> left_out;     ///< classes that move the fastest layout's step by less than kLeastEffect
+  std::vector<VariedClass> classes;      ///< joint ones, then single ones
+  std::vector<std::size_t> loads;        ///< scenarios of one load alone
+  std::vector<std::string> left_out;     ///< classes that move no step by kLeastEffect: they decide nothing
   std::vector<std::string> not_reached;  ///< classes and loads that the budget of simulations did not reach
   std::string sentence;                  ///< why it, and what it gives up; "" where there was nothing to choose from
   double given_up() const { return table.regret(0, chosen); }  ///< at central prices
   double largest() const { return table.largest(chosen); }
 
-  static constexpr double kLeastEffect = 0.001;  ///< of a step
+  static constexpr double kLeastEffect = 0.005;  ///< of a step
 };
 
 /// Of layouts that fit. A search's choice among ties (SearchResult::chosen) takes part.

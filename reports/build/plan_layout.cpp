@@ -165,7 +165,7 @@ Section search_section(const PlanInputs& inputs, const Plan& plan) {
       c.proved ? "No other layout of the space has a shorter step in this model: the bound proves it."
                : fmt::format("The bound leaves a gap of {:.2f} %: a layout not simulated may be that much faster.",
                              100 * c.gap)));
-  if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
+  if (!plan.robust.sentence.empty()) s.paragraphs.push_back(plan.robust.sentence + ".");
   s.paragraphs.push_back(plan.placement_note);
   s.items.push_back(candidate_table(inputs, plan, 12));
   return s;

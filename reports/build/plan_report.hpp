@@ -21,6 +21,12 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan);
 /// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was
 /// decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
+/// What the layout's choice gives up, scenario by scenario where it is furthest behind; the compared layouts.
+Table regret_table(const Plan& plan);
+nlohmann::json robust_json(const Plan& plan);
+/// The first `rows` of what is worth measuring; 0 = all.
+Table measure_table(const Plan& plan, std::size_t rows);
+nlohmann::json measure_json(const Plan& plan);
 /// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
 std::string evidence_sentence(const EvidenceShares& shares);
 nlohmann::json evidence_json(const EvidenceShares& shares);
