@@ -11,13 +11,14 @@
 #include "configs/spec/support/quantity.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/plan/bench_shapes.hpp"
+#include "planner/plan/plan.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
   std::string suite, study, device = "cpu", output;
-  int samples = 9;
+  int samples = kBenchSamples;
   std::uint64_t seed = 17;
   bool dry_run = false, json = false, quick = false;
 };

@@ -83,11 +83,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   std::int64_t infeasible = 0;
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
-             c.bounded, c.simulated, plan.search_s,
-             c.proved ? "the fewest " + c.unit + " are proved"
-                      : fmt::format("not proved: another layout may take up to {:.2f} % fewer {}",
-                                    100 * (1 - c.bound / c.incumbent), c.unit));
-  if (!plan.search.tie_break.empty()) fmt::print("Tie: {}.\n", plan.search.tie_break);
+             c.bounded, c.simulated, plan.search_s, proof_words(c));
+  if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
+  fmt::print("{}\n", text_table(measure_table(plan, 6), {.color = color}));
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
   for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);

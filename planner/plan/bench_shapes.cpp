@@ -5,6 +5,7 @@
 
 #include "bench/suites/cases.hpp"
 #include "configs/spec/support/error.hpp"
+#include "planner/plan/plan.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/search_evaluate.hpp"
 
@@ -35,38 +36,73 @@ RunSpec run_of(const StudySpec& s, const Layout& layout) {
 
 }  // namespace
 
+namespace {
+
+/// Collects the work items of layouts.
+class ShapesOf {
+ public:
+  explicit ShapesOf(const PlanInputs& inputs) : inputs_(inputs), problem_(search_problem(inputs, *inputs.prices)) {
+    const StudySpec& s = inputs.study;
+    if (s.cluster.one_gpu(s.gpus).empty())
+      throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
+                  s.name, s.cluster.nodes_text(s.gpus));
+    out_.gpu = s.cluster.shared_cores() ? "" : s.cluster.one_gpu(s.gpus);
+  }
+  const SearchProblem& problem() const { return problem_; }
+
+  /// A layout that stands for so many that compute the same.
+  void add(const Layout& given, std::int64_t members) {
+    const Layout layout = dealt(problem_, given);
+    if (out_.layouts == 0) out_.run = run_of(inputs_.study, layout);
+    out_.layouts += members;
+    const Microbatches sequences = sequences_of(problem_, layout);
+    items_.add(build_program_set(problem_.model, layout, program_options(problem_, sequences)),
+               static_cast<double>(sequences.each * problem_.seq * problem_.model.top_k));
+  }
+
+  StudyShapes take() {
+    for (const WorkItem& item : items_.list()) {
+      const Price price = price_of(*inputs_.prices, item);
+      if (price.lookup == Lookup::exact && price.seconds > 0)
+        ++out_.known;
+      else
+        out_.missing.push_back({item, price.seconds});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  const PlanInputs& inputs_;
+  SearchProblem problem_;
+  StepItems items_;
+  StudyShapes out_;
+};
+
+}  // namespace
+
 StudyShapes study_shapes(const PlanInputs& inputs) {
-  const SearchProblem problem = search_problem(inputs, *inputs.prices);
-  StudyShapes out;
-  if (inputs.study.cluster.one_gpu(inputs.study.gpus).empty())
-    throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
-                inputs.study.name, inputs.study.cluster.nodes_text(inputs.study.gpus));
-  out.gpu = inputs.study.cluster.shared_cores() ? "" : inputs.study.cluster.one_gpu(inputs.study.gpus);
-  StepItems items;
+  ShapesOf shapes(inputs);
+  const SearchProblem& problem = shapes.problem();
   GroupBounds bounds(problem);
+  bool fits = false;
   for (const LayoutGroup& group : LayoutSpace(problem).groups()) {  // members of a group compute the same
     if (bounds.memory_bytes(group) > problem.memory_limit_bytes ||
         step_memory(problem, group.layout).needed() > problem.memory_limit_bytes)
       continue;
-    out.layouts += group.members;
-    const Layout layout = dealt(problem, group.layout);
-    if (out.layouts == group.members) out.run = run_of(inputs.study, layout);
-    const Microbatches sequences = sequences_of(problem, layout);
-    items.add(build_program_set(problem.model, layout, program_options(problem, sequences)),
-              static_cast<double>(sequences.each * problem.seq * problem.model.top_k));
+    shapes.add(group.layout, group.members);
+    fits = true;
   }
-  if (out.layouts == 0)
+  if (!fits)
     throw_error(Code::finding,
                 "study {}: no layout fits, so that there is nothing to measure; windtunnel plan names the nearest miss",
                 inputs.study.name);
-  for (const WorkItem& item : items.list()) {
-    const Price price = price_of(*inputs.prices, item);
-    if (price.lookup == Lookup::exact && price.seconds > 0)
-      ++out.known;
-    else
-      out.missing.push_back({item, price.seconds});
-  }
-  return out;
+  return shapes.take();
+}
+
+StudyShapes layout_shapes(const PlanInputs& inputs, const std::vector<Layout>& layouts) {
+  ShapesOf shapes(inputs);
+  for (const Layout& layout : layouts) shapes.add(layout, 1);
+  return shapes.take();
 }
 
 double estimated_s(const MissingShape& shape, bool on_gpu, int samples) {

@@ -198,6 +198,8 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
   plan_placements(problem, plan, progress);
   plan.search = search_layouts(problem, progress);
   plan.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  plan.robust = choose_robust(problem, plan.search, progress);
+  plan.search.chosen = plan.robust.layouts[plan.robust.chosen];
   if (progress) progress("simulating runs with failures", 0, 0, "");
   const Candidate& chosen = plan.search.candidates[plan.search.chosen];
   plan.layout = chosen.layout;
@@ -222,6 +224,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress) {
                             schedule.cadence.goodput.value, schedule.days()});
   }
   plan.cost = estimate_cost(cost_input(inputs, plan));
+  plan.next = measure_next(inputs, plan);
   return plan;
 }
 

@@ -10,6 +10,8 @@
 #include "configs/spec/run.hpp"
 #include "planner/cadence/cadence_runs.hpp"
 #include "planner/money/cost.hpp"
+#include "planner/plan/measure_next.hpp"
+#include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
 
 namespace wt {
@@ -71,6 +73,7 @@ struct PricedClass : PriceBasis {
 
 struct Plan {
   SearchResult search;
+  RobustChoice robust;                 ///< of the search's layouts the one that is planned
   Layout layout;                       ///< chosen, with its expert placement
   Simulated step;                      ///< of that layout, with the critical rank's timeline
   std::vector<PricedClass> priced_by;  ///< the largest first; a backward pass counts with what it was derived from
@@ -84,6 +87,7 @@ struct Plan {
   double days_low = 0, days_high = 0;  ///< 5 % of runs at the step's low end, 95 % at its high end
   std::vector<PresetRow> presets;
   Cost cost;            ///< in GPU-hours alone where the study has no prices
+  MeasureNext next;     ///< what is worth measuring before the run
   double search_s = 0;  ///< wall time of the search
 };
 

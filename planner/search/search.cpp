@@ -18,15 +18,6 @@ namespace {
 constexpr double kMostAbove = 10;  ///< of a simulated step over its bound, as far as the order of work goes
 constexpr double kRoomy = 0.9;     ///< of the memory limit: what the model of memory leaves out has to fit in the rest
 
-/// More robust first: room in memory for what the model of it leaves out, then the smaller failure domain (the ranks
-/// whose state a lost node takes along), then less of the objective.
-bool more_robust(const Candidate& a, const Candidate& b, double limit) {
-  const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
-  if (roomy(a) != roomy(b)) return roomy(a);
-  if (a.layout.state_ranks() != b.layout.state_ranks()) return a.layout.state_ranks() < b.layout.state_ranks();
-  return a.value < b.value;
-}
-
 void choose(const SearchProblem& p, SearchResult& r) {
   const double best = r.candidates[r.best].value;
   for (std::size_t i = 0; i < r.candidates.size(); ++i)
@@ -293,6 +284,13 @@ class Search {
 };
 
 }  // namespace
+
+bool more_robust(const Candidate& a, const Candidate& b, double limit) {
+  const auto roomy = [&](const Candidate& c) { return c.memory_bytes <= kRoomy * limit; };
+  if (roomy(a) != roomy(b)) return roomy(a);
+  if (a.layout.state_ranks() != b.layout.state_ranks()) return a.layout.state_ranks() < b.layout.state_ranks();
+  return a.value < b.value;
+}
 
 SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progress) {
   check_same_machine(p.cluster, p.cost);

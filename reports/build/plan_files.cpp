@@ -262,7 +262,8 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"best", plan.search.best},
       {"chosen", plan.search.chosen},
       {"ties", plan.search.ties},
-      {"tie_break", plan.search.tie_break},
+      {"choice", robust_json(plan)},
+      {"measure_next", measure_json(plan)},
       {"candidates", candidates_json(plan.search.candidates)},
       {"evidence_sources", sources_json(plan.priced_by)},
       {"assumptions", plan_assumptions(inputs, plan)}};

@@ -159,13 +159,10 @@ Section search_section(const PlanInputs& inputs, const Plan& plan) {
   }
   Section s{.id = "search", .title = "Why this layout"};
   s.paragraphs.push_back(plan_scope(inputs) + ".");
-  s.paragraphs.push_back(fmt::format(
-      "Of {} layouts {} do not fit ({}), {} were bounded away and {} simulated. {}", c.enumerated, infeasible,
-      reasons.empty() ? "none" : reasons, c.bounded, c.simulated,
-      c.proved ? fmt::format("No other layout of the space takes fewer {} in this model: the bound proves it.", c.unit)
-               : fmt::format("Not proved: a layout that was not simulated may take up to {:.2f} % fewer {}.",
-                             100 * (1 - c.bound / c.incumbent), c.unit)));
-  if (!plan.search.tie_break.empty()) s.paragraphs.push_back(plan.search.tie_break + ".");
+  s.paragraphs.push_back(fmt::format("Of {} layouts {} do not fit ({}), {} were bounded away and {} simulated: {}.",
+                                     c.enumerated, infeasible, reasons.empty() ? "none" : reasons, c.bounded,
+                                     c.simulated, proof_words(c)));
+  if (!plan.robust.sentence.empty()) s.paragraphs.push_back(plan.robust.sentence + ".");
   s.paragraphs.push_back(plan.placement_note);
   s.items.push_back(candidate_table(inputs, plan, 12));
   return s;

@@ -16,11 +16,19 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 std::string plan_range(const PlanInputs& inputs);
 /// What the search chose among, and what it never looks at.
 std::string plan_scope(const PlanInputs& inputs);
+/// "the fewest days are proved", or by how much another layout may be better.
+std::string proof_words(const Certificate& certificate);
 /// The chosen layout: each axis with its value and what it means; saves and spare nodes.
 Table layout_table(const PlanInputs& inputs, const Plan& plan);
 /// The `rows` fastest simulated candidates, the chosen one even where it is not among them, and how the rest was
 /// decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
+/// What the layout's choice gives up, scenario by scenario where it is furthest behind; the compared layouts.
+Table regret_table(const Plan& plan);
+nlohmann::json robust_json(const Plan& plan);
+/// The first `rows` of what is worth measuring; 0 = all.
+Table measure_table(const Plan& plan, std::size_t rows);
+nlohmann::json measure_json(const Plan& plan);
 /// "Step time rests on 0 % measured, 98 % published (directly or by derivation), ...": shares by root.
 std::string evidence_sentence(const EvidenceShares& shares);
 nlohmann::json evidence_json(const EvidenceShares& shares);

@@ -11,6 +11,8 @@ const char* bucket_words(Bucket bucket);
 Section layout_section(const PlanInputs& inputs, const Plan& plan);
 /// Why this one: what was searched, and the fastest candidates.
 Section search_section(const PlanInputs& inputs, const Plan& plan);
+/// How the choice fares where prices are off, and what is worth measuring before.
+Section robust_section(const Plan& plan);
 /// Where the time of a step goes, and two of its layers on a time axis.
 Section step_section(const PlanInputs& inputs, const Plan& plan);
 /// A rank's memory at its peak, against the limit.

@@ -67,6 +67,12 @@ std::string plan_scope(const PlanInputs& inputs) {
                      searched, format, left_out);
 }
 
+std::string proof_words(const Certificate& c) {
+  return c.proved ? "the fewest " + c.unit + " are proved"
+                  : fmt::format("not proved: another layout may take up to {:.2f} % fewer {}",
+                                100 * (1 - c.bound / c.incumbent), c.unit);
+}
+
 std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan) {
   const CadenceInput& in = plan.schedule.input;
   const double spares = plan.schedule.cadence.spares.value, goodput = plan.schedule.cadence.goodput.value;

@@ -31,7 +31,7 @@ class WrappedCost : public OpCost {
     return *other;
   }
   bool synchronous_host() const final { return cost_.synchronous_host(); }
-  CommunicationSlowdown communication_slowdown() const final { return cost_.communication_slowdown(); }
+  CommunicationSlowdown communication_slowdown() const override { return cost_.communication_slowdown(); }
   double crowding(std::int64_t ranks) const final { return cost_.crowding(ranks); }
   bool separate_reduce_group() const final { return cost_.separate_reduce_group(); }
   CollectivePrice row_exchange(CollectivePrice price, Dispatcher dispatcher, double row_bytes,

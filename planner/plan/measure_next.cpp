@@ -1,0 +1,163 @@
+#include "planner/plan/measure_next.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "configs/spec/support/number.hpp"
+#include "planner/plan/plan.hpp"
+
+namespace wt {
+namespace {
+
+constexpr double kMinute_s = 60;
+
+/// Seconds of nccl-tests with its defaults, 5 calls to warm up and 20 timed ones, from 1 KiB to 8 GiB by doublings, on
+/// as many nodes as a site lends for it.
+std::optional<double> collective_minutes(const PlanInputs& inputs, OpKind kind, bool between) {
+  const ClusterSpec& c = inputs.study.cluster;
+  if (c.shared_cores()) return std::nullopt;
+  constexpr std::int64_t kMostNodes = 16;
+  constexpr double kSmallest = 1 << 10, kLargest = 8.0 * (1 << 30), kCalls = 25;
+  const std::int64_t nodes = between ? std::min(kMostNodes, c.nodes) : 1, ranks = nodes * c.gpus_per_node;
+  const double Bps = between ? c.nic_per_gpu_Bps() : c.nvswitch_Bps;
+  double seconds = 0;
+  for (double bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+    const CollectivePrice price = inputs.prices->collective(kind, bytes, ranks, nodes);
+    seconds += kCalls * (price.latency_s + bytes / (price.efficiency * Bps));
+  }
+  return seconds / kMinute_s;
+}
+
+/// Shapes by kernel; none where the study's GPUs are of several kinds.
+std::map<Kernel, std::vector<MissingShape>> missing_shapes(const PlanInputs& inputs, const Plan& plan) {
+  std::map<Kernel, std::vector<MissingShape>> out;
+  const StudySpec& s = inputs.study;
+  if (!s.cluster.shared_cores() && s.cluster.one_gpu(s.gpus).empty()) return out;
+  std::vector<Layout> layouts;
+  for (const std::size_t i : plan.robust.layouts) layouts.push_back(plan.search.candidates[i].layout);
+  for (MissingShape& shape : layout_shapes(inputs, layouts).missing) out[shape.item.kernel].push_back(std::move(shape));
+  return out;
+}
+
+class Worths {
+ public:
+  Worths(const PlanInputs& inputs, const Plan& plan, int samples)
+      : inputs_(inputs), plan_(plan), samples_(samples), shapes_(missing_shapes(inputs, plan)) {}
+
+  Worth of(const VariedClass& varied) const {
+    const RegretTable& table = plan_.robust.table;
+    const auto& [low, high] = varied.scenarios;
+    Worth out =
+        worth(varied.prices.name, knowing({table.steps_s[low], table.steps_s[0], table.steps_s[high]},
+                                          plan_.robust.chosen, inputs_.study.search.tie, plan_.robust.given_up()));
+    const std::size_t chosen = plan_.robust.chosen;
+    out.width_days = days_of(table.steps_s[high][chosen] - table.steps_s[low][chosen]);
+    out.joint = !varied.prices.single();
+    measured_by(varied.prices, out);
+    return out;
+  }
+
+  /// Each recorded load is as likely as the next.
+  Worth of_loads() const {
+    const RobustChoice& r = plan_.robust;
+    std::vector<std::vector<double>> steps_s;
+    double least_s = r.table.steps_s[0][r.chosen], most_s = least_s;
+    for (const std::size_t scenario : r.loads) {
+      steps_s.push_back(r.table.steps_s[scenario]);
+      least_s = std::min(least_s, steps_s.back()[r.chosen]);
+      most_s = std::max(most_s, steps_s.back()[r.chosen]);
+    }
+    const std::vector<double> alike(steps_s.size(), 1 / static_cast<double>(steps_s.size()));
+    Worth out = worth("expert loads", knowing(steps_s, alike, r.chosen, inputs_.study.search.tie, r.given_up()));
+    out.width_days = days_of(most_s - least_s);
+    out.how = "a recording of this model's routing";
+    return out;
+  }
+
+ private:
+  double days_of(double step_s) const { return plan_.schedule.days() * step_s / plan_.step.step_s; }
+
+  Worth worth(const std::string& what, const Knowing& known) const {
+    Worth out;
+    out.what = what;
+    out.changes = known.changes;
+    out.saves_days = days_of(known.saves_s);
+    const double share = known.saves_s / plan_.step.step_s;
+    out.saves_gpu_hours = share * plan_.cost.gpu_hours.p50;
+    if (plan_.cost.money) out.saves_money = share * plan_.cost.money->p50;
+    return out;
+  }
+
+  void measured_by(const PriceClass& prices, Worth& out) const {
+    if (!prices.kernels.empty()) {
+      double seconds = 0;
+      for (const Kernel kernel : prices.kernels)
+        if (const auto found = shapes_.find(kernel); found != shapes_.end())
+          for (const MissingShape& shape : found->second) {
+            seconds += estimated_s(shape, !inputs_.study.cluster.shared_cores(), samples_);
+            out.shapes.push_back(shape);
+          }
+      out.how = out.shapes.empty() ? "nothing: its profiles have these shapes" : "windtunnel bench --for";
+      if (!out.shapes.empty()) out.minutes = seconds / kMinute_s;
+    } else if (prices.slowdown) {
+      out.how = "windtunnel bench collectives, on two GPUs";
+    } else {
+      double minutes = 0;
+      for (const auto& [kind, between] : prices.collectives)
+        if (const auto one = collective_minutes(inputs_, kind, between)) minutes += *one;
+      out.how = inputs_.study.cluster.shared_cores() ? "windtunnel bench collectives" : "nccl-tests, windtunnel import";
+      if (minutes > 0) out.minutes = minutes;
+    }
+  }
+
+  const PlanInputs& inputs_;
+  const Plan& plan_;
+  int samples_;
+  std::map<Kernel, std::vector<MissingShape>> shapes_;
+};
+
+std::string sentence_of(const MeasureNext& next, const RobustChoice& robust, double tie) {
+  if (robust.layouts.size() == 1) return "Nothing to measure for the choice: one layout alone was simulated";
+  if (next.rows.empty() || !(next.rows.front().saves_days > 0))
+    return fmt::format(
+        "No price that could be measured would change the layout: with none of them known it is more than {:.1f} % "
+        "behind the best. Measuring narrows the finish date alone",
+        100 * std::max(tie, robust.given_up()));
+  const Worth& first = next.rows.front();
+  return fmt::format(
+      "Measure {} first: knowing it would change the layout in {:.0f} % of cases and saves {:.2g} days "
+      "in the mean, for {}{}",
+      first.what, 100 * first.changes, first.saves_days,
+      first.minutes ? fmt::format("{:.2g} minutes of ", *first.minutes) : "", first.how);
+}
+
+}  // namespace
+
+MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples) {
+  MeasureNext out;
+  const Worths worths(inputs, plan, samples);
+  for (const VariedClass& varied : plan.robust.classes) out.rows.push_back(worths.of(varied));
+  if (!plan.robust.loads.empty()) out.rows.push_back(worths.of_loads());
+  const auto rank = [](const Worth& w) {
+    const auto rate = [&](double days) { return w.minutes ? days / std::max(*w.minutes, 1e-9) : days; };
+    return std::tuple(w.saves_days > 0, !w.joint, w.minutes.has_value(),
+                      rate(w.saves_days > 0 ? w.saves_days : w.width_days));
+  };
+  std::stable_sort(out.rows.begin(), out.rows.end(), [&](const Worth& a, const Worth& b) { return rank(a) > rank(b); });
+  out.sentence = sentence_of(out, plan.robust, inputs.study.search.tie);
+  return out;
+}
+
+WorthMinutes worth_minutes(const MeasureNext& next, double minutes) {
+  WorthMinutes out;
+  for (const Worth& row : next.rows) {
+    if (row.shapes.empty() || row.joint) continue;
+    const bool fits = out.minutes + *row.minutes <= minutes;
+    (fits ? out.taken : out.left_out).push_back(row);
+    if (fits) out.minutes += *row.minutes;
+  }
+  return out;
+}
+
+}  // namespace wt

@@ -1,0 +1,46 @@
+// What to measure before a plan is carried out: how often knowing a price would change the layout, what that saves, and
+// how long the measurement takes. From the simulations of RobustChoice; nothing is simulated again.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/plan/bench_shapes.hpp"
+
+namespace wt {
+
+struct Plan;
+
+/// One class of prices, or the loads of the experts.
+struct Worth {
+  std::string what;       ///< PriceClass::name, "expert loads"
+  double changes = 0;     ///< how often knowing it would change the layout
+  double saves_days = 0;  ///< expected, by choosing after it is known
+  double saves_gpu_hours = 0;
+  std::optional<double> saves_money = {};  ///< where the study has prices
+  double width_days = 0;                   ///< by which the finish date moves from one end of its interval to the other
+  std::optional<double> minutes = {};      ///< to measure it; none: not known
+  bool joint = false;                      ///< several classes at once, each in a row of its own, too
+  std::string how;                         ///< "windtunnel bench --for", "nccl-tests, windtunnel import"
+  std::vector<MissingShape> shapes = {};   ///< that bench --for would measure
+};
+
+/// The most days saved a minute first, then those of unknown duration, then joint ones; where nothing is saved, the
+/// most of the finish date's width a minute.
+struct MeasureNext {
+  std::vector<Worth> rows;
+  std::string sentence;  ///< what to measure first, or that nothing would change the layout
+};
+
+/// Of `samples` of every shape that the compared layouts need and the profiles lack.
+MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples = kBenchSamples);
+
+/// The rows whose kernels are worth these minutes of `bench --for`, the most days a minute first; a class is measured
+/// whole or not at all. Rows without shapes do not take part.
+struct WorthMinutes {
+  std::vector<Worth> taken, left_out;
+  double minutes = 0;  ///< of the taken ones
+};
+WorthMinutes worth_minutes(const MeasureNext& next, double minutes);
+
+}  // namespace wt
