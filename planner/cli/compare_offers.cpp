@@ -6,22 +6,25 @@
 
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
+#include "planner/cli/output.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/build/offers_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text.hpp"
+#include "reports/render/write.hpp"
 
 namespace wt {
 namespace {
 
 struct Options {
-  std::string study;
+  std::string study, output;
   std::vector<std::string> offers;
   bool json = false, allow_assumed = false;
 };
 
 void compare_offers_command(const Options& o) {
   const StudySpec study = read_study(o.study);
+  if (!o.output.empty()) make_folder(o.output);
   std::vector<OfferSpec> offers = read_offers(o.offers);
   Progress bar("reading inputs");
   const OfferComparison result = compare_offers(study, std::move(offers), o.allow_assumed,
@@ -35,6 +38,9 @@ void compare_offers_command(const Options& o) {
                text_table(offers_table(result), {.color = use_color(Color::automatic, 1)}));
     for (const std::string& note : offers_notes(result)) fmt::print("- {}\n", note);
   }
+  if (!o.output.empty())
+    for (const auto& file : write_report(offers_report(result), o.output, "offers"))
+      fmt::print(o.json ? stderr : stdout, "wrote {}\n", file.string());
   if (!result.cheapest) set_status(static_cast<int>(Code::finding));
   for (const OfferRow& row : result.rows) {
     if (row.plan) continue;
@@ -52,6 +58,7 @@ void add_compare_offers(CLI::App& app) {
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
+  command.option("-o,--output", o->output, "Folder for the report, with what each offer's money is spent on");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Price by a roofline what nobody measured, marked as assumed");
   command.runs([o] { compare_offers_command(*o); });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/support/number.hpp"
@@ -162,6 +163,29 @@ std::string not_priced_sentence(const Cost& cost) {
   return cost.not_priced.empty() ? "" : fmt::format("Not priced: {}.", fmt::join(cost.not_priced, ", "));
 }
 
+Chart cost_stack(const std::vector<std::pair<std::string, const Cost*>>& costs) {
+  const bool money = std::ranges::all_of(costs, [](const auto& each) { return each.second->money.has_value(); });
+  Chart chart{.kind = ChartKind::stacked_bar,
+              .title = money ? "What the money is spent on" : "What the GPU-hours are spent on",
+              .unit = money ? "thousand " + currency_of(*costs.front().second) : "thousand GPU-hours",
+              .horizontal = true};
+  for (const auto& [name, cost] : costs) chart.labels.push_back(name);
+  const auto add = [&](const std::string& name, const auto& of) {
+    Series series{.name = name};
+    for (const auto& [label, cost] : costs) series.values.push_back(of(*cost) / 1e3);
+    if (std::ranges::any_of(series.values, [](double value) { return value > 0; }))
+      chart.series.push_back(std::move(series));
+  };
+  for (std::size_t b = 0; b < kBuckets; ++b)
+    add(bucket_words(static_cast<Bucket>(b)),
+        [&](const Cost& cost) { return money ? cost.buckets[b].money : cost.buckets[b].gpu_hours; });
+  if (money) {
+    add("stored checkpoints", [](const Cost& cost) { return cost.storage_money; });
+    add("last checkpoint taken out", [](const Cost& cost) { return cost.egress_money; });
+  }
+  return chart;
+}
+
 Section cost_section(const Cost& cost) {
   Section s{.id = "cost", .title = "Cost"};
   s.paragraphs.push_back(cost_sentence(cost));
@@ -170,6 +194,7 @@ Section cost_section(const Cost& cost) {
   else if (const std::string missing = not_priced_sentence(cost); !missing.empty())
     s.paragraphs.push_back(missing);
   s.items.emplace_back(ranges_table(cost));
+  s.items.emplace_back(cost_stack({{"this plan", &cost}}));
   s.items.emplace_back(buckets_table(cost));
   if (cost.prices) s.items.emplace_back(prices_table(*cost.prices));
   return s;

@@ -2,6 +2,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/money/cost.hpp"
@@ -21,6 +22,9 @@ std::string cost_sentence(const Cost& cost);
 std::vector<std::string> price_sentences(const PriceSpec& prices);
 /// "Not priced: storage (storage_tb_month)."; "" where all is.
 std::string not_priced_sentence(const Cost& cost);
+/// Where money goes, or GPU-hours where any of them has no money: a bar for each of the named costs, stacked by goodput
+/// bucket and what is charged beside it. Means over the simulated runs.
+Chart cost_stack(const std::vector<std::pair<std::string, const Cost*>>& costs);
 /// Every goodput bucket in GPU-hours, money and energy.
 Section cost_section(const Cost& cost);
 nlohmann::json cost_json(const Cost& cost);

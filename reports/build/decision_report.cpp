@@ -5,6 +5,7 @@
 
 #include "configs/spec/support/number.hpp"
 #include "configs/spec/support/quantity.hpp"
+#include "reports/build/cost_report.hpp"
 #include "reports/build/provenance.hpp"
 
 namespace wt {
@@ -120,6 +121,10 @@ Report decision_report(const Decision& d) {
   report.status = d.chosen ? Status::good : Status::warn;
   Section section{"options", "The options", {}, {options_table(d)}};
   if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
+  std::vector<std::pair<std::string, const Cost*>> costs;
+  for (const PlannedOption& option : d.options)
+    if (option.plan) costs.emplace_back(fmt::format("{} {}", option.gpus, option.cluster), &option.plan->cost);
+  section.items.emplace_back(cost_stack(costs));
   report.sections.push_back(std::move(section));
   report.provenance = provenance({{"study", o.inputs->study.name}, {"prices", o.inputs->basis}});
   report.payload = decision_json(d);

@@ -10,6 +10,7 @@
 #include "reports/build/cost_report.hpp"
 #include "reports/build/json_parts.hpp"
 #include "reports/build/plan_report.hpp"
+#include "reports/build/provenance.hpp"
 
 namespace wt {
 namespace {
@@ -114,15 +115,17 @@ json row_json(const OfferRow& row) {
   return one;
 }
 
-}  // namespace
-
-std::string offers_answer(const OfferComparison& comparison) {
+std::string cheapest_offer(const OfferComparison& comparison) {
   if (!comparison.cheapest) return fmt::format("{} fits on none of the offers.", comparison.study);
   const OfferRow& least = comparison.rows[*comparison.cheapest];
-  std::string out = fmt::format("Cheapest is {}: {} (P50; P95 {}), done in {:.1f} days.", least.offer.name,
-                                format_money(least.plan->cost.money->p50, comparison.currency),
-                                format_money(least.plan->cost.money->p95, comparison.currency),
-                                days_of(least, least.plan->cost.gpu_hours.p50));
+  return fmt::format("Cheapest is {}: {} (P50; P95 {}), done in {:.1f} days.", least.offer.name,
+                     format_money(least.plan->cost.money->p50, comparison.currency),
+                     format_money(least.plan->cost.money->p95, comparison.currency),
+                     days_of(least, least.plan->cost.gpu_hours.p50));
+}
+
+std::string other_offers(const OfferComparison& comparison) {
+  if (!comparison.cheapest) return "";
   std::string others;
   for (const OfferRow& row : comparison.rows) {
     if (row.verdict == OfferVerdict::cheapest) continue;
@@ -131,9 +134,16 @@ std::string offers_answer(const OfferComparison& comparison) {
                              : row.verdict == OfferVerdict::dearer ? "is " + percent_dearer(row)
                              : row.failure == Code::finding        ? "does not fit"
                                                                    : "cannot be planned";
-    others += fmt::format("{}{} {}", others.empty() ? " " : "; ", row.offer.name, said);
+    others += fmt::format("{}{} {}", others.empty() ? "" : "; ", row.offer.name, said);
   }
-  return out + others + (others.empty() ? "" : ".");
+  return others.empty() ? "" : others + ".";
+}
+
+}  // namespace
+
+std::string offers_answer(const OfferComparison& comparison) {
+  const std::string others = other_offers(comparison);
+  return cheapest_offer(comparison) + (others.empty() ? "" : " " + others);
 }
 
 Table offers_table(const OfferComparison& comparison) {
@@ -174,6 +184,24 @@ std::vector<std::string> offers_notes(const OfferComparison& comparison) {
     out.emplace_back("The offers do not price the same parts; money leaves out what an offer does not price.");
   for (const OfferRow& row : comparison.rows) out.push_back(offer_note(row));
   return out;
+}
+
+Report offers_report(const OfferComparison& comparison) {
+  Report report;
+  report.title = "Offers for " + comparison.study;
+  report.answer = cheapest_offer(comparison);
+  report.status = comparison.cheapest ? Status::good : Status::warn;
+  Section section{"offers", "The offers", {}, {offers_table(comparison)}};
+  if (const std::string others = other_offers(comparison); !others.empty()) section.paragraphs.push_back(others);
+  std::vector<std::pair<std::string, const Cost*>> costs;
+  for (const OfferRow& row : comparison.rows)
+    if (row.plan) costs.emplace_back(row.offer.name, &row.plan->cost);
+  if (!costs.empty()) section.items.emplace_back(cost_stack(costs));
+  report.sections.push_back(std::move(section));
+  report.sections.push_back({"basis", "What it rests on", offers_notes(comparison), {}});
+  report.provenance = provenance({{"study", comparison.study}, {"prices", comparison.rows.front().inputs.basis}});
+  report.payload = offers_json(comparison);
+  return report;
 }
 
 json offers_json(const OfferComparison& comparison) {

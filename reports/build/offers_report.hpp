@@ -16,6 +16,8 @@ Table offers_table(const OfferComparison& comparison);
 /// What each row rests on: its prices with dates and sources, until when they hold, what has none, and why it has no
 /// plan.
 std::vector<std::string> offers_notes(const OfferComparison& comparison);
+/// All of it on a page, with what each offer's money is spent on.
+Report offers_report(const OfferComparison& comparison);
 /// Schema "windtunnel.offers/1".
 nlohmann::json offers_json(const OfferComparison& comparison);
 
