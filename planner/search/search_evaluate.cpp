@@ -65,6 +65,7 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
   ProgramOptions options = program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
   options.memory = problem.stack.memory;
+  options.precisions = problem.precisions;
   options.tensor_traffic = problem.cost.tensor_traffic();
   return options;
 }

@@ -14,7 +14,8 @@ namespace wt {
 namespace {
 
 const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
-const std::vector<std::string> kOptional = {"source_id",
+const std::vector<std::string> kOptional = {"row_id",
+                                            "source_id",
                                             "origin",
                                             "cuda_graphs",
                                             "preset",
@@ -386,6 +387,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file, kNeeded, OtherColumns::ignored, kOptional);
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
     const Line line(table, cells);
+    row.id = line.text("row_id");
     row.source = line.text("source_id");
     row.origin = line.text("origin");
     row.framework = line.text("framework");
