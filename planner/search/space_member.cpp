@@ -14,6 +14,15 @@ struct SearchAxis {
 
 std::string word(bool value) { return value ? "true" : "false"; }
 
+/// `products` says `block`, too.
+std::string words(const Recompute& recompute) {
+  Recompute out;
+  for (const Recompute::Rule& rule : recompute.rules())
+    if (rule.module != Module::block || !recompute.has(Module::products)) out.add(rule);
+  out.compression = recompute.compression;
+  return to_string(out);
+}
+
 /// What all members of a group share.
 const std::vector<SearchAxis>& computing_axes() {
   static const std::vector<SearchAxis> axes{
@@ -28,7 +37,7 @@ const std::vector<SearchAxis>& computing_axes() {
       {"expert_tensor_parallel_degree",
        [](const Layout& l) { return std::to_string(l.whole_experts ? std::int64_t{1} : l.tensor); }},
       {"microbatch", [](const Layout& l) { return std::to_string(l.microbatch); }},
-      {"recompute", [](const Layout& l) { return to_string(l.recompute); }}};
+      {"recompute", [](const Layout& l) { return words(l.recompute); }}};
   return axes;
 }
 

@@ -52,19 +52,21 @@ PredictedPlan predicted(const SearchProblem& problem, const Layout& layout) {
 
 std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file) {
   std::map<std::string, RunRow> rows;
-  for (RunRow& row : published_training_runs(file.parent_path())) rows.emplace(row.id, std::move(row));
-  for (RunRow& row : read_run_rows(file.parent_path() / "large_runs.csv")) rows.emplace(row.id, std::move(row));
+  const std::filesystem::path tables = configs_folder() / "measurements";
+  for (RunRow& row : published_training_runs(tables)) rows.emplace(row.id, std::move(row));
+  for (RunRow& row : read_run_rows(tables / "large_runs.csv")) rows.emplace(row.id, std::move(row));
   YamlMap map = YamlMap::from_file(file);
   const std::int64_t simulations = map.integer("simulations", 1);
   std::vector<PublishedPlan> out;
   for (YamlMap& entry : map.maps("plans")) {
     const auto row = rows.find(entry.text("run"));
     if (row == rows.end())
-      entry.fail("run", fmt::format("found '{}', needs a row_id of the tables of runs", entry.text("run")));
+      entry.fail("run", fmt::format("found '{}', needs a row_id of the tables of runs in configs/measurements",
+                                    entry.text("run")));
     if (!row->second.unusable.empty())
       entry.fail("run",
                  fmt::format("found '{}', of which nothing can be predicted: {}", row->first, row->second.unusable));
-    out.push_back({row->second, entry.text("good"), {}});
+    out.push_back({row->second, entry.text("stack", ""), entry.text("good"), {}});
     if (entry.has("search")) out.back().search = search_from_yaml(entry.map("search"));
     out.back().search.simulations = simulations;
     entry.finish();
@@ -84,30 +86,38 @@ StepTerms terms_of(const Simulated& step) {
   return out;
 }
 
+RunFiles files_of(const PublishedPlan& plan, const std::vector<StackSpec>& stacks) {
+  return run_files(plan.run, plan.stack.empty() ? stack_of(plan.run.framework, stacks) : read_stack(plan.stack));
+}
+
+SearchProblem question_of(const PublishedPlan& plan, const RunFiles& files, const OpCost& cost) {
+  return {.model = plan.run.model,
+          .cluster = files.cluster,
+          .cost = cost,
+          .gpus = plan.run.gpus,
+          .seq = plan.run.seq,
+          .global_batch = plan.run.global_batch,
+          .precision = files.run.precision,
+          .space = plan.search,
+          .stack = files.stack,
+          .precisions = files.run.precisions};
+}
+
 PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published, const SearchProgress& progress) {
   const RunRow& run = plan.run;
-  const RunFiles files = run_files(run, stack_of(run.framework, published.stacks()));
+  const RunFiles files = files_of(plan, published.stacks());
   Layout staged;
   staged.pipeline = 2;
   const StackCost flat_cost = prices_of(files, run, Layout{}, published),
                   staged_cost = prices_of(files, run, staged, published);
   const RememberedCost cost(flat_cost);
   const StackMemory memory = stack_memory(files.stack, run.gpus, published.tables(), published.stacks());
-  const SearchProblem problem{.model = run.model,
-                              .cluster = files.cluster,
-                              .cost = cost,
-                              .gpus = run.gpus,
-                              .seq = run.seq,
-                              .global_batch = run.global_batch,
-                              .precision = files.run.precision,
-                              .space = plan.search,
-                              .stack = files.stack,
-                              .memory_limit_bytes = usable_memory_bytes(run.gpu),
-                              .memory = &memory,
-                              .scenarios = read_scenarios(files.routing, run.model),
-                              .peak_flops = data_sheet(run.gpu)->flops,
-                              .staged_cost = &staged_cost,
-                              .precisions = files.run.precisions};
+  SearchProblem problem = question_of(plan, files, cost);
+  problem.memory_limit_bytes = usable_memory_bytes(run.gpu);
+  problem.memory = &memory;
+  problem.scenarios = read_scenarios(files.routing, run.model);
+  problem.peak_flops = data_sheet(run.gpu)->flops;
+  problem.staged_cost = &staged_cost;
   PlanBeside out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
   out.member = find_in_space(problem, files.run.layout);
   out.published = predicted(problem, files.run.layout);

@@ -13,18 +13,25 @@
 #include "planner/search/search.hpp"
 #include "planner/search/space_member.hpp"
 #include "sim/cost/prices.hpp"
+#include "sim/validate/run_files.hpp"
 
 namespace wt {
 
 /// An entry of configs/measurements/published_plans.yaml.
 struct PublishedPlan {
   RunRow run;
+  std::string stack;  ///< by name; empty = as its framework says
   std::string good;   ///< why its layout counts as good
   SearchSpec search;  ///< what of the space is left out
 };
-/// Each `run` is a row_id of the tables of runs beside the file. Throws Error{usage}: unknown keys or rows, rows that
-/// cannot be predicted.
+/// Each `run` is a row_id of the tables of runs in configs/measurements. Throws Error{usage}: unknown keys or rows,
+/// rows that cannot be predicted.
 std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file);
+
+/// The run as the files of a user.
+RunFiles files_of(const PublishedPlan& plan, const std::vector<StackSpec>& stacks);
+/// What a user would ask the planner of it; without memory, loads and intervals of its own. All must outlive it.
+SearchProblem question_of(const PublishedPlan& plan, const RunFiles& files, const OpCost& cost);
 
 /// Seconds of a step on its critical rank, by what they are spent on; they sum to the step.
 struct StepTerms {

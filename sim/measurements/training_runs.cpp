@@ -272,9 +272,11 @@ void fill_mesh(const Line& line, RunRow& row) {
                 row.tp);
   row.whole_experts = etp < row.tp && line.count("experts").value_or(0) > 0;
   // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
-  // 2021, its fork Megatron-DeepSpeed and InternEvo's table do not.
+  // 2021, its fork Megatron-DeepSpeed, metaseq, which has its products, and InternEvo's table do not.
   const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
-  const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed")) && ampere,
+  const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed") ||
+                      line.has("framework", "metaseq")) &&
+                     ampere,
              old = first || line.has("framework", "InternEvo");
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
   row.flash_attention = !first;
