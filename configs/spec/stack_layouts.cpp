@@ -106,6 +106,7 @@ StackLayouts stack_layouts_from_yaml(YamlMap map) {
   s.reduce_every_microbatch =
       values<bool>(map, "gradient_reduction", {{"microbatch", true}, {"step", false}}, s.reduce_every_microbatch);
   s.tensor = map.boolean("tensor", s.tensor);
+  s.sequence_parallel = values<bool>(map, "sequence_parallel", {{"true", true}, {"false", false}}, s.sequence_parallel);
   std::vector<std::pair<std::string, Schedule>> schedules;
   for (const std::string& word : schedule_names()) schedules.emplace_back(word, *schedule_from_string(word));
   s.schedules = values<Schedule>(map, "pipeline", schedules, s.schedules);

@@ -20,9 +20,10 @@ struct StackLayouts {
   bool optimizer_shard = false;  ///< optimizer state cut over the replicas (HFSDP, ZeRO-1)
   std::vector<bool> reshard_after_forward = {true};
   std::vector<bool> reduce_every_microbatch = {true};
-  bool tensor = false;                   ///< with sequence parallelism
-  std::vector<Schedule> schedules = {};  ///< of a pipeline; empty = no pipeline
-  bool interleaved = false;              ///< 1F1B with several chunks a stage
+  bool tensor = false;
+  std::vector<bool> sequence_parallel = {true};  ///< of tensor groups
+  std::vector<Schedule> schedules = {};          ///< of a pipeline; empty = no pipeline
+  bool interleaved = false;                      ///< 1F1B with several chunks a stage
   std::vector<Schedule> overlaps = {Schedule::one_f_one_b,
                                     Schedule::dualpipe_v};  ///< with which exchanges of rows run beside another
                                                             ///< microbatch, where the stack has that

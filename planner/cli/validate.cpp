@@ -13,6 +13,7 @@
 #include "configs/spec/support/error.hpp"
 #include "planner/cli/command.hpp"
 #include "planner/cli/output.hpp"
+#include "planner/cli/validate_plans.hpp"
 #include "planner/cli/words.hpp"
 #include "reports/build/validate_report.hpp"
 #include "reports/render/progress.hpp"
@@ -245,6 +246,7 @@ void add_validate(CLI::App& app) {
                         "Memory of training steps on the GPU with most of it\n"
                         "Example: windtunnel validate memory configs/measurements/training_runs.csv",
                         validate_memory));
+  add_validate_plans(command);
 }
 
 }  // namespace wt

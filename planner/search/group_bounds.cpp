@@ -79,21 +79,36 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const Layout simple = without_pipeline(layout, microbatch);
   const ProgramSet set =
       build_program_set(p.model, simple, program_options(p, Microbatches(1, microbatch, microbatch)));
-  const auto routing = routing_of(p, layout);
-  const std::int64_t rank = busiest_rank(p, simple, *routing) * (layout.whole_experts ? 1 : layout.tensor);
+  const auto& [rank, loads] = busiest_of(layout, simple, exchanges);
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
   const OpCost& cost = p.cluster.others.empty() ? p.cost : p.cost.on(kind);
-  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost,
-                              exchanges == Exchanges::counted ? layer_loads(p.model, simple, cluster, *routing, rank)
-                                                              : own_loads(p.model, simple, *routing, rank),
-                              rank);
+  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, loads, rank);
   if (exchanges == Exchanges::counted) return one;
-  SavedBytes saved(as_double(microbatch * p.seq / layout.context * p.model.top_k) * p99_imbalance(p, layout),
-                   set.programs[0].layers);
+  SavedBytes saved(even_rows(p, layout, microbatch) * p99_imbalance(p, layout), set.programs[0].layers);
   saved.visit(set.programs[0].nodes, nullptr);
   one.saved_bytes = saved.take();
   return one;
+}
+
+const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, const Layout& l, Exchanges exchanges) {
+  const bool counted = exchanges == Exchanges::counted;
+  const auto [entry, fresh] = busiest_.try_emplace({l.tensor, l.whole_experts, l.context, l.expert, l.microbatch,
+                                                    sequences_of(problem_, layout).each,
+                                                    counted ? static_cast<std::int64_t>(l.dispatcher) : -1});
+  BusiestRank& out = entry->second;
+  if (!fresh) return out;
+  const SearchProblem& p = problem_;
+  const auto routing = routing_of(p, layout);
+  out.rank = busiest_rank(p, l, *routing) * (l.whole_experts ? 1 : l.tensor);
+  if (!counted) {
+    out.loads = own_loads(p.model, l, *routing, out.rank);
+    return out;
+  }
+  const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(out.rank));
+  out.loads =
+      layer_loads(p.model, l, p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind), *routing, out.rank);
+  return out;
 }
 
 GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatch, Exchanges exchanges) {

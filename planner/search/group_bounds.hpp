@@ -32,13 +32,21 @@ class GroupBounds {
   using Key = std::array<std::int64_t, 11>;  ///< what a rank computes, and sends its rows with
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
+  /// What the busiest rank of a group of experts receives.
+  struct BusiestRank {
+    std::int64_t rank = 0;
+    LayerLoads loads;
+  };
+  /// `simple`: one microbatch of `layout`.
+  const BusiestRank& busiest_of(const Layout& layout, const Layout& simple, Exchanges exchanges);
   double summed_s(const Layout& layout, Exchanges exchanges);
   /// As the stack deals layers to stages.
   const std::vector<std::int64_t>& chunks_of(const Layout& layout);
 
   const SearchProblem& problem_;
   std::map<Key, OneMicrobatch> known_;
-  std::vector<Recompute> policies_;                                          ///< by their number in keys
+  std::map<std::array<std::int64_t, 7>, BusiestRank> busiest_;  ///< by what loads depend on: recompute is no part of it
+  std::vector<Recompute> policies_;                             ///< by their number in keys
   std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> chunks_;  ///< by pipeline, virtual stages, schedule
 };
 

@@ -8,7 +8,8 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kEnds = 2;             ///< embedding and output projection, which may stand for a layer each
+constexpr std::int64_t kEnds = 2;         ///< embedding and output projection, which may stand for a layer each
+constexpr std::int64_t kMostMissing = 3;  ///< layers at the ends of chunks that are equal otherwise: 61 stand for 64
 constexpr std::int64_t kFewestTokens = 1024;  ///< of a sequence on each context rank, where the study names no degrees
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
@@ -118,9 +119,10 @@ std::vector<std::int64_t> LayoutSpace::virtual_stages(std::int64_t pipeline, Sch
   if (pipeline == 1 || schedule == Schedule::zero_bubble) return {1};
   if (schedule == Schedule::dualpipe_v) return {2};
   std::vector<std::int64_t> usual{1};
-  for (std::int64_t v = 2; problem_.stack.layouts.interleaved && pipeline * v <= problem_.model.layers + kEnds; ++v)
-    if (problem_.model.layers % (pipeline * v) == 0 || (problem_.model.layers + kEnds) % (pipeline * v) == 0)
-      usual.push_back(v);
+  for (std::int64_t v = 2; problem_.stack.layouts.interleaved && pipeline * v <= problem_.model.layers + kEnds; ++v) {
+    const std::int64_t chunks = pipeline * v, missing = (chunks - problem_.model.layers % chunks) % chunks;
+    if (missing == 0 || (missing >= kEnds && missing <= kMostMissing)) usual.push_back(v);
+  }
   return choices(problem_.space.virtual_stages, usual);
 }
 
@@ -282,7 +284,8 @@ std::vector<Layout> all_layouts(const SearchProblem& problem) {
 std::vector<bool> LayoutSpace::sequence_parallel(std::int64_t tensor) const {
   if (tensor == 1) return {false};
   const bool parallel = problem_.model.attention.parallel != AttentionSpec::Parallel::none;
-  return choices(problem_.space.sequence_parallel, {!parallel});
+  return choices(problem_.space.sequence_parallel,
+                 parallel ? std::vector<bool>{false} : problem_.stack.layouts.sequence_parallel);
 }
 
 std::vector<std::pair<std::int64_t, bool>> LayoutSpace::expert_degrees(std::int64_t tensor) const {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/precisions.hpp"
 #include "configs/spec/stack.hpp"
 #include "configs/spec/study.hpp"
 #include "planner/placement/placement.hpp"
@@ -46,6 +47,7 @@ struct SearchProblem {
   const Objective* objective = nullptr;  ///< none: the step
   /// Bytes needed by layouts that were asked before, with these loads; filled by searches.
   std::shared_ptr<std::map<std::string, double>> known_memory = {};
+  Precisions precisions = {};  ///< of what is sent and kept; `cost` has those of products
 };
 
 /// Of one rank, at its peak.

@@ -64,7 +64,8 @@ ProgramOptions program_options(const SearchProblem& problem, const Layout& layou
 
 ProgramOptions program_options(const SearchProblem& problem, const Microbatches& sequences) {
   ProgramOptions options = program_options(problem.seq, sequences, problem.precision, problem.cluster.shared_cores());
-  options.memory = problem.stack.memory;
+  take_memory(problem.stack, options);
+  options.precisions = problem.precisions;
   options.tensor_traffic = problem.cost.tensor_traffic();
   return options;
 }
@@ -96,7 +97,8 @@ double mean_imbalance(const SearchProblem& problem, const Layout& layout) {
 double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   if (problem.scenarios.empty() || layout.expert == 1) return 1;
   constexpr double kShare = 0.99;
-  const double tokens = as_double(sequences_of(problem, layout).each * problem.seq / layout.context * layout.expert);
+  const double tokens = even_rows(problem, layout, sequences_of(problem, layout).each) * as_double(layout.expert) /
+                        as_double(problem.model.top_k);
   double trained = 1;
   std::vector<double> all;
   for (const LoadScenario& scenario : problem.scenarios)
@@ -108,6 +110,11 @@ double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
   return all.empty() ? trained : std::max(trained, quantile(std::move(all), kShare));
 }
 
+double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences) {
+  const std::int64_t senders = layout.whole_experts ? layout.tensor : 1;  // that share a data rank's tokens
+  return as_double(sequences * problem.seq / layout.context * problem.model.top_k) / as_double(senders);
+}
+
 StepMemory step_memory(const SearchProblem& problem, const Layout& given) {
   const Layout layout = dealt(problem, given);
   const Microbatches all = sequences_of(problem, layout);
@@ -117,7 +124,7 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& given) {
   const ProgramSet set = build_program_set(problem.model, layout, options);
   const double imbalance = p99_imbalance(problem, layout);
   const RowsBound rows = [&](int microbatch, int) {
-    return as_double(some.of(microbatch) * problem.seq / layout.context * problem.model.top_k) * imbalance;
+    return even_rows(problem, layout, some.of(microbatch)) * imbalance;
   };
   StepMemory out;
   for (const Program& program : set.programs) {

@@ -12,6 +12,8 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
 /// As the stack deals its layers to stages.
 Layout dealt(const SearchProblem& problem, Layout layout);
+/// Rows that the experts of a rank receive of so many sequences, where all ranks receive as many.
+double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_t sequences);
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.

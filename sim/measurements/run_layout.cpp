@@ -12,7 +12,8 @@ Layout layout_of(const RunRow& run) {
   Layout layout;
   const std::int64_t data = run.dp * run.cp;
   layout.tensor = run.tp;
-  layout.sequence_parallel = run.tp > 1 && (run.sequence_parallel || run.model.experts > 0);
+  layout.sequence_parallel = run.tp > 1 && (run.sequence_parallel || run.model.experts > 0) &&
+                             run.model.attention.parallel == AttentionSpec::Parallel::none;
   layout.context = run.cp;
   layout.microbatch = run.microbatch;
   layout.recompute = run.recompute;

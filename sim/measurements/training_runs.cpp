@@ -14,7 +14,8 @@ namespace wt {
 namespace {
 
 const std::vector<std::string> kNeeded = {"gpu", "n_gpus", "model", "layers", "hidden", "seq_len"};
-const std::vector<std::string> kOptional = {"source_id",
+const std::vector<std::string> kOptional = {"row_id",
+                                            "source_id",
                                             "origin",
                                             "cuda_graphs",
                                             "preset",
@@ -271,9 +272,11 @@ void fill_mesh(const Line& line, RunRow& row) {
                 row.tp);
   row.whole_experts = etp < row.tp && line.count("experts").value_or(0) > 0;
   // Megatron-Core's recipes, nanotron's and torchtitan's use it wherever there is tensor parallelism; Megatron-LM of
-  // 2021, its fork Megatron-DeepSpeed and InternEvo's table do not.
+  // 2021, its fork Megatron-DeepSpeed, metaseq, which has its products, and InternEvo's table do not.
   const bool ampere = line.has("gpu", "A100") || line.has("gpu", "V100");
-  const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed")) && ampere,
+  const bool first = (line.text("framework") == "Megatron-LM" || line.has("framework", "Megatron-DeepSpeed") ||
+                      line.has("framework", "metaseq")) &&
+                     ampere,
              old = first || line.has("framework", "InternEvo");
   row.sequence_parallel = row.tp > 1 && (!old || line.has("act_ckpt", "sequence parallel"));
   row.flash_attention = !first;
@@ -386,6 +389,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file, kNeeded, OtherColumns::ignored, kOptional);
   return run_rows(table, [&](const CsvRow& cells, RunRow& row) {
     const Line line(table, cells);
+    row.id = line.text("row_id");
     row.source = line.text("source_id");
     row.origin = line.text("origin");
     row.framework = line.text("framework");

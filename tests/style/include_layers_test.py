@@ -52,6 +52,7 @@ MAY_INCLUDE = {
     "planner/whatif": ["configs/spec", "sim", "planner/plan"],
     "planner/experiments": ["configs/spec", "sim", "planner/plan", "bench/profile", "bench/gate", "trainer/data",
                             "trainer/safetensors"],
+    "planner/validate": ["configs/spec", "sim", "planner/search"],  # a judge, too: nothing that plans includes it
     "planner/recipes": ["configs/spec"],
     "planner/cli": ["configs/spec", "sim", "planner", "reports", "bench/profile", "bench/gate", "bench/health", "trainer/data"],
     # the trainer
@@ -92,6 +93,8 @@ MAY_INCLUDE = {
 DENIED = {
     "sim/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
                      "planner/offers", "planner/whatif", "planner/experiments"],  # the judges: for the command line alone
+    "planner/validate": ["planner/cadence", "planner/placement", "planner/search", "planner/money", "planner/plan",
+                         "planner/offers", "planner/whatif", "planner/experiments"],
     "planner/cli": ["reports"],
     "bench/suites": ["reports"],
     # judges fit nothing: of sim/cost/fit they take the intervals from left-out errors (conformal.hpp)

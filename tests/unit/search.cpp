@@ -69,8 +69,8 @@ double of_all_stages(const SearchProblem& p, const Layout& layout) {
   const double imbalance = p99_imbalance(p, layout);
   return live_memory(build_program_set(p.model, dealt(p, layout), options),
                      [&](int microbatch, int) {
-                       return static_cast<double>(some.of(microbatch) * p.seq / layout.context * p.model.top_k) *
-                              imbalance;
+                       return static_cast<double>(some.of(microbatch) * p.seq / layout.context * p.model.top_k) /
+                              static_cast<double>(layout.whole_experts ? layout.tensor : 1) * imbalance;
                      })
       .peak();
 }

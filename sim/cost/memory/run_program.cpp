@@ -39,9 +39,14 @@ std::vector<std::int64_t> deal_layers(const ModelSpec& model, const Layout& layo
   return out;
 }
 
+void take_memory(const StackSpec& stack, ProgramOptions& options) {
+  options.memory = stack.memory;
+  options.materialised_scores = stack.attention == AttentionKernels::unfused;
+}
+
 void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options) {
   stack.check_layout(layout);
-  options.memory = stack.memory;
+  take_memory(stack, options);
   // Megatron's, whose weights stay, deal as the layout does: the ends stand for layers.
   const bool as_layout = stack.memory.resident_weights && !stack.balanced_stages;
   if (layout.chunk_layers.empty() && !as_layout)
@@ -49,8 +54,9 @@ void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, 
 }
 
 RunProgram run_program(const RunRow& run, const StackSpec& stack) {
-  RunProgram out{
-      run.model, staged_layout_of(run), {}, as_double(run.microbatch * run.seq * run.model.top_k) / as_double(run.cp)};
+  RunProgram out{run.model, staged_layout_of(run), {}, 0};
+  const std::int64_t senders = run.cp * (out.layout.whole_experts ? run.tp : 1);  // that share a data rank's tokens
+  out.rows = as_double(run.microbatch * run.seq * run.model.top_k) / as_double(senders);
   take_stack(stack, run.model, out.layout, out.options);
   out.options.seq = run.seq;
   out.options.precision = run.precision.compute;

@@ -16,6 +16,8 @@ struct RunProgram {
 /// Microbatches: as many as it takes to reach the peak. Throws Error{usage} where no layout of ours does.
 RunProgram run_program(const RunRow& run, const StackSpec& stack);
 
+/// How a stack's programs use memory, and whether its attention keeps scores.
+void take_memory(const StackSpec& stack, ProgramOptions& options);
 /// What a stack changes of a run's program: memory, and how layers are dealt to stages where the run does not say.
 /// Throws Error{usage} where the layout has what the stack has not.
 void take_stack(const StackSpec& stack, const ModelSpec& model, Layout& layout, ProgramOptions& options);

@@ -1,0 +1,135 @@
+#include "planner/validate/published_plans.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "configs/spec/cluster.hpp"
+#include "configs/spec/data_sheet.hpp"
+#include "configs/spec/find.hpp"
+#include "configs/spec/support/error.hpp"
+#include "configs/spec/support/yaml.hpp"
+#include "planner/search/search_evaluate.hpp"
+#include "sim/cost/remembered_cost.hpp"
+#include "sim/program/routing/named_routing.hpp"
+#include "sim/validate/runs.hpp"
+
+namespace wt {
+namespace {
+
+/// Of a GPU, as a shipped cluster says it.
+double usable_memory_bytes(const std::string& gpu) {
+  const auto wanted = data_sheet(gpu);
+  if (wanted)
+    for (const std::string& name : preset_names("clusters")) {
+      const ClusterSpec cluster = read_cluster(name);
+      if (cluster.shared_cores()) continue;
+      if (const auto sheet = data_sheet(cluster.gpu_name); sheet && sheet->name == wanted->name)
+        return cluster.usable_memory_bytes;
+    }
+  throw_error(Code::usage, "published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
+}
+
+/// Prices of the run's stack that saw nothing of the run's source, with intervals of its family.
+StackCost prices_of(const RunFiles& files, const RunRow& run, const Layout& family, const PublishedTimes& published) {
+  const StepTraits traits = traits_of(files.stack, run.gpu);
+  const StepsWithout fitted = steps_without(published.stack_fit(), run, traits, StepsLeftOut::source);
+  if (!fitted.steps)
+    throw_error(Code::usage, "published plans: found no measurement of another source than that of {}", run.name);
+  return {files.cluster,
+          files.stack,
+          *fitted.steps,
+          published.benchmarks(),
+          published.off_by(step_family(run.model, family), run.origin),
+          files.run.precisions};
+}
+
+PredictedPlan predicted(const SearchProblem& problem, const Layout& layout) {
+  return {layout, simulate_layout(problem, layout), step_memory(problem, layout).needed()};
+}
+
+}  // namespace
+
+std::vector<PublishedPlan> read_published_plans(const std::filesystem::path& file) {
+  std::map<std::string, RunRow> rows;
+  const std::filesystem::path tables = configs_folder() / "measurements";
+  for (RunRow& row : published_training_runs(tables)) rows.emplace(row.id, std::move(row));
+  for (RunRow& row : read_run_rows(tables / "large_runs.csv")) rows.emplace(row.id, std::move(row));
+  YamlMap map = YamlMap::from_file(file);
+  const std::int64_t simulations = map.integer("simulations", 1);
+  std::vector<PublishedPlan> out;
+  for (YamlMap& entry : map.maps("plans")) {
+    const auto row = rows.find(entry.text("run"));
+    if (row == rows.end())
+      entry.fail("run", fmt::format("found '{}', needs a row_id of the tables of runs in configs/measurements",
+                                    entry.text("run")));
+    if (!row->second.unusable.empty())
+      entry.fail("run",
+                 fmt::format("found '{}', of which nothing can be predicted: {}", row->first, row->second.unusable));
+    out.push_back({row->second, entry.text("stack", ""), entry.text("good"), {}});
+    if (entry.has("search")) out.back().search = search_from_yaml(entry.map("search"));
+    out.back().search.simulations = simulations;
+    entry.finish();
+  }
+  map.finish();
+  return out;
+}
+
+StepTerms terms_of(const Simulated& step) {
+  StepTerms out;
+  for (const OpClassTotal& total : step.totals) {
+    (total.action == Action::exchange_stages ? out.stages : out.communication) += total.exposed_s;
+    if (total.direction == Direction::recompute && total.lane == Lane::compute && total.exposed_s == 0)
+      out.recompute += total.busy_s;
+  }
+  out.computation = step.step_s - out.recompute - out.communication - out.stages;
+  return out;
+}
+
+RunFiles files_of(const PublishedPlan& plan, const std::vector<StackSpec>& stacks) {
+  return run_files(plan.run, plan.stack.empty() ? stack_of(plan.run.framework, stacks) : read_stack(plan.stack));
+}
+
+SearchProblem question_of(const PublishedPlan& plan, const RunFiles& files, const OpCost& cost) {
+  return {.model = plan.run.model,
+          .cluster = files.cluster,
+          .cost = cost,
+          .gpus = plan.run.gpus,
+          .seq = plan.run.seq,
+          .global_batch = plan.run.global_batch,
+          .precision = files.run.precision,
+          .space = plan.search,
+          .stack = files.stack,
+          .precisions = files.run.precisions};
+}
+
+PlanBeside judge_plan(const PublishedPlan& plan, const PublishedTimes& published, const SearchProgress& progress) {
+  const RunRow& run = plan.run;
+  const RunFiles files = files_of(plan, published.stacks());
+  Layout staged;
+  staged.pipeline = 2;
+  const StackCost flat_cost = prices_of(files, run, Layout{}, published),
+                  staged_cost = prices_of(files, run, staged, published);
+  const RememberedCost cost(flat_cost);
+  const StackMemory memory = stack_memory(files.stack, run.gpus, published.tables(), published.stacks());
+  SearchProblem problem = question_of(plan, files, cost);
+  problem.memory_limit_bytes = usable_memory_bytes(run.gpu);
+  problem.memory = &memory;
+  problem.scenarios = read_scenarios(files.routing, run.model);
+  problem.peak_flops = data_sheet(run.gpu)->flops;
+  problem.staged_cost = &staged_cost;
+  PlanBeside out{.plan = plan, .stack = files.stack.name, .memory_limit_bytes = problem.memory_limit_bytes};
+  out.member = find_in_space(problem, files.run.layout);
+  out.published = predicted(problem, files.run.layout);
+  Layout even = files.run.layout;
+  even.chunk_layers.clear();
+  out.deals_otherwise = dealt(problem, even).layers_of_chunks(run.model.layers) !=
+                        dealt(problem, files.run.layout).layers_of_chunks(run.model.layers);
+  SearchResult found = search_layouts(problem, progress);
+  Candidate& chosen = found.candidates[found.chosen];
+  out.ours = {chosen.layout, *chosen.result, chosen.memory_bytes};
+  out.certificate = found.certificate;
+  return out;
+}
+
+}  // namespace wt
