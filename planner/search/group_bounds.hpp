@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/search/layout_space.hpp"
+#include "planner/search/search_evaluate.hpp"
 #include "sim/estimate/layer_seconds.hpp"
 
 namespace wt {
@@ -29,17 +30,18 @@ class GroupBounds {
     std::vector<double> saved_bytes;
   };
   enum class Exchanges { left_out, counted };
-  using Key = std::array<std::int64_t, 11>;  ///< what a rank computes, and sends its rows with
+  using Key = std::array<std::int64_t, 14>;  ///< what a rank computes, and sends its rows with
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   double summed_s(const Layout& layout, Exchanges exchanges);
-  /// As the stack deals layers to stages.
-  const std::vector<std::int64_t>& chunks_of(const Layout& layout);
+  /// Of a policy for some layers: each layer is as in a model where all are recomputed as it is.
+  OneMicrobatch layer_by_layer(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
+  const std::vector<std::int64_t>& chunks_of(const Layout& layout) { return chunks_.of(layout); }
 
   const SearchProblem& problem_;
   std::map<Key, OneMicrobatch> known_;
-  std::vector<Recompute> policies_;                                          ///< by their number in keys
-  std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> chunks_;  ///< by pipeline, virtual stages, schedule
+  std::vector<Recompute> policies_;  ///< by their number in keys
+  DealtChunks chunks_{problem_};
 };
 
 }  // namespace wt

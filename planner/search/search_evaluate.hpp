@@ -12,6 +12,16 @@ ProgramOptions program_options(const SearchProblem& problem, const Microbatches&
 ProgramOptions program_options(const SearchProblem& problem, const Layout& layout);
 /// As the stack deals its layers to stages.
 Layout dealt(const SearchProblem& problem, Layout layout);
+/// Layers of each chunk, as the stack deals them to stages: of each pipeline once.
+class DealtChunks {
+ public:
+  explicit DealtChunks(const SearchProblem& problem) : problem_(problem) {}
+  const std::vector<std::int64_t>& of(const Layout& layout);
+
+ private:
+  const SearchProblem& problem_;
+  std::map<std::array<std::int64_t, 3>, std::vector<std::int64_t>> known_;  ///< by pipeline, virtual stages, schedule
+};
 /// The mean of the scenarios, each with equal weight, per layer.
 std::unique_ptr<RoutingSource> routing_of(const SearchProblem& problem, const Layout& layout);
 /// The expert coordinate that receives most rows over all layers: its bound is the tightest.
